@@ -1,0 +1,1 @@
+"""What all roles agree on. Imports no role."""

@@ -1,0 +1,129 @@
+"""Frozen typed configuration. Loaded strictly: see `common.strict_yaml`. One comment a field; YAML repeats them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Positive = Annotated[int, Meta(ge=1)]
+NonNegative = Annotated[int, Meta(ge=0)]
+PositiveFloat = Annotated[float, Meta(gt=0.0)]
+NonNegativeFloat = Annotated[float, Meta(ge=0.0)]
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of every section: frozen, unknown keys are errors."""
+
+
+class OpponentsConfig(Section, frozen=True):
+    """Who sits opposite the learner's seat, as shares of the games. They must add up to 1."""
+
+    self_play: Share = 1.0  # the current policy on every seat; all seats learn
+    past: Share = 0.0  # frozen past selves; until the first exists, this share plays itself
+    random: Share = 0.0
+    max_base_power: Share = 0.0
+    simple_heuristics: Share = 0.0
+
+
+class PokemonConfig(Section, frozen=True):
+    """Battles on a local simulator host."""
+
+    format: str = "gen9randombattle"
+    max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
+    accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
+    reward_win: float = 1.0  # win +, loss -, tie 0
+    reward_faint: NonNegativeFloat = 0.0  # potential-based: this much for each Pokemon ahead
+    reward_hp: NonNegativeFloat = 0.0  # potential-based: this much for each full bar of hp ahead
+
+
+class GymnasiumConfig(Section, frozen=True):
+    """Any Gymnasium env with a discrete action space."""
+
+    id: str = "CartPole-v1"  # a registered id, or module:Class
+    kwargs: dict[str, Any] = {}
+    reward_scale: PositiveFloat = 1.0
+
+
+class NetworkConfig(Section, frozen=True):
+    """Which stateless network plays."""
+
+    name: str = "mlp_lstm"  # mlp_lstm | pokemon | module:Class
+    options: dict[str, Any] = {}  # keyword arguments of the network
+
+
+class WorkersConfig(Section, frozen=True):
+    """Env workers (no torch, no weights)."""
+
+    count: Positive = 1
+    envs: Positive = 16  # games in flight per worker
+
+
+class ServerConfig(Section, frozen=True):
+    """The inference server."""
+
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    threads: Positive = 1
+    endpoint: str = ""  # empty: ipc inside the run directory; tcp://127.0.0.1:PORT to reach it from elsewhere
+    max_batch: Positive = 256
+    max_sessions: Positive = 4096
+    idle_timeout_sec: PositiveFloat = 120.0  # a session without a sign of life is reaped
+    client_timeout_sec: PositiveFloat = 10.0  # a client without a sign of life is gone
+    deterministic: bool = False  # one bucket, one thread, float32: the same game replays bit for bit
+    zero_state: bool = False  # ablation: forget the recurrent state at every step
+
+
+class LearnerConfig(Section, frozen=True):
+    """The learner. T is unroll_length, B the unrolls of a batch."""
+
+    algorithm: Literal["ppo", "vtrace", "reinforce"] = "ppo"
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    threads: Positive = 1
+    unroll_length: Positive = 32
+    batch_steps: Positive = 4096  # steps learned from per update (whole unrolls are collected up to it)
+    minibatches: Positive = 2
+    epochs: Positive = 1
+    learning_rate: PositiveFloat = 3e-4
+    final_learning_rate: NonNegativeFloat = 0.0  # linear schedule over total_decisions
+    total_decisions: Positive = 20_000_000  # horizon of the schedules; training goes on at the final values
+    discount: Share = 0.999
+    gae_lambda: Share = 0.95
+    clip: PositiveFloat = 0.2
+    value_coefficient: NonNegativeFloat = 0.5
+    entropy_coefficient: NonNegativeFloat = 0.01
+    final_entropy_coefficient: NonNegativeFloat = 0.001
+    rho_clip: PositiveFloat = 1.0  # V-trace
+    c_clip: PositiveFloat = 1.0  # V-trace
+    max_gradient_norm: PositiveFloat = 0.5
+    max_policy_lag: Positive = 20  # older unrolls are dropped and counted
+    checkpoint_every_sec: PositiveFloat = 60.0
+    milestone_every_decisions: Positive = 500_000  # kept for good
+    past_every_decisions: Positive = 250_000  # a frozen past self joins the league
+    past_resident: NonNegative = 3  # at most so many past selves are served at once
+
+
+class Config(Section, frozen=True):
+    """Everything a run needs."""
+
+    game: str = "gymnasium"  # pokemon | gymnasium | module:Class of an EnvSource-compatible env
+    game_options: dict[str, Any] = {}  # keyword arguments of module:Class
+    run_dir: str = "runs/default"
+    seed: NonNegative = 1
+    stop_after_decisions: NonNegative = 0  # 0: until Ctrl-C
+    pokemon: PokemonConfig = PokemonConfig()
+    gymnasium: GymnasiumConfig = GymnasiumConfig()
+    opponents: OpponentsConfig = OpponentsConfig()
+    network: NetworkConfig = NetworkConfig()
+    workers: WorkersConfig = WorkersConfig()
+    server: ServerConfig = ServerConfig()
+    learner: LearnerConfig = LearnerConfig()
+
+    def fingerprint(self) -> str:
+        """First 16 hex digits of SHA-256 over all values but the run directory."""
+        plain = msgspec.structs.replace(self, run_dir="", stop_after_decisions=0)
+        return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()[:16]

@@ -1,0 +1,61 @@
+"""One error tree. Each class says who catches it; the text says what was expected, what came, what to do."""
+
+from __future__ import annotations
+
+
+class SimulError(Exception):
+    """Base of everything Simul raises on purpose."""
+
+
+class ConfigError(SimulError):
+    """Bad configuration or start-up condition. Caught by `main()`: printed as a sentence, exit code 2."""
+
+
+class ProtocolError(SimulError):
+    """A message that breaks the wire contract. Caught by the receiver: answered with `code`, counted, never fatal."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class StaleRunError(SimulError):
+    """A message of an older life of a client. Caught by the receiver: ignored and counted."""
+
+
+class WeightsError(SimulError):
+    """Weights that fail verification. Caught by the swapper: the old weights stay and the reason is logged."""
+
+
+class CheckpointError(SimulError):
+    """A checkpoint that cannot be used. Caught at start-up: the one before is tried, or the sentence is printed."""
+
+
+class EnvError(SimulError):
+    """An env or its simulator failed. Caught by the worker: the env's episode is aborted and a new one starts."""
+
+
+class InferenceError(SimulError):
+    """The server answered a row with an error, or is gone. Raised to whoever called the client."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+
+
+# Stable error codes of the wire protocol (docs/protocol.md explains each).
+ERR_MALFORMED = "ERR_MALFORMED"
+ERR_VERSION = "ERR_VERSION"
+ERR_SPEC = "ERR_SPEC"
+ERR_LIMIT = "ERR_LIMIT"
+ERR_SHAPE = "ERR_SHAPE"
+ERR_VALUE = "ERR_VALUE"
+ERR_MASK = "ERR_MASK"
+ERR_NO_SESSION = "ERR_NO_SESSION"
+ERR_ORDER = "ERR_ORDER"
+ERR_POLICY = "ERR_POLICY"
+ERR_CAPACITY = "ERR_CAPACITY"
+ERR_DENIED = "ERR_DENIED"
+ERR_STALE_RUN = "ERR_STALE_RUN"
+ERR_NOT_READY = "ERR_NOT_READY"
+ERR_INTERNAL = "ERR_INTERNAL"

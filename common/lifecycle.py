@@ -1,0 +1,102 @@
+"""Life of a role process: stop flags, watching the parent, reporting to the supervisor."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from common.codec import encode
+from common.messages import Report
+from common.rundir import RunDir
+from common.transport import PushSocket
+
+REPORT_EVERY_SEC = 0.5
+
+
+@dataclass(frozen=True)
+class RoleArguments:
+    """Command line that every role takes."""
+
+    run_dir: RunDir
+    index: int
+    run_id: int
+    parent: int
+
+
+def parse_role_arguments(role: str) -> RoleArguments:
+    """Read `--run-dir D --index I --run-id R --parent PID`."""
+    parser = argparse.ArgumentParser(prog=f"python -m {role}")
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--index", type=int, default=0)
+    parser.add_argument("--run-id", type=int, default=0, help="ordered number of this life; default: the time in ns")
+    parser.add_argument("--parent", type=int, default=0, help="stop when this process is gone (0: do not watch)")
+    options = parser.parse_args()
+    return RoleArguments(RunDir(options.run_dir), options.index, options.run_id or time.time_ns(), options.parent)
+
+
+class StopFlag:
+    """Set by SIGINT and SIGTERM, or by the parent's death. The second signal ends the process at once."""
+
+    def __init__(self, parent: int = 0) -> None:
+        self._parent = parent
+        self._set = False
+        self._next_look = 0.0
+
+    def install(self) -> StopFlag:
+        """Install the signal handlers; they only set the flag."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        return self
+
+    def set(self) -> None:
+        """Ask for a stop from inside."""
+        self._set = True
+
+    def __bool__(self) -> bool:
+        now = time.monotonic()
+        if self._parent and now >= self._next_look:
+            self._next_look = now + 0.5
+            if os.getppid() != self._parent:
+                self._set = True
+        return self._set
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._set:
+            os._exit(130)
+        self._set = True
+
+
+class Reporter:
+    """Pushes a role's figures to the supervisor twice a second; never blocks, never fails."""
+
+    def __init__(self, arguments: RoleArguments, role: str) -> None:
+        self._socket = PushSocket(arguments.run_dir.endpoint("status"))
+        self._arguments = arguments
+        self._role = role
+        self._next = 0.0
+        self._state = "starting"
+
+    def due(self, now: float) -> bool:
+        """True when the next report is due; `now` from time.monotonic()."""
+        return now >= self._next
+
+    def send(self, metrics: dict[str, Any], *, state: str | None = None, event: str = "") -> None:
+        """Send figures now; `event` is one sentence for the view."""
+        self._state = state or self._state
+        self._next = time.monotonic() + REPORT_EVERY_SEC
+        arguments = self._arguments
+        report = Report(
+            role=self._role, index=arguments.index, run_id=arguments.run_id, pid=os.getpid(),
+            state=self._state, metrics=metrics, event=event,
+        )  # fmt: skip
+        self._socket.send(encode(report))
+
+    def close(self) -> None:
+        """Flush and close."""
+        self._socket.close()

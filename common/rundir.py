@@ -1,0 +1,86 @@
+"""Where everything of one run lies. Roles are started with `--run-dir` and find the rest here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from common.config import Config
+from common.errors import ConfigError
+from common.specs import GameSpec
+
+IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
+TCP_BASE_PORT = 17650  # where ipc does not exist (Windows)
+
+
+class RunDir:
+    """Paths and small files of a run: config.yaml, spec.json, token, checkpoints/, logs/, status.json, summary.json."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root).absolute()
+
+    @property
+    def checkpoints(self) -> Path:
+        """Directory of checkpoints."""
+        return self.root / "checkpoints"
+
+    @property
+    def logs(self) -> Path:
+        """Directory of one log file a role."""
+        return self.root / "logs"
+
+    def create(self) -> None:
+        """Make the directories and the training token. Raises ConfigError where that is not possible."""
+        try:
+            for folder in (self.root, self.checkpoints, self.logs):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._sockets().mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not (self.root / "token").exists():
+                descriptor = os.open(self.root / "token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "w") as file:
+                    file.write(os.urandom(16).hex())
+        except OSError as error:
+            raise ConfigError(
+                f"The run directory {self.root} cannot be written: {error.strerror}. "
+                "Choose another one with --run-dir, or mend its permissions."
+            ) from None
+
+    def endpoint(self, name: str) -> str:
+        """ZeroMQ endpoint of the socket called `name`: data, unrolls, weights or status."""
+        if sys.platform == "win32":
+            return f"tcp://127.0.0.1:{TCP_BASE_PORT + ('data', 'unrolls', 'weights', 'status').index(name)}"
+        return f"ipc://{self._sockets() / name}.ipc"
+
+    def token(self) -> str:
+        """The run's training token: only clients that hold it may be learned from."""
+        return (self.root / "token").read_text()
+
+    def write_config(self, config: Config) -> None:
+        """Write the resolved configuration as config.yaml."""
+        text = yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False)
+        (self.root / "config.yaml").write_text(text)
+
+    def read_config(self) -> Config:
+        """The resolved configuration."""
+        return msgspec.convert(yaml.safe_load((self.root / "config.yaml").read_text()), Config)
+
+    def write_spec(self, spec: GameSpec) -> None:
+        """Write the game spec as spec.json."""
+        (self.root / "spec.json").write_bytes(msgspec.json.encode(spec))
+
+    def read_spec(self) -> GameSpec:
+        """The game spec."""
+        return msgspec.json.decode((self.root / "spec.json").read_bytes(), type=GameSpec)
+
+    def _sockets(self) -> Path:
+        inside = self.root / "sockets"
+        if len(str(inside)) <= IPC_PATH_LIMIT:
+            return inside
+        name = hashlib.sha256(str(self.root).encode()).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"simul-{os.getuid()}-{name}"

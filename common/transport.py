@@ -1,0 +1,199 @@
+"""The only module that imports zmq. Sockets never block, never linger for ever, never steal an endpoint.
+
+One socket is used by one thread. Sizes of queues are in messages.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import zmq
+
+from common.codec import Frame
+from common.errors import ConfigError
+
+if sys.platform != "win32":
+    import fcntl
+
+LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
+MAX_FRAME_BYTES = 256 * 1024 * 1024
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class _Socket:
+    """Options that all our sockets share."""
+
+    def __init__(self, kind: int, endpoint: str, *, queue: int) -> None:
+        self.endpoint = endpoint
+        self.raw = zmq.Context.instance().socket(kind)
+        self.raw.setsockopt(zmq.LINGER, LINGER_MS)
+        self.raw.setsockopt(zmq.SNDHWM, queue)
+        self.raw.setsockopt(zmq.RCVHWM, queue)
+        self.raw.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+        self.raw.setsockopt(zmq.RECONNECT_IVL, 50)
+        self.raw.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
+        self._lock = -1
+
+    def _bind(self) -> None:
+        check_endpoint(self.endpoint)
+        self._lock = _lock_ipc(self.endpoint)
+        try:
+            self.raw.bind(self.endpoint)
+        except zmq.ZMQError as error:
+            raise ConfigError(
+                f"The endpoint {self.endpoint} cannot be bound: {error.strerror}. "
+                "Another run may use it: stop that one (`simul down`) or choose another endpoint."
+            ) from None
+
+    def _receive(self) -> list[bytes] | None:
+        try:
+            return self.raw.recv_multipart(zmq.NOBLOCK)
+        except zmq.Again:
+            return None
+
+    def close(self) -> None:
+        """Close the socket; what is queued goes out for at most a second."""
+        self.raw.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> _Socket:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class RouterSocket(_Socket):
+    """Bound; talks to many peers by routing id."""
+
+    def __init__(self, endpoint: str, *, queue: int = 1000) -> None:
+        super().__init__(zmq.ROUTER, endpoint, queue=queue)
+        self.raw.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        self.raw.setsockopt(zmq.HANDSHAKE_IVL, 5000)
+        self._bind()
+
+    def send(self, peer: bytes, frames: Sequence[Frame]) -> bool:
+        """Send without waiting. False when the peer is gone or does not read: the message is dropped."""
+        try:
+            self.raw.send_multipart([peer, *frames], zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            if error.errno in (zmq.EAGAIN, zmq.EHOSTUNREACH):
+                return False
+            raise
+        return True
+
+    def receive(self) -> tuple[bytes, list[bytes]] | None:
+        """(peer, frames) of the next message, or None when nothing waits."""
+        frames = self._receive()
+        return None if frames is None else (frames[0], frames[1:])
+
+
+class DealerSocket(_Socket):
+    """Connected; talks to one RouterSocket."""
+
+    def __init__(self, endpoint: str, *, queue: int = 1000) -> None:
+        super().__init__(zmq.DEALER, endpoint, queue=queue)
+        self.raw.connect(endpoint)
+
+    def send(self, frames: Sequence[Frame]) -> bool:
+        """Send without waiting. False when the queue is full: the message is dropped."""
+        try:
+            self.raw.send_multipart(frames, zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
+    def receive(self) -> list[bytes] | None:
+        """Frames of the next message, or None when nothing waits."""
+        return self._receive()
+
+
+class PushSocket(_Socket):
+    """Connected; sends figures one way and drops them when nobody reads."""
+
+    def __init__(self, endpoint: str, *, queue: int = 100) -> None:
+        super().__init__(zmq.PUSH, endpoint, queue=queue)
+        self.raw.connect(endpoint)
+
+    def send(self, frames: Sequence[Frame]) -> bool:
+        """Send without waiting. False when nobody reads."""
+        try:
+            self.raw.send_multipart(frames, zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
+
+class PullSocket(_Socket):
+    """Bound; receives figures."""
+
+    def __init__(self, endpoint: str, *, queue: int = 1000) -> None:
+        super().__init__(zmq.PULL, endpoint, queue=queue)
+        self._bind()
+
+    def receive(self) -> list[bytes] | None:
+        """Frames of the next message, or None when nothing waits."""
+        return self._receive()
+
+
+class Poller:
+    """Waits until a socket or a file descriptor is readable."""
+
+    def __init__(self, sockets: Iterable[_Socket] = ()) -> None:
+        self._poller = zmq.Poller()
+        self._files: set[int] = set()
+        for socket in sockets:
+            self._poller.register(socket.raw, zmq.POLLIN)
+
+    def set_files(self, files: Iterable[int]) -> None:
+        """Watch exactly these file descriptors besides the sockets."""
+        wanted = set(files)
+        for file in self._files - wanted:
+            self._poller.unregister(file)
+        for file in wanted - self._files:
+            self._poller.register(file, zmq.POLLIN)
+        self._files = wanted
+
+    def wait(self, timeout_sec: float) -> bool:
+        """True when something is readable; False after `timeout_sec` (whole milliseconds, rounded up)."""
+        return bool(self._poller.poll(int(-(-timeout_sec * 1000 // 1))))
+
+
+def check_endpoint(endpoint: str) -> None:
+    """Refuse to bind where a stranger could reach us. Raises ConfigError."""
+    if endpoint.startswith("ipc://"):
+        return
+    host = endpoint.removeprefix("tcp://").rpartition(":")[0]
+    if not endpoint.startswith("tcp://") or host not in LOOPBACK:
+        raise ConfigError(
+            f"The endpoint {endpoint} is not local: expected ipc://PATH or tcp://127.0.0.1:PORT. "
+            "Binding where other machines can connect needs CURVE keys, which this version does not have."
+        )
+
+
+def _lock_ipc(endpoint: str) -> int:
+    """Binding an ipc path silently takes it from whoever has it; a lock beside it says who owns it."""
+    if sys.platform == "win32" or not endpoint.startswith("ipc://"):
+        return -1
+    path = Path(endpoint.removeprefix("ipc://"))
+    try:
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigError(f"The endpoint {endpoint} cannot be made: {error.strerror}.") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise ConfigError(
+            f"The endpoint {endpoint} is in use by another process. Stop that run (`simul down`) "
+            "or choose another run directory with --run-dir."
+        ) from None
+    return lock
