@@ -1,0 +1,283 @@
+"""One simulator host: a Node process that runs many battles, spoken to over two pipes.
+
+No thread and no event loop of its own; the worker's loop watches it:
+
+    host = SimHost(find_node().path)
+    host.start()
+    host.start_battle(7, "gen9randombattle", seed=..., team_seeds=(..., ...))
+    host.flush()                                   # one write for everything asked since the last
+    while running:
+        poller.wait([host.fileno()])               # and for writing too while host.wants_write
+        tick = host.poll()
+        for battle, seat, request_number, lines, request in tick.records: ...
+        host.choose(battle, seat, request_number, "move 1")
+        host.flush()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import orjson
+
+from common.errors import EnvError
+
+HOST_SCRIPT = Path(__file__).parent / "sim_host" / "host.mjs"
+PIPE_BYTES = 1 << 20
+READ_BYTES = 1 << 20
+STDERR_TAIL_LINES = 12
+
+Seed = Sequence[int] | str | None
+
+
+class HostDied(EnvError):
+    """The Node process is gone, and with it all its battles; the source starts another host."""
+
+
+class SimRecord(NamedTuple):
+    """What one seat learns: protocol lines since its last record and, unless it is over, a request."""
+
+    battle: int
+    seat: int
+    request_number: int
+    lines: str
+    request: dict[str, Any] | None
+
+
+class SimError(NamedTuple):
+    """A refused command; kind: unavailable (a new request follows) | invalid (the request stays
+    open) | stale | crashed | malformed."""
+
+    battle: int | None
+    seat: int | None
+    request_number: int | None
+    kind: str
+    message: str
+
+
+class SimEnd(NamedTuple):
+    """reason: win | tie | turn_limit | stopped | crashed."""
+
+    battle: int
+    winner_seat: int | None
+    turns: int
+    reason: str
+
+
+@dataclass
+class HostTick:
+    """Everything the host has said since the last poll, in order within each list."""
+
+    records: list[SimRecord] = field(default_factory=list)
+    errors: list[SimError] = field(default_factory=list)
+    ended: list[SimEnd] = field(default_factory=list)
+    pong: Any = None
+
+
+class SimHost:
+    """Owns one Node process. Not thread-safe; used by one event loop."""
+
+    def __init__(self, node: Path, *, accelerate: bool = True, index: int = 0) -> None:
+        self.node = node
+        self.accelerate = accelerate
+        self.index = index
+        self.hello: dict[str, Any] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stdin = -1
+        self._stdout = -1
+        self._stderr: IO[bytes] | None = None
+        self._commands: list[dict[str, Any]] = []
+        self._unsent = bytearray()
+        self._partial = bytearray()
+
+    @property
+    def pid(self) -> int:
+        if self._process is None:
+            raise EnvError(f"simulator host {self.index} is not started")
+        return self._process.pid
+
+    @property
+    def wants_write(self) -> bool:
+        """True = the pipe was full; call flush() again when the stdin pipe is writable."""
+        return bool(self._unsent)
+
+    def fileno(self) -> int:
+        return self._stdout
+
+    def write_fileno(self) -> int:
+        """Watch this for writability while `wants_write`."""
+        return self._stdin
+
+    def start(self, timeout_sec: float = 60.0) -> None:
+        """Starts the process and waits for its greeting."""
+        command = [str(self.node), str(HOST_SCRIPT)]
+        if not self.accelerate:
+            command.append("--no-accelerate")
+        self._stderr = tempfile.TemporaryFile()  # a pipe nobody drains could block the host
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                start_new_session=True,  # a terminal's Ctrl-C is for the supervisor to handle
+                bufsize=0,
+            )
+        except OSError as error:
+            raise EnvError(f"cannot start Node at {self.node}: {error.strerror}. Run `make setup`.") from error
+        assert process.stdin is not None and process.stdout is not None
+        self._process = process
+        self._stdin, self._stdout = process.stdin.fileno(), process.stdout.fileno()
+        for fd in (self._stdin, self._stdout):
+            os.set_blocking(fd, False)
+            _enlarge_pipe(fd)
+        self._await_hello(timeout_sec)
+
+    def start_battle(
+        self,
+        battle: int,
+        battle_format: str,
+        *,
+        seed: Seed = None,
+        team_seeds: tuple[Seed, Seed] = (None, None),
+        teams: tuple[str | None, str | None] = (None, None),
+        names: tuple[str, str] = ("p1", "p2"),
+    ) -> None:
+        """Queues a battle. The same seeds, teams and choices give the same records."""
+        self._commands.append(
+            {
+                "c": "start",
+                "b": battle,
+                "format": battle_format,
+                "seed": seed,
+                "teams": teams,
+                "team_seeds": team_seeds,
+                "names": names,
+            }
+        )
+
+    def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
+        """Queues the answer to one request, e.g. `move 1` or `switch 3` (by slot, never by name)."""
+        self._commands.append({"c": "choose", "b": battle, "s": seat, "r": request_number, "choice": choice})
+
+    def stop_battle(self, battle: int) -> None:
+        """Queues the end of a battle without a result; it is reported as `stopped`."""
+        self._commands.append({"c": "stop", "b": battle})
+
+    def ping(self, number: int) -> None:
+        self._commands.append({"c": "ping", "n": number})
+
+    def flush(self) -> None:
+        """Sends everything queued as one line; what a full pipe does not take is kept for later."""
+        if self._commands:
+            self._unsent += orjson.dumps(self._commands)
+            self._unsent += b"\n"
+            self._commands.clear()
+        if not self._unsent:
+            return
+        try:
+            sent = os.write(self._stdin, self._unsent)
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            return  # poll() finds out and tells why
+        del self._unsent[:sent]
+
+    def poll(self) -> HostTick:
+        """Everything the host has said by now; never blocks. Raises HostDied when it is gone."""
+        tick = HostTick()
+        if self._unsent:
+            self.flush()
+        ended = self._read_available()
+        end = self._partial.rfind(b"\n")
+        if end >= 0:
+            complete = bytes(memoryview(self._partial)[:end])
+            del self._partial[: end + 1]
+            for line in complete.split(b"\n"):
+                self._take_line(line, tick)
+        if ended and not (tick.records or tick.errors or tick.ended):
+            raise self._death()
+        return tick
+
+    def close(self, grace_sec: float = 2.0) -> None:
+        """Closes stdin, upon which the host exits by itself; kills it after the grace."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        process.stdout.close()  # a host blocked in write wakes up with a broken pipe
+        try:
+            process.wait(grace_sec)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._stderr is not None:
+            self._stderr.close()
+
+    def _read_available(self) -> bool:
+        """Reads what is in the pipe; True = the other end is closed."""
+        while True:
+            try:
+                chunk = os.read(self._stdout, READ_BYTES)
+            except BlockingIOError:
+                return False
+            if not chunk:
+                return True
+            self._partial += chunk
+            if len(chunk) < READ_BYTES and chunk.endswith(b"\n"):
+                return False
+
+    def _take_line(self, line: bytes, tick: HostTick) -> None:
+        message = orjson.loads(line)
+        tick.records += [SimRecord._make(row) for row in message.get("records", ())]
+        tick.errors += [SimError._make(row) for row in message.get("errors", ())]
+        tick.ended += [SimEnd._make(row) for row in message.get("ended", ())]
+        tick.pong = message.get("pong", tick.pong)
+        if "hello" in message:
+            self.hello = message["hello"]
+
+    def _await_hello(self, timeout_sec: float) -> None:
+        deadline = time.monotonic() + timeout_sec
+        while not self.hello:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                self.close(0.1)
+                raise EnvError(f"simulator host {self.index} did not answer within {timeout_sec:g} s")
+            select.select([self._stdout], [], [], left)
+            self.poll()
+
+    def _death(self) -> HostDied:
+        code = self._process.wait() if self._process is not None else None
+        tail = self.stderr_tail()
+        return HostDied(f"simulator host {self.index} exited with code {code}" + (f": {tail}" if tail else ""))
+
+    def stderr_tail(self) -> str:
+        """The last lines the host wrote to stderr."""
+        if self._stderr is None or self._stderr.closed:
+            return ""
+        with os.fdopen(os.dup(self._stderr.fileno()), "rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - 8192))
+            lines = stream.read().decode("utf-8", "replace").splitlines()
+        return "\n".join(lines[-STDERR_TAIL_LINES:])
+
+
+def _enlarge_pipe(fd: int) -> None:
+    """Fewer wake-ups with a larger pipe; Linux only, and only within the user's limit."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # pyright: ignore[reportAttributeAccessIssue]
+    except (ImportError, AttributeError, OSError):
+        return

@@ -1,0 +1,3 @@
+export function accelerate() {
+	return { accelerated: false, note: 'not built yet' };
+}

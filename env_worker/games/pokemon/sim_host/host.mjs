@@ -1,0 +1,167 @@
+// One process, many battles, spoken to over pipes: newline-delimited JSON.
+//
+// In, one line = a list of commands:
+//   {"c":"start","b":id,"format":"gen9randombattle","seed":[a,b,c,d],
+//    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"names":["a","b"]}
+//   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}
+//   {"c":"stop","b":id}      {"c":"ping","n":any}
+// Out, one line a tick; what is empty is left out:
+//   {"records":[[id,seat,request_number,lines,request|null],...],
+//    "errors":[[id,seat,request_number,kind,message],...],
+//    "ended":[[id,winner_seat|null,turns,reason],...],"pong":n}
+// The first line out is {"hello":{...}}.
+//
+// The loop blocks in read and in write on purpose: there is nothing else to wait for, the pipe is the
+// back-pressure, and the end of stdin is the end of the process, so it never outlives its owner.
+
+import fs from 'node:fs';
+
+import { HostedBattle, Outbox } from './hosted_battle.mjs';
+import { loadSimulator } from './simulator.mjs';
+
+const READ_BYTES = 1 << 20;
+const NEWLINE = 10;
+
+export class Host {
+	constructor(sim) {
+		this.sim = sim;
+		this.outbox = new Outbox();
+		this.battles = new Map();
+	}
+
+	/** @param {string} line one line of commands */
+	execute(line) {
+		let commands;
+		try {
+			commands = JSON.parse(line);
+		} catch (error) {
+			this.outbox.error(null, null, null, 'malformed', error.message);
+			return;
+		}
+		for (const command of commands) {
+			switch (command.c) {
+			case 'choose': this.choose(command); break;
+			case 'start': this.start(command); break;
+			case 'stop': this.stop(command.b); break;
+			case 'ping': this.outbox.pong = command.n; break;
+			default: this.outbox.error(command.b ?? null, null, null, 'malformed', `unknown command ${command.c}`);
+			}
+		}
+	}
+
+	start(command) {
+		if (this.battles.has(command.b)) {
+			this.outbox.error(command.b, null, null, 'malformed', 'this battle is already running');
+			return;
+		}
+		this.guard(command.b, () => {
+			const battle = new HostedBattle(this.sim, command, this.outbox);
+			this.battles.set(command.b, battle);
+			this.collect(battle);
+		});
+	}
+
+	choose(command) {
+		const battle = this.battles.get(command.b);
+		if (!battle) {
+			this.outbox.error(command.b, command.s, command.r, 'stale', 'no such battle');
+			return;
+		}
+		this.guard(command.b, () => {
+			battle.choose(command.s, command.r, command.choice);
+			this.collect(battle);
+		});
+	}
+
+	stop(id) {
+		const battle = this.battles.get(id);
+		if (!battle) return;
+		this.outbox.end(id, null, battle.battle.turn, 'stopped');
+		this.forget(id);
+	}
+
+	/** What goes wrong inside one battle ends that battle only. */
+	guard(id, action) {
+		try {
+			action();
+		} catch (error) {
+			process.stderr.write(`battle ${id} crashed: ${error.stack}\n`);
+			const turns = this.battles.get(id)?.battle?.turn ?? 0;
+			this.outbox.error(id, null, null, 'crashed', error.message);
+			this.outbox.end(id, null, turns, 'crashed');
+			this.forget(id);
+		}
+	}
+
+	collect(battle) {
+		if (battle.ended) this.forget(battle.id);
+	}
+
+	forget(id) {
+		const battle = this.battles.get(id);
+		this.battles.delete(id);
+		try {
+			battle?.destroy();
+		} catch (error) {
+			process.stderr.write(`battle ${id} was not freed cleanly: ${error.message}\n`);
+		}
+	}
+}
+
+/** Blocks for input; returns the bytes read, 0 at the end of stdin. */
+function readInput(buffer) {
+	for (;;) {
+		try {
+			return fs.readSync(0, buffer, 0, buffer.length, null);
+		} catch (error) {
+			if (error.code === 'EOF') return 0; // Windows' way to say it
+			if (error.code !== 'EAGAIN') throw error;
+			Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+		}
+	}
+}
+
+function writeOutput(text) {
+	const bytes = Buffer.from(text, 'utf8');
+	let sent = 0;
+	while (sent < bytes.length) {
+		try {
+			sent += fs.writeSync(1, bytes, sent);
+		} catch (error) {
+			if (error.code === 'EPIPE') process.exit(0); // the owner is gone
+			if (error.code !== 'EAGAIN') throw error;
+			Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+		}
+	}
+}
+
+function serve(host) {
+	const buffer = Buffer.allocUnsafe(READ_BYTES);
+	let rest = []; // pieces of a line whose end has not come yet
+	for (;;) {
+		const size = readInput(buffer);
+		if (size === 0) return;
+		const end = buffer.lastIndexOf(NEWLINE, size - 1);
+		if (end < 0) {
+			rest.push(Buffer.from(buffer.subarray(0, size)));
+			continue;
+		}
+		const complete = Buffer.concat([...rest, buffer.subarray(0, end)]).toString('utf8');
+		rest = end + 1 < size ? [Buffer.from(buffer.subarray(end + 1, size))] : [];
+		for (const line of complete.split('\n')) if (line) host.execute(line);
+		const output = host.outbox.takeLine();
+		if (output) writeOutput(output);
+	}
+}
+
+function main() {
+	const wantAccelerated = !process.argv.includes('--no-accelerate');
+	const { sim, version, accelerated, note } = loadSimulator(wantAccelerated);
+	if (wantAccelerated && !accelerated) process.stderr.write(`the simulator runs plain: ${note}\n`);
+	writeOutput(JSON.stringify({
+		hello: { protocol: 1, node: process.version, showdown: version, accelerated, note },
+	}) + '\n');
+	serve(new Host(sim));
+}
+
+main();
