@@ -46,6 +46,7 @@ class InferenceError(SimulError):
 # Stable error codes of the wire protocol (docs/protocol.md explains each).
 ERR_MALFORMED = "ERR_MALFORMED"
 ERR_VERSION = "ERR_VERSION"
+ERR_HELLO = "ERR_HELLO"
 ERR_SPEC = "ERR_SPEC"
 ERR_LIMIT = "ERR_LIMIT"
 ERR_SHAPE = "ERR_SHAPE"

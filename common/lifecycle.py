@@ -29,15 +29,24 @@ class RoleArguments:
     parent: int
 
 
-def parse_role_arguments(role: str) -> RoleArguments:
-    """Read `--run-dir D --index I --run-id R --parent PID`."""
-    parser = argparse.ArgumentParser(prog=f"python -m {role}")
+def add_role_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add `--run-dir D --index I --run-id R --parent PID`."""
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--index", type=int, default=0)
     parser.add_argument("--run-id", type=int, default=0, help="ordered number of this life; default: the time in ns")
     parser.add_argument("--parent", type=int, default=0, help="stop when this process is gone (0: do not watch)")
-    options = parser.parse_args()
+
+
+def role_arguments(options: argparse.Namespace) -> RoleArguments:
+    """The role's arguments out of parsed options."""
     return RoleArguments(RunDir(options.run_dir), options.index, options.run_id or time.time_ns(), options.parent)
+
+
+def parse_role_arguments(role: str) -> RoleArguments:
+    """Read the arguments that every role takes, and no others."""
+    parser = argparse.ArgumentParser(prog=f"python -m {role}")
+    add_role_arguments(parser)
+    return role_arguments(parser.parse_args())
 
 
 class StopFlag:

@@ -29,7 +29,7 @@ class _Socket:
 
     def __init__(self, kind: int, endpoint: str, *, queue: int) -> None:
         self.endpoint = endpoint
-        self.raw = zmq.Context.instance().socket(kind)
+        self.raw: zmq.Socket[bytes] = zmq.Context.instance().socket(kind)
         self.raw.setsockopt(zmq.LINGER, LINGER_MS)
         self.raw.setsockopt(zmq.SNDHWM, queue)
         self.raw.setsockopt(zmq.RCVHWM, queue)

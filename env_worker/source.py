@@ -22,6 +22,7 @@ class EnvSource(Protocol):
     """Hosts many envs. Numbers its envs 0..n-1, its seats, and each env's episodes 0, 1, 2, ... by itself."""
 
     spec: GameSpec
+    envs: int  # number of envs it hosts
 
     def start(self) -> None:
         """Start every env. Raises ConfigError where the game cannot run at all."""

@@ -1,0 +1,70 @@
+"""`python -m env_worker`: builds the objects of one worker and runs it."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+
+import msgspec
+
+from common import logs
+from common.client import InferenceClient
+from common.errors import ConfigError, InferenceError, SimulError
+from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
+from env_worker.games.loading import build_source, game_spec
+from env_worker.worker import Worker
+
+
+def main() -> int:
+    """Exit code 0 after a clean stop, 2 after a sentence about what is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m env_worker")
+    add_role_arguments(parser)
+    parser.add_argument("--print-spec", action="store_true", help="print the game spec as JSON and exit")
+    parser.add_argument("--episodes", type=int, help="play exactly this many episodes, record nothing, then stop")
+    parser.add_argument("--opponent", help="with --episodes: every game is against this opponent")
+    parser.add_argument("--greedy", action="store_true", help="take the most probable action")
+    options = parser.parse_args()
+    arguments = role_arguments(options)
+    log = logs.set_up(f"simul-worker-{arguments.index}")
+    try:
+        config = arguments.run_dir.read_config()
+        if options.print_spec:
+            sys.stdout.write(msgspec.json.encode(game_spec(config)).decode() + "\n")
+            return 0
+        stop = StopFlag(arguments.parent).install()
+        reporter = Reporter(arguments, "env_worker")
+        evaluation = options.episodes is not None
+        source = build_source(
+            config,
+            index=arguments.index,
+            episodes=options.episodes,
+            greedy=options.greedy,
+            record=not evaluation,
+            opponent=options.opponent,
+        )
+        client = InferenceClient(
+            config.server.endpoint or arguments.run_dir.endpoint("data"),
+            name=f"worker-{arguments.index}",
+            spec=source.spec,
+            run_id=arguments.run_id,
+            training_token="" if evaluation else arguments.run_dir.token(),
+        )
+        client.connect(timeout_sec=60.0)
+        gc.freeze()
+        try:
+            Worker(source, client, reporter, log).run(stop)
+        finally:
+            client.close()
+            reporter.close()
+    except (ConfigError, InferenceError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except SimulError as error:
+        log.error("%s", error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

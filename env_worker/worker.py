@@ -1,0 +1,96 @@
+"""The env worker's main loop: gather what is ready, send it as one message, apply the actions that come back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from logging import Logger
+from typing import Any
+
+from common.client import InferenceClient, Replies
+from common.decisions import Failure
+from common.lifecycle import Reporter, StopFlag
+from env_worker.source import EnvSource
+
+WAIT_SEC = 0.05
+DRAIN_SEC = 2.0
+
+
+class Worker:
+    """Hosts one source's envs and keeps every one of them busy."""
+
+    def __init__(self, source: EnvSource, client: InferenceClient, reporter: Reporter, log: Logger) -> None:
+        self._source = source
+        self._client = client
+        self._reporter = reporter
+        self._log = log
+        self._decisions = 0
+        self._refused: dict[str, int] = {}
+        self._event = ""
+
+    def run(self, stop: StopFlag) -> None:
+        """Step games until `stop` is set or the source has nothing left to play."""
+        self._source.set_policies(self._client.policies)
+        self._source.start()
+        self._reporter.send(self.metrics(), state="ready")
+        while not stop and not (self._source.idle() and not self._client.waiting):
+            self._turn(WAIT_SEC)
+        self._source.drain()
+        self._reporter.send(self.metrics(), state="draining")
+        deadline = time.monotonic() + DRAIN_SEC
+        while self._client.waiting and time.monotonic() < deadline:
+            self._turn(WAIT_SEC)
+        self._source.close()
+        self._reporter.send(self.metrics(), state="stopped")
+
+    def metrics(self) -> dict[str, Any]:
+        """Counters of this life, the source's own among them."""
+        return {
+            "decisions": self._decisions,
+            "answered": self._client.answered,
+            "refused": dict(self._refused),
+            "resent": self._client.resent,
+            "connected": self._client.connected,
+            **self._source.metrics(),
+        }
+
+    def _turn(self, wait_sec: float) -> None:
+        decisions = self._source.poll()
+        if decisions:
+            self._decisions += len(decisions)
+            self._client.submit(decisions)
+        self._apply(self._client.poll())
+        now = time.monotonic()
+        if self._reporter.due(now):
+            self._source.set_policies(self._client.policies)
+            self._reporter.send(self.metrics(), event=self._event)
+            self._event = ""
+        if not decisions:
+            self._client.poller.set_files(self._source.files())
+            self._client.poller.wait(wait_sec)
+
+    def _apply(self, replies: Replies) -> None:
+        if replies.lost:
+            self._event = "the inference server forgot our sessions; their games start again"
+            self._log.warning(self._event)
+            self._source.abort(_every_env(self._source), "server_lost")
+            return
+        if replies.actions:
+            self._source.act(replies.actions)
+        if replies.failures:
+            self._give_up(replies.failures)
+
+    def _give_up(self, failures: list[Failure]) -> None:
+        for failure in failures:
+            if failure.code not in self._refused:
+                self._log.warning("env %d seat %d: %s: %s", failure.env, failure.seat, failure.code, failure.message)
+            self._refused[failure.code] = self._refused.get(failure.code, 0) + 1
+        by_code: dict[str, set[int]] = {}
+        for failure in failures:
+            by_code.setdefault(failure.code, set()).add(failure.env)
+        for code, envs in by_code.items():
+            self._source.abort(envs, code)
+
+
+def _every_env(source: EnvSource) -> Iterable[int]:
+    return range(source.envs)
