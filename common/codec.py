@@ -71,15 +71,17 @@ class Codec(Generic[M]):
         try:
             message = self._decoder.decode(frames[0])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ProtocolError(ERR_MALFORMED, f"the header frame does not decode: {error}") from None
+            raise ProtocolError(ERR_MALFORMED, f"the header frame does not decode: {str(error)[:200]}") from None
         declared = cast(Message, message).tensors
         if len(declared) != len(frames) - 1:
             raise ProtocolError(
                 ERR_MALFORMED, f"the header declares {len(declared)} tensors, {len(frames) - 1} frames follow"
             )
-        tensors = {}
+        tensors: dict[str, NDArray[Any]] = {}
         for (name, dtype, shape), frame in zip(declared, frames[1:]):
-            tensors[name] = _tensor(name, dtype, shape, frame)
+            if name in tensors:
+                raise ProtocolError(ERR_MALFORMED, f"the header declares tensor {name[:40]!r} twice")
+            tensors[name] = _tensor(name[:40], dtype[:40], shape, frame)
         return message, tensors
 
 
@@ -114,10 +116,13 @@ def _tensor(name: str, dtype: str, shape: tuple[int, ...], frame: Frame) -> NDAr
     if dtype not in _DTYPES:
         raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype!r}; expected one of {', '.join(_DTYPES)}")
     if len(shape) > 4 or any(n < 0 for n in shape):
-        raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has shape {list(shape)}; expected at most 4 sizes >= 0")
+        raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has shape {list(shape[:5])}; expected at most 4 sizes >= 0")
     wanted = math.prod(shape) * _DTYPES[dtype].itemsize
     if wanted != len(frame):
         raise ProtocolError(
             ERR_SHAPE, f"tensor {name!r}: {dtype} {list(shape)} is {wanted} bytes, the frame has {len(frame)}"
         )
-    return np.frombuffer(frame, dtype=_DTYPES[dtype]).reshape(shape)
+    try:
+        return np.frombuffer(frame, dtype=_DTYPES[dtype]).reshape(shape)
+    except ValueError:  # a size of 0 beside one that no array can have
+        raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has the impossible shape {list(shape)}") from None

@@ -33,17 +33,30 @@ class _Socket:
         self.raw.setsockopt(zmq.LINGER, LINGER_MS)
         self.raw.setsockopt(zmq.SNDHWM, queue)
         self.raw.setsockopt(zmq.RCVHWM, queue)
+        self.raw.setsockopt(zmq.IPV6, int("[" in endpoint))
         self.raw.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         self.raw.setsockopt(zmq.RECONNECT_IVL, 50)
         self.raw.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
         self._lock = -1
 
+    def _connect(self) -> None:
+        try:
+            self.raw.connect(self.endpoint)
+        except zmq.ZMQError as error:
+            self.close()
+            raise ConfigError(f"The endpoint {self.endpoint} cannot be reached: {error.strerror}.") from None
+
     def _bind(self) -> None:
-        check_endpoint(self.endpoint)
-        self._lock = _lock_ipc(self.endpoint)
+        try:
+            check_endpoint(self.endpoint)
+            self._lock = _lock_ipc(self.endpoint)
+        except ConfigError:
+            self.close()
+            raise
         try:
             self.raw.bind(self.endpoint)
         except zmq.ZMQError as error:
+            self.close()
             raise ConfigError(
                 f"The endpoint {self.endpoint} cannot be bound: {error.strerror}. "
                 "Another run may use it: stop that one (`simul down`) or choose another endpoint."
@@ -101,7 +114,7 @@ class DealerSocket(_Socket):
 
     def __init__(self, endpoint: str, *, queue: int = 1000) -> None:
         super().__init__(zmq.DEALER, endpoint, queue=queue)
-        self.raw.connect(endpoint)
+        self._connect()
 
     def send(self, frames: Sequence[Frame]) -> bool:
         """Send without waiting. False when the queue is full: the message is dropped."""
@@ -121,7 +134,7 @@ class PushSocket(_Socket):
 
     def __init__(self, endpoint: str, *, queue: int = 100) -> None:
         super().__init__(zmq.PUSH, endpoint, queue=queue)
-        self.raw.connect(endpoint)
+        self._connect()
 
     def send(self, frames: Sequence[Frame]) -> bool:
         """Send without waiting. False when nobody reads."""
@@ -171,7 +184,9 @@ def check_endpoint(endpoint: str) -> None:
     """Refuse to bind where a stranger could reach us. Raises ConfigError."""
     if endpoint.startswith("ipc://"):
         return
-    host = endpoint.removeprefix("tcp://").rpartition(":")[0]
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    if endpoint.startswith("tcp://") and port != "*" and not (port.isdecimal() and int(port) < 65536):
+        raise ConfigError(f"The endpoint {endpoint} has no usable port: expected a number from 1 to 65535, or *.")
     if not endpoint.startswith("tcp://") or host not in LOOPBACK:
         raise ConfigError(
             f"The endpoint {endpoint} is not local: expected ipc://PATH or tcp://127.0.0.1:PORT. "
