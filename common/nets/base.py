@@ -1,0 +1,94 @@
+"""The contract of a network: stateless, one row in, one row out; the caller keeps the recurrent state.
+
+The server steps it, the learner unrolls it:
+
+    state = network.initial_state(B)
+    logits, value, state = network(observation, mask, state)              # one decision of B sessions
+    logits, value = network.unroll(observation, mask, state, lengths)     # T decisions of B sessions
+
+Both give the same numbers. A = number of actions, D = observation size, S = `state_size`.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+
+class RecurrentNetwork(nn.Module):
+    """Base of every network. A subclass sets `state_size` and writes `forward`; the rest has defaults.
+
+    Attributes:
+        state_size: S, floats of recurrent state per session (h and c side by side, say); 0 for none.
+    """
+
+    state_size: int = 0
+
+    def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One decision of each session.
+
+        Args:
+            observation: wire dtype or float32 [B, D].
+            mask: bool [B, A], True = legal. An input only: logits come back unmasked.
+            state: float32 [B, S].
+
+        Returns:
+            logits float32 [B, A], value float32 [B], new state float32 [B, S].
+        """
+        raise NotImplementedError
+
+    def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Consecutive decisions of each session; this default steps `forward` through time.
+
+        Args:
+            observation: wire dtype or float32 [T, B, D]; rows at or behind a session's length are padding.
+            mask: bool [T, B, A], True = legal.
+            state: float32 [B, S], the state before the first row.
+            lengths: int64 [B] on the CPU, valid rows of each session, 0 to T.
+
+        Returns:
+            logits float32 [T, B, A] and value float32 [T, B], zeros where padded.
+        """
+        logits, values = [], []
+        valid = torch.arange(observation.shape[0])[:, None] < lengths[None, :]  # (T, B)
+        valid = valid.to(observation.device)
+        for t in range(observation.shape[0]):
+            step_logits, step_value, state = self(observation[t], mask[t], state)
+            logits.append(torch.where(valid[t, :, None], step_logits, 0.0))
+            values.append(torch.where(valid[t], step_value, 0.0))
+        return torch.stack(logits), torch.stack(values)
+
+    def initial_state(self, batch: int) -> Tensor:
+        """The state of a session before its first decision: float32 [B, S] zeros on the network's device."""
+        parameter = next(self.parameters(), None)
+        return torch.zeros(batch, self.state_size, device=None if parameter is None else parameter.device)
+
+    def lowered(self, dtype: torch.dtype) -> RecurrentNetwork:
+        """A copy for inference whose large products run in `dtype` (bfloat16).
+
+        State, heads and everything returned stay float32. `load_state_dict` of float32 weights works on the copy.
+        The default stays float32: a user's module need not know about dtypes.
+        """
+        return copy.deepcopy(self)
+
+
+class Wrapped(RecurrentNetwork):
+    """A plain nn.Module with `state_size` and `forward` of the contract, made into a RecurrentNetwork."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+        self.state_size = int(getattr(inner, "state_size", 0))
+
+    def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As `RecurrentNetwork.forward`."""
+        logits, value, new_state = self.inner(observation, mask, state)
+        return logits.float(), value.float(), new_state.float()
+
+
+def compute_dtype(weight: Tensor) -> torch.dtype:
+    """The dtype in which a product with `weight` runs: autocast's where it is on, else the weight's own."""
+    kind = weight.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype

@@ -1,0 +1,80 @@
+"""From a NetworkConfig and a GameSpec to a network, checked before anything else starts."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import torch
+from torch import nn
+
+from common.config import NetworkConfig
+from common.errors import ConfigError
+from common.nets.base import RecurrentNetwork, Wrapped
+from common.nets.mlp_lstm import MlpLstm
+from common.nets.pokemon import PokemonNetwork
+from common.specs import GameSpec
+
+NETWORKS: dict[str, type[nn.Module]] = {"mlp_lstm": MlpLstm, "pokemon": PokemonNetwork}
+TRIAL_BATCH = 3
+
+
+def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> RecurrentNetwork:
+    """The network named in the configuration, float32 on the CPU, with fresh weights that depend on `seed` only.
+
+    A user's class is called as `Class(spec, **options)`.
+
+    Raises:
+        ConfigError: unknown name, wrong options, or a module that does not fit the spec.
+    """
+    kind = NETWORKS[network.name] if network.name in NETWORKS else _import(network.name)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            module = kind(spec, **network.options)
+        except TypeError as error:
+            raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {error}.") from None
+    built = module if isinstance(module, RecurrentNetwork) else Wrapped(module)
+    check_network(built, spec, network.name)
+    return built
+
+
+def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
+    """One trial forward against the spec. Raises ConfigError naming expected and got."""
+    observation = torch.zeros(TRIAL_BATCH, spec.observation_size, dtype=getattr(torch, spec.observation_dtype))
+    mask = torch.ones(TRIAL_BATCH, spec.num_actions, dtype=torch.bool)
+    try:
+        with torch.no_grad():
+            outputs = network(observation, mask, network.initial_state(TRIAL_BATCH))
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        raise ConfigError(
+            f"The network {name} does not take an observation {spec.observation_dtype} {list(observation.shape)}, "
+            f"a mask bool {list(mask.shape)} and a state float32 [{TRIAL_BATCH}, {network.state_size}]: {error}"
+        ) from None
+    wanted = ((TRIAL_BATCH, spec.num_actions), (TRIAL_BATCH,), (TRIAL_BATCH, network.state_size))
+    got = [_describe(output) for output in outputs]
+    expected = [_describe(torch.empty(shape)) for shape in wanted]
+    if got != expected:
+        raise ConfigError(
+            f"The network {name} returns ({', '.join(got)}); "
+            f"expected logits, value, new state = ({', '.join(expected)})."
+        )
+
+
+def _describe(output: Any) -> str:
+    if not isinstance(output, torch.Tensor):
+        return type(output).__name__
+    return f"{str(output.dtype).removeprefix('torch.')} {list(output.shape)}"
+
+
+def _import(name: str) -> type[nn.Module]:
+    module_name, colon, class_name = name.partition(":")
+    if not colon:
+        raise ConfigError(f"Unknown network {name!r}: expected {', '.join(NETWORKS)} or module:Class.")
+    try:
+        kind = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"The network {name} cannot be imported: {error}.") from None
+    if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
+        raise ConfigError(f"The network {name} is not a class of torch.nn.Module.")
+    return kind

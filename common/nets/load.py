@@ -1,0 +1,111 @@
+"""A trained policy without any server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from torch import Tensor, nn
+
+from common.config import NetworkConfig
+from common.errors import CheckpointError, ConfigError, WeightsError
+from common.nets.build import build_network
+from common.nets.weights import bytes_to_state, check_state, fingerprint
+from common.specs import GameSpec
+
+WEIGHTS_FILE = "weights.safetensors"
+META_FILE = "meta.json"
+
+
+class Meta(msgspec.Struct, frozen=True):
+    """meta.json of a checkpoint: everything but tensors.
+
+    Attributes:
+        version: policy version of the weights.
+        decisions: decisions learned from until then.
+        files: SHA-256 of each file beside it.
+        milestone: kept for good.
+    """
+
+    version: int
+    decisions: int
+    spec_fingerprint: str
+    spec: GameSpec
+    network: NetworkConfig
+    config_fingerprint: str
+    seed: int
+    time: str
+    packages: dict[str, str]
+    files: dict[str, str]
+    milestone: bool = False
+    updates: int = 0
+
+
+class Policy(nn.Module):
+    """A network with its spec: `policy.network` is the plain module, `policy.meta` the checkpoint's facts."""
+
+    def __init__(self, meta: Meta, network: nn.Module) -> None:
+        super().__init__()
+        self.meta = meta
+        self.spec = meta.spec
+        self.network: Any = network
+
+    def initial_state(self, batch: int) -> Tensor:
+        """Zeros float32 [B, S]: the state before a session's first decision."""
+        state: Tensor = self.network.initial_state(batch)
+        return state
+
+    def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits [B, A] with illegal actions at -inf, value [B], new state [B, S]; see `RecurrentNetwork.forward`."""
+        logits, value, new_state = self.network(observation, mask, state)
+        return logits.masked_fill(~mask, -torch.inf), value, new_state
+
+
+def load_policy(checkpoint_dir: Path | str) -> Policy:
+    """The policy of a checkpoint as a plain module, in eval mode on the CPU.
+
+        policy = load_policy("runs/default/checkpoints/000000420")
+        state = policy.initial_state(1)
+        while playing:                                  # observation [1, D], mask bool [1, A]
+            logits, value, state = policy(observation, mask, state)
+            action = int(logits.argmax())
+
+    Raises:
+        CheckpointError: missing, damaged, or of a network that no longer fits.
+    """
+    folder = Path(checkpoint_dir)
+    meta = read_meta(folder)
+    data = read_verified(folder, meta, WEIGHTS_FILE)
+    try:
+        network = build_network(meta.network, meta.spec)
+        state = bytes_to_state(data)
+        check_state(state, network)
+    except (ConfigError, WeightsError) as error:
+        raise CheckpointError(f"The checkpoint {folder} cannot be used: {error}") from None
+    network.load_state_dict(state)
+    policy = Policy(meta, network)
+    policy.requires_grad_(False).eval()
+    return policy
+
+
+def read_meta(folder: Path) -> Meta:
+    """meta.json of a checkpoint. Raises CheckpointError."""
+    try:
+        return msgspec.json.decode((folder / META_FILE).read_bytes(), type=Meta)
+    except OSError as error:
+        raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"The checkpoint {folder} is damaged: {META_FILE}: {error}.") from None
+
+
+def read_verified(folder: Path, meta: Meta, name: str) -> bytes:
+    """A checkpoint's file, its hash compared with meta.json. Raises CheckpointError."""
+    try:
+        data = (folder / name).read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"The checkpoint {folder} is damaged: {name}: {error.strerror}.") from None
+    if fingerprint(data) != meta.files.get(name):
+        raise CheckpointError(f"The checkpoint {folder} is damaged: {name} does not have the hash that was written.")
+    return data

@@ -1,0 +1,142 @@
+"""An LSTM (Hochreiter and Schmidhuber 1997) with one weight for input and state, stepped or run over packed rows.
+
+Stepping is one product [x, h] W; training computes the input's share for all rows at once, walks through time for
+the state's share only, and gathers the weight's gradient in one product at the end. Cell state and gates are float32.
+
+Packed rows: sessions sorted by length, longest first, and the rows of step t of all sessions that reach it
+(`batch_sizes[t]` of them) follow those of step t - 1. No padding is computed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.nets.base import compute_dtype
+
+
+class PackedLSTM(nn.Module):
+    """Weights of an LSTM layer; gates in the order input, forget, cell, output.
+
+    `weight` is [4H, I + H] (input columns, then state columns), `bias` [4H]. State row: h, then c: [2H].
+    """
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.weight = nn.Parameter(torch.empty(4 * hidden_size, input_size + hidden_size))
+        self.bias = nn.Parameter(torch.zeros(4 * hidden_size))
+        with torch.no_grad():
+            nn.init.xavier_uniform_(self.weight[:, :input_size])
+            for gate in self.weight[:, input_size:].split(hidden_size):
+                nn.init.orthogonal_(gate)
+            self.bias[hidden_size : 2 * hidden_size] = 1.0  # remember by default (Jozefowicz et al. 2015)
+
+    def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """One step. x: [B, I]; state: float32 [B, 2H]. Returns h float32 [B, H] and the new state [B, 2H]."""
+        dtype = compute_dtype(self.weight)
+        h, c = state.split(self.hidden_size, dim=1)
+        gates = F.linear(torch.cat((x.to(dtype), h.to(dtype)), dim=1), self.weight.to(dtype), self.bias.to(dtype))
+        i, f, g, o = gates.float().split(self.hidden_size, dim=1)
+        c = torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh())
+        h = o.sigmoid() * c.tanh()
+        return h, torch.cat((h, c), dim=1)
+
+    def run(self, x: Tensor, state: Tensor, batch_sizes: list[int]) -> Tensor:
+        """All packed rows. x: [N, I]; state: float32 [B, 2H] of the sorted sessions. Returns h float32 [N, H]."""
+        out: Tensor = _PackedLSTM.apply(x, state, self.weight, self.bias, batch_sizes)
+        return out
+
+
+class _PackedLSTM(torch.autograd.Function):
+    """Back-propagation through time over packed rows, written out. State before the first row gets no gradient."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, state: Tensor, weight: Tensor, bias: Tensor, batch_sizes: list[int]
+    ) -> Tensor:
+        dtype = compute_dtype(weight)
+        hidden = weight.shape[0] // 4
+        inputs = weight.shape[1] - hidden
+        x_low, weight_low = x.to(dtype), weight.to(dtype)
+        state_weight = weight_low[:, inputs:].t().contiguous()  # (H, 4H)
+        gates = F.linear(x_low, weight_low[:, :inputs], bias.to(dtype)).float()  # (N, 4H), then activated in place
+        rows = gates.shape[0]
+        h_in = torch.empty(rows, hidden, dtype=dtype, device=x.device)  # h before each row
+        cells = torch.empty(rows, hidden, device=x.device)
+        out = torch.empty(rows, hidden, device=x.device)
+        h, c = (part.float() for part in state.split(hidden, dim=1))
+        start = 0
+        for n in batch_sizes:
+            here = slice(start, start + n)
+            h_in[here] = h[:n]
+            gate = gates[here]
+            gate += h_in[here] @ state_weight
+            i, f, g, o = gate.split(hidden, dim=1)
+            i.sigmoid_(), f.sigmoid_(), g.tanh_(), o.sigmoid_()
+            c = torch.addcmul(f * c[:n], i, g, out=cells[here])
+            h = torch.mul(o, c.tanh(), out=out[here])
+            start += n
+        ctx.save_for_backward(x_low, weight_low, gates, h_in, cells, state)
+        ctx.batch_sizes, ctx.dtypes = batch_sizes, (x.dtype, weight.dtype)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, None, Tensor, Tensor, None]:
+        x, weight, gates, h_in, cells, state = ctx.saved_tensors
+        hidden = cells.shape[1]
+        inputs = x.shape[1]
+        state_weight = weight[:, inputs:]  # (4H, H)
+        grad_gates = torch.empty(gates.shape, dtype=weight.dtype, device=gates.device)
+        grad_h = grad_c = cells.new_zeros(0, hidden)
+        stop = cells.shape[0]
+        sizes: list[int] = ctx.batch_sizes
+        for t in range(len(sizes) - 1, -1, -1):
+            n = sizes[t]
+            here = slice(stop - n, stop)
+            previous = cells[stop - n - sizes[t - 1] :][:n] if t else state[:n, hidden:]
+            grad_h = _add_rows(grad_out[here], grad_h)
+            grad_gates[here], grad_c = _cell_backward(gates[here], cells[here], previous, grad_h, grad_c)
+            grad_h = (grad_gates[here] @ state_weight).float()
+            stop -= n
+        grad_weight = grad_gates.t() @ torch.cat((x, h_in), dim=1)
+        grad_x = (grad_gates @ weight[:, :inputs]).to(ctx.dtypes[0]) if ctx.needs_input_grad[0] else None
+        grad_bias = grad_gates.sum(0, dtype=torch.float32)
+        return grad_x, None, grad_weight.to(ctx.dtypes[1]), grad_bias.to(ctx.dtypes[1]), None
+
+
+def _add_rows(longer: Tensor, shorter: Tensor) -> Tensor:
+    """`longer` + `shorter`, the latter on the first rows only."""
+    total = longer.clone()
+    total[: shorter.shape[0]] += shorter
+    return total
+
+
+def _cell_backward(
+    gates: Tensor, cell: Tensor, previous: Tensor, grad_h: Tensor, grad_c: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of one step: of the gates before activation [n, 4H], and of the cell before the step [n, H].
+
+    Args:
+        gates: float32 [n, 4H], activated.
+        cell, previous: float32 [n, H], the cell after and before the step.
+        grad_h: float32 [n, H]. grad_c: float32 [m, H] from the step behind, m <= n sessions long.
+    """
+    i, f, g, o = gates.chunk(4, dim=1)
+    tanh_c = cell.tanh()
+    into_c = grad_h * o
+    into_c.addcmul_(into_c, tanh_c * tanh_c, value=-1)  # (1 - tanh^2) o dh
+    into_c[: grad_c.shape[0]] += grad_c
+    sigmoid_slope = gates - gates * gates  # right for i, f, o
+    grad = torch.empty_like(gates)
+    grad_i, grad_f, grad_g, grad_o = grad.chunk(4, dim=1)
+    slope_i, slope_f, _, slope_o = sigmoid_slope.chunk(4, dim=1)
+    torch.mul(into_c * g, slope_i, out=grad_i)
+    torch.mul(into_c * previous, slope_f, out=grad_f)
+    torch.mul(into_c * i, 1 - g * g, out=grad_g)
+    torch.mul(grad_h * tanh_c, slope_o, out=grad_o)
+    return grad, into_c * f

@@ -1,0 +1,130 @@
+"""`pokemon`: an entity network. Pokémon and moves are encoded by shared weights; actions point at their encodings.
+
+    12 Pokémon --shared--> encodings --+-- pooled --+
+     4 moves   --shared--> encodings --+-- pooled --+--> trunk --> LSTM --+--> value
+     the rest, legal actions ----------------------+                    +--> queries . encodings = logits
+
+It needs a layout with blocks `own.0..5.*`, `foe.0..5.*` and `move.0..3.*`, in the order of the actions:
+0-5 switch to own.i, then groups of four use move.i: plain (6-9), mega, Z, dynamax, tera.
+Parts named `mask*` are skipped: the legal actions come from the mask itself.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.errors import ConfigError
+from common.nets.base import RecurrentNetwork, compute_dtype
+from common.nets.entities import Blocks, Tables
+from common.nets.lstm import PackedLSTM
+from common.nets.packing import make_packing
+from common.specs import GameSpec
+
+TEAM, MOVES = 6, 4
+
+
+class Encoder(nn.Module):
+    """Shared by all entities of a kind: ids summed as embeddings, numbers, one hidden layer.
+
+    The embedding has the width of the hidden layer: summing it there is a one-hot input's linear layer.
+    """
+
+    def __init__(self, numbers: int, rows: int, size: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(rows, size) * 0.1)
+        self.numbers = nn.Linear(numbers, size)
+        self.output = nn.Linear(size, size)
+
+    def forward(self, ids: Tensor, numbers: Tensor) -> Tensor:
+        """ids: int64 [B, count, K]; numbers: [B, count, M]. Returns [B, count, size]."""
+        flat = ids.flatten(0, 1)
+        embedded = F.embedding_bag(flat, self.table, mode="sum").unflatten(0, ids.shape[:2])
+        hidden = torch.relu(self.numbers(numbers) + embedded.to(numbers.dtype))
+        return torch.relu(self.output(hidden))
+
+
+class PokemonNetwork(RecurrentNetwork):
+    """See the module. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
+
+    other_columns: Tensor
+
+    def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
+        super().__init__()
+        kinds, rest = divmod(spec.num_actions - TEAM, MOVES)
+        if kinds < 1 or rest:
+            raise ConfigError(f"The network pokemon needs 6 + 4 k actions; {spec.name} has {spec.num_actions}.")
+        tables = Tables(spec)
+        team = [f"{side}.{i}" for side in ("own", "foe") for i in range(TEAM)]
+        moves = [f"move.{i}" for i in range(MOVES)]
+        self.pokemon = Blocks(team, spec, tables)
+        self.moves = Blocks(moves, spec, tables)
+        self.pokemon_encoder = Encoder(self.pokemon.numbers, tables.rows, entity)
+        self.move_encoder = Encoder(self.moves.numbers, tables.rows, entity)
+        self.active = self.pokemon.columns.get("active", -1)
+        taken = (*(name + "." for name in (*team, *moves)), "mask")
+        others = [part for part in spec.layout if not part.name.startswith(taken) and part.kind == "number"]
+        columns = [column for part in others for column in range(part.start, part.start + part.size)]
+        self.register_buffer("other_columns", torch.tensor(columns, dtype=torch.int64), persistent=False)
+        pooled = (4 + 2 * (self.active >= 0) + 2) * entity
+        self.trunk = nn.Linear(pooled + len(columns) + spec.num_actions, hidden)
+        self.lstm = PackedLSTM(hidden, hidden)
+        self.state_size = 2 * hidden
+        self.kinds, self.entity = kinds, entity
+        self.query = nn.Linear(hidden, (1 + kinds) * (entity + 1))
+        self.value_head = nn.Linear(hidden, 1)
+        with torch.no_grad():
+            self.query.weight *= 0.1
+            nn.init.zeros_(self.query.bias)
+            nn.init.zeros_(self.value_head.bias)
+
+    def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As `RecurrentNetwork.forward`."""
+        x, own, moves = self._encode(observation, mask)
+        h, new_state = self.lstm(x, state)
+        return *self._heads(x, h, own, moves), new_state
+
+    def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """As `RecurrentNetwork.unroll`, on valid rows only."""
+        packing = make_packing(lengths, observation.shape[0], observation.device)
+        x, own, moves = self._encode(packing.pack(observation), packing.pack(mask))
+        h = self.lstm.run(x, state.index_select(0, packing.order), packing.batch_sizes)
+        logits, value = self._heads(x, h, own, moves)
+        return packing.pad(logits), packing.pad(value)
+
+    def lowered(self, dtype: torch.dtype) -> PokemonNetwork:
+        """As `RecurrentNetwork.lowered`; the last products of both heads stay float32."""
+        network = copy.deepcopy(self)
+        for part in (network.pokemon_encoder, network.move_encoder, network.trunk, network.lstm, network.query):
+            part.to(dtype)
+        return network
+
+    def _encode(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Trunk output [B, hidden], own encodings [B, 6, E], move encodings [B, 4, E]."""
+        dtype = compute_dtype(self.trunk.weight)
+        rows, move_rows = self.pokemon.rows(observation), self.moves.rows(observation)
+        team = self.pokemon_encoder(self.pokemon.read_ids(rows), self.pokemon.read_numbers(rows, dtype))
+        moves = self.move_encoder(self.moves.read_ids(move_rows), self.moves.read_numbers(move_rows, dtype))
+        sides = team.unflatten(1, (2, TEAM))  # (B, 2, 6, E)
+        pooled = [sides.mean(2).flatten(1), sides.amax(2).flatten(1), moves.mean(1), moves.amax(1)]
+        if self.active >= 0:
+            active = rows[:, :, self.active].to(dtype).unflatten(1, (2, 1, TEAM))
+            pooled.append((active @ sides).flatten(1))
+        others = observation.index_select(1, self.other_columns).to(dtype)
+        x = torch.relu(self.trunk(torch.cat((*pooled, others, mask.to(dtype)), dim=1)))
+        return x, team[:, :TEAM], moves
+
+    def _heads(self, x: Tensor, h: Tensor, own: Tensor, moves: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [B, A] and value [B] from trunk, LSTM and the encodings that actions point at."""
+        features = x.float() + h  # (B, hidden)
+        dtype = compute_dtype(self.query.weight)
+        queries = self.query(features.to(dtype)).float().unflatten(1, (1 + self.kinds, self.entity + 1))
+        with torch.autocast(features.device.type, enabled=False):
+            value = self.value_head(features).squeeze(1)
+            points, bias = queries[:, :, :-1] * self.entity**-0.5, queries[:, :, -1:]
+            switch = points[:, :1] @ own.float().transpose(1, 2) + bias[:, :1]  # (B, 1, 6)
+            use = points[:, 1:] @ moves.float().transpose(1, 2) + bias[:, 1:]  # (B, kinds, 4)
+        return torch.cat((switch.flatten(1), use.flatten(1)), dim=1), value

@@ -1,0 +1,63 @@
+"""Specs the networks are tested on."""
+
+import numpy as np
+import pytest
+import torch
+
+from common.specs import GameSpec, Slice
+
+TABLES = {"species": 40, "item": 12, "ability": 9, "move": 30}
+
+
+def pokemon_spec(pokemon_numbers: int = 5, move_numbers: int = 4, tables: dict[str, int] = TABLES) -> GameSpec:
+    """A layout as the Pokémon game declares it, of any size."""
+    layout: list[Slice] = []
+
+    def add(name: str, size: int, table: str = "") -> None:
+        start = layout[-1].start + layout[-1].size if layout else 0
+        kind = "id" if table else "number"
+        layout.append(Slice(name, start, size, kind, vocabulary=tables.get(table, 0), table=table))
+
+    add("global.field", 7)
+    for side in ("own", "foe"):
+        for i in range(6):
+            add(f"{side}.{i}.species", 1, "species")
+            add(f"{side}.{i}.item", 1, "item")
+            add(f"{side}.{i}.ability", 1, "ability")
+            add(f"{side}.{i}.moves", 4, "move")
+            add(f"{side}.{i}.active", 1)
+            add(f"{side}.{i}.numbers", pokemon_numbers)
+    for i in range(4):
+        add(f"move.{i}.id", 1, "move")
+        add(f"move.{i}.numbers", move_numbers)
+    add("mask", 26)
+    size = layout[-1].start + layout[-1].size
+    return GameSpec("pokemon/test", size, 26, "float16", seats=2, layout=tuple(layout))
+
+
+def observe(spec: GameSpec, *shape: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """A random observation [*shape, D] in the wire dtype and a mask [*shape, A] with at least one legal action."""
+    rng = np.random.default_rng(seed)
+    observation = rng.random((*shape, spec.observation_size)).astype(spec.dtype())
+    for part in spec.layout:
+        if part.kind == "id":
+            ids = rng.integers(0, part.vocabulary, (*shape, part.size))
+            observation[..., part.start : part.start + part.size] = ids
+    mask = rng.random((*shape, spec.num_actions)) < 0.5
+    mask[..., 0] = True
+    return torch.from_numpy(observation), torch.from_numpy(mask)
+
+
+@pytest.fixture
+def flat_spec() -> GameSpec:
+    return GameSpec("flat", 4, 2)
+
+
+@pytest.fixture
+def entity_spec() -> GameSpec:
+    return pokemon_spec()
+
+
+@pytest.fixture
+def observed():
+    return observe

@@ -1,0 +1,111 @@
+"""Unrolling is stepping, row by row, and its gradients are those of the plain loop."""
+
+import pytest
+import torch
+from torch import nn
+
+from common.config import NetworkConfig
+from common.nets.base import RecurrentNetwork
+from common.nets.build import build_network
+from common.nets.lstm import PackedLSTM
+from common.nets.packing import make_packing
+
+LENGTHS = [3, 7, 0, 7, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("mlp_lstm", {"hidden": 16}),
+        ("mlp_lstm", {"hidden": 16, "layers": 0}),
+        ("mlp_lstm", {"hidden": 16, "layers": 2, "memory": False}),
+        ("pokemon", {"entity": 8, "hidden": 16}),
+    ],
+)
+def test_unroll_is_stepping_and_so_are_its_gradients(name, options, flat_spec, entity_spec, observed):
+    spec = entity_spec if name == "pokemon" else flat_spec
+    network = build_network(NetworkConfig(name, options), spec, seed=3)
+    with torch.no_grad():
+        for parameter in network.parameters():  # fresh heads are nearly silent
+            parameter += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))
+    lengths = torch.tensor(LENGTHS)
+    observation, mask = observed(spec, 7, len(LENGTHS))
+    state = 0.3 * torch.randn(len(LENGTHS), network.state_size, generator=torch.Generator().manual_seed(2))
+    results = []
+    for unroll in (network.unroll, lambda *a: RecurrentNetwork.unroll(network, *a)):
+        logits, value = unroll(observation, mask, state, lengths)
+        network.zero_grad()
+        (logits.sin().sum() + value.cos().sum()).backward()
+        results.append((logits, value, {n: p.grad.clone() for n, p in network.named_parameters()}))
+    (logits, value, grads), (slow_logits, slow_value, slow_grads) = results
+    torch.testing.assert_close(logits, slow_logits, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(value, slow_value, atol=1e-5, rtol=1e-4)
+    assert not logits[3:, 0].any()
+    assert not value[:, 2].any()
+    for parameter, grad in grads.items():
+        assert grad.abs().max() > 0, parameter
+        torch.testing.assert_close(grad, slow_grads[parameter], atol=2e-5, rtol=1e-3)
+
+
+def test_padding_does_not_reach_the_valid_rows(entity_spec, observed):
+    network = build_network(NetworkConfig("pokemon", {"entity": 8, "hidden": 16}), entity_spec)
+    observation, mask = observed(entity_spec, 7, 5)
+    state, lengths = network.initial_state(5), torch.tensor(LENGTHS)
+    before = network.unroll(observation, mask, state, lengths)
+    observation[3:, 0] = torch.nan
+    observation[:, 2] = torch.nan
+    after = network.unroll(observation, mask, state, lengths)
+    torch.testing.assert_close(after, before, rtol=0, atol=0)
+
+
+def test_packed_lstm_agrees_with_torch():
+    torch.manual_seed(0)
+    ours, theirs = PackedLSTM(5, 8), nn.LSTM(5, 8)
+    with torch.no_grad():
+        theirs.weight_ih_l0.copy_(ours.weight[:, :5])
+        theirs.weight_hh_l0.copy_(ours.weight[:, 5:])
+        theirs.bias_ih_l0.copy_(ours.bias)
+        theirs.bias_hh_l0.zero_()
+    x = torch.randn(6, 3, 5, requires_grad=True)
+    h, c = torch.randn(1, 3, 8), torch.randn(1, 3, 8)
+    expected, _ = theirs(x, (h, c))
+    expected.sin().sum().backward()
+    x_grad, x.grad = x.grad, None
+    packing = make_packing(torch.full((3,), 6), 6, x.device)
+    got = packing.pad(ours.run(packing.pack(x), torch.cat((h[0], c[0]), 1), packing.batch_sizes))
+    got.sin().sum().backward()
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(x.grad, x_grad)
+    torch.testing.assert_close(ours.weight.grad, torch.cat((theirs.weight_ih_l0.grad, theirs.weight_hh_l0.grad), 1))
+    torch.testing.assert_close(ours.bias.grad, theirs.bias_ih_l0.grad)
+
+
+def test_bfloat16_serving_stays_near_float32(entity_spec, observed):
+    network = build_network(NetworkConfig("pokemon"), entity_spec)
+    low = network.lowered(torch.bfloat16)
+    low.load_state_dict(network.state_dict())
+    assert network.trunk.weight.dtype == torch.float32
+    observation, mask = observed(entity_spec, 64)
+    state = network.initial_state(64)
+    low_state = state
+    with torch.no_grad():
+        for _ in range(10):
+            logits, _, state = network(observation, mask, state)
+            low_logits, low_value, low_state = low(observation, mask, low_state)
+    assert low_logits.dtype == low_value.dtype == low_state.dtype == torch.float32
+    ratio = (low_logits.log_softmax(1) - logits.log_softmax(1)).exp()
+    assert (ratio - 1).abs().max() < 0.05
+
+
+def test_autocast_learns_what_float32_learns(entity_spec, observed):
+    network = build_network(NetworkConfig("pokemon"), entity_spec)
+    observation, mask = observed(entity_spec, 8, 16)
+    grads = []
+    for enabled in (False, True):
+        network.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            logits, value = network.unroll(observation, mask, network.initial_state(16), torch.full((16,), 8))
+        assert logits.dtype == value.dtype == torch.float32
+        (logits.log_softmax(2)[..., 0].sum() + value.sum()).backward()
+        grads.append(torch.cat([parameter.grad.flatten() for parameter in network.parameters()]))
+    assert torch.nn.functional.cosine_similarity(*grads, dim=0) > 0.99
