@@ -1,0 +1,50 @@
+"""Figures that repeat: what roles count and time. Names are explained in docs/metrics.md."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+_BUCKETS_PER_DOUBLING = 8
+
+
+class Timings:
+    """Durations in geometric buckets 9% wide: constant memory, percentiles of a recent window.
+
+    Two windows take turns, so that a percentile covers the last `window` to 2 * `window` entries.
+    """
+
+    def __init__(self, window: int = 20_000) -> None:
+        self._window = window
+        self._now: Counter[int] = Counter()
+        self._before: Counter[int] = Counter()
+        self._count = 0
+
+    def add(self, microseconds: float, times: int = 1) -> None:
+        """Count a duration `times` times."""
+        bucket = round(_BUCKETS_PER_DOUBLING * math.log2(max(microseconds, 1.0)))
+        self._now[bucket] += times
+        self._count += times
+        if self._count >= self._window:
+            self._before, self._now, self._count = self._now, Counter(), 0
+
+    def percentiles(self) -> dict[str, float]:
+        """{"p50": us, "p99": us} of the recent window; empty before the first entry."""
+        both = self._now + self._before
+        total = sum(both.values())
+        if not total:
+            return {}
+        result, seen = {}, 0
+        wanted = {"p50": 0.50 * total, "p99": 0.99 * total}
+        for bucket in sorted(both):
+            seen += both[bucket]
+            for name, rank in list(wanted.items()):
+                if seen >= rank:
+                    result[name] = round(2 ** (bucket / _BUCKETS_PER_DOUBLING), 1)
+                    del wanted[name]
+        return result
+
+
+def power_of_two_bucket(n: int) -> int:
+    """The smallest power of two that is at least `n`: bucket of a batch-size histogram."""
+    return 1 << max(0, (n - 1).bit_length())

@@ -1,0 +1,129 @@
+"""`python -m inference_server`: builds the objects of the server and runs it."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from logging import Logger
+from pathlib import Path
+
+import torch
+
+from common import logs
+from common.config import Config
+from common.errors import ConfigError, SimulError
+from common.lifecycle import Reporter, RoleArguments, StopFlag, add_role_arguments, role_arguments
+from common.nets.base import RecurrentNetwork
+from common.nets.build import build_network
+from common.specs import GameSpec
+from common.transport import RouterSocket
+from inference_server.actor import Actor
+from inference_server.admission import Admission
+from inference_server.batcher import Batcher
+from inference_server.clients import ClientTable
+from inference_server.engine.device import choose_device, choose_precision
+from inference_server.engine.engine import PolicyEngine
+from inference_server.gateway import Gateway
+from inference_server.learner_link import LearnerLink
+from inference_server.policies import PolicyTable
+from inference_server.recorder import Recorder
+from inference_server.server import Server, wait_for_weights
+from inference_server.sessions import SessionTable
+from inference_server.statistics import Statistics
+from inference_server.unrolls import UnrollBuilder
+
+WEIGHTS_TIMEOUT_SEC = 6.0
+WARM_UP_SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+def main() -> int:
+    """Exit code 0 after a clean stop, 2 after a sentence about what is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m inference_server")
+    add_role_arguments(parser)
+    parser.add_argument("--checkpoint", type=Path, help="serve these frozen weights, without a learner")
+    options = parser.parse_args()
+    arguments = role_arguments(options)
+    log = logs.set_up(f"simul-inference-{arguments.index}")
+    try:
+        stop = StopFlag(arguments.parent).install()
+        reporter = Reporter(arguments, "inference_server")
+        server = build_server(arguments, options.checkpoint, reporter, stop, log)
+        if server is not None:
+            gc.collect()
+            gc.freeze()
+            server.run(stop)
+        reporter.close()
+    except ConfigError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except SimulError as error:
+        log.error("%s", error)
+        return 1
+    return 0
+
+
+def build_server(
+    arguments: RoleArguments, checkpoint: Path | None, reporter: Reporter, stop: StopFlag, log: Logger
+) -> Server | None:
+    """The server with weights and warm, or None when it was asked to stop before."""
+    run_dir = arguments.run_dir
+    config, spec = run_dir.read_config(), run_dir.read_spec()
+    torch.set_num_threads(1 if config.server.deterministic else config.server.threads)
+    device = choose_device(config.server.device)
+    precision = choose_precision(config.server.precision, device, deterministic=config.server.deterministic)
+    policies = _policies(config, spec, device, precision)
+    link = None
+    if checkpoint is None:
+        link = LearnerLink(run_dir.endpoint("unrolls"), run_dir.endpoint("weights"), spec)
+        wait_for_weights(link, policies, stop, WEIGHTS_TIMEOUT_SEC, log)
+        if stop:
+            return None
+    if not policies.ready:
+        policies.install_checkpoint(checkpoint or run_dir.checkpoints)
+    log.info("serving version %d on %s in %s", policies.learner_version, device, precision)
+    statistics, clients = Statistics(), ClientTable(run_dir.token())
+    sessions = SessionTable(config.server.max_sessions, config.seed)
+    state_size = policies["learner"].engine.state_size
+    recorder = Recorder(UnrollBuilder(spec, config.learner.unroll_length, state_size), link, statistics)
+    admission = Admission(spec, sessions, policies, recorder, statistics)
+    socket = RouterSocket(config.server.endpoint or run_dir.endpoint("data"))
+    gateway = Gateway(socket, spec, clients, policies, statistics, config.server.max_sessions)
+    actor = Actor(
+        policies, sessions, recorder, admission, gateway, statistics, log, zero_state=config.server.zero_state
+    )
+    return Server(
+        gateway=gateway,
+        clients=clients,
+        sessions=sessions,
+        admission=admission,
+        batcher=Batcher(config.server.max_batch),
+        actor=actor,
+        recorder=recorder,
+        policies=policies,
+        link=link,
+        statistics=statistics,
+        reporter=reporter,
+        log=log,
+        facts={"device": str(device), "precision": str(precision).removeprefix("torch.")},
+        idle_timeout_sec=config.server.idle_timeout_sec,
+        client_timeout_sec=config.server.client_timeout_sec,
+    )
+
+
+def _policies(config: Config, spec: GameSpec, device: torch.device, precision: torch.dtype) -> PolicyTable:
+    def engine(network: RecurrentNetwork) -> PolicyEngine:
+        return PolicyEngine(
+            network,
+            spec,
+            max_sessions=config.server.max_sessions,
+            device=device,
+            precision=precision,
+            deterministic=config.server.deterministic,
+        )
+
+    return PolicyTable(lambda: build_network(config.network, spec, seed=config.seed), engine, WARM_UP_SIZES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

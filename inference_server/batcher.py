@@ -1,0 +1,83 @@
+"""Which rows go into the next batch. Pure: no sockets, no torch, time is not even asked for.
+
+Work-conserving: when the device is free, take what is there; while it is busy, rows pile up.
+A batch is of one policy; the policy whose oldest row waited longest goes first, so none starves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from inference_server.clients import Client
+from inference_server.sessions import Session
+
+
+@dataclass(eq=False, slots=True)
+class Chunk:
+    """Admitted rows of one STEP message, of one policy, all recorded or all not.
+
+    observation: wire dtype [N, D] and mask: uint8 [N, A] belong to the whole message; `rows` index into them.
+    """
+
+    client: Client
+    message: int
+    policy: str
+    recorded: bool
+    arrived_at: float
+    observation: NDArray[Any]
+    mask: NDArray[Any]
+    rows: list[int]
+    sessions: list[Session]
+    redo: list[bool]
+
+    def split(self, count: int) -> Chunk:
+        """Take the first `count` rows off."""
+        head = Chunk(
+            self.client, self.message, self.policy, self.recorded, self.arrived_at, self.observation, self.mask,
+            self.rows[:count], self.sessions[:count], self.redo[:count],
+        )  # fmt: skip
+        self.rows, self.sessions, self.redo = self.rows[count:], self.sessions[count:], self.redo[count:]
+        return head
+
+
+class Batcher:
+    """Queues of chunks, one for each (policy, recorded)."""
+
+    def __init__(self, max_batch: int) -> None:
+        self.max_batch = max_batch
+        self.waiting = 0  # rows
+        self._queues: dict[tuple[str, bool], deque[Chunk]] = {}
+
+    def add(self, chunk: Chunk) -> None:
+        """Queue admitted rows."""
+        self._queues.setdefault((chunk.policy, chunk.recorded), deque()).append(chunk)
+        self.waiting += len(chunk.rows)
+
+    def take(self, *, training_open: bool = True) -> list[Chunk]:
+        """The next batch: chunks of one policy, at most `max_batch` rows together; empty when nothing may go.
+
+        `training_open` False holds recorded rows back (a living learner is full); the others never wait.
+        """
+        open_queues = {key: q for key, q in self._queues.items() if q and (training_open or not key[1])}
+        if not open_queues:
+            return []
+        policy = min(open_queues, key=lambda key: open_queues[key][0].arrived_at)[0]
+        queues = [q for key, q in open_queues.items() if key[0] == policy]
+        queues.sort(key=lambda q: q[0].arrived_at)
+        batch: list[Chunk] = []
+        room = self.max_batch
+        for queue in queues:
+            while queue and room:
+                chunk = queue[0]
+                if len(chunk.rows) > room:
+                    batch.append(chunk.split(room))
+                    room = 0
+                else:
+                    batch.append(queue.popleft())
+                    room -= len(chunk.rows)
+        self.waiting -= self.max_batch - room
+        return batch

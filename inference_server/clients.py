@@ -1,0 +1,87 @@
+"""Who is connected. Pure: no sockets; time and tokens come in as arguments."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from common.errors import StaleRunError
+
+
+@dataclass(eq=False)
+class Client:
+    """One client's life: its declared name, its secret token, and where to answer."""
+
+    name: str
+    run_id: int
+    token: str
+    peer: bytes
+    training: bool
+    heard_at: float
+    sessions: set[int] = field(default_factory=set)  # ids of its live sessions
+
+
+class ClientTable:
+    """Clients by token, by name and by routing id."""
+
+    def __init__(self, training_token: str) -> None:
+        self._training_token = training_token.encode()
+        self._by_token: dict[str, Client] = {}
+        self._by_name: dict[str, Client] = {}
+        self._by_peer: dict[bytes, Client] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_token)
+
+    def __iter__(self) -> Iterator[Client]:
+        return iter(list(self._by_token.values()))
+
+    def of_peer(self, peer: bytes) -> Client | None:
+        """The client behind a routing id."""
+        return self._by_peer.get(peer)
+
+    def same_life(self, peer: bytes, name: str, run_id: int) -> Client | None:
+        """The client that said this very HELLO before on this connection."""
+        client = self._by_peer.get(peer)
+        return client if client is not None and (client.name, client.run_id) == (name, run_id) else None
+
+    def resume(self, token: str, peer: bytes, now: float) -> Client | None:
+        """The client that holds `token`, now answered at `peer`; None where the token is unknown."""
+        client = self._by_token.get(token)
+        if client is None:
+            return None
+        self._by_peer.pop(client.peer, None)
+        client.peer, client.heard_at = peer, now
+        self._by_peer[peer] = client
+        return client
+
+    def open(self, name: str, run_id: int, training_token: str, peer: bytes, now: float) -> tuple[Client, list[Client]]:
+        """A new client, and those that it ends: the older life of the same name, whoever had this connection.
+
+        Raises:
+            StaleRunError: a newer life of the same name is here already.
+        """
+        older = self._by_name.get(name)
+        if older is not None and older.run_id > run_id:
+            raise StaleRunError(f"client {name!r} has run_id {older.run_id} already; {run_id} is an older life")
+        ended = [client for client in {older, self._by_peer.get(peer)} if client is not None]
+        for client in ended:
+            self.forget(client)
+        training = bool(training_token) and hmac.compare_digest(training_token.encode(), self._training_token)
+        client = Client(name, run_id, secrets.token_hex(16), peer, training, now)
+        self._by_token[client.token] = self._by_name[name] = self._by_peer[peer] = client
+        return client, ended
+
+    def forget(self, client: Client) -> None:
+        """Remove a client; its sessions are the caller's to end."""
+        self._by_token.pop(client.token, None)
+        if self._by_name.get(client.name) is client:
+            del self._by_name[client.name]
+        if self._by_peer.get(client.peer) is client:
+            del self._by_peer[client.peer]
+
+    def silent(self, since: float) -> list[Client]:
+        """Clients not heard of after `since`."""
+        return [client for client in self._by_token.values() if client.heard_at < since]

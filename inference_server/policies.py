@@ -1,0 +1,107 @@
+"""The policies that are served: each a name, a version, a network with its own state table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.errors import WeightsError
+from common.messages import Weights
+from common.nets.base import RecurrentNetwork
+from common.nets.load import WEIGHTS_FILE, read_meta, read_verified
+from common.nets.weights import fingerprint
+from inference_server.engine.engine import PolicyEngine
+from inference_server.weights import stage
+
+LEARNER = "learner"
+
+
+@dataclass(eq=False)
+class Policy:
+    """A named network that is being served. Only `learner` changes its version."""
+
+    name: str
+    version: int
+    network: RecurrentNetwork
+    engine: PolicyEngine
+    retired: bool = False  # serves the sessions bound to it, takes no new ones
+
+
+class PolicyTable:
+    """Policies by name; swaps the learner's weights, loads and retires frozen ones."""
+
+    def __init__(
+        self,
+        build_network: Callable[[], RecurrentNetwork],
+        build_engine: Callable[[RecurrentNetwork], PolicyEngine],
+        warm_up_sizes: tuple[int, ...],
+    ) -> None:
+        self._build_network = build_network
+        self._build_engine = build_engine
+        self._warm_up_sizes = warm_up_sizes
+        self._policies: dict[str, Policy] = {}
+        self.names: tuple[str, ...] = ()  # those that take new sessions
+        self.swap_us = 0.0
+
+    def __getitem__(self, name: str) -> Policy:
+        return self._policies[name]
+
+    @property
+    def ready(self) -> bool:
+        """The learner's policy has weights and is warm."""
+        return LEARNER in self._policies
+
+    @property
+    def learner_version(self) -> int:
+        """Version of the learner's policy, -1 before its first weights."""
+        return self._policies[LEARNER].version if self.ready else -1
+
+    def versions(self) -> dict[str, int]:
+        """Served versions by name."""
+        return {name: policy.version for name, policy in self._policies.items()}
+
+    def install(self, weights: Weights, data: bytes) -> None:
+        """Verify weights and serve them from the next batch on.
+
+        Raises:
+            WeightsError: they do not fit, or are not newer than what is served; nothing changed.
+        """
+        policy = self._policies.get(weights.policy)
+        if policy is not None and weights.policy_version <= policy.version:
+            if policy.name != LEARNER and weights.policy_version == policy.version:
+                self._keep_resident(weights)
+                return
+            raise WeightsError(f"{policy.name} is at version {policy.version}; got {weights.policy_version}")
+        network = policy.network if policy else self._build_network()
+        state = stage(data, weights.fingerprint, network)
+        begin = time.perf_counter()
+        if policy is None:
+            network.load_state_dict(state)
+            policy = Policy(weights.policy, weights.policy_version, network, self._build_engine(network))
+            policy.engine.warm_up(self._warm_up_sizes)
+            self._policies[weights.policy] = policy
+        else:
+            policy.engine.load(state)
+            policy.version = weights.policy_version
+        self.swap_us = (time.perf_counter() - begin) * 1e6
+        self._keep_resident(weights)
+
+    def install_checkpoint(self, folder: Path) -> None:
+        """Serve a checkpoint's weights as the learner's policy, without a learner. Raises CheckpointError."""
+        meta = read_meta(folder)
+        data = read_verified(folder, meta, WEIGHTS_FILE)
+        self.install(Weights(policy=LEARNER, policy_version=meta.version, fingerprint=fingerprint(data)), data)
+
+    def remove_retired(self, sessions_bound_to: Callable[[str], int]) -> None:
+        """Free retired policies whose last session is over."""
+        for name in [name for name, policy in self._policies.items() if policy.retired]:
+            if not sessions_bound_to(name):
+                del self._policies[name]
+
+    def _keep_resident(self, weights: Weights) -> None:
+        if weights.policy != LEARNER or weights.resident:
+            for policy in self._policies.values():
+                policy.retired = policy.name != LEARNER and policy.name not in weights.resident
+        self.names = tuple(name for name, policy in self._policies.items() if not policy.retired)

@@ -1,0 +1,174 @@
+"""The inference server's main loop: receive > admit > batch > act > record > reply > swap."""
+
+from __future__ import annotations
+
+import time
+from logging import Logger
+from typing import Any
+
+from common.errors import ProtocolError, WeightsError
+from common.lifecycle import Reporter, StopFlag
+from common.messages import ABORTED
+from common.transport import Poller
+from inference_server.actor import Actor
+from inference_server.admission import Admission
+from inference_server.batcher import Batcher
+from inference_server.clients import Client, ClientTable
+from inference_server.gateway import Gateway
+from inference_server.learner_link import LearnerLink
+from inference_server.policies import PolicyTable
+from inference_server.recorder import Recorder
+from inference_server.sessions import SessionTable
+from inference_server.statistics import Statistics
+
+WAIT_SEC = 0.02
+REAP_EVERY_SEC = 1.0
+
+
+class Server:
+    """Owns the loop; everything it touches is built in `__main__` and passed in."""
+
+    def __init__(
+        self,
+        *,
+        gateway: Gateway,
+        clients: ClientTable,
+        sessions: SessionTable,
+        admission: Admission,
+        batcher: Batcher,
+        actor: Actor,
+        recorder: Recorder,
+        policies: PolicyTable,
+        link: LearnerLink | None,
+        statistics: Statistics,
+        reporter: Reporter,
+        log: Logger,
+        facts: dict[str, Any],
+        idle_timeout_sec: float,
+        client_timeout_sec: float,
+    ) -> None:
+        self._gateway = gateway
+        self._clients = clients
+        self._sessions = sessions
+        self._admission = admission
+        self._batcher = batcher
+        self._actor = actor
+        self._recorder = recorder
+        self._policies = policies
+        self._link = link
+        self._statistics = statistics
+        self._reporter = reporter
+        self._log = log
+        self._facts = facts
+        self._idle_timeout_sec = idle_timeout_sec
+        self._client_timeout_sec = client_timeout_sec
+        self._next_reap = 0.0
+        self._event = ""
+
+    def run(self, stop: StopFlag) -> None:
+        """Serve until `stop` is set, then answer what waits and report."""
+        self._reporter.send(self.metrics(), state="ready", event=self._event)
+        while not stop:
+            if not self.turn(time.monotonic()):
+                self._wait()
+        self._reporter.send(self.metrics(), state="draining")
+        while self._batcher.waiting:
+            self._actor.act(self._batcher.take(), time.monotonic())
+        for client in self._clients:
+            self._end_sessions(client, "shutdown", time.monotonic())
+        self._reporter.send(self.metrics(), state="stopped")
+
+    def turn(self, now: float) -> bool:
+        """Once around the loop. False when there was nothing to act on."""
+        self._receive(now)
+        self._swap(now)
+        self._housekeeping(now)
+        batch = self._batcher.take(training_open=self._recorder.has_room(now))
+        if batch:
+            self._actor.act(batch, now)
+        return bool(batch)
+
+    def metrics(self) -> dict[str, Any]:
+        """Everything that is reported."""
+        return {
+            **self._facts,
+            **self._statistics.as_dict(),
+            "sessions": len(self._sessions),
+            "sessions_started": self._sessions.started,
+            "clients": len(self._clients),
+            "waiting": self._batcher.waiting,
+            "policies": self._policies.versions(),
+            "policy_version": self._policies.learner_version,
+            "steps": self._recorder.steps(self._sessions.pending_recorded()),
+            "learner_alive": self._link is not None and self._link.alive(time.monotonic()),
+            "ready": self._policies.ready,
+        }
+
+    def _receive(self, now: float) -> None:
+        for client, message, tensors in self._gateway.receive(now):
+            try:
+                admitted = self._admission.admit(client, message, tensors, now)
+            except ProtocolError as error:
+                self._statistics.malformed += 1
+                self._gateway.refuse(client, message.id, (), error.code, str(error))
+                continue
+            for chunk in admitted.chunks:
+                self._batcher.add(chunk)
+            if admitted.replies:
+                rows, replies = zip(*admitted.replies)
+                self._gateway.reply(client, message.id, rows, replies)
+            for (code, text), refused in admitted.errors.items():
+                self._gateway.refuse(client, message.id, refused, code, text)
+        while self._gateway.departed:
+            self._end_sessions(*self._gateway.departed.pop(), now)
+
+    def _swap(self, now: float) -> None:
+        if self._link is None:
+            return
+        for weights, data in self._link.poll(now, self._policies.learner_version):
+            try:
+                self._policies.install(weights, data)
+            except WeightsError as error:
+                self._statistics.weights_refused += 1
+                self._event = f"weights {weights.policy} version {weights.policy_version} refused: {error}"
+                self._log.warning(self._event)
+                self._link.acknowledge(weights, str(error))
+            else:
+                self._statistics.swaps += 1
+                self._link.acknowledge(weights)
+
+    def _housekeeping(self, now: float) -> None:
+        if now >= self._next_reap:
+            self._next_reap = now + REAP_EVERY_SEC
+            for session in self._sessions.idle(now - self._idle_timeout_sec):
+                self._admission.end(session, ABORTED, None, "idle", now)
+            for client in self._clients.silent(now - self._client_timeout_sec):
+                self._clients.forget(client)
+                self._end_sessions(client, "client_lost", now)
+            self._recorder.settle(now)
+            self._policies.remove_retired(self._sessions.bound_to)
+        if self._reporter.due(now):
+            self._reporter.send(self.metrics(), event=self._event)
+            self._event = ""
+
+    def _end_sessions(self, client: Client, cause: str, now: float) -> None:
+        for session in self._sessions.sessions_of(client):
+            self._admission.end(session, ABORTED, None, cause, now)
+
+    def _wait(self) -> None:
+        sockets = [self._gateway.socket, *(self._link.sockets() if self._link else ())]
+        Poller(sockets).wait(WAIT_SEC)
+
+
+def wait_for_weights(link: LearnerLink, policies: PolicyTable, stop: StopFlag, timeout_sec: float, log: Logger) -> None:
+    """Take the living learner's weights; returns without them after `timeout_sec` or when `stop` is set."""
+    deadline = time.monotonic() + timeout_sec
+    while not policies.ready and not stop and time.monotonic() < deadline:
+        for weights, data in link.poll(time.monotonic(), policies.learner_version):
+            try:
+                policies.install(weights, data)
+                link.acknowledge(weights)
+            except WeightsError as error:
+                log.warning("weights %s version %d refused: %s", weights.policy, weights.policy_version, error)
+                link.acknowledge(weights, str(error))
+        Poller(link.sockets()).wait(0.05)

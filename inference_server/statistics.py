@@ -1,0 +1,60 @@
+"""What the server counts. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from common.metrics import Timings, power_of_two_bucket
+
+
+class Statistics:
+    """Counters since process start; docs/metrics.md explains every name."""
+
+    def __init__(self) -> None:
+        self.decisions = 0  # decisions answered, each once
+        self.batches = 0
+        self.batch_histogram: Counter[int] = Counter()
+        self.rows_errored: Counter[str] = Counter()
+        self.rows_cached = 0
+        self.rows_duplicate = 0
+        self.rows_redone = 0
+        self.replies_dropped = 0
+        self.malformed = 0
+        self.sessions_ended: Counter[str] = Counter()
+        self.steps_seen = 0  # recorded decisions admitted, each once
+        self.steps_sent = 0
+        self.steps_dropped: Counter[str] = Counter()
+        self.unrolls_sent = 0
+        self.unrolls_dropped: Counter[str] = Counter()
+        self.weights_refused = 0
+        self.swaps = 0
+        self.latency_us = Timings()
+        self.forward_us = Timings()
+
+    def batch(self, rows: int, forward_sec: float) -> None:
+        """Count one forward."""
+        self.batches += 1
+        self.decisions += rows
+        self.batch_histogram[power_of_two_bucket(rows)] += 1
+        self.forward_us.add(forward_sec * 1e6)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for a report."""
+        return {
+            "decisions": self.decisions,
+            "rows_errored": dict(self.rows_errored),
+            "rows_cached": self.rows_cached,
+            "rows_duplicate": self.rows_duplicate,
+            "rows_redone": self.rows_redone,
+            "replies_dropped": self.replies_dropped,
+            "malformed": self.malformed,
+            "batches": self.batches,
+            "batch_histogram": {str(size): n for size, n in sorted(self.batch_histogram.items())},
+            "latency_us": self.latency_us.percentiles(),
+            "forward_us": self.forward_us.percentiles(),
+            "sessions_ended": dict(self.sessions_ended),
+            "unrolls": {"sent": self.unrolls_sent, "dropped": dict(self.unrolls_dropped)},
+            "weights_refused": self.weights_refused,
+            "swaps": self.swaps,
+        }
