@@ -1,0 +1,207 @@
+"""Hosts many Gymnasium envs with discrete actions: one seat each, stepped when their action comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from common.decisions import Action, Decision, start_flags
+from common.errors import ConfigError, EnvError
+from common.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
+from common.specs import GameSpec
+from env_worker.games.gymnasium.hosted import HostedEnv
+from env_worker.games.gymnasium.spaces import gymnasium_spec
+from env_worker.games.gymnasium.tally import Tally
+
+FAILURES_IN_A_ROW = 10  # of one env, without a finished episode in between
+
+__all__ = ["GymnasiumSource", "gymnasium_spec"]
+
+
+class GymnasiumSource:
+    """An EnvSource over `envs` copies of one env.
+
+    Args:
+        make_env: builds one env.
+        name: of the game, for its spec.
+        envs: number of copies.
+        seed: an episode is seeded by (seed, env, episode) and nothing else.
+        record, greedy: flags of every session.
+        episodes: finish exactly this many, then be idle. Each env has its fixed share, so the set of games does not
+            depend on timing; an aborted one is replaced by the env's next. None: no end.
+        reward_scale: rewards travel multiplied by it; returns are reported without.
+    """
+
+    def __init__(
+        self,
+        make_env: Callable[[], gymnasium.Env],
+        *,
+        name: str,
+        envs: int,
+        seed: int,
+        record: bool = True,
+        greedy: bool = False,
+        episodes: int | None = None,
+        reward_scale: float = 1.0,
+    ) -> None:
+        self.spec = _spec_of(make_env, name)
+        self.envs = envs
+        self._seed = seed
+        self._flags = start_flags(record, greedy)
+        self._reward_scale = reward_scale
+        self._shares = [None if episodes is None else (episodes + envs - 1 - i) // envs for i in range(envs)]
+        self._hosted = [HostedEnv(i, make_env, self.spec.num_actions) for i in range(envs)]
+        self._tally = Tally(listed=episodes is not None)
+        self._ready: list[Decision] = []
+        self._draining = False
+
+    def start(self) -> None:
+        """Start every env. Raises ConfigError where the game cannot run at all."""
+        try:
+            for env in self._hosted:
+                self._begin(env)
+        except EnvError as error:
+            raise ConfigError(f"The environment {self.spec.name} does not start: {error}") from error
+
+    def poll(self) -> list[Decision]:
+        """Decisions and ends that became ready since the last call."""
+        ready, self._ready = self._ready, []
+        return ready
+
+    def act(self, actions: Sequence[Action]) -> None:
+        """Step the envs that are answered.
+
+        Raises:
+            EnvError: an action was illegal (its episode is aborted, the other envs are stepped), or an env keeps
+                failing.
+        """
+        illegal = ""
+        for action in actions:
+            env = self._hosted[action.env]
+            if not env.alive or (action.episode, action.step) != (env.episode, env.step):
+                continue
+            if 0 <= action.action < len(env.mask) and env.mask[action.action]:
+                self._step(env, action.action)
+            else:
+                illegal = _illegal(env, action.action)
+                env.step += 1
+                self._abort(env, "illegal_action")
+                self._begin(env)
+        if illegal:
+            raise EnvError(illegal)
+
+    def abort(self, envs: Iterable[int], cause: str) -> None:
+        """The server lost these sessions: what is queued for them goes to nobody, new episodes start."""
+        lost = set(envs)
+        for index in sorted(lost):
+            if self._hosted[index].alive:
+                self._abort(self._hosted[index], cause)
+        self._ready = [row for row in self._ready if row.env not in lost]
+        for index in sorted(lost):
+            self._begin(self._hosted[index])
+
+    def set_policies(self, names: Sequence[str]) -> None:
+        """One seat has no opponents: nothing to draw from `names`."""
+
+    def drain(self) -> None:
+        """Start no new episodes."""
+        self._draining = True
+
+    def idle(self) -> bool:
+        """True when no episode is running and `poll` took the last ends."""
+        return not self._ready and not any(env.alive for env in self._hosted)
+
+    def files(self) -> list[int]:
+        """None: envs are stepped inside `act`."""
+        return []
+
+    def metrics(self) -> dict[str, Any]:
+        """`episodes`, `returns`, `events`; `episode_returns` in an evaluation. See `Tally.metrics`."""
+        return self._tally.metrics(alive=sum(env.alive for env in self._hosted))
+
+    def close(self) -> None:
+        """Close every env; running episodes count as aborted by `shutdown`."""
+        self._draining = True
+        for env in self._hosted:
+            if env.alive:
+                self._abort(env, "shutdown")
+            env.discard()
+        self._ready.clear()
+
+    def _begin(self, env: HostedEnv) -> None:
+        share = self._shares[env.index]
+        while not (self._draining or env.alive or env.finished == share):
+            env.begin()
+            self._tally.started += 1
+            try:
+                self._decide(env, env.reset(self._seed))
+            except Exception as error:  # noqa: BLE001 - a user's env may raise anything
+                self._fail(env, error)
+
+    def _step(self, env: HostedEnv, action: int) -> None:
+        try:
+            observation, terminated, truncated = env.advance(action)
+        except Exception as error:  # noqa: BLE001 - a user's env may raise anything
+            self._fail(env, error)
+            self._begin(env)
+            return
+        if terminated or truncated:
+            self._row(env, TERMINATED if terminated else TRUNCATED, observation)
+            env.alive = False
+            env.finished += 1
+            env.failures = 0
+            self._tally.finish(env.episode_return, truncated)
+            self._begin(env)
+        else:
+            self._decide(env, observation)
+
+    def _decide(self, env: HostedEnv, observation: NDArray[np.float32] | None) -> None:
+        self._row(env, DECISION, observation, env.mask, self._flags if env.step == 0 else 0)
+
+    def _row(
+        self,
+        env: HostedEnv,
+        kind: int,
+        observation: NDArray[np.float32] | None = None,
+        mask: NDArray[np.uint8] | None = None,
+        flags: int = 0,
+    ) -> None:
+        reward = 0.0 if kind == ABORTED else env.reward * self._reward_scale
+        self._ready.append(
+            Decision(env.index, 0, env.episode, env.step, 0, kind, flags, reward, observation, mask),
+        )
+
+    def _abort(self, env: HostedEnv, cause: str) -> None:
+        """End the running episode; the server hears of it unless it never saw the first decision."""
+        env.alive = False
+        self._tally.aborted[cause] += 1
+        if env.step > 0:
+            self._row(env, ABORTED)
+
+    def _fail(self, env: HostedEnv, error: Exception) -> None:
+        self._abort(env, "env_error")
+        env.failures += 1
+        what = f"env {env.index} episode {env.episode} step {env.step}: {type(error).__name__}: {error}"
+        closing = env.discard()
+        self._tally.events.append(f"{what[:300]}; a new env is built{closing and ', ' + closing[:200]}")
+        if env.failures >= FAILURES_IN_A_ROW:
+            raise EnvError(f"{FAILURES_IN_A_ROW} failures in a row; the last: {what}") from error
+
+
+def _spec_of(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
+    env = make_env()
+    try:
+        return gymnasium_spec(env, name)
+    finally:
+        if hasattr(env, "close"):
+            env.close()
+
+
+def _illegal(env: HostedEnv, action: int) -> str:
+    legal = np.flatnonzero(env.mask).tolist()
+    place = f"env {env.index} episode {env.episode} step {env.step}"
+    return f"{place}: action {action} is not legal; expected one of {legal}"

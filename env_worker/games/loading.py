@@ -1,0 +1,138 @@
+"""From the configuration to the source of a game. The only place that knows which games exist."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import msgspec
+
+from common.config import Config, OpponentsConfig
+from common.errors import ConfigError
+from common.specs import GameSpec
+from env_worker.games.gymnasium.source import GymnasiumSource
+from env_worker.games.gymnasium.spaces import check_env
+from env_worker.source import EnvSource
+
+SOURCE_METHODS = ("start", "poll", "act", "abort", "set_policies", "drain", "idle", "files", "metrics", "close")
+
+
+def build_source(
+    config: Config, *, index: int, episodes: int | None, greedy: bool, record: bool, opponent: str | None
+) -> EnvSource:
+    """The source that worker `index` hosts, checked, not yet started.
+
+    Args:
+        index: of the worker; its games share no seed with another worker's.
+        episodes: an evaluation of exactly this many, on games that training never saw; None: train for ever.
+        opponent: with Pokémon, sits opposite in every game.
+
+    Raises:
+        ConfigError: the game is unknown, or its env breaks its contract.
+    """
+    seed = worker_seed(config.seed, index, evaluation=episodes is not None)
+    common: dict[str, Any] = {
+        "envs": config.workers.envs, "seed": seed, "record": record, "greedy": greedy, "episodes": episodes,
+    }  # fmt: skip
+    if config.game == "pokemon":
+        from env_worker.games.pokemon.source import PokemonSource
+
+        opponents = config.opponents if opponent is None else only_opponent(opponent)
+        return PokemonSource(config.pokemon, opponents, index=index, **common)
+    if opponent is not None:
+        raise ConfigError(f"--opponent {opponent} is for pokemon; the game {config.game} has no scripted opponents.")
+    if offers := _own_source(config):
+        return _checked(offers(**config.game_options, index=index, **common), config.game)
+    make_env, name, reward_scale = _env_maker(config)
+    check_env(make_env, name)
+    return GymnasiumSource(make_env, name=name, reward_scale=reward_scale, **common)
+
+
+def game_spec(config: Config) -> GameSpec:
+    """The spec of the configured game; an env is built, stepped once and closed. Raises ConfigError."""
+    if config.game == "pokemon":
+        from env_worker.games.pokemon.source import pokemon_spec
+
+        return pokemon_spec(config.pokemon)
+    if offers := _own_source(config):
+        source = _checked(
+            offers(**config.game_options, index=0, envs=1, seed=0, record=False, greedy=False, episodes=None),
+            config.game,
+        )
+        source.close()
+        return source.spec
+    make_env, name, _ = _env_maker(config)
+    return check_env(make_env, name)
+
+
+def worker_seed(seed: int, index: int, *, evaluation: bool) -> int:
+    """48-bit seed of a worker's games (exact in JavaScript): no two workers share games, nor training and evaluation."""
+    text = f"{seed}/{index}/{'evaluation' if evaluation else 'training'}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little")
+
+
+def only_opponent(name: str) -> OpponentsConfig:
+    """Opponents of an evaluation: `name` in every game. Raises ConfigError."""
+    names = [field.name for field in msgspec.structs.fields(OpponentsConfig)]
+    if name not in names:
+        raise ConfigError(f"There is no opponent {name!r}; expected one of {', '.join(names)}.")
+    return OpponentsConfig(**{other: float(other == name) for other in names})
+
+
+def load_class(name: str) -> Callable[..., Any]:
+    """The class (or factory) called `module:Class`. Raises ConfigError."""
+    module_name, _, class_name = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise ConfigError(
+            f"The module {module_name!r} of {name!r} cannot be imported: {type(error).__name__}: {error}. "
+            "Run from the directory that holds it, or install it."
+        ) from error
+    found = getattr(module, class_name, None)
+    if not callable(found):
+        near = difflib.get_close_matches(class_name, [n for n in dir(module) if not n.startswith("_")], 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"The module {module_name!r} has no class {class_name!r}.{hint}")
+    return found
+
+
+def _own_source(config: Config) -> Callable[..., Any] | None:
+    """The class of `game` if it offers EnvSource's methods itself; None where an env is to be hosted."""
+    if ":" not in config.game:
+        if config.game != "gymnasium":
+            raise ConfigError(f"Unknown game {config.game!r}; expected pokemon, gymnasium, or module:Class.")
+        return None
+    offers = load_class(config.game)
+    return offers if callable(getattr(offers, "poll", None)) and callable(getattr(offers, "act", None)) else None
+
+
+def _checked(source: Any, name: str) -> EnvSource:
+    missing = [method for method in SOURCE_METHODS if not callable(getattr(source, method, None))]
+    missing += [field for field in ("spec", "envs") if not hasattr(source, field)]
+    if missing:
+        raise ConfigError(f"{name} offers poll and act, but lacks {', '.join(missing)} of an EnvSource.")
+    if not isinstance(source.spec, GameSpec):
+        raise ConfigError(f"{name}.spec is a {type(source.spec).__name__}; expected a common.specs.GameSpec.")
+    return source
+
+
+def _env_maker(config: Config) -> tuple[Callable[[], gymnasium.Env], str, float]:
+    """Builder of one env, the game's name, and the reward scale."""
+    if config.game != "gymnasium":
+        options, own = config.game_options, load_class(config.game)
+        return (lambda: own(**options)), config.game, 1.0
+    env_id, kwargs, scale = config.gymnasium.id, config.gymnasium.kwargs, config.gymnasium.reward_scale
+    name = f"gymnasium/{env_id}"
+    if env_id.partition(":")[2].isidentifier():
+        made = load_class(env_id)
+        return (lambda: made(**kwargs)), name, scale
+    if ":" not in env_id and env_id not in gymnasium.registry:
+        near = difflib.get_close_matches(env_id, list(gymnasium.registry), 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"Gymnasium knows no environment {env_id!r}.{hint} A class of yours is named module:Class.")
+    return (lambda: gymnasium.make(env_id, disable_env_checker=True, **kwargs)), name, scale

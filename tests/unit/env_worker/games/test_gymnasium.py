@@ -1,0 +1,325 @@
+"""The Gymnasium source as the worker sees it: decisions, ends, rewards, seeds, failures, accounting."""
+
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from common.decisions import Action
+from common.errors import ConfigError, EnvError
+from common.messages import ABORTED, DECISION, GREEDY, RECORD, START, TERMINATED, TRUNCATED
+from env_worker.games.gymnasium.source import GymnasiumSource
+from env_worker.games.memory import MemoryEnv
+
+
+def answer(row, action=0):
+    return Action(row.env, row.seat, row.episode, row.step, row.attempt, action, 0.0, 0.0, 1)
+
+
+def make_source(make_env, **options):
+    return GymnasiumSource(make_env, **{"name": "test", "envs": 1, "seed": 7, **options})
+
+
+def balanced(source):
+    e = source.metrics()["episodes"]
+    return e["started"] == e["finished"] + sum(e["aborted"].values()) + e["alive"]
+
+
+class Counting(gymnasium.Env):
+    """Ends after `length` steps; reward = number of the step; observation = (episode's seed draw, step)."""
+
+    built = 0
+
+    def __init__(self, length=3, truncates=False, fail_at=-1, fail_reset=False):
+        self.observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+        self.action_space = spaces.Discrete(3, start=5)
+        self.length, self.truncates, self.fail_at, self.fail_reset = length, truncates, fail_at, fail_reset
+        self.taken = []
+        self.steps = 0
+        Counting.built += 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        if self.fail_reset:
+            raise RuntimeError("no reset today")
+        self.steps, self.draw = 0, self.np_random.random()
+        return np.array([self.draw, 0.0]), {"action_mask": [1, 1, 0]}
+
+    def step(self, action):
+        assert action in (5, 6)
+        self.steps += 1
+        if self.steps == self.fail_at:
+            raise RuntimeError("broken cable")
+        over = self.steps == self.length
+        return (
+            np.array([self.draw, self.steps]), float(self.steps), over and not self.truncates,
+            over and self.truncates, {"action_mask": np.array([1, 1, 0])},
+        )  # fmt: skip
+
+
+def play(source, choose=lambda row: 0, turns=10_000):
+    """Answer everything until the source is idle; all rows that came."""
+    rows = []
+    for _ in range(turns):
+        now = source.poll()
+        rows += now
+        assert balanced(source)
+        if not now and source.idle():
+            return rows
+        source.act([answer(row, choose(row)) for row in now if row.kind == DECISION])
+        source.act([answer(row, -1) for row in now if row.kind != DECISION])
+    raise AssertionError("the source never became idle")
+
+
+@pytest.mark.parametrize(("truncates", "kind"), [(False, TERMINATED), (True, TRUNCATED)])
+def test_rows_of_an_episode(truncates, kind):
+    source = make_source(lambda: Counting(truncates=truncates), episodes=1, reward_scale=0.5, greedy=True)
+    source.start()
+    rows = play(source)
+    assert [(r.env, r.seat, r.episode, r.step, r.attempt) for r in rows] == [(0, 0, 0, s, 0) for s in range(4)]
+    assert [r.kind for r in rows] == [DECISION, DECISION, DECISION, kind]
+    assert [r.reward for r in rows] == [0.0, 0.5, 1.0, 1.5]  # the last reward rides on the end
+    assert [r.flags for r in rows] == [START | RECORD | GREEDY, 0, 0, 0]
+    assert all(r.mask.tolist() == [1, 1, 0] and r.mask.dtype == np.uint8 for r in rows[:3])
+    assert rows[3].mask is None
+    if truncates:
+        assert rows[3].observation.tolist()[1] == 3.0
+    else:
+        assert rows[3].observation is None
+    metrics = source.metrics()
+    assert metrics["returns"] == {"mean": 6.0, "count": 1, "recent_mean": 6.0}  # unscaled
+    assert metrics["episode_returns"] == [6.0]
+    assert metrics["episodes"]["truncated"] == int(truncates)
+
+
+def test_the_spec_of_cartpole_and_its_500_steps():
+    source = make_source(lambda: gymnasium.make("CartPole-v1"), episodes=1)
+    assert (source.spec.observation_size, source.spec.num_actions) == (4, 2)
+    assert source.spec.observation_dtype == "float32"
+    source.start()
+
+    def balance(row):
+        return int(row.observation[2] + 0.4 * row.observation[3] + 0.1 * row.observation[1] > 0)
+
+    rows = play(source, balance)
+    assert rows[-1].kind == TRUNCATED
+    assert len(rows) == 501
+    assert sum(r.reward for r in rows) == 500.0
+    assert rows[-1].reward == 1.0
+    assert rows[-1].observation.shape == (4,)
+    source.close()
+
+
+@pytest.mark.parametrize(("episodes", "envs"), [(1, 4), (4, 4), (10, 4), (3, 1), (0, 2)])
+def test_exactly_so_many_episodes(episodes, envs):
+    source = make_source(Counting, episodes=episodes, envs=envs)
+    source.start()
+    rows = play(source)
+    assert sum(r.kind == TERMINATED for r in rows) == episodes
+    assert source.metrics()["episodes"]["finished"] == source.metrics()["episodes"]["started"] == episodes
+    assert len(source.metrics()["episode_returns"]) == episodes
+
+
+def test_the_next_episode_starts_by_itself_until_drained():
+    source = make_source(Counting)
+    source.start()
+    for _ in range(3):
+        source.act([answer(row) for row in source.poll()])
+    end, start = source.poll()
+    assert (end.kind, end.episode) == (TERMINATED, 0)
+    assert (start.kind, start.episode, start.step) == (DECISION, 1, 0)
+    assert "episode_returns" not in source.metrics()
+    source.drain()
+    assert not source.idle()
+    row = start
+    while row.kind == DECISION:
+        source.act([answer(row)])
+        (row,) = source.poll()
+    assert source.idle()
+    assert source.poll() == []
+
+
+def test_an_episode_depends_on_seed_env_and_episode_only():
+    def starts(seed, backwards):
+        source = make_source(Counting, envs=3, episodes=9, seed=seed)
+        source.start()
+        draws = {}
+        while not source.idle():
+            rows = source.poll()
+            draws.update({(r.env, r.episode): float(r.observation[0]) for r in rows if r.kind == DECISION})
+            rows = [r for r in rows if r.kind == DECISION]
+            source.act([answer(row) for row in (reversed(rows) if backwards else rows)])
+        return draws
+
+    first = starts(1, False)
+    assert first == starts(1, True)
+    assert len(set(first.values())) == 9
+    assert not set(first.values()) & set(starts(2, False).values())
+
+
+def test_answers_of_the_past_are_ignored():
+    source = make_source(Counting)
+    source.start()
+    (row,) = source.poll()
+    source.act([answer(row), answer(row)])  # the second is a repeat
+    (second,) = source.poll()
+    assert second.step == 1
+    source.act([answer(row)])
+    assert source.poll() == []
+    late = Action(0, 0, 17, 1, 0, 0, 0.0, 0.0, 1)
+    source.act([late])
+    assert source.poll() == []
+
+
+@pytest.mark.parametrize("action", [2, 3, -1, 10**6])
+def test_an_illegal_action_is_an_error_and_the_others_are_stepped(action):
+    source = make_source(Counting, envs=2)
+    source.start()
+    first, second = source.poll()
+    with pytest.raises(
+        EnvError, match=rf"env 0 episode 0 step 0: action {action} is not legal; expected one of \[0, 1\]"
+    ):
+        source.act([answer(first, action), answer(second)])
+    ended, restarted, stepped = source.poll()
+    assert (ended.kind, ended.episode, ended.step) == (ABORTED, 0, 1)
+    assert (restarted.env, restarted.episode, restarted.step) == (0, 1, 0)
+    assert (stepped.env, stepped.step) == (1, 1)
+    assert source.metrics()["episodes"]["aborted"] == {"illegal_action": 1}
+    assert balanced(source)
+
+
+def test_an_env_that_raises_is_aborted_and_built_anew():
+    made = []
+
+    def make_env():
+        made.append(Counting(fail_at=2 if len(made) == 1 else -1))  # the first one only tells its spaces
+        return made[-1]
+
+    source = make_source(make_env)
+    source.start()
+    source.act([answer(row) for row in source.poll()])
+    source.act([answer(row) for row in source.poll()])
+    ended, again = source.poll()
+    assert (ended.kind, ended.episode, ended.step, ended.reward) == (ABORTED, 0, 2, 0.0)
+    assert (again.kind, again.episode, again.step) == (DECISION, 1, 0)
+    assert len(made) == 3
+    metrics = source.metrics()
+    assert metrics["episodes"] == {"started": 2, "finished": 0, "aborted": {"env_error": 1}, "alive": 1, "truncated": 0}
+    assert "RuntimeError: broken cable" in metrics["events"][0]
+
+
+def test_an_env_that_keeps_failing_ends_the_source():
+    source = make_source(lambda: Counting(fail_at=1))
+    source.start()
+    for _ in range(9):
+        source.act([answer(row) for row in source.poll() if row.kind == DECISION])
+    last = [answer(row) for row in source.poll() if row.kind == DECISION]
+    with pytest.raises(EnvError, match="10 failures in a row; the last: env 0 episode 9 step 1: RuntimeError"):
+        source.act(last)
+    assert source.metrics()["episodes"]["aborted"] == {"env_error": 10}
+    assert balanced(source)
+
+
+def test_an_env_that_never_starts_is_a_config_error():
+    source = make_source(lambda: Counting(fail_reset=True))
+    with pytest.raises(ConfigError, match="no reset today"):
+        source.start()
+    assert source.poll() == []  # the server never heard of those episodes
+    assert balanced(source)
+
+
+def test_abort_sends_no_rows_and_starts_anew():
+    source = make_source(Counting, envs=2)
+    source.start()
+    source.act([answer(row) for row in source.poll()])
+    source.abort([1, 1], "server_lost")
+    rows = source.poll()
+    assert [(r.env, r.episode, r.step, r.kind) for r in rows] == [(0, 0, 1, DECISION), (1, 1, 0, DECISION)]
+    assert source.metrics()["episodes"]["aborted"] == {"server_lost": 1}
+    source.close()
+    assert source.metrics()["episodes"]["aborted"] == {"server_lost": 1, "shutdown": 2}
+    assert source.idle()
+    assert balanced(source)
+
+
+def test_an_aborted_episode_of_an_evaluation_is_played_again():
+    source = make_source(Counting, envs=2, episodes=4)
+    source.start()
+    waiting = source.poll()
+    source.abort([0], "server_lost")
+    source.act([answer(row) for row in waiting])  # the answer for env 0 comes too late
+    rows = play(source)
+    assert {(r.env, r.episode) for r in rows if r.kind == TERMINATED} == {(0, 1), (1, 0), (0, 2), (1, 1)}
+    assert source.metrics()["episodes"] == {
+        "started": 5, "finished": 4, "aborted": {"server_lost": 1}, "alive": 0, "truncated": 0,
+    }  # fmt: skip
+
+
+class Broken(gymnasium.Env):
+    """Breaks one promise at the first step."""
+
+    def __init__(self, what):
+        self.observation_space = spaces.Box(0, 1, (2,), np.float32)
+        self.action_space = spaces.Discrete(2)
+        self.what = what
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return (
+            {"shape": np.zeros(3), "nan": np.array([np.nan, 0])}.get(self.what, np.zeros(2)),
+            np.inf if self.what == "reward" else 0.0, False, False,
+            {"width": {"action_mask": [1]}, "empty": {"action_mask": [0, 0]}}.get(self.what, {}),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("shape", "declares 2"),
+        ("nan", "not finite"),
+        ("reward", "reward is inf"),
+        ("width", "[2]"),
+        ("empty", "no action"),
+    ],
+)
+def test_a_broken_promise_aborts_the_episode(what, says):
+    source = make_source(lambda: Broken(what))
+    source.start()
+    source.act([answer(row) for row in source.poll()])
+    assert [row.kind for row in source.poll()] == [ABORTED, DECISION]
+    assert says in source.metrics()["events"][0]
+
+
+def test_memory_rewards_the_right_answer_only():
+    source = make_source(MemoryEnv, envs=8, episodes=200)
+    source.start()
+    cues = {}
+
+    def remember(row):
+        if row.observation[:4].any():
+            cues[row.env] = int(row.observation.argmax())
+        return cues[row.env] if row.observation[5] else 3 - cues[row.env]
+
+    rows = play(source, remember)
+    assert {r.step for r in rows if r.kind == TERMINATED} == {22}  # cue, 20 blank steps, query
+    assert source.metrics()["returns"]["mean"] == 1.0
+    draws = np.bincount([int(r.observation.argmax()) for r in rows if r.step == 0], minlength=4)
+    assert draws.min() > 30
+
+    blind = make_source(MemoryEnv, envs=8, episodes=400)
+    blind.start()
+    play(blind)
+    assert 0.15 < blind.metrics()["returns"]["mean"] < 0.35
+
+
+def test_a_worker_never_loads_torch():
+    code = (
+        "import sys, env_worker.games.loading, env_worker.games.memory, env_worker.games.gymnasium.source;"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
