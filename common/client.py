@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from common.codec import Codec, expect
 from common.codec import encode as encode_message
@@ -135,6 +137,7 @@ class InferenceClient:
         """Say goodbye: the server frees this client's sessions."""
         if self._welcomed:
             self._say(Close())
+            self._welcomed = False
         self._socket.close()
 
     def _on_welcome(self, message: Welcome, replies: Replies) -> None:
@@ -153,7 +156,7 @@ class InferenceClient:
             self._outstanding.clear()
             replies.lost = True
 
-    def _on_actions(self, message: Actions, tensors: dict[str, np.ndarray], replies: Replies) -> None:
+    def _on_actions(self, message: Actions, tensors: dict[str, NDArray[Any]], replies: Replies) -> None:
         entry = self._outstanding.get(message.id)
         if entry is None:
             return
@@ -220,7 +223,7 @@ class InferenceClient:
         self._socket.send(encode_message(message))
 
 
-def pack_step(number: int, decisions: Sequence[Decision], spec: GameSpec) -> tuple[Step, dict[str, np.ndarray]]:
+def pack_step(number: int, decisions: Sequence[Decision], spec: GameSpec) -> tuple[Step, dict[str, NDArray[Any]]]:
     """The STEP message `number` for decisions, and its tensors (see `common.messages.Step`)."""
     n = len(decisions)
     names = {name: i for i, name in enumerate(dict.fromkeys(d.policy for d in decisions))}
@@ -231,7 +234,7 @@ def pack_step(number: int, decisions: Sequence[Decision], spec: GameSpec) -> tup
             observation[i] = decision.observation
         if decision.mask is not None:
             mask[i] = decision.mask
-    tensors = {
+    tensors: dict[str, NDArray[Any]] = {
         "keys": np.array([(d.env, d.seat, d.episode, d.step, d.attempt) for d in decisions], np.int64).reshape(n, 5),
         "kind": np.array([d.kind for d in decisions], np.uint8),
         "flags": np.array([d.flags for d in decisions], np.uint8),

@@ -53,6 +53,7 @@ def main() -> int:
             gc.collect()
             gc.freeze()
             server.run(stop)
+            server.close()
         reporter.close()
     except ConfigError as error:
         sys.stderr.write(f"{error}\n")

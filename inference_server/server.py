@@ -78,6 +78,12 @@ class Server:
             self._end_sessions(client, "shutdown", time.monotonic())
         self._reporter.send(self.metrics(), state="stopped")
 
+    def close(self) -> None:
+        """Close every socket."""
+        self._gateway.socket.close()
+        if self._link is not None:
+            self._link.close()
+
     def turn(self, now: float) -> bool:
         """Once around the loop. False when there was nothing to act on."""
         self._receive(now)

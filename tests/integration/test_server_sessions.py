@@ -1,0 +1,149 @@
+"""The session contract through real sockets: START, resend, REDO, ends, reconnect, swap."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+from common.decisions import Action
+from common.errors import ERR_DENIED, ERR_MASK, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ERR_VALUE
+from common.messages import ABORTED, TERMINATED, TRUNCATED
+from tests.support.stand import Stand, exchange
+
+STEPS = 12
+
+
+def _play(stand: Stand, name: str, envs: list[int]) -> dict[tuple[int, int], Action]:
+    """Every env's actions when its decisions come interleaved at random with those of the other envs."""
+    client = stand.client(name)
+    progress = dict.fromkeys(envs, 0)
+    answers = {}
+    rng = random.Random(len(envs))
+    while progress:
+        chosen = rng.sample(sorted(progress), rng.randint(1, len(progress)))
+        for action in exchange(client, [stand.decision(env, progress[env]) for env in chosen]).actions:
+            answers[action.env, action.step] = action
+            progress[action.env] += 1
+            if progress[action.env] == STEPS:
+                del progress[action.env]
+    client.close()
+    return answers
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_interleaved_sessions_get_to_the_last_bit_what_each_gets_alone(precision: str) -> None:
+    with Stand(deterministic=True, precision=precision) as stand:
+        together = _play(stand, "bot", list(range(20)))
+        for env in range(0, 20, 4):
+            alone = _play(stand, "bot", [env])
+            for step in range(STEPS):
+                a, b = alone[env, step], together[env, step]
+                assert (a.action, a.log_prob, a.value) == (b.action, b.log_prob, b.value)
+
+
+def test_resend_returns_the_identical_reply_and_advances_the_state_once() -> None:
+    with Stand(deterministic=True) as stand:
+        client = stand.client("a")
+        first = exchange(client, [stand.decision(0, 0)]).actions[0]
+        again = exchange(client, [stand.decision(0, 0)]).actions[0]
+        assert first == again
+        after = exchange(client, [stand.decision(0, 1)]).actions[0]
+        plain = _play(stand, "a", [0])
+        assert (after.value, after.action) == (plain[0, 1].value, plain[0, 1].action)
+
+
+def test_redo_starts_from_the_state_before_the_refused_action() -> None:
+    with Stand(deterministic=True) as stand:
+        reference = _play(stand, "a", [0])
+        client = stand.client("a", run_id=2)
+        for step in range(4):
+            exchange(client, [stand.decision(0, step)])
+        for attempt in (1, 2):
+            redone = exchange(client, [stand.decision(0, 3, attempt=attempt)]).actions[0]
+            assert redone.value == reference[0, 3].value
+        after = exchange(client, [stand.decision(0, 4)]).actions[0]
+        assert after.value == reference[0, 4].value
+
+
+def test_bad_rows_get_their_own_error_and_their_mates_an_action() -> None:
+    with Stand() as stand:
+        client, stranger = stand.client("a"), stand.client("b", training=False)
+        nan = np.full(stand.spec.observation_size, np.nan, np.float32)
+        none = np.zeros(stand.spec.num_actions, np.uint8)
+        replies = exchange(
+            client,
+            [
+                stand.decision(0, 0),
+                stand.decision(1, 1),
+                stand.decision(2, 0, observation=nan),
+                stand.decision(3, 0, mask=none),
+                stand.decision(4, 0, policy="nobody"),
+                stand.decision(5, 0),
+            ],
+        )
+        assert [action.env for action in replies.actions] == [0, 5]
+        assert {f.env: f.code for f in replies.failures} == {
+            1: ERR_NO_SESSION,
+            2: ERR_VALUE,
+            3: ERR_MASK,
+            4: ERR_POLICY,
+        }
+        assert exchange(client, [stand.decision(0, 5)]).failures[0].code == ERR_ORDER
+        assert exchange(stranger, [stand.decision(0, 1)]).failures[0].code == ERR_NO_SESSION
+        assert exchange(stranger, [stand.decision(0, 0)]).failures[0].code == ERR_DENIED
+        assert len(exchange(client, [stand.decision(0, 1)]).actions) == 1
+
+
+def test_last_rewards_reach_the_learner_and_aborted_games_teach_nothing() -> None:
+    with Stand(unroll_length=4) as stand:
+        client = stand.client("a")
+        for step in range(6):
+            exchange(client, [stand.decision(env, step, reward=10.0 * env + step) for env in (1, 2, 3)])
+        final = stand.decision(2, 6).observation
+        ends = [
+            stand.decision(1, 6, kind=TERMINATED, reward=16.5, observation=None, mask=None),
+            stand.decision(2, 6, kind=TRUNCATED, reward=26.5, observation=final, mask=None),
+            stand.decision(3, 6, kind=ABORTED, reward=99.0, observation=None, mask=None),
+        ]
+        for _ in range(2):  # an end may be sent again
+            assert {action.action for action in exchange(client, ends).actions} == {-1}
+        _wait_for(lambda: len(stand.learner.unrolls) >= 5)
+        by_env = {1: [], 2: [], 3: []}
+        for message, tensors in stand.learner.unrolls:
+            by_env[int(tensors["reward"][0] // 10)].append((message, tensors))
+        assert np.concatenate([t["reward"] for _, t in by_env[1]]).tolist() == [11, 12, 13, 14, 15, 16.5]
+        assert [m.terminated for m, _ in by_env[1]] == [False, True]
+        message, tensors = by_env[2][-1]
+        assert message.truncated
+        assert tensors["reward"].tolist() == [25, 26.5]
+        assert np.array_equal(tensors["observation"][-1], final)
+        assert [m.length for m, _ in by_env[3]] == [4]
+        steps = stand.server.metrics()["steps"]
+        assert steps["dropped"] == {"aborted": 2}
+        assert steps["seen"] == steps["sent"] + 2 + steps["open"] == 18
+
+
+def test_every_reply_is_of_one_version_and_versions_never_go_back() -> None:
+    with Stand() as stand:
+        client = stand.client("a")
+        seen = []
+        for step in range(60):
+            stand.learner.publish("learner", step + 1, stand.weights(seed=step))
+            actions = exchange(client, [stand.decision(env, step) for env in range(8)]).actions
+            assert len({action.policy_version for action in actions}) == 1
+            seen.append(actions[0].policy_version)
+        assert seen == sorted(seen)
+        assert seen[-1] > 20
+        stand.learner.publish("learner", 3, stand.weights())
+        _wait_for(lambda: any(not ack.accepted for ack in stand.learner.acks))
+        assert exchange(client, [stand.decision(0, 60)]).actions[0].policy_version >= seen[-1]
+
+
+def _wait_for(condition, timeout_sec: float = 5.0) -> None:
+    deadline = time.monotonic() + timeout_sec
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,1 @@
+"""What tests share: a stand-in learner and a server that can be stepped."""

@@ -1,0 +1,116 @@
+"""A real server on real sockets in this process, run in a thread, beside a stand-in learner."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.client import InferenceClient, Replies
+from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig
+from common.decisions import Decision, start_flags
+from common.lifecycle import Reporter, RoleArguments, StopFlag
+from common.nets.build import build_network
+from common.nets.weights import weights_to_bytes
+from common.rundir import RunDir
+from common.specs import GameSpec
+from inference_server.__main__ import build_server
+from inference_server.server import Server
+from tests.support.fake_learner import FakeLearner
+
+SPEC = GameSpec(name="test/numbers", observation_size=12, num_actions=5)
+
+
+class Stand:
+    """Use as a context manager: `with Stand(deterministic=True) as stand: client = stand.client("a")`."""
+
+    def __init__(
+        self, spec: GameSpec = SPEC, *, unroll_length: int = 4, credit: int = 1_000_000, **server: Any
+    ) -> None:
+        server = {"max_sessions": 64, "precision": "float32", "device": "cpu"} | server
+        self.spec = spec
+        self.config = Config(
+            network=NetworkConfig(options={"hidden": 32}),
+            server=ServerConfig(**server),
+            learner=LearnerConfig(unroll_length=unroll_length),
+        )
+        self._folder = tempfile.TemporaryDirectory(prefix="simul-test-")
+        self.run_dir = RunDir(Path(self._folder.name))
+        self.run_dir.create()
+        self.run_dir.write_config(self.config)
+        self.run_dir.write_spec(spec)
+        self._credit = credit
+        self._clients: list[InferenceClient] = []
+        self.stop_flag = StopFlag()
+
+    def weights(self, seed: int = 0) -> bytes:
+        """Fresh weights of the served network."""
+        return weights_to_bytes(build_network(self.config.network, self.spec, seed=seed))
+
+    def __enter__(self) -> Stand:
+        self.learner = FakeLearner(self.run_dir, self.weights(), credit=self._credit).start()
+        arguments = RoleArguments(self.run_dir, 0, 1, 0)
+        self._reporter = Reporter(arguments, "inference_server")
+        server = build_server(arguments, None, self._reporter, self.stop_flag, logging.getLogger("test-server"))
+        assert server is not None
+        self.server: Server = server
+        self._thread = threading.Thread(target=server.run, args=(self.stop_flag,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._clients:
+            client.close()
+        self.stop_flag.set()
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+        self.server.close()
+        self._reporter.close()
+        self.learner.stop()
+        self._folder.cleanup()
+
+    def client(self, name: str, *, training: bool = True, run_id: int = 1) -> InferenceClient:
+        """A connected client."""
+        token = self.run_dir.token() if training else ""
+        client = InferenceClient(
+            self.run_dir.endpoint("data"), name=name, spec=self.spec, run_id=run_id, training_token=token
+        )
+        client.connect()
+        self._clients.append(client)
+        return client
+
+    def decision(self, env: int, step: int, *, seed: int = 0, **more: Any) -> Decision:
+        """A decision whose observation depends on (seed, env, step) only; START at step 0."""
+        rng = np.random.default_rng((seed, env, step))
+        mask = rng.integers(0, 2, self.spec.num_actions).astype(np.uint8)
+        mask[rng.integers(self.spec.num_actions)] = 1
+        defaults: dict[str, Any] = {
+            "seat": 0,
+            "episode": 0,
+            "flags": start_flags(record=True, greedy=False) if step == 0 else 0,
+            "observation": rng.standard_normal(self.spec.observation_size).astype(self.spec.dtype()),
+            "mask": mask,
+        }
+        return Decision(env=env, step=step, **(defaults | more))
+
+
+def exchange(client: InferenceClient, decisions: list[Decision], timeout_sec: float = 10.0) -> Replies:
+    """Submit and wait until every row is answered."""
+    client.submit(decisions)
+    total = Replies([], [])
+    deadline = time.monotonic() + timeout_sec
+    while client.waiting:
+        replies = client.poll()
+        total.actions += replies.actions
+        total.failures += replies.failures
+        total.lost |= replies.lost
+        if replies.lost:
+            break
+        assert time.monotonic() < deadline, f"{client.waiting} rows are not answered"
+        client.poller.wait(0.02)
+    return total
