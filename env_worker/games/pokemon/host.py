@@ -122,7 +122,7 @@ class SimHost:
         command = [str(self.node), str(HOST_SCRIPT)]
         if not self.accelerate:
             command.append("--no-accelerate")
-        self._stderr = tempfile.TemporaryFile()  # a pipe nobody drains could block the host
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (a pipe nobody drains could block the host)
         try:
             process = subprocess.Popen(
                 command,
@@ -134,8 +134,9 @@ class SimHost:
             )
         except OSError as error:
             raise EnvError(f"cannot start Node at {self.node}: {error.strerror}. Run `make setup`.") from error
-        assert process.stdin is not None and process.stdout is not None
         self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
         self._stdin, self._stdout = process.stdin.fileno(), process.stdout.fileno()
         for fd in (self._stdin, self._stdout):
             os.set_blocking(fd, False)
@@ -213,7 +214,8 @@ class SimHost:
         process, self._process = self._process, None
         if process is None:
             return
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
         process.stdout.close()  # a host blocked in write wakes up with a broken pipe

@@ -1,6 +1,7 @@
 // Plays the same battles (seeds and random choices) with and without the acceleration and compares
 // everything the simulator says, byte for byte: the whole log with both halves of every split, and requests.
-//   node differential.mjs [--battles N] [--formats a,b] [--first N]
+//   node differential.mjs [--battles N] [--formats a,b] [--first N] [--spoil]
+// --spoil breaks the accelerated side on purpose: the comparison must notice.
 // Prints one line per format; exit code 1 at the first difference, with the place where it starts.
 
 import { spawn } from 'node:child_process';
@@ -45,6 +46,7 @@ function transcript(sim, format, id) {
 
 function play(values) {
 	const { sim, accelerated } = loadSimulator(!values['no-accelerate']);
+	if (values.spoil && accelerated) sim.Battle.prototype.findSideEventHandlers = () => []; // no residuals of a side
 	if (accelerated === values['no-accelerate']) throw new Error('the acceleration is not what was asked for');
 	const first = Number(values.first), last = first + Number(values.battles);
 	for (const format of values.formats.split(',')) {
@@ -88,9 +90,10 @@ async function compare(args, values) {
 const { values } = parseArgs({ options: {
 	battles: { type: 'string', default: '5' }, first: { type: 'string', default: '0' },
 	formats: { type: 'string', default: FORMATS.join(',') }, play: { type: 'boolean', default: false },
-	print: { type: 'boolean', default: false }, 'no-accelerate': { type: 'boolean', default: false },
+	print: { type: 'boolean', default: false }, spoil: { type: 'boolean', default: false }, 'no-accelerate': { type: 'boolean', default: false },
 } });
 const passed = ['--battles', values.battles, '--first', values.first, '--formats', values.formats];
 if (values.print) passed.push('--print');
+if (values.spoil) passed.push('--spoil');
 if (values.play) play(values);
 else await compare(passed, values);

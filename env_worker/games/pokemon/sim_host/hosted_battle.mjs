@@ -4,6 +4,7 @@ import { appendSeatLines } from './seat_lines.mjs';
 
 const REQUEST_PREFIX = '|request|';
 const ERROR_PREFIX = '|error|';
+const TURN_LIMIT = 1000; // going past it is the simulator's own tie
 
 /** Where the battles of a host leave what they have to say; host.mjs writes it out once a tick. */
 export class Outbox {
@@ -147,8 +148,8 @@ export class HostedBattle {
 			this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), 'null');
 		}
 		const winner = battle.sides.findIndex(side => side.name === battle.winner);
-		const reason = winner >= 0 ? 'win' : battle.turn >= 1000 ? 'turn_limit' : 'tie';
-		this.outbox.end(this.id, winner >= 0 ? winner : null, battle.turn, reason);
+		const reason = winner >= 0 ? 'win' : battle.turn > TURN_LIMIT ? 'turn_limit' : 'tie';
+		this.outbox.end(this.id, winner >= 0 ? winner : null, Math.min(battle.turn, TURN_LIMIT), reason);
 	}
 }
 
