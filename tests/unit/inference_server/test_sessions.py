@@ -1,0 +1,136 @@
+"""The session table against random interleavings: one owner frees a slot, once; no step is applied twice."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
+from common.messages import RECORD, START
+from inference_server.clients import ClientTable
+from inference_server.sessions import Session, SessionTable, Verdict
+
+SLOTS = 3
+REPLY = (1, -0.5, 0.25, 7)
+
+
+def _client(name: str = "a", training: str = ""):
+    return ClientTable("secret").open(name, 1, training, name.encode(), 0.0)[0]
+
+
+def test_a_step_reads_one_row_and_writes_the_other_and_a_redo_reads_the_same_again() -> None:
+    table, client = SessionTable(SLOTS, seed=0), _client()
+    session = table.open(client, 0, 0, 0, START, "learner", 0.0)
+    for step in range(4):
+        table.begin_step(session, step, 0, False)
+        read, write = session.read_row(False, 99), session.write_row(False)
+        assert read != write
+        table.commit_step(session, False, REPLY)
+        for attempt in (1, 2):
+            table.begin_step(session, step, attempt, True)
+            assert (session.read_row(True, 99), session.write_row(True)) == (read, write)
+            table.commit_step(session, True, REPLY)
+        if step == 0:
+            assert read == 99
+
+
+def test_capacity_and_record_are_refused_with_their_codes() -> None:
+    table, client = SessionTable(1, seed=0), _client()
+    with pytest.raises(ProtocolError, match="training token") as denied:
+        table.open(client, 0, 0, 0, START | RECORD, "learner", 0.0)
+    assert denied.value.code == ERR_DENIED
+    first = table.open(client, 0, 0, 0, START, "learner", 0.0)
+    with pytest.raises(ProtocolError) as full:
+        table.open(client, 1, 0, 0, START, "learner", 0.0)
+    assert full.value.code == ERR_CAPACITY
+    assert table.end(first)
+    table.open(client, 1, 0, 0, START, "learner", 0.0)
+
+
+def test_noise_depends_on_names_not_on_slots() -> None:
+    table, client = SessionTable(SLOTS, seed=5), _client()
+    first = table.open(client, 4, 0, 2, START, "learner", 0.0)
+    table.end(first)
+    table.open(client, 9, 0, 0, START, "learner", 0.0)
+    again = table.open(client, 4, 0, 2, START, "learner", 0.0)
+    assert again.slot != first.slot
+    assert again.noise_key == first.noise_key
+
+
+class Interleavings(RuleBasedStateMachine):
+    """START, STEP, resend, REDO, END and reap in any order, against a model of what each seat was promised."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = SessionTable(SLOTS, seed=0)
+        self.clients = [_client("a"), _client("b")]
+        self.dead: list[Session] = []
+        self.episode = 0
+
+    seats = st.tuples(st.integers(0, 1), st.integers(0, 2))
+
+    def _find(self, seat: tuple[int, int]) -> Session | None:
+        return self.table.find(self.clients[seat[0]], seat[1], 0)
+
+    @rule(seat=seats)
+    def start(self, seat: tuple[int, int]) -> None:
+        old = self._find(seat)
+        if old is not None:
+            assert self.table.end(old)
+            self.dead.append(old)
+        self.episode += 1
+        arguments = (self.clients[seat[0]], seat[1], 0, self.episode, START, "learner", 0.0)
+        if len(self.table) == SLOTS:
+            with pytest.raises(ProtocolError, match="in use"):
+                self.table.open(*arguments)
+            return
+        session = self.table.open(*arguments)
+        self.table.begin_step(session, 0, 0, False)
+
+    @rule(seat=seats, step=st.integers(0, 4), attempt=st.integers(0, 2))
+    def step(self, seat: tuple[int, int], step: int, attempt: int) -> None:
+        session = self._find(seat)
+        key = (seat[1], 0, session.episode if session else 0, step, attempt)
+        same = session is not None and (step, attempt) == (session.step, session.attempt)
+        if session is None or not (same or (not session.pending and self._follows(session, step, attempt))):
+            with pytest.raises(ProtocolError) as refused:
+                self.table.judge(session, key, 1.0)
+            assert refused.value.code == (ERR_NO_SESSION if session is None else ERR_ORDER)
+            return
+        verdict = self.table.judge(session, key, 1.0)
+        if same:
+            assert verdict is (Verdict.PENDING if session.pending else Verdict.CACHED)
+            return
+        self.table.begin_step(session, step, attempt, verdict is Verdict.REDO)
+
+    @staticmethod
+    def _follows(session: Session, step: int, attempt: int) -> bool:
+        return (step, attempt) in ((session.step + 1, 0), (session.step, session.attempt + 1))
+
+    @rule(seat=seats)
+    def answer(self, seat: tuple[int, int]) -> None:
+        session = self._find(seat)
+        if session is not None and session.pending:
+            self.table.commit_step(session, session.redoing, REPLY)
+
+    @rule(seat=seats)
+    def end(self, seat: tuple[int, int]) -> None:
+        session = self._find(seat)
+        if session is not None:
+            assert self.table.end(session)
+            self.dead.append(session)
+
+    @precondition(lambda self: self.dead)
+    @rule(data=st.data())
+    def end_again(self, data: st.DataObject) -> None:
+        assert not self.table.end(data.draw(st.sampled_from(self.dead)))
+
+    @invariant()
+    def every_slot_has_one_owner(self) -> None:
+        self.table.check()
+
+
+Interleavings.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestInterleavings = Interleavings.TestCase

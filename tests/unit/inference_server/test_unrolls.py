@@ -1,0 +1,122 @@
+"""Unrolls against a slow second implementation: lists of steps, cut every T."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.messages import ABORTED, TERMINATED, TRUNCATED
+from common.specs import GameSpec
+from inference_server.unrolls import Finished, UnrollBuilder
+
+SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
+T = 4
+
+
+@dataclass
+class Game:
+    row: int
+    steps: list[dict[str, float]] = field(default_factory=list)
+    out: list[Finished] = field(default_factory=list)
+
+
+def _observation(tag: float) -> np.ndarray:
+    return np.full(3, tag, np.float32)
+
+
+def _play(builder: UnrollBuilder, games: list[Game], tags: list[float], redo: list[bool]) -> None:
+    """One batch: every game takes one step whose numbers are all made of its tag."""
+    rows = np.array([game.row for game in games])
+    for game, tag, again in zip(games, tags, redo):
+        if not again:
+            builder.reward(game.row, tag / 2)
+            if game.steps:
+                game.steps[-1]["reward"] = tag / 2
+    again = np.array(redo)
+    for i in np.flatnonzero(builder.full(rows) & ~again):
+        games[i].out.append(builder.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i]))
+    fresh = builder.fresh(rows)
+    if fresh.any():
+        builder.begin(rows[fresh], np.array([[tag] for tag in tags], np.float32)[fresh])
+    tag32 = np.array(tags, np.float32)
+    builder.append(
+        rows, again, np.stack([_observation(tag) for tag in tags]), np.ones((len(rows), 2), np.uint8),
+        tag32.astype(np.int32) % 2, -tag32, tag32, 3,
+    )  # fmt: skip
+    for game, tag, was_redo in zip(games, tags, redo):
+        if was_redo:
+            game.steps.pop()
+        game.steps.append({"tag": tag, "reward": 0.0})
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    lengths=st.lists(st.integers(1, 3 * T + 1), min_size=1, max_size=5),
+    kind=st.sampled_from([TERMINATED, TRUNCATED, ABORTED]),
+    redo_every=st.integers(2, 7),
+)
+def test_unrolls_are_the_games_cut_every_t_steps(lengths: list[int], kind: int, redo_every: int) -> None:
+    builder = UnrollBuilder(SPEC, T, state_size=1, capacity=2)
+    games = [Game(builder.open()) for _ in lengths]
+    tag = 1.0
+    for step in range(max(lengths)):
+        playing = [game for game, length in zip(games, lengths) if step < length]
+        _play(builder, playing, [tag + i for i in range(len(playing))], [False] * len(playing))
+        tag += len(playing)
+        if step % redo_every == redo_every - 1:
+            _play(builder, playing[:1], [tag], [True])
+            tag += 1
+    assert builder.steps_open + sum(f.steps for game in games for f in game.out) == sum(lengths)
+    for game in games:
+        builder.reward(game.row, 0.5)
+        game.steps[-1]["reward"] = 0.5
+        last = builder.end(game.row, kind, _observation(77.0), "aborted")
+        if last is not None:
+            game.out.append(last)
+        _check(game, kind)
+    assert builder.steps_open == 0
+
+
+def _check(game: Game, kind: int) -> None:
+    start = 0
+    for finished in game.out:
+        n, tensors = finished.message.length, finished.tensors
+        assert finished.message.first_step == start
+        steps = game.steps[start : start + n]
+        assert tensors["observation"][:n, 0].tolist() == [step["tag"] for step in steps]
+        assert tensors["reward"].tolist() == pytest.approx([step["reward"] for step in steps])
+        assert tensors["value"][:n].tolist() == [step["tag"] for step in steps]
+        start += n
+        last = finished is game.out[-1]
+        bootstrap = tensors["observation"][n, 0]
+        if last and kind == TERMINATED:
+            assert finished.message.terminated
+            assert bootstrap == tensors["value"][n] == 0
+        elif last and kind == TRUNCATED:
+            assert finished.message.truncated
+            assert bootstrap == 77.0
+        else:
+            assert n == T
+    if kind != ABORTED:
+        assert start == len(game.steps)
+    else:
+        assert start == (len(game.steps) - 1) // T * T
+
+
+def test_rows_are_reused_and_aborted_steps_counted() -> None:
+    builder = UnrollBuilder(SPEC, T, state_size=1, capacity=1)
+    first = Game(builder.open())
+    _play(builder, [first], [1.0], [False])
+    assert builder.end(first.row, ABORTED, None, "client_lost") is None
+    assert builder.dropped == {"client_lost": 1}
+    second = Game(builder.open())
+    assert second.row == first.row
+    _play(builder, [second], [5.0], [False])
+    finished = builder.end(second.row, TERMINATED, None, "")
+    assert finished is not None
+    assert finished.tensors["state"].tolist() == [5.0]
+    assert finished.message.first_step == 0
