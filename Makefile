@@ -1,0 +1,42 @@
+# Simul. `make up` sets up what is missing and trains; Ctrl-C stops it cleanly. Works with GNU make 3.81 and newer.
+# Arguments of the commands behind a target: make up ARGS="--set workers.count=2"
+
+PY := .venv/bin/python
+ARGS ?=
+PYTHON ?=
+CONFIG ?= configs/pokemon.yaml
+
+.DEFAULT_GOAL := help
+.PHONY: help up setup test test-long lint learn-check bench-pokemon clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+
+up: setup ## learn Pokémon battles (CONFIG=configs/gymnasium.yaml for another game)
+	@.venv/bin/simul up $(CONFIG) $(ARGS)
+
+setup: ## .venv and the simulator; does nothing when nothing changed
+	@PYTHON="$(PYTHON)" sh common/launch/setup.sh
+
+test: setup ## the tests, under 8 minutes on two cores
+	$(PY) -m pytest -m "not slow" $(ARGS)
+
+test-long: setup ## all tests, with the full counts
+	$(PY) -m pytest $(ARGS)
+
+lint: setup ## style, types, import contracts
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+
+learn-check: setup ## CartPole and the memory task learn, through all three processes
+	$(PY) benchmarks/learn_check.py $(ARGS)
+
+bench-pokemon: setup ## what each layer costs, from the simulator alone to all of `make up`
+	$(PY) benchmarks/bench_pokemon.py $(ARGS)
+
+clean: ## remove .venv, the simulator's packages and caches; runs/ stays
+	rm -rf .venv env_worker/games/pokemon/sim_host/node_modules *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

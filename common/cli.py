@@ -1,0 +1,123 @@
+"""`simul ...`: the commands. Imports no role."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.errors import ConfigError, SimulError
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+OPPONENTS = ("random", "max_base_power", "simple_heuristics")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code 0: done; 1: something failed; 2: a sentence says what to change."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        _check_checkout()
+        return int(options.run(options))
+    except ConfigError as error:
+        sys.stderr.write(f"simul: {error}\n")
+        return 2
+    except SimulError as error:
+        sys.stderr.write(f"simul: {error}\n")
+        return int(getattr(error, "exit_code", 1))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="simul", description="One mind playing every table.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    up = commands.add_parser("up", help="train: start everything, watch it, stop it cleanly on Ctrl-C")
+    up.add_argument("config", nargs="?", type=Path, default=CHECKOUT / "configs" / "pokemon.yaml", metavar="CONFIG")
+    up.add_argument("--run-dir", type=Path, help="where the run lies (default: run_dir of the configuration)")
+    up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
+    up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
+    up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
+    up.set_defaults(run=_up)
+
+    status = commands.add_parser("status", help="figures of a run")
+    status.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/, else the latest")
+    status.add_argument("--json", action="store_true", help="everything, as JSON")
+    status.set_defaults(run=_status)
+
+    down = commands.add_parser("down", help="stop a run cleanly, as Ctrl-C does")
+    down.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/")
+    down.set_defaults(run=_down)
+
+    evaluate = commands.add_parser("eval", help="play a checkpoint, greedily, with frozen weights")
+    evaluate.add_argument("--checkpoint", type=Path, required=True, metavar="D", help="a checkpoint or a run directory")
+    evaluate.add_argument("--opponent", choices=OPPONENTS, help="Pokémon: who sits opposite")
+    evaluate.add_argument("--battles", "--episodes", dest="episodes", type=int, default=1000, metavar="N")
+    evaluate.add_argument("--workers", type=int, default=1, metavar="W", help="processes that step games")
+    evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
+    evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
+    evaluate.set_defaults(run=_eval)
+
+    doctor = commands.add_parser("doctor", help="what is missing on this machine, and the command that mends it")
+    doctor.set_defaults(run=_doctor)
+    return parser
+
+
+def _up(options: argparse.Namespace) -> int:
+    from common.launch.supervisor import Supervisor
+    from common.launch.view import make_display
+    from common.rundir import RunDir
+    from common.strict_yaml import load_config
+
+    overrides = list(options.overrides)
+    if options.stop_after_decisions is not None:
+        overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
+    config = load_config(options.config, overrides)
+    return Supervisor(config, RunDir(options.run_dir or config.run_dir), make_display(options.plain)).run()
+
+
+def _status(options: argparse.Namespace) -> int:
+    from common.launch.remote import status
+
+    return status(options.run_dir, as_json=options.json)
+
+
+def _down(options: argparse.Namespace) -> int:
+    from common.launch.remote import down
+
+    return down(options.run_dir)
+
+
+def _eval(options: argparse.Namespace) -> int:
+    from common.launch.eval import evaluate
+
+    return evaluate(
+        options.checkpoint, opponent=options.opponent, episodes=options.episodes, workers=options.workers,
+        overrides=options.overrides, as_json=options.json,
+    )  # fmt: skip
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from common.launch.doctor import doctor
+
+    return doctor()
+
+
+def _check_checkout() -> None:
+    """Raises ConfigError where the package `common` that was imported is not the one of a Simul checkout."""
+    try:
+        project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["name"]
+    except (OSError, KeyError, tomllib.TOMLDecodeError):
+        project = ""
+    if project != "simul":
+        raise ConfigError(
+            f"The package `common` was imported from {CHECKOUT}, which is not a checkout of Simul. "
+            "Simul runs as an editable install of its checkout: run `make setup` there and use its .venv/bin/simul."
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""What an evaluation found, as figures and in words. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from common.launch.snapshot import counts, number
+from common.launch.state import Metrics
+
+Z_95 = 1.959964
+
+
+def result_of(
+    figures: Metrics, opponent: str | None, wanted: int, *, checkpoint: Path, version: float | None
+) -> dict[str, Any]:
+    """What an evaluation found. Ties and truncated games are no wins."""
+    finished = int(number(figures, "episodes", "finished") or 0)
+    result: dict[str, Any] = {
+        "checkpoint": str(checkpoint), "policy_version": version, "wanted": wanted, "episodes": finished,
+        "truncated": number(figures, "episodes", "truncated") or 0,
+        "aborted": counts(figures, "episodes", "aborted"),
+    }  # fmt: skip
+    if opponent is None:
+        returns = figures.get("returns") or {}
+        return {**result, "mean_return": returns.get("mean") if finished else None, **_spread(figures)}
+    tally = counts(figures, "results", opponent)
+    wins, losses, ties = (int(tally.get(name, 0)) for name in ("wins", "losses", "ties"))
+    games = wins + losses + ties
+    low, high = wilson(wins, games)
+    return {
+        **result, "opponent": opponent, "episodes": games, "wins": wins, "losses": losses, "ties": ties,
+        "win_rate": wins / games if games else None, "wilson_95": [low, high],
+    }  # fmt: skip
+
+
+def _spread(figures: Metrics) -> dict[str, Any]:
+    listed = figures.get("episode_returns")
+    return {"lowest_return": min(listed), "highest_return": max(listed)} if listed else {}
+
+
+def wilson(wins: int, games: int, z: float = Z_95) -> tuple[float, float]:
+    """Wilson's score interval of a rate (Wilson 1927)."""
+    if not games:
+        return 0.0, 1.0
+    rate = wins / games
+    centre = rate + z * z / (2 * games)
+    margin = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
+    scale = 1 + z * z / games
+    return max(0.0, (centre - margin) / scale), min(1.0, (centre + margin) / scale)
+
+
+def in_words(result: Mapping[str, Any]) -> str:
+    """One or two lines."""
+    version = result["policy_version"]
+    who = f"version {version:.0f}" if version is not None else "the checkpoint"
+    missing = result["wanted"] - result["episodes"]
+    note = f"\n{missing} of {result['wanted']} episodes were not played to their end." if missing else ""
+    if "opponent" not in result:
+        mean = result["mean_return"]
+        return f"{who}: mean return {mean:.2f} over {result['episodes']} greedy episodes{note}"
+    low, high = result["wilson_95"]
+    return (
+        f"{who} against {result['opponent']}: {result['wins']} wins, {result['losses']} losses, {result['ties']} ties "
+        f"in {result['episodes']} greedy battles; win rate {result['win_rate'] or 0:.3f} "
+        f"(95%: {low:.3f} to {high:.3f}){note}"
+    )

@@ -1,0 +1,137 @@
+"""The role processes of a run: start them, restart the dead, stop them in order."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+
+from common.errors import SimulError
+from common.launch.processes import Child, Meter, role_command
+from common.launch.restarts import RestartPolicy
+from common.launch.state import Key, RunState
+from common.rundir import RunDir
+
+Command = Callable[[str], list[str]]
+
+
+class RoleDied(SimulError):
+    """A role ended during start-up, or too often. Caught by `main()`: printed, its exit code passed on."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class _Place:
+    """Where one process of a role belongs; its lives come and go."""
+
+    def __init__(self, child: Child, threads: int, arguments: Sequence[str]) -> None:
+        self.child = child
+        self.threads = threads
+        self.arguments = arguments
+        self.policy = RestartPolicy()
+        self.meter = Meter()
+        self.restarts = 0
+        self.restart_at: float | None = None
+
+
+class Fleet:
+    """Processes by (role, index)."""
+
+    def __init__(self, run_dir: RunDir, state: RunState, command: Command = role_command) -> None:
+        self._run_dir = run_dir
+        self._state = state
+        self._command = command
+        self.places: dict[Key, _Place] = {}
+
+    def start(self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = ()) -> None:
+        """Start `count` processes of `role`; `arguments`, if given, holds the extra ones of each."""
+        for index in range(count):
+            extra = arguments[index] if arguments else ()
+            child = self._spawn(role, index, threads, extra)
+            self.places[role, index] = _Place(child, threads, extra)
+
+    def ready(self, role: str) -> bool:
+        """True when every process of `role` has reported that it is ready."""
+        return all(self.state_of(key) == "ready" for key in self.places if key[0] == role)
+
+    def state_of(self, key: Key) -> str:
+        """What the process last said of itself."""
+        place = self.places[key]
+        if place.child.exit_code() is not None:
+            return "dead"
+        report = self._state.life(key, place.child.run_id)
+        return "starting" if report is None else report.state
+
+    def check_alive(self) -> None:
+        """Raises RoleDied with the process's last words if one has ended."""
+        for place in self.places.values():
+            if place.child.exit_code() is not None:
+                raise self._obituary(place)
+
+    def restart_dead(self, now: float) -> list[str]:
+        """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied to give up."""
+        sentences = []
+        for place in self.places.values():
+            child = place.child
+            if place.restart_at is None and child.exit_code() is not None:
+                child.kill()  # what it started and left behind
+                delay = place.policy.died(now)
+                if delay is None:
+                    raise self._obituary(place, "too often; last with ")
+                place.restart_at = now + delay
+                sentences.append(f"{_spoken(child)} died ({child.how_it_ended()}), restarting")
+            elif place.restart_at is not None and now >= place.restart_at:
+                place.child = self._spawn(child.role, child.index, place.threads, place.arguments)
+                place.restart_at = None
+                place.restarts += 1
+        return sentences
+
+    def stop(self, role: str, patience_sec: float, meanwhile: Callable[[], bool]) -> list[str]:
+        """Ask the processes of `role` to stop and wait for them; `meanwhile` is called often, True means: now.
+
+        Returns sentences about those that did not end well.
+        """
+        places = [place for key, place in self.places.items() if key[0] == role]
+        for place in places:
+            place.child.ask_to_stop()
+        deadline = time.monotonic() + patience_sec
+        hurry = False
+        while any(p.child.exit_code() is None for p in places) and time.monotonic() < deadline and not hurry:
+            hurry = meanwhile()
+        sentences = []
+        for place in places:
+            if place.child.exit_code() is None:
+                why = "was killed at once" if hurry else f"did not stop in {patience_sec:.0f} s and was killed"
+                sentences.append(f"{_spoken(place.child)} {why}")
+            elif place.restart_at is None and place.child.exit_code() not in (0, -signal.SIGTERM):
+                sentences.append(f"{_spoken(place.child)} ended with {place.child.how_it_ended()}")
+            place.child.kill()
+        return sentences
+
+    def kill_all(self) -> None:
+        """End everything now."""
+        for place in self.places.values():
+            place.child.kill()
+
+    def measure(self) -> None:
+        """Sample CPU and memory of every process."""
+        for place in self.places.values():
+            place.meter.sample(place.child.pid)
+
+    def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> Child:
+        return Child(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+
+    def _obituary(self, place: _Place, before: str = "") -> RoleDied:
+        child = place.child
+        code = child.exit_code()
+        if code == 2:  # the role has said in a sentence what is wrong
+            return RoleDied(f"{_spoken(child)}: {child.log_tail(5)}", 2)
+        words = child.log_tail() or "(it wrote nothing)"
+        return RoleDied(f"{_spoken(child)} died {before}({child.how_it_ended()}). Its last words:\n{words}", 1)
+
+
+def _spoken(child: Child) -> str:
+    name = {"learner": "the learner", "inference_server": "the inference server"}.get(child.role)
+    return name or f"worker {child.index}"

@@ -1,0 +1,130 @@
+"""Role processes: start, signal, wait, and what they use of the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from common.rundir import RunDir
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
+
+
+def role_command(role: str) -> list[str]:
+    """How a role is started. -P: a folder called `learner` in the working directory shall not be taken for ours."""
+    return [sys.executable, "-P", "-m", role]
+
+
+def role_environment(threads: int) -> dict[str, str]:
+    """Environment of a role: this checkout first, then the user's folder (for module:Class), `threads` per library."""
+    paths = [str(CHECKOUT), os.getcwd(), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+class Child:
+    """One life of one role process. Its own session, so that Ctrl-C reaches the supervisor alone."""
+
+    def __init__(
+        self, role: str, index: int, run_dir: RunDir, command: Sequence[str], *,
+        threads: int = 1, run_id: int = 0, arguments: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.role = role
+        self.index = index
+        self.run_id = run_id or time.time_ns()
+        self.name = f"{LOG_NAMES.get(role, role)}-{index}"
+        self.started = time.monotonic()
+        self.log = run_dir.logs / f"{self.name}.log"
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
+        line = [
+            *command, "--run-dir", str(run_dir.root), "--index", str(index),
+            "--run-id", str(self.run_id), "--parent", str(os.getpid()), *arguments,
+        ]  # fmt: skip
+        with self.log.open("ab") as log:
+            self._process = _popen(line, role_environment(threads), log)
+        self.pid = self._process.pid
+
+    def exit_code(self) -> int | None:
+        """None while it lives; negative: the signal that ended it."""
+        return self._process.poll()
+
+    def how_it_ended(self) -> str:
+        """`signal 9` or `exit code 1`."""
+        code = self.exit_code()
+        return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM: drain, save, leave."""
+        if self.exit_code() is None:
+            self._process.terminate()
+
+    def kill(self) -> None:
+        """End it and everything it started, now."""
+        if sys.platform == "win32":
+            self._process.kill()
+        else:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def log_tail(self, lines: int = 15) -> str:
+        """Last lines that this life wrote."""
+        with self.log.open("rb") as file:
+            file.seek(max(self._log_start, self.log.stat().st_size - 16_384))
+            text = file.read().decode(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+
+def _popen(line: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        line, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+        start_new_session=sys.platform != "win32",
+    )  # fmt: skip
+
+
+class Meter:
+    """CPU and memory of one role process, with what it started (simulator hosts)."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, psutil.Process] = {}
+        self.cpu_percent = 0.0
+        self.rss_mb = 0.0
+        self.children_rss_mb = 0.0
+        self.peak_rss_mb = 0.0
+        self.peak_children_rss_mb = 0.0
+
+    def sample(self, pid: int) -> None:
+        """Look again. A process that is gone counts 0; peaks stay."""
+        try:
+            root = psutil.Process(pid)
+            family = [root, *root.children(recursive=True)]
+        except psutil.Error:
+            family = []
+        self._known = {process.pid: self._known.get(process.pid, process) for process in family}
+        cpu, memory = 0.0, {}
+        for number, process in self._known.items():
+            with contextlib.suppress(psutil.Error):
+                cpu += process.cpu_percent(None)
+                memory[number] = process.memory_info().rss / 2**20
+        self.cpu_percent = round(cpu, 1)
+        self.rss_mb = round(memory.pop(pid, 0.0), 1)
+        self.children_rss_mb = round(sum(memory.values()), 1)
+        self.peak_rss_mb = max(self.peak_rss_mb, self.rss_mb)
+        self.peak_children_rss_mb = max(self.peak_children_rss_mb, self.children_rss_mb)

@@ -1,0 +1,55 @@
+#!/bin/sh
+# `make setup`: the virtual environment in .venv, and the simulator. Does nothing when nothing changed.
+# Plain sh, because nothing else is there yet. Run from the root of the checkout.
+set -u
+
+STAMP=.venv/.simul-setup
+LOCK=env_worker/games/pokemon/sim_host/package-lock.json
+
+say() { printf '[setup] %s\n' "$*"; }
+fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
+
+# The folder is part of it: an editable install does not survive a move.
+fingerprint() { { pwd; cat pyproject.toml constraints.txt "$LOCK"; } | cksum; }
+
+find_python() {
+    for candidate in ${PYTHON:+"$PYTHON"} python3.13 python3.12 python3.11 python3.14 python3; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            printf '%s' "$candidate"
+            return
+        fi
+    done
+    fail "No Python 3.11 or newer found (looked for python3.13, 3.12, 3.11, 3.14 and python3 on PATH)." \
+        "Install one, or name it: make setup PYTHON=/path/to/python3"
+}
+
+make_venv() {
+    if [ -x .venv/bin/python ] && .venv/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' \
+        >/dev/null 2>&1; then
+        return
+    fi
+    python=$(find_python) || exit 2
+    "$python" -c 'import venv, ensurepip' >/dev/null 2>&1 || fail \
+        "$python has no venv module. On Debian and Ubuntu: sudo apt-get install python3-venv; then run this again."
+    say "making the virtual environment .venv with $("$python" --version)"
+    rm -rf .venv
+    "$python" -m venv .venv || fail "The virtual environment could not be made in $(pwd)/.venv (see above)."
+}
+
+install_packages() {
+    say "installing the Python packages (several minutes and about 1 GB or more the first time)"
+    .venv/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev]' || fail \
+        "pip could not install the packages (see above). It needs the package index:" \
+        "check the network or the proxy, then run make setup again."
+}
+
+started=$(date +%s)
+if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && [ -x .venv/bin/simul ]; then
+    exit 0
+fi
+[ -w . ] || fail "The folder $(pwd) cannot be written. Clone Simul into a folder of yours."
+make_venv
+install_packages
+.venv/bin/python -m env_worker.games.pokemon.setup_node || exit 2
+fingerprint >"$STAMP"
+say "done in $(($(date +%s) - started)) s"

@@ -1,0 +1,130 @@
+"""summary.json: what a run did, with its books balanced; and the same in a few lines for people."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from common.config import Config
+from common.launch.ownership import write_atomically
+from common.launch.panel import causes, mean_batch, shown, win_rates
+from common.launch.snapshot import Snapshot, counts, number
+from common.rundir import RunDir
+
+PACKAGES = ("simul", "torch", "numpy", "pyzmq", "msgspec", "poke-env", "gymnasium", "safetensors")
+
+
+def write_summary(run_dir: RunDir, config: Config, snapshot: Snapshot) -> str:
+    """Write summary.json; return the summary for people."""
+    summary = summarise(config, snapshot)
+    write_atomically(run_dir, "summary.json", summary)
+    return in_words(summary)
+
+
+def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
+    """All figures of the run. Rates count from readiness of this run, not from step 0 of a resumed one."""
+    server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
+    decisions = number(server, "decisions") or 0
+    aborted = counts(workers, "episodes", "aborted")
+    battles = {name: number(workers, "episodes", name) or 0 for name in ("started", "finished", "alive")}
+    return {
+        "decisions": decisions,
+        "lifetime_decisions": number(learner, "decisions"),
+        "seconds": snapshot.ready_sec,
+        "decisions_per_sec": round(decisions / snapshot.ready_sec, 1) if snapshot.ready_sec else None,
+        "battles": {**battles, "aborted": sum(aborted.values()), "aborted_by_cause": aborted},
+        "truncated": number(workers, "episodes", "truncated"),
+        "ties": number(workers, "episodes", "ties"),
+        "results": workers.get("results", {}),
+        "recent_results": workers.get("recent", {}),
+        "returns": workers.get("returns"),
+        "mean_batch": mean_batch(server),
+        "latency_us": counts(server, "latency_us"),
+        "policy_version": number(learner, "policy_version"),
+        "policy_lag": counts(learner, "policy_lag"),
+        "updates": number(learner, "updates"),
+        "loss": counts(learner, "loss"),
+        "steps": server.get("steps", {}),
+        "unrolls": {
+            "sent": number(server, "unrolls", "sent") or 0,
+            "received": number(learner, "unrolls", "received") or 0,
+            "learned": number(learner, "unrolls", "learned") or 0,
+            "dropped": _both(counts(server, "unrolls", "dropped"), counts(learner, "unrolls", "dropped")),
+        },
+        "rows_errored": counts(server, "rows_errored"),
+        "accounting": accounting(snapshot),
+        "peak_memory_mb": {
+            p.name: {"process": p.peak_rss_mb, "children": p.peak_children_rss_mb} for p in snapshot.processes
+        },
+        "restarts": {p.name: p.restarts for p in snapshot.processes},
+        "device": server.get("device"),
+        "precision": server.get("precision"),
+        "versions": versions(),
+        "config_fingerprint": config.fingerprint(),
+        "run_dir": snapshot.run_dir,
+        "events": snapshot.events,
+    }
+
+
+def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    """Each book: what came in, what it became, and the difference, which must be 0."""
+    workers, server = snapshot.workers, snapshot.server
+    return {
+        "battles": _book(
+            number(workers, "episodes", "started"),
+            finished=number(workers, "episodes", "finished"),
+            aborted=sum(counts(workers, "episodes", "aborted").values()),
+            alive=number(workers, "episodes", "alive"),
+        ),
+        "steps": _book(
+            number(server, "steps", "seen"),
+            sent=number(server, "steps", "sent"),
+            dropped=sum(counts(server, "steps", "dropped").values()),
+            open=number(server, "steps", "open"),
+        ),
+    }
+
+
+def _book(total: float | None, **parts: float | None) -> dict[str, Any]:
+    became = {name: part or 0 for name, part in parts.items()}
+    return {"total": total or 0, **became, "difference": (total or 0) - sum(became.values())}
+
+
+def _both(left: Mapping[str, float], right: Mapping[str, float]) -> dict[str, float]:
+    return {cause: left.get(cause, 0) + right.get(cause, 0) for cause in sorted({*left, *right})}
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the run depends on."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "missing"
+    return found
+
+
+def in_words(summary: Mapping[str, Any]) -> str:
+    """A few lines."""
+    battles, unrolls = summary["battles"], summary["unrolls"]
+    lag, latency = summary["policy_lag"], summary["latency_us"]
+    lines = [
+        f"{summary['decisions']:,.0f} decisions in {summary['seconds']:,.0f} s "
+        f"({shown(summary['decisions_per_sec'])}/s), mean batch {shown(summary['mean_batch'], 1)}, "
+        f"latency {shown(latency.get('p50'))} us p50, {shown(latency.get('p99'))} us p99",
+        f"battles: {battles['started']:,.0f} started, {battles['finished']:,.0f} finished, "
+        f"{battles['aborted']:,.0f} aborted ({causes(battles['aborted_by_cause']) or 'none'})",
+        f"learned: policy_version {shown(summary['policy_version'])}, unrolls {unrolls['sent']:,.0f} sent, "
+        f"{unrolls['learned']:,.0f} learned, dropped: {causes(unrolls['dropped']) or 'none'}; "
+        f"policy_lag {shown(lag.get('mean'), 2)} mean, {shown(lag.get('max'))} max",
+    ]
+    if rates := win_rates({"recent": summary["recent_results"], "results": summary["results"]}):
+        lines.append(f"win rate: {', '.join(rates)}")
+    for name, book in summary["accounting"].items():
+        if book["difference"]:
+            lines.append(f"the books of {name} do not balance: {book}")
+    lines.append(f"summary: {summary['run_dir']}/summary.json; `simul up` with this run directory resumes")
+    return "\n".join(lines)

@@ -1,0 +1,191 @@
+"""`simul up`: starts the roles, watches, restarts, shows, stops them cleanly. The main loop of a run."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from types import FrameType
+
+import msgspec
+
+from common.codec import Codec
+from common.config import Config
+from common.errors import ProtocolError
+from common.launch import ownership
+from common.launch.fleet import Command, Fleet, RoleDied
+from common.launch.game_spec import ask_for_spec
+from common.launch.processes import role_command
+from common.launch.snapshot import Snapshot, Watch, number
+from common.launch.state import RunState
+from common.launch.summary import write_summary
+from common.launch.view import Display
+from common.messages import TO_SUPERVISOR, Report
+from common.rundir import RunDir
+from common.transport import Poller, PullSocket
+
+TURN_SEC = 0.1
+LOOK_EVERY_SEC = 1.0
+READY_LIMIT_SEC = 300.0
+# Workers first, so that nothing new arrives; the learner last, because it saves.
+STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
+SPOKEN = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
+
+
+class Supervisor:
+    """One run, from start to summary."""
+
+    def __init__(self, config: Config, run_dir: RunDir, display: Display, command: Command = role_command) -> None:
+        self._config = config
+        self._run_dir = run_dir
+        self._display = display
+        self._command = command
+        self._state = RunState()
+        self._fleet = Fleet(run_dir, self._state, command)
+        self._watch = Watch(str(run_dir.root), self._state, self._fleet)
+        self._signals = Signals()
+        self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
+        self._next_look = 0.0
+        self._phase = "starting"
+
+    def run(self) -> int:
+        """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied."""
+        self._run_dir.create()
+        ownership.refuse_if_owned(self._run_dir)
+        self._signals.install()
+        self._socket = PullSocket(self._run_dir.endpoint("status"))
+        self._poller = Poller([self._socket])
+        with self._socket:
+            ownership.claim(self._run_dir)
+            try:
+                return self._run()
+            finally:
+                self._fleet.kill_all()
+                ownership.release(self._run_dir)
+                self._display.close()
+                self._signals.restore()
+
+    def _run(self) -> int:
+        failure: RoleDied | None = None
+        try:
+            self._prepare()
+            self._start_up()
+            while not self._done():
+                self._turn()
+                for sentence in self._fleet.restart_dead(time.monotonic()):
+                    self._say(sentence)
+        except RoleDied as error:
+            failure = error
+        trained = self._phase == "training"
+        clean = self._shut_down()
+        self._display.close()
+        if trained:
+            self._display.summary(write_summary(self._run_dir, self._config, self._look()))
+        if failure is not None:
+            raise failure
+        return 0 if clean else 1
+
+    def _prepare(self) -> None:
+        run_dir = self._run_dir
+        if ownership.end_leftovers(run_dir):
+            self._say("the last supervisor was killed; its processes are gone now")
+        run_dir.write_config(msgspec.structs.replace(self._config, run_dir=str(run_dir.root)))
+        run_dir.write_spec(ask_for_spec(run_dir, self._command))
+
+    def _start_up(self) -> None:
+        config = self._config
+        self._start("learner", 1, config.learner.threads)
+        learner = self._state.totals("learner")
+        if (version := number(learner, "resumed_version")) is not None and version >= 0:
+            self._say(f"resuming from version {version:.0f} ({number(learner, 'decisions') or 0:,.0f} decisions)")
+        self._start("inference_server", 1, config.server.threads)
+        self._start("env_worker", config.workers.count, 1)
+        if not self._signals.stop:
+            self._watch.mark_ready()
+            self._phase = "training"
+
+    def _start(self, role: str, count: int, threads: int) -> None:
+        """Start a role and wait until each of its processes says that it is ready."""
+        if self._signals.stop:
+            return
+        began = time.monotonic()
+        self._fleet.start(role, count, threads)
+        while not self._fleet.ready(role) and not self._signals.stop:
+            self._fleet.check_alive()
+            if time.monotonic() - began > READY_LIMIT_SEC:
+                raise RoleDied(f"The {SPOKEN[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1)
+            self._turn()
+        if not self._signals.stop:
+            self._say(f"{SPOKEN[role]} ready ({time.monotonic() - began:.1f} s)")
+
+    def _turn(self) -> None:
+        """Take what was reported; once a second look at the processes, write status.json and draw."""
+        while (frames := self._socket.receive()) is not None:
+            try:
+                report, _ = self._codec.decode(frames)
+            except ProtocolError as error:
+                self._say(f"a report was not understood: {error}")
+                continue
+            for sentence in self._state.receive(report, time.monotonic()):
+                self._say(sentence)
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + LOOK_EVERY_SEC
+            self._display.update(self._look())
+        self._poller.wait(TURN_SEC)
+
+    def _look(self) -> Snapshot:
+        self._fleet.measure()
+        snapshot = self._watch.take(self._phase, time.monotonic())
+        ownership.write_atomically(self._run_dir, "status.json", snapshot)
+        return snapshot
+
+    def _done(self) -> bool:
+        limit = self._config.stop_after_decisions
+        answered = number(self._state.totals("inference_server"), "decisions") or 0
+        return self._signals.stop or bool(limit and answered >= limit)
+
+    def _shut_down(self) -> bool:
+        """Stop the roles in order. True when all of them ended well."""
+        self._phase = "stopping"
+        self._say("stopping: draining and saving (Ctrl-C again: now)")
+        bad = []
+        for role, patience_sec in STOP_PATIENCE_SEC.items():
+            bad += self._fleet.stop(role, patience_sec, self._meanwhile)
+        for sentence in bad:
+            self._say(sentence)
+        self._turn()  # last reports
+        self._phase = "stopped"
+        return not bad
+
+    def _meanwhile(self) -> bool:
+        self._turn()
+        return self._signals.now
+
+    def _say(self, sentence: str) -> None:
+        self._watch.say(sentence)
+        self._display.say(sentence)
+
+
+class Signals:
+    """Ctrl-C and SIGTERM: the first asks for a clean stop, the second for one now. Handlers only set flags."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self.now = False
+        self._before: dict[int, object] = {}
+
+    def install(self) -> None:
+        """Take over the signals."""
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if sys.platform != "win32":
+            numbers.append(signal.SIGHUP)
+        self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
+
+    def restore(self) -> None:
+        """Give them back."""
+        for which, handler in self._before.items():
+            signal.signal(which, handler)  # type: ignore[arg-type]
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.now = self.stop
+        self.stop = True
