@@ -68,6 +68,7 @@ function patchBattle(prototype, finder) {
 	patchFinders(prototype, finder);
 	patchRunEvent(prototype, finder);
 	patchSingleEvent(prototype);
+	patchEndTurn(prototype);
 }
 
 function patchFinders(prototype, finder) {
@@ -166,6 +167,21 @@ function patchSingleEvent(prototype) {
 		}
 		return stockSingleEvent.call(this, eventid, effect, state, target, source, sourceEffect, relayVar, callback);
 	};
+}
+
+/**
+ * At the end of a turn the simulator copies every move of every active Pokemon, to ask each for
+ * DisableMove, which hardly any move has. Here only those are copied; the function is its own text otherwise.
+ */
+function patchEndTurn(prototype) {
+	const copy = 'this.dex.getActiveMove(moveSlot.id)';
+	const text = prototype.endTurn.toString();
+	if (text.split(copy).length !== 2) throw new Error('endTurn is not the one this was written for');
+	const build = new Function('moveToAsk', `return ({ ${text.replace(copy, 'moveToAsk(this.dex, moveSlot.id)')} }).endTurn;`);
+	prototype.endTurn = build((dex, id) => {
+		const move = dex.moves.get(id);
+		return move.onDisableMove === undefined ? move : dex.getActiveMove(id);
+	});
 }
 
 const callbackNames = new Map();
