@@ -1,0 +1,140 @@
+"""Golden vectors, both ways, and against the plain msgpack package: what an external client without Simul sees."""
+
+import json
+from pathlib import Path
+
+import msgpack
+import msgspec
+import numpy as np
+import pytest
+
+from common.codec import Codec, encode
+from common.errors import ProtocolError
+from common.messages import (
+    FROM_LEARNER,
+    PROTOCOL,
+    TO_CLIENT,
+    TO_LEARNER,
+    TO_SERVER,
+    TO_SUPERVISOR,
+    Actions,
+    Close,
+    Credit,
+    Error,
+    Hello,
+    Message,
+    Ping,
+    Pong,
+    Report,
+    ServerHello,
+    Step,
+    Unroll,
+    Weights,
+    WeightsAck,
+    Welcome,
+)
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "protocol" / "vectors.json"
+VECTORS = json.loads(GOLDEN.read_text())["vectors"]
+BY_NAME = {vector["name"].split(":")[0]: vector for vector in VECTORS}
+DIRECTIONS = {"to the server": TO_SERVER, "to the client": TO_CLIENT}
+TOKEN = "00112233445566778899aabbccddeeff"
+
+EXPECTED = {
+    "HELLO of an external agent": Hello(
+        protocol="simul/1", client="my-bot", run_id=1, spec_fingerprint="0123456789abcdef"
+    ),
+    "HELLO after a reconnect": Hello(
+        protocol="simul/1", client="my-bot", run_id=1, spec_fingerprint="0123456789abcdef", token=TOKEN
+    ),
+    "WELCOME": Welcome(
+        protocol="simul/1", token=TOKEN, resumed=False, game="toy", observation_size=3, num_actions=2,
+        observation_dtype="float32", policies=("learner",), limits={"rows_per_step": 4096, "sessions": 4096},
+    ),
+    "STEP": Step(id=7),
+    "ACTIONS": Actions(id=7),
+    "ERROR about row 0": Error(
+        code="ERR_NO_SESSION", message="env 0 seat 0 has no live session of episode 5; begin one with START",
+        id=7, rows=(0,),
+    ),
+    "PING": Ping(id=3),
+    "PONG": Pong(id=3, policies=("learner",)),
+    "CLOSE": Close(),
+}  # fmt: skip
+
+
+def frames_of(vector):
+    return [bytes.fromhex(frame) for frame in vector["frames"]]
+
+
+def test_the_vectors_are_complete():
+    assert json.loads(GOLDEN.read_text())["protocol"] == PROTOCOL
+    assert set(BY_NAME) == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_golden_frames_decode(name):
+    vector = BY_NAME[name]
+    message, tensors = Codec(DIRECTIONS[vector["direction"]]).decode(frames_of(vector))
+    assert msgspec.structs.replace(message, tensors=()) == EXPECTED[name]
+    assert {key: tensor.tolist() for key, tensor in tensors.items()} == vector["tensors"]
+    assert [[key, tensor.dtype.name, list(tensor.shape)] for key, tensor in tensors.items()] == vector["header"].get(
+        "tensors", []
+    )
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_golden_frames_encode(name):
+    vector = BY_NAME[name]
+    declared = vector["header"].get("tensors", [])
+    tensors = {key: np.array(vector["tensors"][key], dtype) for key, dtype, _ in declared}
+    assert [bytes(frame) for frame in encode(EXPECTED[name], tensors)] == frames_of(vector)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_client_with_plain_msgpack_reads_and_writes_the_same_bytes(name):
+    vector = BY_NAME[name]
+    header, *rest = frames_of(vector)
+    assert msgpack.unpackb(header) == vector["header"]
+    assert msgpack.packb(vector["header"]) == header
+    for (key, dtype, shape), frame in zip(vector["header"].get("tensors", []), rest, strict=True):
+        array = np.frombuffer(frame, np.dtype(dtype).newbyteorder("<")).reshape(shape)
+        assert array.tolist() == vector["tensors"][key]
+
+
+def test_the_order_of_keys_does_not_matter():
+    backwards = dict(reversed(BY_NAME["WELCOME"]["header"].items()))
+    message, _ = Codec(TO_CLIENT).decode([msgpack.packb(backwards)])
+    assert message == EXPECTED["WELCOME"]
+
+
+@pytest.mark.parametrize(
+    ("direction", "message"),
+    [
+        (TO_LEARNER, Unroll(length=2, first_step=0, terminated=True, truncated=False, spec_fingerprint="f")),
+        (TO_LEARNER, ServerHello(protocol=PROTOCOL, spec_fingerprint="f")),
+        (TO_LEARNER, WeightsAck(policy="learner", policy_version=3, accepted=False, reason="no")),
+        (FROM_LEARNER, Credit(total=3)),
+        (FROM_LEARNER, Weights(policy="learner", policy_version=3, fingerprint="f", resident=("learner", "past-1"))),
+        (TO_SUPERVISOR, Report(role="learner", index=0, run_id=1, pid=2, state="ready", metrics={"a": [1.5, None]})),
+    ],
+)  # fmt: skip
+def test_inner_messages_travel(direction, message):
+    decoded, tensors = Codec(direction).decode(encode(message))
+    assert decoded == message
+    assert tensors == {}
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
+def test_a_message_is_read_in_its_own_direction_only(vector):
+    other = {"to the server": TO_CLIENT, "to the client": TO_SERVER}[vector["direction"]]
+    with pytest.raises(ProtocolError, match="does not decode: Invalid value") as error:
+        Codec(other).decode(frames_of(vector))
+    assert error.value.code == "ERR_MALFORMED"
+
+
+def test_every_message_has_a_name_and_a_meaning():
+    kinds = Message.__subclasses__()
+    assert len({kind.__struct_config__.tag for kind in kinds}) == len(kinds) == 14
+    assert all(kind.__doc__ for kind in kinds)
+    assert set(DIRECTIONS) == {vector["direction"] for vector in VECTORS}
