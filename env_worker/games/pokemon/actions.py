@@ -1,0 +1,101 @@
+"""poke-env's 26 actions, computed by slot from a request alone.
+
+    0-5 switch to team member i     6-9 move k      10-13 + mega evolution   14-17 as z-move
+    18-21 + dynamax                 22-25 + terastallization
+
+Team members are numbered as in the first request, moves as in the Pokemon's own list. The simulator is
+answered by slot of the current request (never by name: a transformed Ditto would switch to the wrong one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from env_worker.games.pokemon.layout import NUM_ACTIONS
+
+FIRST_MOVE = 6
+GIMMICKS = (
+    ("canMegaEvo", " mega"),
+    ("canZMove", " zmove"),
+    ("canDynamax", " dynamax"),
+    ("canTerastallize", " terastallize"),
+)
+SUFFIXES = ("", *(suffix for _, suffix in GIMMICKS))
+
+
+class Choices:
+    """What a seat may answer to one request.
+
+    Attributes:
+        mask: uint8 [26] as a bytearray, 1 = legal.
+        move_entries: the request's entry of each of the four move slots, None where the slot offers nothing.
+    """
+
+    __slots__ = ("_move_slots", "_switch_slots", "mask", "move_entries")
+
+    def __init__(self) -> None:
+        self.mask = bytearray(NUM_ACTIONS)
+        self.move_entries: list[dict[str, Any] | None] = [None] * 4
+        self._switch_slots = [0] * 6
+        self._move_slots = [0] * 4
+
+    def command(self, action: int) -> str:
+        """The simulator's words for an action."""
+        if action < FIRST_MOVE:
+            return f"switch {self._switch_slots[action]}"
+        gimmick, move = divmod(action - FIRST_MOVE, 4)
+        return f"move {self._move_slots[move]}{SUFFIXES[gimmick]}"
+
+    def allow_switch(self, position: int, slot: int) -> None:
+        self.mask[position] = 1
+        self._switch_slots[position] = slot
+
+    def place_move(self, move: int, slot: int, entry: dict[str, Any]) -> None:
+        self.move_entries[move] = entry
+        self._move_slots[move] = slot
+
+
+def legal_choices(request: dict[str, Any], position: Callable[[str], int]) -> Choices:
+    """Everything a request allows; `position` gives the team position of an ident."""
+    choices = Choices()
+    side = request["side"]["pokemon"]
+    asked = request["active"][0] if "active" in request else None
+    if asked is None or not asked.get("trapped"):
+        _allow_switches(choices, side, position)
+    if asked is not None:
+        _allow_moves(choices, asked, next(entry["moves"] for entry in side if entry["active"]))
+    return choices
+
+
+def _allow_switches(choices: Choices, side: list[dict[str, Any]], position: Callable[[str], int]) -> None:
+    reviving = any(entry.get("reviving") for entry in side)
+    for slot, entry in enumerate(side, start=1):
+        fainted = entry["condition"].endswith(" fnt")
+        if fainted if reviving else not (fainted or entry["active"]):
+            choices.allow_switch(position(entry["ident"]), slot)
+
+
+def _allow_moves(choices: Choices, asked: dict[str, Any], known: list[str]) -> None:
+    offered = asked["moves"]
+    gimmicks = [asked.get(key) for key, _ in GIMMICKS]
+    mask = choices.mask
+    aligned = len(offered) == len(known)
+    for index, entry in enumerate(offered[:4]):
+        move = index if aligned else _known_slot(entry["id"], known, index)
+        choices.place_move(move, index + 1, entry)
+        if entry.get("disabled"):
+            continue
+        mask[FIRST_MOVE + move] = 1
+        for kind, gimmick in enumerate(gimmicks, start=1):
+            # canZMove lists what each slot becomes; the others hold for every move.
+            if gimmick and (not isinstance(gimmick, list) or gimmick[index]):
+                mask[FIRST_MOVE + 4 * kind + move] = 1
+
+
+def _known_slot(move_id: str, known: list[str], index: int) -> int:
+    """A locked move stays in its own slot; struggle, recharge and fight take slot 0."""
+    for slot, name in enumerate(known[:4]):
+        if name == move_id or name.rstrip("0123456789") == move_id or (move_id == "hiddenpower" and move_id in name):
+            return slot
+    return index

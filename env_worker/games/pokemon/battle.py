@@ -1,0 +1,85 @@
+"""One running battle and who sits in it; and the draw of opponents."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from common.config import OpponentsConfig
+from common.decisions import start_flags
+from env_worker.games.pokemon.rewards import RewardWeights
+from env_worker.games.pokemon.seat import PolicySeat, ScriptedSeat
+from env_worker.opponents.scripted import PLAYERS, ScriptedPlayer
+
+SELF_PLAY, PAST = "self_play", "past"
+KINDS = (SELF_PLAY, PAST, *PLAYERS)
+
+
+class LiveBattle:
+    """`number` counts the source's battles from 0 and names the battle towards the host.
+
+    Attributes:
+        learner_seat: the seat whose outcome counts; it alternates with the number.
+        opponent: self_play, past, random, max_base_power or simple_heuristics.
+    """
+
+    def __init__(
+        self, number: int, env: int, episode: int, opponent: str, seats: tuple[PolicySeat | ScriptedSeat, ...]
+    ) -> None:
+        self.number, self.env, self.episode = number, env, episode
+        self.opponent = opponent
+        self.learner_seat = number % 2
+        self.seats = seats
+
+    @property
+    def policy_seats(self) -> list[PolicySeat]:
+        return [seat for seat in self.seats if isinstance(seat, PolicySeat)]
+
+    @property
+    def turn(self) -> int:
+        """The latest turn any seat has heard of."""
+        return max(seat.battle._turn for seat in self.seats)
+
+
+class Matchmaker:
+    """Draws an opponent for each battle from the configured shares; equal seeds draw equally."""
+
+    def __init__(
+        self,
+        opponents: OpponentsConfig,
+        weights: RewardWeights,
+        *,
+        gen: int,
+        record: bool,
+        greedy: bool,
+        learner_policy: str,
+    ) -> None:
+        self._shares = [getattr(opponents, kind) for kind in KINDS]
+        self._weights = weights
+        self._gen = gen
+        self._record = record
+        self._greedy = greedy
+        self._learner_policy = learner_policy
+        self._players = {kind: ScriptedPlayer(kind) for kind in PLAYERS if getattr(opponents, kind) > 0}
+        self.past: list[str] = []
+
+    def set_policies(self, names: Sequence[str]) -> None:
+        self.past = sorted(name for name in names if name.startswith("past/"))
+
+    def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
+        """Seat everybody. Without a past self, a battle against one is self-play."""
+        kind = rng.choices(KINDS, self._shares)[0]
+        policy = rng.choice(self.past) if kind == PAST and self.past else self._learner_policy
+        if kind == PAST and not self.past:
+            kind = SELF_PLAY
+        learner_seat = number % 2
+        seats: list[PolicySeat | ScriptedSeat] = []
+        for seat in (0, 1):
+            if seat != learner_seat and kind in self._players:
+                seats.append(ScriptedSeat(seat, self._gen, self._players[kind], rng.getrandbits(48)))
+                continue
+            learns = seat == learner_seat or kind == SELF_PLAY
+            name = self._learner_policy if learns else policy
+            flags = start_flags(self._record and learns, self._greedy)
+            seats.append(PolicySeat(env, seat, episode, self._gen, name, flags, self._weights))
+        return LiveBattle(number, env, episode, kind, tuple(seats))

@@ -1,0 +1,171 @@
+"""Small pure pieces of the observation: conditions of the field, of a side, of an active Pokemon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from poke_env.battle.effect import Effect
+from poke_env.battle.field import Field
+from poke_env.battle.pokemon import Pokemon
+from poke_env.battle.side_condition import SideCondition
+from poke_env.battle.status import Status
+from poke_env.battle.weather import Weather
+
+from env_worker.games.pokemon.layout import VOLATILES
+from env_worker.games.pokemon.profiles import move_row
+
+# Enum members hash in Python; everything below is therefore indexed by their integer value.
+SIDE_SLOTS = {
+    SideCondition.STEALTH_ROCK.value: (0, 1.0),
+    SideCondition.SPIKES.value: (1, 1 / 3),
+    SideCondition.TOXIC_SPIKES.value: (2, 1 / 2),
+    SideCondition.STICKY_WEB.value: (3, 1.0),
+    SideCondition.REFLECT.value: (4, 1.0),
+    SideCondition.LIGHT_SCREEN.value: (5, 1.0),
+    SideCondition.AURORA_VEIL.value: (6, 1.0),
+    SideCondition.TAILWIND.value: (7, 1.0),
+    SideCondition.SAFEGUARD.value: (8, 1.0),
+    SideCondition.MIST.value: (8, 1.0),
+}
+STACKABLE = (1, 2)
+REFLECT, LIGHT_SCREEN, AURORA_VEIL, TAILWIND = 4, 5, 6, 7
+SUN, RAIN, SAND, SNOW, WIND = range(5)
+WEATHER_SLOTS = {
+    Weather.SUNNYDAY.value: SUN,
+    Weather.DESOLATELAND.value: SUN,
+    Weather.RAINDANCE.value: RAIN,
+    Weather.PRIMORDIALSEA.value: RAIN,
+    Weather.SANDSTORM.value: SAND,
+    Weather.SNOWSCAPE.value: SNOW,
+    Weather.HAIL.value: SNOW,
+    Weather.DELTASTREAM.value: WIND,
+}
+TERRAIN_SLOTS = {
+    Field.ELECTRIC_TERRAIN.value: 0,
+    Field.GRASSY_TERRAIN.value: 1,
+    Field.MISTY_TERRAIN.value: 2,
+    Field.PSYCHIC_TERRAIN.value: 3,
+}
+ROOM_SLOTS = {Field.TRICK_ROOM.value: 0, Field.GRAVITY.value: 1, Field.MAGIC_ROOM.value: 2, Field.WONDER_ROOM.value: 2}
+STATUS_SLOTS = {
+    Status.BRN.value: 0,
+    Status.FRZ.value: 1,
+    Status.PAR.value: 2,
+    Status.PSN.value: 3,
+    Status.SLP.value: 4,
+    Status.TOX.value: 5,
+}
+BOUND = "bind clamp fire_spin infestation magma_storm sand_tomb snap_trap thunder_cage trapped whirlpool wrap"
+EFFECTS_OF_VOLATILE = (
+    "substitute",
+    "confusion",
+    "leech_seed",
+    "taunt",
+    "encore",
+    "disable",
+    "yawn",
+    "perish0 perish1 perish2 perish3",
+    "curse",
+    "salt_cure",
+    f"{BOUND} partially_trapped no_retreat octolock ingrain",
+    "protosynthesis protosynthesisatk protosynthesisdef protosynthesisspa protosynthesisspd protosynthesisspe "
+    "quark_drive quarkdriveatk quarkdrivedef quarkdrivespa quarkdrivespd quarkdrivespe",
+    "flash_fire charge",
+    "focus_energy dragon_cheer laser_focus",
+    "torment attract throat_chop heal_block imprison embargo",
+    "dynamax",
+)
+VOLATILE_SLOTS = {
+    Effect[name.upper()].value: slot for slot, names in enumerate(EFFECTS_OF_VOLATILE) for name in names.split()
+}
+NO_VOLATILES = (0.0,) * len(VOLATILES)
+NO_STATUS = (0.0,) * 6
+STATUS_ROWS = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))
+STAGES = tuple((2 + s) / 2 if s > 0 else 2 / (2 - s) for s in range(-6, 7))  # index stage + 6
+
+
+def side_numbers(conditions: Mapping[Any, int]) -> list[float]:
+    """Hazards (4) and screens (5) of one side."""
+    numbers = [0.0] * 9
+    for condition, count in conditions.items():
+        place = SIDE_SLOTS.get(condition._value_)
+        if place is not None:
+            slot, scale = place
+            numbers[slot] = min(count * scale, 1.0) if slot in STACKABLE else 1.0
+    return numbers
+
+
+def weather_numbers(weather: Mapping[Any, int], turn: int) -> list[float]:
+    """One-hot weather (5) and its age."""
+    numbers = [0.0] * 6
+    for kind, start in weather.items():
+        slot = WEATHER_SLOTS.get(kind._value_)
+        if slot is not None:
+            numbers[slot] = 1.0
+            numbers[5] = min((turn - start) / 8, 1.0)
+    return numbers
+
+
+def field_numbers(fields: Mapping[Any, int], turn: int) -> list[float]:
+    """One-hot terrain (4), its age, rooms (3)."""
+    numbers = [0.0] * 8
+    for kind, start in fields.items():
+        slot = TERRAIN_SLOTS.get(kind._value_)
+        if slot is not None:
+            numbers[slot] = 1.0
+            numbers[4] = min((turn - start) / 8, 1.0)
+            continue
+        slot = ROOM_SLOTS.get(kind._value_)
+        if slot is not None:
+            numbers[5 + slot] = 1.0
+    return numbers
+
+
+def status_numbers(mon: Pokemon) -> tuple[float, ...]:
+    """One-hot status (6)."""
+    status = mon._status
+    slot = STATUS_SLOTS.get(status._value_) if status is not None else None
+    return NO_STATUS if slot is None else STATUS_ROWS[slot]
+
+
+def volatile_numbers(mon: Pokemon) -> tuple[float, ...] | list[float]:
+    """Flags of `layout.VOLATILES`."""
+    if not mon._effects:
+        return NO_VOLATILES
+    numbers = list(NO_VOLATILES)
+    for effect in mon._effects:
+        slot = VOLATILE_SLOTS.get(effect._value_)
+        if slot is not None:
+            numbers[slot] = 1.0
+    return numbers
+
+
+def active_numbers(mon: Pokemon | None) -> list[float]:
+    """`layout.ACTIVE` of one side; all zero where nobody is out."""
+    if mon is None:
+        return list(NO_ACTIVE)
+    boosts = mon._boosts
+    last = 0
+    for name, move in mon.moves.items():
+        if move._is_last_used:
+            last = move_row(name)
+    return [
+        last,
+        boosts["atk"] / 6,
+        boosts["def"] / 6,
+        boosts["spa"] / 6,
+        boosts["spd"] / 6,
+        boosts["spe"] / 6,
+        boosts["accuracy"] / 6,
+        boosts["evasion"] / 6,
+        *volatile_numbers(mon),
+        1.0 if mon._must_recharge else 0.0,
+        1.0 if mon._preparing_move is not None or mon._preparing_target else 0.0,
+        min(mon._protect_counter / 3, 1.0),
+        min(mon._active_turns / 8, 1.0),
+        1.0 if mon._moves._transform_moves is not None else 0.0,
+    ]
+
+
+NO_ACTIVE = (0.0,) * (8 + len(VOLATILES) + 5)

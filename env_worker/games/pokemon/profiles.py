@@ -1,0 +1,90 @@
+"""Reads poke-env's Pokemon into ids and `Profile`s."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from poke_env.battle.pokemon import Pokemon
+from poke_env.battle.pokemon_type import PokemonType
+
+from env_worker.games.pokemon.matchup import Profile
+from env_worker.games.pokemon.movedex import move_info
+from env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
+
+STELLAR = PokemonType.STELLAR.value
+STAT_NAMES = ("atk", "def", "spa", "spd", "spe")
+
+
+@cache
+def move_row(move_id: str) -> int:
+    """Row of a move as requests spell it (`return102`, `hiddenpowerfire60`)."""
+    rows = vocabulary().move
+    return rows.get(move_id) or rows.get(move_id.rstrip("0123456789"), 0)
+
+
+@cache
+def type_row(name: str) -> int:
+    """Row of a type as requests spell it; 0 for none."""
+    return int(PokemonType.from_name(name).value) if name else 0
+
+
+def item_row(item: str | None) -> int:
+    """Row of an item: `unknown_item` is 0, nothing held (None or empty) has its own."""
+    return vocabulary().item.get(item or NO_ITEM, 0)
+
+
+def types_of(mon: Pokemon) -> tuple[int, ...]:
+    """One or two type ids, as they defend now (a stellar Pokemon keeps its own types)."""
+    if mon._terastallized and mon._terastallized_type is not None:
+        tera = int(mon._terastallized_type.value)
+        if tera != STELLAR:
+            return (tera,)
+    kinds = mon._temporary_types or ((mon._type_1, mon._type_2) if mon._type_2 is not None else (mon._type_1,))
+    return tuple(kind.value for kind in kinds[:2])
+
+
+def base_types_of(mon: Pokemon) -> tuple[int, ...]:
+    """One or two type ids without terastallization."""
+    kinds = (mon._type_1, mon._type_2) if mon._type_2 is not None else (mon._type_1,)
+    return tuple(kind.value for kind in kinds)
+
+
+def own_profile(gen: int, mon: Pokemon, entry: dict[str, Any]) -> Profile:
+    """Everything is known of an own Pokemon."""
+    stats = entry["stats"]
+    return Profile(
+        types=types_of(mon),
+        base_types=base_types_of(mon),
+        level=mon._level,
+        stats=(float(mon._max_hp or mon._stats["hp"] or 1), *(float(stats[name]) for name in STAT_NAMES)),
+        ability=entry.get("ability") or entry.get("baseAbility") or "",
+        item=entry["item"],
+        moves=tuple(move_info(gen, name) for name in entry["moves"][:4]),
+        terastallized=bool(entry.get("terastallized")),
+        tera=type_row(entry.get("teraType", "")),
+    )
+
+
+def foe_profile(gen: int, mon: Pokemon) -> Profile:
+    """What has been seen of a foe; stats as random battles give them out (even spread, neutral nature)."""
+    moves = list(mon.moves)[:4]
+    return Profile(
+        types=types_of(mon),
+        base_types=base_types_of(mon),
+        level=mon._level,
+        stats=estimated_stats(gen, mon.base_stats, mon._level),
+        ability=mon.ability or "",
+        item=mon._item or "",
+        moves=tuple(move_info(gen, name) for name in moves),
+        terastallized=bool(mon._terastallized),
+        guess=len(moves) < 4,
+    )
+
+
+def estimated_stats(gen: int, base: dict[str, int], level: int) -> tuple[float, ...]:
+    """hp, atk, def, spa, spd, spe. Gens 1-2: all DVs 15 and full stat experience; later: 31 IVs and 85 EVs each."""
+    bonus = 30 + 63 if gen <= 2 else 31 + 21
+    values = [(2 * base[name] + bonus) * level // 100 for name in ("hp", *STAT_NAMES)]
+    hp = 1 if base["hp"] == 1 else values[0] + level + 10  # Shedinja
+    return (float(hp), *(float(value + 5) for value in values[1:]))

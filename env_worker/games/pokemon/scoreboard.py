@@ -1,0 +1,80 @@
+"""What a source counts."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any
+
+RECENT_GAMES = 200
+OUTCOMES = ("losses", "ties", "wins")  # index outcome + 1
+MAX_EVENTS = 20
+
+
+class Scoreboard:
+    """Counters since start; `metrics` makes plain numbers and dicts of them."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        self.finished = 0
+        self.truncated = 0
+        self.ties = 0
+        self.turns = 0
+        self.decisions = 0
+        self.redos = 0
+        self.aborted: Counter[str] = Counter()
+        self.invalid_choices = 0
+        self.bad_actions = 0
+        self.scripted_decisions = 0
+        self.scripted_defaults = 0
+        self.scripted_invalid = 0
+        self.turn_limit_ties = 0
+        self.previews = 0
+        self.parse_errors: Counter[str] = Counter()
+        self.reward_parts = [0.0, 0.0, 0.0]
+        self.events: deque[str] = deque(maxlen=MAX_EVENTS)
+        self._results: dict[str, Counter[str]] = {}
+        self._recent: dict[str, deque[int]] = {}
+
+    def finish(self, opponent: str, outcome: int | None, turns: int) -> None:
+        """A battle was played out (outcome 1, 0, -1 of the learner's seat) or truncated (None)."""
+        self.finished += 1
+        self.turns += turns
+        name = "truncated" if outcome is None else OUTCOMES[outcome + 1]
+        self._results.setdefault(opponent, Counter())[name] += 1
+        self._recent.setdefault(opponent, deque(maxlen=RECENT_GAMES)).append(int(outcome == 1))
+        self.ties += outcome == 0
+        self.truncated += outcome is None
+
+    def metrics(self, alive: int) -> dict[str, Any]:
+        """started = finished + aborted + alive; truncated and ties are among the finished."""
+        results = {
+            name: {key: counts[key] for key in ("wins", "losses", "ties", "truncated")}
+            for name, counts in self._results.items()
+        }
+        recent = {name: {"games": len(wins), "win_rate": sum(wins) / len(wins)} for name, wins in self._recent.items()}
+        return {
+            "episodes": {
+                "started": self.started,
+                "finished": self.finished,
+                "aborted": dict(self.aborted),
+                "alive": alive,
+                "truncated": self.truncated,
+                "ties": self.ties,
+                "turn_limit_ties": self.turn_limit_ties,
+            },
+            "turns": self.turns,
+            "results": results,
+            "recent": recent,
+            "redos": self.redos,
+            "invalid_choices": self.invalid_choices,
+            "bad_actions": self.bad_actions,
+            "scripted": {
+                "decisions": self.scripted_decisions,
+                "defaults": self.scripted_defaults,
+                "invalid": self.scripted_invalid,
+            },
+            "team_previews": self.previews,
+            "parse_errors": dict(self.parse_errors),
+            "reward_parts": dict(zip(("win", "faint", "hp"), self.reward_parts)),
+            "events": list(self.events),
+        }

@@ -1,0 +1,106 @@
+"""poke-env's offline `Battle` for one seat, fed by hand and trimmed where the time goes.
+
+The seat's protocol lines come first, then its request; nothing else is ever read. Against the stock class:
+events that carry no state are skipped before they are copied, no replay is kept, and own Pokemon whose
+request entry did not change are not parsed again. A test compares the state with the stock class.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import Any
+
+from poke_env.battle.battle import Battle
+from poke_env.battle.pokemon import Pokemon
+
+Entry = dict[str, Any]  # one of request["side"]["pokemon"]
+Request = dict[str, Any]
+
+# Routed by the source itself, or without any state in them (t: has the clock, win and tie come from the host).
+SKIPPED = frozenset(Battle.MESSAGES_TO_IGNORE) | {
+    "bigerror",
+    "error",
+    "gen",
+    "inactive",
+    "message",
+    "-message",
+    "player",
+    "raw",
+    "request",
+    "rule",
+    "start",
+    "t:",
+    "tie",
+    "tier",
+    "title",
+    "win",
+}
+# What poke-env raises on protocol it does not understand; the line is skipped and counted.
+PARSE_FAILURES = (AssertionError, AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
+
+logging.getLogger("poke-env").setLevel(logging.ERROR)  # it warns of every unknown effect, in the hot path
+
+
+class SeatBattle(Battle):
+    """One seat's view of one battle.
+
+    Attributes:
+        dirty: team positions whose request entry changed since the encoder last looked.
+        entries: latest request entry of each own Pokemon, in team order (that of the first request).
+        parse_errors: event name -> lines poke-env could not take.
+    """
+
+    def __init__(self, role: str, gen: int) -> None:
+        super().__init__("battle", role, None, gen)
+        self._player_role = role
+        self._replay_data: deque[list[str]] = deque(maxlen=0)
+        self.dirty: set[int] = set()
+        self.entries: list[Entry] = []
+        self.parse_errors: dict[str, int] = {}
+        self._positions: dict[str, int] = {}  # ident -> team position
+
+    def feed(self, lines: str) -> None:
+        """Take the seat's protocol lines."""
+        parse = self.parse_message
+        for line in lines.split("\n"):
+            event = line.split("|")
+            if len(event) < 2 or event[1] in SKIPPED:
+                continue
+            try:
+                parse(event)
+            except PARSE_FAILURES:
+                self.parse_errors[event[1]] = self.parse_errors.get(event[1], 0) + 1
+
+    def position(self, ident: str) -> int:
+        """Team position of an own Pokemon: the action that switches to it."""
+        return self._positions[ident]
+
+    def sync(self, request: Request) -> None:
+        """Bring the own team in line with a request; what else it says is read from the request itself."""
+        team, positions = self._team, self._positions
+        left: list[Pokemon] = []
+        came: list[Pokemon] = []
+        side: list[Entry] = request["side"]["pokemon"]
+        for entry in side:
+            ident = entry["ident"]
+            mon = team.get(ident)
+            if mon is None:
+                mon = self.get_pokemon(ident, force_self_team=True, details=entry["details"], request=entry)
+            if entry["active"] != mon._active:  # Illusion: only the request knows who is really out
+                (came if entry["active"] else left).append(mon)
+            if ident not in positions:
+                positions[ident] = len(positions)
+                self.entries.append(entry)
+                self.dirty.add(positions[ident])
+        for mon in left:
+            mon.was_illusioned(self._fields)
+        for mon in came:
+            mon.switch_in()
+        for entry in side:
+            mon = team[entry["ident"]]
+            if entry["active"] or mon._last_request != entry:
+                mon.update_from_request(entry)
+                position = positions[entry["ident"]]
+                self.entries[position] = entry
+                self.dirty.add(position)
