@@ -1,0 +1,206 @@
+"""Does the system learn? Problems with known answers, through all processes: `make learn-check`.
+
+CartPole must be solved, a memory task must be solved, and the same memory task must stay near chance when the
+recurrent state is zeroed at every step. Each case trains from random weights, then plays fresh greedy episodes.
+
+    make learn-check ARGS="--only memory --json learn.json"
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+LIMIT_SEC = 180.0  # training and evaluation together
+GRACE_SEC = 30.0  # from SIGINT to SIGKILL
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem: the mean greedy return must be at least `at_least`, or less than `below`."""
+
+    name: str
+    config: str
+    decisions: int
+    episodes: int
+    at_least: float | None = None
+    below: float | None = None
+    overrides: tuple[str, ...] = ()
+
+    def target(self) -> str:
+        """The demand in a few characters."""
+        return f">= {self.at_least:g}" if self.at_least is not None else f"< {self.below:g}"
+
+    def met(self, mean: float) -> bool:
+        """Whether a mean return is good enough."""
+        return (self.at_least is None or mean >= self.at_least) and (self.below is None or mean < self.below)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a case gave. `problem` is empty where it passed."""
+
+    case: str
+    target: str
+    mean_return: float | None
+    episodes: int
+    decisions: int
+    train_sec: float
+    total_sec: float
+    problem: str
+
+
+ZERO_STATE = ("server.zero_state=true",)  # the learner reads the same key
+CASES = (
+    Case("cartpole", "configs/gymnasium.yaml", 500_000, 100, at_least=475.0),
+    Case("memory", "configs/memory.yaml", 700_000, 1000, at_least=0.95),
+    Case("memory_without_state", "configs/memory.yaml", 700_000, 1000, below=0.35, overrides=ZERO_STATE),
+)
+
+
+class Failed(Exception):
+    """A command did not do its part. Caught by `check`: the case fails with this sentence."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code 0 if every case passed, else 1."""
+    options = _parser().parse_args(arguments)
+    cases = [case for case in CASES if not options.only or case.name in options.only]
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="simul-learn-") as folder:
+        for case in cases:
+            print(f"{case.name}: {case.decisions:,} decisions, then {case.episodes:,} greedy episodes ...", flush=True)
+            outcomes.append(check(case, Path(folder) / case.name, options.limit_sec, options.set))
+    print(table(outcomes))
+    if options.json:
+        options.json.write_text(json.dumps({**conditions(), "cases": [asdict(o) for o in outcomes]}, indent=2) + "\n")
+    return int(any(outcome.problem for outcome in outcomes))
+
+
+def check(case: Case, root: Path, limit_sec: float, extra: Sequence[str] = ()) -> Outcome:
+    """Train and evaluate one case."""
+    root.mkdir()
+    run_dir = root / "run"
+    overrides = [part for value in (*case.overrides, *extra) for part in ("--set", value)]
+    began = time.monotonic()
+    train_sec, decisions, episodes, mean, problem = 0.0, 0, 0, None, ""
+    try:
+        simul(
+            ["up", case.config, "--run-dir", str(run_dir), "--plain",
+             "--stop-after-decisions", str(case.decisions), *overrides],
+            root / "up.log", limit_sec,
+        )  # fmt: skip
+        train_sec = time.monotonic() - began
+        decisions = int(json.loads((run_dir / "summary.json").read_text())["decisions"])
+        left_sec = max(limit_sec - train_sec, 30.0)
+        answer = simul(
+            ["eval", "--checkpoint", str(run_dir), "--episodes", str(case.episodes), "--json", *overrides],
+            root / "eval.log", left_sec,
+        )  # fmt: skip
+        result = json.loads(answer)
+        episodes, mean = int(result["episodes"]), result["mean_return"]
+        problem = judge(case, mean, episodes, decisions)
+    except Failed as failure:
+        problem = str(failure)
+    except (OSError, ValueError, KeyError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    total_sec = time.monotonic() - began
+    if not problem and total_sec > limit_sec:
+        problem = f"took {total_sec:.0f} s; allowed are {limit_sec:.0f} s"
+    return Outcome(case.name, case.target(), mean, episodes, decisions, train_sec, total_sec, problem)
+
+
+def judge(case: Case, mean: float | None, episodes: int, decisions: int) -> str:
+    """What is wrong with the figures, or nothing."""
+    if decisions < case.decisions:
+        return f"only {decisions:,} of {case.decisions:,} decisions"
+    if episodes != case.episodes or mean is None:
+        return f"only {episodes} of {case.episodes} episodes"
+    return "" if case.met(mean) else f"mean return {mean:.3f}; expected {case.target()}"
+
+
+def simul(arguments: Sequence[str], log: Path, limit_sec: float) -> str:
+    """Run a command of `simul`; its standard output. Raises Failed."""
+    command = [sys.executable, "-m", "common.cli", *arguments]
+    with log.open("w") as errors:
+        process = subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=errors, text=True)
+        try:
+            output, _ = process.communicate(timeout=limit_sec)
+        except subprocess.TimeoutExpired:
+            _stop(process)
+            raise Failed(f"`simul {arguments[0]}` was not done after {limit_sec:.0f} s; {_tail(log)}") from None
+        except BaseException:
+            _stop(process)
+            raise
+    if process.returncode != 0:
+        raise Failed(f"`simul {arguments[0]}` ended with code {process.returncode}; {_tail(log, output)}")
+    return output
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=GRACE_SEC)
+    if process.poll() is None:
+        process.kill()
+        process.communicate()
+
+
+def _tail(log: Path, output: str = "") -> str:
+    lines = (output + "\n" + log.read_text()).split("\n")
+    return "its last words: " + " | ".join([line.strip() for line in lines if line.strip()][-3:])
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The outcomes as a Markdown table."""
+    rows = [
+        "| case | mean greedy return | expected | episodes | decisions | training s | total s | result |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for o in outcomes:
+        mean = "-" if o.mean_return is None else f"{o.mean_return:.3f}"
+        result = f"FAIL: {o.problem}" if o.problem else "PASS"
+        rows.append(
+            f"| {o.case} | {mean} | {o.target} | {o.episodes:,} | {o.decisions:,} | {o.train_sec:.0f} "
+            f"| {o.total_sec:.0f} | {result} |"
+        )
+    return "\n".join(rows)
+
+
+def conditions() -> dict[str, Any]:
+    """What the figures depend on."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return {
+        "commit": commit,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Problems with known answers, through all processes.")
+    parser.add_argument("--only", nargs="+", choices=[case.name for case in CASES], help="these cases (default: all)")
+    parser.add_argument("--set", action="append", default=[], metavar="K=V", help="further overrides, for every case")
+    parser.add_argument("--limit-sec", type=float, default=LIMIT_SEC, help="wall time of a case")
+    parser.add_argument("--json", type=Path, metavar="F", help="write the figures as JSON")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
