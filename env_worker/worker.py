@@ -59,13 +59,14 @@ class Worker:
         if decisions:
             self._decisions += len(decisions)
             self._client.submit(decisions)
-        self._apply(self._client.poll())
+        replies = self._client.poll()
+        self._apply(replies)
         now = time.monotonic()
         if self._reporter.due(now):
             self._source.set_policies(self._client.policies)
             self._reporter.send(self.metrics(), event=self._event)
             self._event = ""
-        if not decisions:
+        if not decisions and not replies.actions:  # what was just applied may have made new decisions ready
             self._client.poller.set_files(self._source.files())
             self._client.poller.wait(wait_sec)
 
