@@ -1,0 +1,91 @@
+"""A stand-in for any role, so that the supervisor is tested with real processes and without the real roles.
+
+`python stand_in_role.py ROLE --run-dir D ...`. What it does besides reporting is set by files in the run directory:
+`sentence-ROLE` (exit 2 with its text), `crash-ROLE` (traceback), `deaf-ROLE` (ignores SIGTERM),
+`checkpoints/version` (the learner resumes from it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+import time
+
+import msgspec
+
+from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
+from common.specs import GameSpec
+
+
+def main() -> int:
+    role = sys.argv.pop(1)
+    parser = argparse.ArgumentParser()
+    add_role_arguments(parser)
+    parser.add_argument("--print-spec", action="store_true")
+    parser.add_argument("--checkpoint")
+    parser.add_argument("--episodes", type=int, default=0)
+    parser.add_argument("--opponent", default="")
+    parser.add_argument("--greedy", action="store_true")
+    options = parser.parse_args()
+    arguments = role_arguments(options)
+    root = arguments.run_dir.root
+    if options.print_spec:
+        print(msgspec.json.encode(GameSpec("test/stand-in", 4, 2)).decode())
+        return 0
+    if (root / f"sentence-{role}").exists():
+        print((root / f"sentence-{role}").read_text(), file=sys.stderr)
+        return 2
+    if (root / f"crash-{role}").exists():
+        raise RuntimeError("a fault of the stand-in")
+    stop = StopFlag(arguments.parent).install()
+    if (root / f"deaf-{role}").exists():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        stop = StopFlag(arguments.parent)
+    host = None
+    if role == "env_worker" and not options.episodes:  # stands for the simulator host
+        host = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    reporter = Reporter(arguments, role)
+    began = time.monotonic()
+    while not stop:
+        if reporter.due(time.monotonic()):
+            reporter.send(figures(role, time.monotonic() - began, root), state="ready")
+        if options.episodes:
+            played = {"finished": options.episodes, "started": options.episodes, "alive": 0}
+            wins = options.episodes * 3 // 4
+            results = {options.opponent: {"wins": wins, "losses": options.episodes - wins - 1, "ties": 1}}
+            returns = {"mean": 10.0, "count": options.episodes}
+            reporter.send({"episodes": played, "results": results, "returns": returns}, state="stopped")
+            reporter.close()
+            return 0
+        time.sleep(0.02)
+    if role == "learner":
+        (root / "checkpoints" / "version").write_text("7")
+    if host is not None:
+        host.communicate()
+    reporter.send(figures(role, time.monotonic() - began, root), state="stopped")
+    reporter.close()
+    return 0
+
+
+def figures(role: str, seconds: float, root) -> dict:
+    done = int(seconds * 1000)
+    if role == "inference_server":
+        return {
+            "decisions": done, "batches": done // 10, "batch_histogram": {"8": done // 10}, "policy_version": 1,
+            "latency_us": {"p50": 800.0, "p99": 2000.0},
+            "steps": {"seen": done, "sent": done // 2, "dropped": {}, "open": done - done // 2},
+        }  # fmt: skip
+    if role == "learner":
+        saved = root / "checkpoints" / "version"
+        resumed = int(saved.read_text()) if saved.exists() else -1
+        return {"policy_version": 1, "resumed_version": resumed, "decisions": 1234, "unrolls": {"received": 1}}
+    return {
+        "episodes": {"started": done // 100 + 4, "finished": done // 100, "aborted": {}, "alive": 4},
+        "results": {"random": {"wins": done // 200, "losses": done // 100 - done // 200, "ties": 0}},
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+"""The supervisor with real processes (stand-ins for the roles): start, restart, stop, refuse, resume."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+
+from common.launch.ownership import read_json
+from common.rundir import RunDir
+
+STAND_IN = Path(__file__).with_name("stand_in_role.py")
+CHECKOUT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+from common.cli import main
+from common.launch import supervisor, eval as evaluation
+stand_in = sys.argv.pop(1)
+command = lambda role: [sys.executable, stand_in, role]
+class Supervisor(supervisor.Supervisor):
+    def __init__(self, config, run_dir, display):
+        super().__init__(config, run_dir, display, command)
+supervisor.Supervisor = Supervisor
+evaluation.evaluate.__kwdefaults__["command"] = command
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+class Simul:
+    """`simul ...` whose roles are stand-ins, in a process of its own."""
+
+    def __init__(self, root: Path, *arguments: str) -> None:
+        self.run_dir = RunDir(root)
+        line = [sys.executable, "-c", PROGRAM, str(STAND_IN), *arguments]
+        self.process = subprocess.Popen(
+            line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+
+    def status(self) -> dict:
+        return read_json(self.run_dir, "status.json")
+
+    def wait_for(self, condition, timeout_sec: float = 40.0):
+        deadline = time.monotonic() + timeout_sec
+        while time.monotonic() < deadline:
+            if found := condition(self.status()):
+                return found
+            assert self.process.poll() is None, self.process.communicate()[0]
+            time.sleep(0.05)
+        raise AssertionError(f"not within {timeout_sec} s; status: {self.status()}")
+
+    def wait_until_training(self) -> None:
+        self.wait_for(lambda status: status.get("phase") == "training" and status["decisions_per_sec"])
+
+    def pids(self) -> list[int]:
+        """Roles and what they started."""
+        roles = [psutil.Process(p["pid"]) for p in self.status()["processes"]]
+        return [p.pid for role in roles for p in (role, *role.children(recursive=True))]
+
+    def process_of(self, name: str) -> dict:
+        return next(p for p in self.status()["processes"] if p["name"] == name)
+
+    def finish(self, number: int = signal.SIGINT) -> tuple[int, str]:
+        self.process.send_signal(number)
+        return self.result()
+
+    def result(self) -> tuple[int, str]:
+        output, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, output
+
+
+@pytest.fixture
+def simul(tmp_path):
+    started = []
+
+    def start(*arguments: str) -> Simul:
+        started.append(Simul(tmp_path / "run", *arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            os.killpg(one.process.pid, signal.SIGKILL)
+            one.process.communicate()
+
+
+@pytest.fixture
+def up(simul, tmp_path):
+    def start(*more: str) -> Simul:
+        return simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "run"), "--plain", *more)
+
+    return start
+
+
+def gone(pids: list[int]) -> bool:
+    deadline = time.monotonic() + 5
+    while any(psutil.pid_exists(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_a_run_starts_in_order_and_ctrl_c_ends_it_cleanly(up):
+    run = up("--set", "workers.count=2")
+    run.wait_until_training()
+    pids = run.pids()
+    code, output = run.finish()
+    assert code == 0, output
+    order = [output.index(text) for text in ("learner ready", "inference server ready", "env workers ready")]
+    assert order == sorted(order)
+    assert len(pids) == 6  # learner, server, two workers and what those started
+    assert gone(pids)
+    summary = msgspec.json.decode((run.run_dir.root / "summary.json").read_bytes())
+    assert summary["decisions"] > 0
+    assert summary["decisions_per_sec"] == pytest.approx(1000, rel=0.5)
+    assert summary["mean_batch"] == pytest.approx(10, rel=0.2)
+    assert summary["peak_memory_mb"]["simul-worker-0"]["children"] > 1
+    assert summary["versions"]["torch"] != "missing"
+    assert {book: summary["accounting"][book]["difference"] for book in ("battles", "steps")} == {
+        "battles": 0, "steps": 0,
+    }  # fmt: skip
+    assert not (run.run_dir.root / "supervisor.pid").exists()
+
+
+@pytest.mark.parametrize("name", ["simul-worker-0", "simul-inference-0", "simul-learner-0"])
+def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up, name):
+    run = up()
+    run.wait_until_training()
+    before, victim = run.status(), run.process_of(name)
+    os.kill(victim["pid"], signal.SIGKILL)
+    killed_at = time.monotonic()
+    run.wait_for(lambda s: any(p["name"] == name and p["restarts"] == 1 and p["state"] == "ready"
+                               for p in s["processes"]))  # fmt: skip
+    assert time.monotonic() - killed_at < 10
+    assert run.process_of(name)["pid"] != victim["pid"]
+    after = run.status()
+    assert after["server"]["decisions"] >= before["server"]["decisions"]
+    assert after["workers"]["episodes"]["started"] >= before["workers"]["episodes"]["started"]
+    assert any("died (signal 9), restarting" in event for event in after["events"])
+    code, output = run.finish()
+    assert code == 0, output
+    summary = read_json(run.run_dir, "summary.json")
+    assert [book["difference"] for book in summary["accounting"].values()] == [0, 0]
+    assert summary["restarts"][name] == 1
+
+
+def test_stops_by_itself_after_so_many_decisions_and_resumes(up):
+    code, output = up("--stop-after-decisions", "500").result()
+    assert code == 0, output
+    assert "resuming" not in output
+    code, output = up("--stop-after-decisions", "500").result()
+    assert code == 0, output
+    assert "resuming from version 7 (1,234 decisions)" in output
+
+
+def test_status_down_and_a_second_run_in_the_same_place(up, simul, tmp_path):
+    run = up()
+    run.wait_until_training()
+    code, output = up().result()
+    assert code == 2
+    assert "already active" in output
+    assert "simul down" in output
+    code, output = simul("status", "--run-dir", str(tmp_path / "run"), "--json").result()
+    assert code == 0
+    assert msgspec.json.decode(output)["supervisor_pid"] == run.process.pid
+    code, output = simul("down", "--run-dir", str(tmp_path / "run")).result()
+    assert code == 0, output
+    assert run.result()[0] == 0
+    code, output = simul("status", "--run-dir", str(tmp_path / "run")).result()
+    assert code == 3
+    assert "not active" in output
+
+
+def test_a_role_that_says_what_is_wrong_is_quoted(up, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "sentence-inference_server").write_text("The port 17 is in use; choose another one.")
+    code, output = up().result()
+    assert code == 2
+    assert "The port 17 is in use; choose another one." in output
+    assert "Traceback" not in output
+
+
+def test_a_role_that_crashes_at_the_start_shows_its_last_words(up, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "crash-learner").touch()
+    code, output = up().result()
+    assert code == 1
+    assert "a fault of the stand-in" in output
+
+
+def test_a_second_signal_ends_at_once_even_what_is_deaf(up, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "deaf-env_worker").touch()
+    run = up()
+    run.wait_until_training()
+    pids = run.pids()
+    run.process.send_signal(signal.SIGTERM)
+    run.wait_for(lambda status: status["phase"] == "stopping")
+    began = time.monotonic()
+    code, output = run.finish(signal.SIGTERM)
+    assert time.monotonic() - began < 5
+    assert code == 1
+    assert "worker 0 was killed at once" in output
+    assert gone(pids)
+
+
+def test_a_killed_supervisor_leaves_no_process_and_the_next_run_starts(up):
+    run = up()
+    run.wait_until_training()
+    pids = run.pids()
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.communicate()
+    code, output = up("--stop-after-decisions", "100").result()
+    assert code == 0, output
+    assert gone(pids)
+
+
+def test_a_run_dir_that_cannot_be_written_is_a_sentence(simul, tmp_path):
+    (tmp_path / "file").touch()
+    code, output = simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "file" / "run")).result()
+    assert code == 2
+    assert "cannot be written" in output
+    assert "Traceback" not in output
+
+
+def test_eval_plays_exactly_so_many_and_prints_only_json(simul, tmp_path):
+    checkpoint = tmp_path / "run" / "checkpoints" / "000007"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "meta.json").write_text('{"policy_version": 7}')
+    (tmp_path / "run" / "config.yaml").write_text("game: pokemon\nnetwork: {name: pokemon}\n")
+    arguments = ("eval", "--checkpoint", str(tmp_path / "run"), "--opponent", "random", "--battles", "41")
+    code, output = simul(*arguments, "--workers", "2", "--json").result()
+    assert code == 0, output
+    result = msgspec.json.decode(output)
+    assert (result["episodes"], result["wins"], result["losses"], result["ties"]) == (41, 30, 9, 2)
+    assert result["wilson_95"][0] < result["win_rate"] < result["wilson_95"][1]
