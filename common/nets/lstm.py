@@ -56,9 +56,7 @@ class _PackedLSTM(torch.autograd.Function):
     """Back-propagation through time over packed rows, written out. State before the first row gets no gradient."""
 
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, state: Tensor, weight: Tensor, bias: Tensor, batch_sizes: list[int]
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, state: Tensor, weight: Tensor, bias: Tensor, batch_sizes: list[int]) -> Tensor:
         dtype = compute_dtype(weight)
         hidden = weight.shape[0] // 4
         inputs = weight.shape[1] - hidden

@@ -1,0 +1,135 @@
+"""`python -m learner --run-dir D --index 0 --run-id R --parent PID`: builds the objects, runs the loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from contextlib import closing
+
+import torch
+
+from common.config import Config, LearnerConfig
+from common.errors import CheckpointError, ConfigError
+from common.lifecycle import Reporter, RoleArguments, StopFlag, parse_role_arguments
+from common.logs import set_up
+from common.nets.base import RecurrentNetwork
+from common.nets.build import build_network
+from common.nets.devices import choose_device, choose_precision
+from common.specs import GameSpec
+from common.transport import RouterSocket
+from learner.algorithms import ALGORITHMS, Settings
+from learner.checkpoints import CheckpointStore, RunFacts, restore
+from learner.credits import CreditBook
+from learner.inbox import Inbox
+from learner.keeper import Keeper
+from learner.league import League
+from learner.learner import Learner, Pace, Progress
+from learner.reports import Journal
+from learner.schedules import linear
+from learner.unrolls import UnrollChecker
+from learner.update import Updater
+
+
+def main() -> int:
+    """Exit code of the process: 0 after a clean stop, 2 with a sentence where it cannot start."""
+    arguments = parse_role_arguments("learner")
+    log = set_up(f"simul-learner-{arguments.index}")
+    stop = StopFlag(arguments.parent).install()
+    reporter = Reporter(arguments, "learner")
+    reporter.send({}, state="starting")
+    try:
+        _run(arguments, reporter, stop)
+    except (ConfigError, CheckpointError) as error:
+        reporter.send({}, state="failed", event=str(error))
+        log.error("%s", error)
+        return 2
+    finally:
+        reporter.close()
+    return 0
+
+
+def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> None:
+    run_dir = arguments.run_dir
+    config, spec = run_dir.read_config(), run_dir.read_spec()
+    options = config.learner
+    torch.set_num_threads(options.threads)
+    device = choose_device(options.device)
+    network = build_network(config.network, spec, seed=config.seed).to(device)
+    updater = _build_updater(config, network)
+    facts = RunFacts(spec, config.network, config.fingerprint(), config.seed)
+    resident = options.past_resident if config.opponents.past > 0 else 0
+    league = League(run_dir.checkpoints / "past", every_decisions=options.past_every_decisions, resident=resident)
+    store = CheckpointStore(run_dir.checkpoints)
+    keeper = Keeper(
+        store, league, facts,
+        every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
+    )  # fmt: skip
+    progress = _resume(store, keeper, updater, spec, reporter)
+    with (
+        closing(RouterSocket(run_dir.endpoint("unrolls"))) as unrolls,
+        closing(RouterSocket(run_dir.endpoint("weights"))) as weights,
+    ):
+        checker = UnrollChecker(spec, network.state_size, options.unroll_length)
+        credits = CreditBook(2 * options.batch_steps, options.unroll_length)
+        inbox = Inbox(unrolls, weights, checker, credits, spec.fingerprint())
+        journal = Journal(run_dir.root, progress.decisions)
+        try:
+            Learner(updater, inbox, keeper, journal, reporter, stop, _pace(options), progress).run()
+        finally:
+            inbox.close()
+            journal.close()
+
+
+def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:
+    options = config.learner
+    device = next(network.parameters()).device
+    return Updater(
+        network,
+        ALGORITHMS[options.algorithm],
+        discount=options.discount,
+        minibatches=options.minibatches,
+        epochs=options.epochs,
+        max_gradient_norm=options.max_gradient_norm,
+        precision=choose_precision(options.precision, device),
+        zero_state=config.server.zero_state,
+        seed=config.seed,
+    )
+
+
+def _resume(store: CheckpointStore, keeper: Keeper, updater: Updater, spec: GameSpec, reporter: Reporter) -> Progress:
+    """Weights, moments and league of the newest whole checkpoint; a fresh start where there is none."""
+    checkpoint = store.latest(spec)
+    if checkpoint is None:
+        return Progress()
+    restore(checkpoint, updater.network, updater.optimizer)
+    meta = checkpoint.meta
+    keeper.resumed(checkpoint, time.monotonic())
+    resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
+    for note in (*checkpoint.notes, *keeper.league.load(spec, meta.decisions), resumed):
+        reporter.send({}, event=note)
+    return Progress(meta.version + 1, meta.decisions, meta.updates)
+
+
+def _pace(options: LearnerConfig) -> Pace:
+    total = options.total_decisions
+    fixed = Settings(
+        gae_lambda=options.gae_lambda,
+        clip=options.clip,
+        rho_clip=options.rho_clip,
+        c_clip=options.c_clip,
+        value_coefficient=options.value_coefficient,
+    )
+
+    def settings(decisions: int) -> Settings:
+        entropy = linear(options.entropy_coefficient, options.final_entropy_coefficient, decisions, total)
+        return dataclasses.replace(fixed, entropy_coefficient=entropy)
+
+    def learning_rate(decisions: int) -> float:
+        return linear(options.learning_rate, options.final_learning_rate, decisions, total)
+
+    return Pace(options.batch_steps, options.max_policy_lag, learning_rate, settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""Checkpoints on disk: written aside, synced, renamed; verified by hash when read.
+
+    checkpoints/000000420/   weights.safetensors  optimizer.safetensors  meta.json
+    checkpoints/past/...     the league's past selves, without the optimizer
+
+The newest two and every milestone are kept.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import torch
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from common.config import NetworkConfig
+from common.errors import CheckpointError, WeightsError
+from common.nets.load import META_FILE, WEIGHTS_FILE, Meta, read_meta, read_verified
+from common.nets.weights import bytes_to_state, check_state, fingerprint
+from common.specs import GameSpec
+
+OPTIMIZER_FILE = "optimizer.safetensors"
+KEEP_NEWEST = 2
+_ASIDE = ".writing-"
+_PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyzmq")
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What every checkpoint of a run says the same."""
+
+    spec: GameSpec
+    network: NetworkConfig
+    config_fingerprint: str
+    seed: int
+
+    def meta(self, version: int, decisions: int, updates: int, files: Mapping[str, bytes], milestone: bool) -> Meta:
+        """meta.json of a checkpoint that holds `files`."""
+        return Meta(
+            version=version,
+            decisions=decisions,
+            updates=updates,
+            spec_fingerprint=self.spec.fingerprint(),
+            spec=self.spec,
+            network=self.network,
+            config_fingerprint=self.config_fingerprint,
+            seed=self.seed,
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+            packages={name: importlib.metadata.version(name) for name in _PACKAGES},
+            files={name: fingerprint(data) for name, data in files.items()},
+            milestone=milestone,
+        )
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A verified checkpoint. `notes`: sentences about newer ones that could not be used."""
+
+    meta: Meta
+    weights: bytes
+    optimizer: bytes
+    notes: tuple[str, ...] = ()
+
+
+class CheckpointStore:
+    """The checkpoints of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def save(self, meta: Meta, files: Mapping[str, bytes]) -> Path:
+        """Write one checkpoint, then remove what need not be kept.
+
+        Raises:
+            OSError: disk full, no permission; what was there before is untouched.
+        """
+        path = self._folder / f"{meta.version:09d}"
+        write_folder(path, meta, files)
+        self._remove_old()
+        return path
+
+    def latest(self, spec: GameSpec) -> Checkpoint | None:
+        """The newest checkpoint that is whole; None where there is none at all.
+
+        Raises:
+            CheckpointError: none is whole, or the newest whole one belongs to another encoder.
+        """
+        notes: list[str] = []
+        for version in sorted(self.versions(), reverse=True):
+            path = self._folder / f"{version:09d}"
+            try:
+                meta = read_meta(path)
+                weights = read_verified(path, meta, WEIGHTS_FILE)
+                optimizer = read_verified(path, meta, OPTIMIZER_FILE)
+            except CheckpointError as error:
+                notes.append(str(error))
+                continue
+            check_spec(path, meta, spec)
+            return Checkpoint(
+                meta, weights, optimizer, tuple(f"{note} Falling back to the one before." for note in notes)
+            )
+        if notes:
+            raise CheckpointError(
+                f"No checkpoint in {self._folder} can be used. {notes[0]} "
+                "Choose another run directory with --run-dir, or move this folder away to start afresh."
+            )
+        return None
+
+    def versions(self) -> list[int]:
+        """Versions on disk, whole or not."""
+        if not self._folder.is_dir():
+            return []
+        return sorted(int(path.name) for path in self._folder.iterdir() if len(path.name) == 9 and path.name.isdigit())
+
+    def _remove_old(self) -> None:
+        for version in self.versions()[:-KEEP_NEWEST]:
+            path = self._folder / f"{version:09d}"
+            try:
+                keep = read_meta(path).milestone
+            except CheckpointError:
+                keep = False
+            if not keep:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def check_spec(path: Path, meta: Meta, spec: GameSpec) -> None:
+    """Refuse a checkpoint of another encoder. Raises CheckpointError with both fingerprints."""
+    if meta.spec_fingerprint != spec.fingerprint():
+        raise CheckpointError(
+            f"The checkpoint {path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}, "
+            f"this run has {spec.fingerprint()}. Choose another run directory with --run-dir."
+        )
+
+
+def write_folder(path: Path, meta: Meta, files: Mapping[str, bytes]) -> None:
+    """Write a checkpoint's folder aside, sync it, rename it. Raises OSError and leaves nothing behind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left_over in path.parent.glob(f"{_ASIDE}*"):  # of a life that was killed while it wrote
+        shutil.rmtree(left_over, ignore_errors=True)
+    aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=path.parent))
+    try:
+        for name, data in (*files.items(), (META_FILE, msgspec.json.format(msgspec.json.encode(meta)))):
+            with (aside / name).open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        _sync_folder(aside)
+        if path.exists():
+            shutil.rmtree(path)
+        aside.rename(path)
+        _sync_folder(path.parent)
+    except OSError:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def optimizer_to_bytes(network: nn.Module, optimizer: torch.optim.Optimizer) -> bytes:
+    """Adam's moments and step counts as one safetensors file: `exp_avg.<parameter>` and so on."""
+    tensors: dict[str, Tensor] = {}
+    for name, parameter in network.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"{key}.{name}"] = value.detach().cpu().contiguous()
+    data: bytes = save(tensors)
+    return data
+
+
+def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Load weights and moments in place. Raises CheckpointError where they do not fit the network."""
+    try:
+        weights, moments = bytes_to_state(checkpoint.weights), bytes_to_state(checkpoint.optimizer)
+        check_state(weights, network)
+    except WeightsError as error:
+        raise CheckpointError(
+            f"The checkpoint of version {checkpoint.meta.version} does not fit the configured network: {error}. "
+            "Set `network` as it was, or choose another run directory with --run-dir."
+        ) from None
+    network.load_state_dict(weights)
+    for name, parameter in network.named_parameters():
+        state = {key.split(".", 1)[0]: value for key, value in moments.items() if key.split(".", 1)[1] == name}
+        if state:
+            optimizer.state[parameter] = {
+                key: value if key == "step" else value.to(parameter.device) for key, value in state.items()
+            }
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # a folder cannot be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,209 @@
+"""The learner's I/O thread: takes unrolls in, grants credit, hands weights out. It never waits for the main loop."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections import Counter, deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from common.codec import Codec, encode
+from common.errors import ProtocolError
+from common.lifecycle import REPORT_EVERY_SEC
+from common.messages import TO_LEARNER, Credit, ServerHello, Unroll, WeightsAck
+from common.transport import Poller, RouterSocket
+from learner.credits import CreditBook
+from learner.postbox import Postbox
+from learner.unrolls import ReceivedUnroll, RejectedUnroll, UnrollChecker
+
+
+@dataclass
+class InboxCounts:
+    """Since process start. received = taken + dropped + waiting, in unrolls."""
+
+    received: int = 0
+    taken: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    dropped_steps: int = 0
+
+
+class Inbox:
+    """Owns both sockets from `start()` to `close()`. All methods are called by the main loop."""
+
+    def __init__(
+        self,
+        unroll_socket: RouterSocket,
+        weights_socket: RouterSocket,
+        checker: UnrollChecker,
+        credits: CreditBook,
+        spec_fingerprint: str,
+    ) -> None:
+        self.counts = InboxCounts()
+        self.postbox = Postbox(weights_socket, spec_fingerprint)
+        self._unrolls = unroll_socket
+        self._checker = checker
+        self._credits = credits
+        self._codec = Codec[ServerHello | Unroll | WeightsAck](TO_LEARNER)
+        self._queue: deque[ReceivedUnroll] = deque()
+        self._waiting_steps = 0
+        self._events: deque[str] = deque(maxlen=100)
+        self._changed = threading.Condition()
+        self._wake_up, self._woken = socket.socketpair()
+        for end in (self._wake_up, self._woken):
+            end.setblocking(False)
+        self._next_credit = 0.0
+        self._sent_credit: dict[bytes, int] = {}
+        self._closing = False
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="simul-learner-inbox", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread; what was published goes out first."""
+        self._closing = True
+        self._wake()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=5)
+        for end in (self._wake_up, self._woken):
+            end.close()
+
+    def take(self, steps: int, timeout_sec: float, version: int, max_lag: int) -> list[ReceivedUnroll]:
+        """Whole unrolls that together have at least `steps` steps, oldest first; [] if `timeout_sec` pass before.
+
+        Those whose oldest step is more than `max_lag` versions behind `version` are dropped as `stale`.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting_steps >= steps or self._failure, timeout_sec)
+            if self._failure is not None:
+                raise RuntimeError("the learner's inbox failed") from self._failure
+            self._drop_stale(version - max_lag)
+            if self._waiting_steps < steps:
+                return []
+            batch: list[ReceivedUnroll] = []
+            taken_steps = 0
+            while taken_steps < steps:
+                batch.append(self._queue.popleft())
+                taken_steps += batch[-1].length
+            self._waiting_steps -= taken_steps
+            self.counts.taken += len(batch)
+        self._wake()
+        return batch
+
+    def publish(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
+        """Send a policy's weights to every server, now and whenever one says SERVER_HELLO."""
+        with self._changed:
+            self.postbox.post(policy, version, weights, resident)
+        self._wake()
+
+    @property
+    def waiting_steps(self) -> int:
+        """Steps that wait to be learned from."""
+        return self._waiting_steps
+
+    @property
+    def waiting_unrolls(self) -> int:
+        """Unrolls that wait to be learned from."""
+        return len(self._queue)
+
+    def events(self) -> list[str]:
+        """Sentences since the last call."""
+        with self._changed:
+            events = [*self._events, *self.postbox.events]
+            self._events.clear()
+            self.postbox.events.clear()
+        return events
+
+    # ------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        try:
+            self._loop()
+        except BaseException as error:  # noqa: BLE001  (take() raises it in the main loop)
+            with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+
+    def _loop(self) -> None:
+        poller = Poller((self._unrolls, self.postbox.socket))
+        poller.set_files([self._woken.fileno()])
+        while not self._closing:
+            poller.wait(REPORT_EVERY_SEC / 2)
+            self._sleep_again()
+            self._receive()
+            with self._changed:
+                self.postbox.exchange()
+            self._send_credit()
+        self.postbox.exchange()
+
+    def _receive(self) -> None:
+        while (received := self._unrolls.receive()) is not None:
+            peer, frames = received
+            try:
+                message, tensors = self._codec.decode(frames)
+                if isinstance(message, ServerHello):
+                    self._greet(peer, message)
+                elif isinstance(message, Unroll):
+                    self._credits.received(peer, message.length)
+                    self._put(self._checker.check(message, tensors))
+                else:
+                    self._drop("malformed", f"{type(message).__name__} does not belong on the unroll socket")
+            except ProtocolError as error:
+                self._drop("malformed", str(error))
+            except RejectedUnroll as error:
+                self._drop(error.cause, str(error))
+
+    def _greet(self, peer: bytes, hello: ServerHello) -> None:
+        problem = self.postbox.refusal(hello)
+        if problem:
+            self._events.append(problem)
+            return
+        self._credits.joined(peer)
+        self._next_credit = 0.0
+
+    def _put(self, unroll: ReceivedUnroll) -> None:
+        with self._changed:
+            self.counts.received += 1
+            self._queue.append(unroll)
+            self._waiting_steps += unroll.length
+            self._changed.notify_all()
+
+    def _drop(self, cause: str, reason: str) -> None:
+        with self._changed:
+            self.counts.received += 1
+            if not self.counts.dropped[cause]:
+                self._events.append(f"An unroll was dropped as {cause}: {reason}.")
+            self.counts.dropped[cause] += 1
+
+    def _drop_stale(self, oldest: int) -> None:
+        kept = deque(unroll for unroll in self._queue if unroll.oldest_version >= oldest)
+        self.counts.dropped["stale"] += len(self._queue) - len(kept)
+        steps = sum(unroll.length for unroll in kept)
+        self.counts.dropped_steps += self._waiting_steps - steps
+        self._queue, self._waiting_steps = kept, steps
+
+    def _send_credit(self) -> None:
+        """Grants, when they change and as a sign of life."""
+        now = time.monotonic()
+        for peer, total in self._credits.grant(self._waiting_steps).items():
+            if total == self._sent_credit.get(peer) and now < self._next_credit:
+                continue
+            if self._unrolls.send(peer, encode(Credit(total=total))):
+                self._sent_credit[peer] = total
+            else:
+                self._credits.left(peer)
+                self._sent_credit.pop(peer, None)
+        if now >= self._next_credit:
+            self._next_credit = now + REPORT_EVERY_SEC / 2
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError):  # it is awake already
+            self._wake_up.send(b"\0")
+
+    def _sleep_again(self) -> None:
+        with suppress(BlockingIOError):
+            self._woken.recv(4096)

@@ -1,0 +1,86 @@
+"""Keeps the run: checkpoints by the clock, milestones and past selves by decisions. A full disk stops nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from common.nets.load import WEIGHTS_FILE
+from learner.checkpoints import OPTIMIZER_FILE, Checkpoint, CheckpointStore, RunFacts, optimizer_to_bytes
+from learner.league import League
+
+
+class Keeper:
+    """Decides when to save what. `now` from time.monotonic().
+
+    Attributes:
+        saved_version: version of the newest checkpoint; -1 for none.
+    """
+
+    def __init__(
+        self,
+        store: CheckpointStore,
+        league: League,
+        facts: RunFacts,
+        *,
+        every_sec: float,
+        milestone_every_decisions: int,
+    ) -> None:
+        self.saved_version = -1
+        self.league = league
+        self._store = store
+        self._facts = facts
+        self._every_sec = every_sec
+        self._milestone_every = milestone_every_decisions
+        self._next_save = 0.0
+        self._next_milestone = 0
+
+    def resumed(self, checkpoint: Checkpoint, now: float) -> None:
+        """Go on from a checkpoint."""
+        self.saved_version = checkpoint.meta.version
+        self._next_save = now + self._every_sec
+        self._next_milestone = self._after(checkpoint.meta.decisions)
+
+    def due(self, decisions: int, now: float) -> bool:
+        """True when a checkpoint is due."""
+        return now >= self._next_save or decisions >= self._next_milestone
+
+    def save(
+        self,
+        version: int,
+        decisions: int,
+        updates: int,
+        weights: bytes,
+        network: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        now: float,
+    ) -> str:
+        """Write a checkpoint. Returns an empty string, or the sentence that says why it could not be written."""
+        files = {WEIGHTS_FILE: weights, OPTIMIZER_FILE: optimizer_to_bytes(network, optimizer)}
+        milestone = decisions >= self._next_milestone
+        meta = self._facts.meta(version, decisions, updates, files, milestone)
+        self._next_save = now + self._every_sec
+        failure = _try(lambda: self._store.save(meta, files), f"checkpoint {version}", self.saved_version)
+        if not failure:
+            self.saved_version = version
+            self._next_milestone = self._after(decisions) if milestone else self._next_milestone
+        return failure
+
+    def freeze(self, version: int, decisions: int, weights: bytes) -> str:
+        """The weights join the league. Returns an empty string, or why that was not possible."""
+        meta = self._facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, milestone=True)
+        return _try(lambda: self.league.add(meta, weights), f"past self {version}", self.saved_version)
+
+    def _after(self, decisions: int) -> int:
+        return (decisions // self._milestone_every + 1) * self._milestone_every
+
+
+def _try(write: Callable[[], object], what: str, last_good: int) -> str:
+    try:
+        write()
+    except OSError as error:
+        stays = f"version {last_good} stays the last good one" if last_good >= 0 else "there is none yet"
+        return f"The {what} could not be written: {error.strerror or error}; {stays}. Training goes on."
+    return ""

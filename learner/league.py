@@ -1,0 +1,84 @@
+"""Past selves: frozen copies that join as policies `past/<version>`, a few of them served at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.errors import CheckpointError
+from common.nets.load import WEIGHTS_FILE, Meta, read_meta, read_verified
+from common.specs import GameSpec
+from learner.checkpoints import check_spec, write_folder
+
+
+@dataclass(frozen=True)
+class PastSelf:
+    """A frozen copy. `weights` are safetensors bytes."""
+
+    version: int
+    weights: bytes
+
+    @property
+    def name(self) -> str:
+        """Name of the policy."""
+        return f"past/{self.version}"
+
+
+class League:
+    """Keeps every past self in `folder` and says which are resident: the newest and a spread of older ones."""
+
+    def __init__(self, folder: Path, *, every_decisions: int, resident: int) -> None:
+        self._folder = folder
+        self._every = every_decisions
+        self._resident_count = resident
+        self._versions: list[int] = []
+        self._next = every_decisions
+        self.resident: tuple[PastSelf, ...] = ()
+
+    def load(self, spec: GameSpec, decisions: int) -> list[str]:
+        """Take up what a former life of this run left. Returns sentences about copies that cannot be used."""
+        notes = []
+        for path in sorted(self._folder.glob("[0-9]" * 9)):
+            try:
+                meta = read_meta(path)
+                check_spec(path, meta, spec)
+                read_verified(path, meta, WEIGHTS_FILE)
+            except CheckpointError as error:
+                notes.append(f"{error} It leaves the league.")
+                continue
+            self._versions.append(meta.version)
+        self._next = (decisions // self._every + 1) * self._every
+        self._choose()
+        return notes
+
+    def due(self, decisions: int) -> bool:
+        """True when the next copy shall join."""
+        return self._resident_count > 0 and decisions >= self._next
+
+    def add(self, meta: Meta, weights: bytes) -> None:
+        """The current weights join. Raises OSError where they cannot be written; the league stays as it was."""
+        self._next = (meta.decisions // self._every + 1) * self._every
+        write_folder(self._folder / f"{meta.version:09d}", meta, {WEIGHTS_FILE: weights})
+        self._versions.append(meta.version)
+        self._choose()
+
+    def _choose(self) -> None:
+        known = {past.version: past for past in self.resident}
+        chosen = spread(self._versions, self._resident_count)
+        self.resident = tuple(known.get(version) or self._read(version) for version in chosen)
+
+    def _read(self, version: int) -> PastSelf:
+        path = self._folder / f"{version:09d}"
+        return PastSelf(version, read_verified(path, read_meta(path), WEIGHTS_FILE))
+
+
+def spread(versions: Sequence[int], count: int) -> list[int]:
+    """The newest version, and older ones evenly spread over the run down to the oldest; at most `count`."""
+    ordered = sorted(versions)
+    if len(ordered) <= count:
+        return ordered
+    if count <= 1:
+        return ordered[len(ordered) - count :]
+    last = len(ordered) - 1
+    return [ordered[round(i * last / (count - 1))] for i in range(count)]

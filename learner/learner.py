@@ -1,0 +1,196 @@
+"""The learner's main loop: pull, update, publish, save, report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from common.lifecycle import Reporter, StopFlag
+from common.nets.weights import weights_to_bytes
+from learner.algorithms import Settings
+from learner.inbox import Inbox
+from learner.keeper import Keeper
+from learner.postbox import LEARNER
+from learner.reports import Journal, StallAlarm, Statistics
+from learner.unrolls import ReceivedUnroll
+from learner.update import Updater
+
+PULL_SEC = 0.2  # how long one look for a full batch lasts; signals and reports come in between
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What sets the loop's pace. `learning_rate` and `settings` are functions of the decisions learned."""
+
+    batch_steps: int
+    max_policy_lag: int
+    learning_rate: Callable[[int], float]
+    settings: Callable[[int], Settings]
+
+
+@dataclass
+class Progress:
+    """Where training is: `version` of the published weights, `decisions` learned and `updates` made in all lives."""
+
+    version: int = 0
+    decisions: int = 0
+    updates: int = 0
+
+
+class Learner:
+    """The only writer of weights."""
+
+    def __init__(
+        self,
+        updater: Updater,
+        inbox: Inbox,
+        keeper: Keeper,
+        journal: Journal,
+        reporter: Reporter,
+        stop: StopFlag,
+        pace: Pace,
+        progress: Progress,
+    ) -> None:
+        self.progress = progress
+        self._updater = updater
+        self._inbox = inbox
+        self._keeper = keeper
+        self._journal = journal
+        self._reporter = reporter
+        self._stop = stop
+        self._pace = pace
+        self._weights = b""
+        self._statistics = Statistics(time.monotonic())
+        self._alarm = StallAlarm(time.monotonic())
+
+    def run(self) -> None:
+        """Until SIGTERM or SIGINT: the current update is finished, saved and reported."""
+        self._inbox.start()
+        self._publish()
+        self._save()
+        self._report(state="ready")
+        while not self._stop:
+            self._outgrow_former_life()
+            if unrolls := self._pull():
+                self._update(unrolls)
+                self._publish()
+                self._save()
+            self._report()
+        self._save(last=True)
+        self._report(state="stopped")
+
+    def _pull(self) -> list[ReceivedUnroll]:
+        begin = time.monotonic()
+        pace = self._pace
+        unrolls = self._inbox.take(pace.batch_steps, PULL_SEC, self.progress.version, pace.max_policy_lag)
+        self._statistics.wait_sec += time.monotonic() - begin
+        return unrolls
+
+    def _update(self, unrolls: list[ReceivedUnroll]) -> None:
+        progress, pace = self.progress, self._pace
+        steps = self._statistics.learned(unrolls, progress.version)
+        rate, settings = pace.learning_rate(progress.decisions), pace.settings(progress.decisions)
+        result = self._updater.update(unrolls, progress.version, rate, settings)
+        self._statistics.updated(result.figures, result.ratio_error, result.skipped)
+        progress.version += 1
+        progress.updates += 1
+        progress.decisions += steps
+        self._alarm.advanced(time.monotonic(), self._inbox.counts.received)
+        try:
+            self._journal.write(self._row(rate, settings), progress.decisions)
+        except OSError as error:
+            self._report(event=f"learner.csv could not be written: {error.strerror or error}. Training goes on.")
+
+    def _publish(self) -> None:
+        """Hand the weights to the inbox, and with them the past selves that shall be resident."""
+        progress, league = self.progress, self._keeper.league
+        self._weights = weights_to_bytes(self._updater.network)
+        if league.due(progress.decisions):
+            event = self._keeper.freeze(progress.version, progress.decisions, self._weights)
+            self._report(event=event or f"A past self joined the league: past/{progress.version}.")
+        resident = (LEARNER, *(past.name for past in league.resident))
+        for past in league.resident:
+            if not self._inbox.postbox.has(past.name):
+                self._inbox.publish(past.name, past.version, past.weights, resident)
+        self._inbox.publish(LEARNER, progress.version, self._weights, resident)
+
+    def _save(self, last: bool = False) -> None:
+        progress, now = self.progress, time.monotonic()
+        if progress.version == self._keeper.saved_version or not (last or self._keeper.due(progress.decisions, now)):
+            return
+        failure = self._keeper.save(
+            progress.version, progress.decisions, progress.updates, self._weights,
+            self._updater.network, self._updater.optimizer, now,
+        )  # fmt: skip
+        if failure:
+            self._report(event=failure)
+
+    def _outgrow_former_life(self) -> None:
+        """Versions only grow: a server may have served newer ones than the checkpoint we started from."""
+        foreign = self._inbox.postbox.foreign_version
+        if foreign >= self.progress.version:
+            self._report(event=f"A server has served version {foreign}: the versions go on from there.")
+            self.progress.version = foreign + 1
+            self._publish()
+
+    def _report(self, state: str | None = None, event: str = "") -> None:
+        now = time.monotonic()
+        events = [event, *self._inbox.events(), self._alarm.check(now, self._inbox.counts.received)]
+        events = [sentence for sentence in events if sentence]
+        for sentence in events[:-1]:
+            self._reporter.send(self._metrics(now), event=sentence)
+        if events or state or self._reporter.due(now):
+            self._reporter.send(self._metrics(now), state=state, event=events[-1] if events else "")
+
+    def _metrics(self, now: float) -> dict[str, Any]:
+        progress, statistics, inbox = self.progress, self._statistics, self._inbox
+        counts = inbox.counts
+        return {
+            "policy_version": progress.version,
+            "checkpoint_version": self._keeper.saved_version,
+            "updates": progress.updates,
+            "decisions_learned": progress.decisions,
+            "decisions_learned_since_start": statistics.decisions,
+            "decisions_per_sec": statistics.rate(now),
+            "busy_share": statistics.busy_share(now),
+            "policy_lag": statistics.lag(),
+            "unrolls": {
+                "received": counts.received,
+                "learned": statistics.unrolls,
+                "waiting": inbox.waiting_unrolls,
+                "dropped": dict(counts.dropped),
+            },
+            "steps_waiting": inbox.waiting_steps,
+            "steps_dropped": counts.dropped_steps,
+            "learning_rate": self._pace.learning_rate(progress.decisions),
+            "entropy_coefficient": self._pace.settings(progress.decisions).entropy_coefficient,
+            "ratio_error_p50": statistics.ratio_error[0],
+            "ratio_error_p99": statistics.ratio_error[1],
+            "reward_mean": statistics.reward_mean,
+            "skipped_minibatches": statistics.skipped_minibatches,
+            "past_resident": [past.name for past in self._keeper.league.resident],
+            "stalled": self._alarm.raised,
+            **statistics.figures,
+        }
+
+    def _row(self, learning_rate: float, settings: Settings) -> dict[str, float]:
+        progress, statistics, now = self.progress, self._statistics, time.monotonic()
+        return {
+            "policy_version": progress.version,
+            "decisions_learned": progress.decisions,
+            "time_sec": statistics.age(now),
+            "decisions_per_sec": statistics.rate(now),
+            "busy_share": statistics.busy_share(now),
+            "policy_lag_mean": statistics.recent_lag[0],
+            "policy_lag_max": statistics.recent_lag[1],
+            "ratio_error_p50": statistics.ratio_error[0],
+            "ratio_error_p99": statistics.ratio_error[1],
+            "learning_rate": learning_rate,
+            "entropy_coefficient": settings.entropy_coefficient,
+            "reward_mean": statistics.reward_mean,
+            "unrolls_learned": statistics.unrolls,
+            "unrolls_dropped": sum(self._inbox.counts.dropped.values()),
+            **statistics.figures,
+        }

@@ -1,0 +1,97 @@
+"""Weights on their way to the servers, each sent once per server and again after every SERVER_HELLO."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from common.codec import Codec, Frame, encode
+from common.errors import ProtocolError
+from common.messages import PROTOCOL, TO_LEARNER, ServerHello, Unroll, Weights, WeightsAck
+from common.nets.weights import fingerprint
+from common.transport import RouterSocket
+
+LEARNER = "learner"
+
+
+class Postbox:
+    """Used by the I/O thread; `post` by the main loop, under the inbox's lock.
+
+    Attributes:
+        foreign_version: the highest version a server has served that this life of the learner never sent; -1: none.
+            The learner's weights are held back until they are newer: versions only grow.
+        events: sentences for the view.
+    """
+
+    def __init__(self, socket: RouterSocket, spec_fingerprint: str) -> None:
+        self.socket = socket
+        self.foreign_version = -1
+        self.events: deque[str] = deque(maxlen=100)
+        self._spec_fingerprint = spec_fingerprint
+        self._codec = Codec[ServerHello | Unroll | WeightsAck](TO_LEARNER)
+        self._policies: dict[str, tuple[int, list[Frame]]] = {}
+        self._sent_version = -1  # the newest of the learner's that left here
+        self._sent: dict[bytes, dict[str, int]] = {}  # server -> policy -> version
+
+    def post(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
+        """These are the policy's weights from now on. Policies outside `resident` are forgotten."""
+        message = Weights(policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident)
+        frames = encode(message, {"safetensors": np.frombuffer(weights, np.uint8)})
+        self._policies[policy] = (version, frames)
+        for name in self._policies.keys() - set(resident):
+            del self._policies[name]
+
+    def has(self, policy: str) -> bool:
+        """True when the policy was posted and is resident."""
+        return policy in self._policies
+
+    def refusal(self, hello: ServerHello) -> str:
+        """Why this server cannot be served, as a sentence; empty if it can."""
+        if hello.protocol != PROTOCOL:
+            return f"A server speaks {hello.protocol}; the learner speaks {PROTOCOL}. It gets no weights."
+        if hello.spec_fingerprint != self._spec_fingerprint:
+            return (
+                f"A server has the spec fingerprint {hello.spec_fingerprint}; "
+                f"the learner has {self._spec_fingerprint}. It gets no weights."
+            )
+        return ""
+
+    def exchange(self) -> None:
+        """Read what servers say, then send each what it lacks. Never blocks."""
+        while (received := self.socket.receive()) is not None:
+            peer, frames = received
+            try:
+                message, _ = self._codec.decode(frames)
+            except ProtocolError as error:
+                self.events.append(f"A server sent what cannot be read on the weights socket: {error}.")
+                continue
+            if isinstance(message, ServerHello):
+                self._greet(peer, message)
+            elif isinstance(message, WeightsAck) and not message.accepted:
+                self.events.append(
+                    f"A server refused version {message.policy_version} of {message.policy}: {message.reason}."
+                )
+        for peer in list(self._sent):
+            self._send_missing(peer)
+
+    def _greet(self, peer: bytes, hello: ServerHello) -> None:
+        if problem := self.refusal(hello):
+            self.events.append(problem)
+            return
+        if hello.served_version > self._sent_version:
+            self.foreign_version = max(self.foreign_version, hello.served_version)
+        self._sent[peer] = {LEARNER: hello.served_version}
+
+    def _send_missing(self, peer: bytes) -> None:
+        sent = self._sent[peer]
+        for policy, (version, frames) in self._policies.items():
+            held_back = policy == LEARNER and version <= self.foreign_version  # the main loop is about to publish anew
+            if sent.get(policy) == version or held_back:
+                continue
+            if not self.socket.send(peer, frames):
+                del self._sent[peer]  # gone; a living one says SERVER_HELLO again
+                return
+            sent[policy] = version
+            if policy == LEARNER:
+                self._sent_version = max(self._sent_version, version)

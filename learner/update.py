@@ -1,0 +1,119 @@
+"""One weight update: epochs of minibatches, each forward, loss, backward, clipped Adam step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from common.nets.base import RecurrentNetwork
+from learner.algorithms import Algorithm, Loss, Settings
+from learner.unrolls import Minibatch, ReceivedUnroll, make_minibatch
+
+
+@dataclass(frozen=True)
+class UpdateResult:
+    """Figures of an update, means over its minibatches.
+
+    Attributes:
+        figures: losses and the rest of `learner.reports.FIGURES`.
+        ratio_error: float32 [n], |ratio - 1| of the steps chosen by the very weights that were updated
+            (lag 0, first minibatch): what the server's precision costs.
+        skipped: minibatches left out because the gradient was not finite.
+    """
+
+    figures: dict[str, float]
+    ratio_error: NDArray[np.float32]
+    skipped: int
+
+
+class Updater:
+    """Owns the optimizer; changes the network in place."""
+
+    def __init__(
+        self,
+        network: RecurrentNetwork,
+        algorithm: Algorithm,
+        *,
+        discount: float,
+        minibatches: int,
+        epochs: int,
+        max_gradient_norm: float,
+        precision: torch.dtype = torch.float32,
+        zero_state: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.network = network
+        self.device = next(network.parameters()).device
+        self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=self.device.type in ("cpu", "cuda"))
+        self._algorithm = algorithm
+        self._discount = discount
+        self._minibatches = minibatches
+        self._epochs = epochs
+        self._max_gradient_norm = max_gradient_norm
+        self._precision = precision
+        self._zero_state = zero_state
+        self._random = np.random.default_rng(seed)
+
+    def update(
+        self, unrolls: Sequence[ReceivedUnroll], version: int, learning_rate: float, settings: Settings
+    ) -> UpdateResult:
+        """Learn from each unroll `epochs` times; `version` is that of the weights before."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate
+        shown: list[dict[str, float]] = []
+        ratio_error = np.zeros(0, np.float32)
+        skipped = 0
+        for number, minibatch in enumerate(self._draw(unrolls)):
+            loss = self._loss(minibatch, settings)
+            if number == 0:
+                fresh = (minibatch.policy_version == version) & minibatch.trajectories.valid
+                ratio_error = (loss.log_ratio.exp() - 1).abs()[fresh].cpu().numpy()
+            gradient_norm = self._step(loss.total)
+            if not np.isfinite(gradient_norm):
+                skipped += 1
+                continue
+            names, values = zip(*loss.figures.items())
+            numbers = torch.stack(values).tolist()  # one device-to-host sync a minibatch
+            shown.append(dict(zip(names, numbers)) | {"gradient_norm": gradient_norm})
+        means = {name: float(np.mean([figures[name] for figures in shown])) for name in (shown[0] if shown else ())}
+        return UpdateResult(means, ratio_error, skipped)
+
+    def _draw(self, unrolls: Sequence[ReceivedUnroll]) -> Iterator[Minibatch]:
+        for _ in range(self._epochs):
+            order = self._random.permutation(len(unrolls))
+            for part in np.array_split(order, min(self._minibatches, len(unrolls))):
+                yield make_minibatch([unrolls[i] for i in part], self._discount, self.device)
+
+    def _loss(self, minibatch: Minibatch, settings: Settings) -> Loss:
+        lowered = self._precision != torch.float32
+        with torch.autocast(self.device.type, dtype=self._precision, enabled=lowered):
+            logits, value = self._unroll(minibatch)
+        return self._algorithm(minibatch.trajectories, logits[:-1], value, settings)
+
+    def _unroll(self, batch: Minibatch) -> tuple[Tensor, Tensor]:
+        """Logits [T + 1, B, A] and value [T + 1, B] of the current weights."""
+        if not self._zero_state:
+            return self.network.unroll(batch.observation, batch.mask, batch.state, batch.lengths)
+        shape = batch.observation.shape[:2]
+        seen = torch.arange(shape[0])[:, None] < batch.lengths  # every row is a session of its own, of length 1 or 0
+        logits, value = self.network.unroll(
+            batch.observation.flatten(0, 1)[None],
+            batch.mask.flatten(0, 1)[None],
+            self.network.initial_state(shape.numel()),
+            seen.flatten().long(),
+        )
+        return logits[0].unflatten(0, shape), value[0].unflatten(0, shape)
+
+    def _step(self, loss: Tensor) -> float:
+        """Backward and one Adam step; the gradient's norm before clipping. No step where that is not finite."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = float(torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._max_gradient_norm))
+        if np.isfinite(norm):
+            self.optimizer.step()
+        return norm
