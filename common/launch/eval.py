@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -155,7 +155,7 @@ def newest_checkpoint(path: Path) -> Path:
 
 def _version_of(folder: Path) -> int | None:
     try:
-        version = msgspec.json.decode((folder / "meta.json").read_bytes()).get("policy_version")
+        version = msgspec.json.decode((folder / "meta.json").read_bytes()).get("version")
     except (OSError, msgspec.DecodeError, AttributeError):
         return None
     return version if isinstance(version, int) else None
@@ -166,13 +166,20 @@ def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
     beside = checkpoint.parent.parent / "config.yaml"
     if beside.is_file():
         return load_config(beside, overrides)
-    with contextlib.suppress(OSError, msgspec.DecodeError):
+    try:
         meta = msgspec.json.decode((checkpoint / "meta.json").read_bytes())
-        if isinstance(meta, dict) and isinstance(meta.get("config"), dict):
-            return config_from_tree(meta["config"], f"{checkpoint}/meta.json", overrides)
-    raise ConfigError(
-        f"{checkpoint} does not say how it was trained: no config.yaml two folders up, none in meta.json."
-    )
+        game, network = meta["spec"]["name"], meta["network"]
+    except (OSError, msgspec.DecodeError, KeyError, TypeError):
+        raise ConfigError(f"{checkpoint}/meta.json does not say which game and network it is for.") from None
+    return config_from_tree({**_game_section(game), "network": network}, f"{checkpoint}/meta.json", overrides)
+
+
+def _game_section(name: str) -> dict[str, Any]:
+    """The configuration's keys for the game called `name` in a spec: pokemon/FORMAT, gymnasium/ID, module:Class."""
+    kind, _, which = name.partition("/")
+    if kind == "pokemon":
+        return {"game": kind, "pokemon": {"format": which}}
+    return {"game": kind, "gymnasium": {"id": which}} if kind == "gymnasium" else {"game": name}
 
 
 def _shares(episodes: int, workers: int) -> list[int]:

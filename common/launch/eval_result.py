@@ -20,19 +20,24 @@ def result_of(
     finished = int(number(figures, "episodes", "finished") or 0)
     result: dict[str, Any] = {
         "checkpoint": str(checkpoint), "policy_version": version, "wanted": wanted, "episodes": finished,
-        "truncated": number(figures, "episodes", "truncated") or 0,
         "aborted": counts(figures, "episodes", "aborted"),
     }  # fmt: skip
     if opponent is None:
         returns = figures.get("returns") or {}
-        return {**result, "mean_return": returns.get("mean") if finished else None, **_spread(figures)}
+        truncated = number(figures, "episodes", "truncated") or 0
+        return {
+            **result,
+            "truncated": truncated,
+            "mean_return": returns.get("mean") if finished else None,
+            **_spread(figures),
+        }
     tally = counts(figures, "results", opponent)
-    wins, losses, ties = (int(tally.get(name, 0)) for name in ("wins", "losses", "ties"))
-    games = wins + losses + ties
-    low, high = wilson(wins, games)
+    outcomes = {name: int(tally.get(name, 0)) for name in ("wins", "losses", "ties", "truncated")}
+    games, wins = sum(outcomes.values()), outcomes["wins"]
+    rate = wins / games if games else None
     return {
-        **result, "opponent": opponent, "episodes": games, "wins": wins, "losses": losses, "ties": ties,
-        "win_rate": wins / games if games else None, "wilson_95": [low, high],
+        **result, "opponent": opponent, "episodes": games, **outcomes,
+        "win_rate": rate, "wilson_95": wilson(wins, games),
     }  # fmt: skip
 
 
@@ -59,11 +64,11 @@ def in_words(result: Mapping[str, Any]) -> str:
     missing = result["wanted"] - result["episodes"]
     note = f"\n{missing} of {result['wanted']} episodes were not played to their end." if missing else ""
     if "opponent" not in result:
-        mean = result["mean_return"]
-        return f"{who}: mean return {mean:.2f} over {result['episodes']} greedy episodes{note}"
+        mean = "none" if result["mean_return"] is None else f"{result['mean_return']:.2f}"
+        return f"{who}: mean return {mean} over {result['episodes']} greedy episodes{note}"
     low, high = result["wilson_95"]
+    outcomes = ", ".join(f"{result[name]} {name}" for name in ("wins", "losses", "ties", "truncated"))
     return (
-        f"{who} against {result['opponent']}: {result['wins']} wins, {result['losses']} losses, {result['ties']} ties "
-        f"in {result['episodes']} greedy battles; win rate {result['win_rate'] or 0:.3f} "
-        f"(95%: {low:.3f} to {high:.3f}){note}"
+        f"{who} against {result['opponent']}: {outcomes} in {result['episodes']} greedy battles; "
+        f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){note}"
     )

@@ -59,8 +59,9 @@ class Fleet:
     def state_of(self, key: Key) -> str:
         """What the process last said of itself."""
         place = self.places[key]
-        if place.child.exit_code() is not None:
-            return "dead"
+        code = place.child.exit_code()
+        if code is not None:
+            return "dead" if code else "stopped"
         report = self._state.life(key, place.child.run_id)
         return "starting" if report is None else report.state
 
@@ -127,7 +128,7 @@ class Fleet:
         child = place.child
         code = child.exit_code()
         if code == 2:  # the role has said in a sentence what is wrong
-            return RoleDied(f"{_spoken(child)}: {child.log_tail(5)}", 2)
+            return RoleDied(f"{_spoken(child)}: {child.sentence()}", 2)
         words = child.log_tail() or "(it wrote nothing)"
         return RoleDied(f"{_spoken(child)} died {before}({child.how_it_ended()}). Its last words:\n{words}", 1)
 

@@ -15,6 +15,7 @@ from common.launch.snapshot import Snapshot, counts, number
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4
 MOST_EVENTS = 3
+LOSSES = ("policy_loss", "value_loss", "entropy")
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -30,22 +31,23 @@ def panel(snapshot: Snapshot) -> RenderableType:
 def _figures(snapshot: Snapshot) -> Table:
     server, learner = snapshot.server, snapshot.learner
     grid = Table.grid(padding=(0, 2))
-    for style in ("cyan", "", "cyan", ""):
-        grid.add_column(style=style, no_wrap=True, overflow="ellipsis")
+    for style, width in (("cyan", 11), ("", 25), ("cyan", 14), ("", None)):
+        grid.add_column(style=style, no_wrap=True, overflow="ellipsis", width=width)
     grid.add_row("decisions/s", shown(snapshot.decisions_per_sec), "policy_version", shown(_version(snapshot)))
     grid.add_row("battles/s", shown(snapshot.battles_per_sec, 2), "policy_lag", _lag(learner))
     grid.add_row(
         "mean batch", shown(mean_batch(server), 1), "learning rate", shown(number(learner, "learning_rate"), 6)
     )
-    grid.add_row("latency", _latency(server), "loss", losses(learner))
+    grid.add_row("latency", _latency(server), "decisions", shown(number(server, "decisions")))
     rows = [
+        ("loss", losses(learner)),
         ("batches", histogram(counts(server, "batch_histogram"))),
         _success(snapshot.workers),
         ("dropped", causes(dropped(snapshot)) or "nothing"),
         ("aborted", causes(counts(snapshot.workers, "episodes", "aborted")) or "nothing"),
     ]
     wide = Table.grid(padding=(0, 2))
-    wide.add_column(style="cyan", no_wrap=True)
+    wide.add_column(style="cyan", no_wrap=True, width=11)
     wide.add_column(no_wrap=True, overflow="ellipsis")
     for label, value in rows:
         wide.add_row(label, value)
@@ -65,15 +67,15 @@ def _success(workers: Mapping[str, Any]) -> tuple[str, str]:
 
 def _processes(snapshot: Snapshot) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name, justify in (("process", "left"), ("state", "left"), ("CPU %", "right"), ("MiB", "right")):
+    for name, justify in (("process", "left"), ("state", "left"), ("CPU %", "right"), ("MiB", "right"),
+                          ("hosts", "right"), ("peak", "right"), ("restarts", "right")):  # fmt: skip
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    table.add_column("of that hosts", justify="right", no_wrap=True)
-    table.add_column("restarts", justify="right", no_wrap=True)
     for p in snapshot.processes[:MOST_PROCESSES]:
         style = "" if p.state in ("ready", "stopped") else "yellow"
         table.add_row(
             p.name, Text(p.state, style=style), f"{p.cpu_percent:.0f}", f"{p.rss_mb + p.children_rss_mb:.0f}",
-            f"{p.children_rss_mb:.0f}" if p.children_rss_mb else "", str(p.restarts or ""),
+            f"{p.children_rss_mb:.0f}" if p.children_rss_mb else "",
+            f"{p.peak_rss_mb + p.peak_children_rss_mb:.0f}", str(p.restarts or ""),
         )  # fmt: skip
     if len(snapshot.processes) > MOST_PROCESSES:
         table.add_row(f"and {len(snapshot.processes) - MOST_PROCESSES} more")
@@ -121,23 +123,19 @@ def dropped(snapshot: Snapshot) -> dict[str, float]:
 
 
 def win_rates(workers: Mapping[str, Any]) -> list[str]:
-    """`random 62% of 120`: of the recent games where the worker reports them, else of all. Ties are not wins."""
-    source = workers.get("recent") or workers.get("results")
-    rates = []
-    if not isinstance(source, Mapping):
-        return []
-    for opponent in sorted(source):
-        results = counts(source, opponent)
-        games = sum(results.get(name, 0) for name in ("wins", "losses", "ties"))
-        if games and opponent != "self_play":
-            rates.append(f"{opponent} {results.get('wins', 0) / games:.0%} of {games:.0f}")
-    return rates
+    """`random 62% of 120`: of each opponent's recent games. Ties and truncated games are not wins."""
+    recent = workers.get("recent") or {}
+    return [
+        f"{opponent} {figures.get('win_rate', 0.0):.0%} of {figures['games']:.0f}"
+        for opponent in sorted(recent)
+        if (figures := counts(recent, opponent)).get("games") and opponent != "self_play"
+    ]
 
 
 def losses(learner: Mapping[str, Any]) -> str:
     """`policy -0.012 value 0.31 entropy 1.92`."""
-    loss = counts(learner, "loss")
-    return " ".join(f"{name} {loss[name]:.3g}" for name in ("policy", "value", "entropy") if name in loss) or "-"
+    named = {name.removesuffix("_loss"): number(learner, name) for name in LOSSES}
+    return " ".join(f"{name} {value:.3g}" for name, value in named.items() if value is not None) or "-"
 
 
 def histogram(sizes: Mapping[str, float]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from common.rundir import RunDir
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
+_LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ \S+ (?P<level>[A-Z]+) ")  # see common.logs
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
 )  # fmt: skip
@@ -90,6 +92,15 @@ class Child:
             file.seek(max(self._log_start, self.log.stat().st_size - 16_384))
             text = file.read().decode(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
+
+    def sentence(self) -> str:
+        """What a life that ended with exit code 2 had to say: its last error line, or what it wrote besides the log."""
+        lines = self.log_tail().splitlines()
+        errors = [n for n, line in enumerate(lines) if (found := _LOG_LINE.match(line)) and found["level"] == "ERROR"]
+        if errors:
+            lines = lines[errors[-1] :]
+            return "\n".join([_LOG_LINE.sub("", lines[0]), *lines[1:]])
+        return "\n".join(line for line in lines if not _LOG_LINE.match(line)) or "(it did not say why)"
 
 
 def _popen(line: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +16,6 @@ from common.launch.state import Metrics, RunState
 
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 5.0
-STALLED_SEC = 60.0
 
 
 class ProcessFigures(msgspec.Struct, frozen=True):
@@ -34,13 +34,16 @@ class ProcessFigures(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Rates are of the last 10 seconds; `server`, `learner` and `workers` hold totals over all lives."""
+    """Rates are of the last 10 seconds, from `stopping` on of the whole run.
+
+    `server`, `learner` and `workers` hold totals over all lives.
+    """
 
     phase: str  # starting | training | stopping | stopped
     run_dir: str
     time: float  # seconds since the epoch
     elapsed_sec: float  # since `simul up`
-    ready_sec: float  # of those, since everything was ready
+    ready_sec: float  # of those, from readiness to the stop
     decisions_per_sec: float | None
     battles_per_sec: float | None
     server: Metrics
@@ -59,14 +62,18 @@ class Watch:
         self._fleet = fleet
         self._started = time.monotonic()
         self._ready_at: float | None = None
+        self._stopped_at: float | None = None
         self._decisions = Rate()
         self._battles = Rate()
-        self._version: tuple[object, float, float] = (None, 0.0, 0.0)  # version, since when, decisions then
         self.events: deque[str] = deque(maxlen=200)
 
     def mark_ready(self) -> None:
         """Everything is ready; rates count from here."""
         self._ready_at = time.monotonic()
+
+    def mark_stopping(self) -> None:
+        """Nothing new is played; from here the rates are those of the whole run."""
+        self._stopped_at = time.monotonic()
 
     def say(self, sentence: str) -> None:
         """Keep an event, stamped with the wall clock."""
@@ -76,15 +83,17 @@ class Watch:
         """Everything at this moment."""
         server, learner = self._state.totals("inference_server"), self._state.totals("learner")
         workers = self._state.totals("env_worker")
-        self._watch_version(number(server, "policy_version"), number(server, "decisions") or 0.0, now)
+        decisions, battles = number(server, "decisions"), number(workers, "episodes", "finished")
+        ended = self._stopped_at is not None
+        ready_sec = (self._stopped_at or now) - self._ready_at if self._ready_at is not None else 0.0
         return Snapshot(
             phase=phase,
             run_dir=self._run_dir,
             time=time.time(),
             elapsed_sec=round(now - self._started, 2),
-            ready_sec=round(now - self._ready_at, 2) if self._ready_at is not None else 0.0,
-            decisions_per_sec=self._decisions.add(now, number(server, "decisions")),
-            battles_per_sec=self._battles.add(now, number(workers, "episodes", "finished")),
+            ready_sec=round(ready_sec, 2),
+            decisions_per_sec=_mean(decisions, ready_sec) if ended else self._decisions.add(now, decisions),
+            battles_per_sec=_mean(battles, ready_sec) if ended else self._battles.add(now, battles),
             server=server,
             learner=learner,
             workers=workers,
@@ -110,14 +119,6 @@ class Watch:
             )  # fmt: skip
         return figures
 
-    def _watch_version(self, version: float | None, decisions: float, now: float) -> None:
-        last, since, before = self._version
-        if version is None or version != last:
-            self._version = (version, now, decisions)
-        elif now - since > STALLED_SEC and decisions > before:
-            self.say(f"policy_version {version:.0f} has not advanced for {STALLED_SEC:.0f} s; see the learner's log")
-            self._version = (version, now, decisions)
-
 
 class Rate:
     """Growth per second of a counter over the last 10 seconds."""
@@ -138,11 +139,12 @@ class Rate:
 
 
 def number(metrics: Mapping[str, Any], *path: str) -> float | None:
-    """The number at `path`, None where there is none."""
+    """The number at `path`, None where there is none (or NaN: not measured yet)."""
     value: Any = metrics
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    return value if is_number else None
 
 
 def counts(metrics: Mapping[str, Any], *path: str) -> dict[str, float]:
@@ -153,6 +155,10 @@ def counts(metrics: Mapping[str, Any], *path: str) -> dict[str, float]:
     if isinstance(value, Mapping):
         return {str(key): n for key, n in value.items() if isinstance(n, int | float)}
     return {"total": value} if isinstance(value, int | float) and value else {}
+
+
+def _mean(total: float | None, seconds: float) -> float | None:
+    return round(total / seconds, 2) if total is not None and seconds else None
 
 
 def _create_time(pid: int) -> float:

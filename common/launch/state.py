@@ -22,9 +22,12 @@ COUNTERS: dict[str, frozenset[str]] = {
          "replies_dropped", "malformed", "batches", "batch_histogram", "sessions_started", "sessions_ended", "steps",
          "unrolls", "weights_refused", "swaps")
     ),
-    "learner": frozenset(("updates", "steps_learned", "unrolls")),
+    "learner": frozenset(
+        ("updates", "decisions_learned_since_start", "unrolls", "steps_dropped", "skipped_minibatches")
+    ),
     "env_worker": frozenset(
-        ("decisions", "answered", "refused", "resent", "redo", "episodes", "results", "returns")
+        ("decisions", "answered", "refused", "resent", "episodes", "results", "returns", "turns",
+         "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors", "reward_parts")
     ),
 }  # fmt: skip
 
@@ -100,11 +103,12 @@ def new_events(before: list[str], after: list[str]) -> list[str]:
 def add(left: Any, right: Any) -> Any:
     """left + right: numbers add up, dicts by key, of anything else the right one stays.
 
-    Dicts with a `count` hold means, which are weighted by it.
+    Dicts with a `count` or `games` hold means over so many, which are weighted by it.
     """
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        if "count" in left and "count" in right:
-            return _weighted(left, right)
+        for weight in ("count", "games"):
+            if weight in left and weight in right:
+                return _weighted(left, right, weight)
         both = {key: add(left[key], right[key]) for key in left.keys() & right.keys()}
         return {**left, **right, **both}
     if _is_number(left) and _is_number(right):
@@ -126,14 +130,14 @@ def _closed(role: str, metrics: Metrics) -> Metrics:
     return closed
 
 
-def _weighted(left: Mapping[str, Any], right: Mapping[str, Any]) -> Metrics:
-    count = left["count"] + right["count"]
+def _weighted(left: Mapping[str, Any], right: Mapping[str, Any], weight: str) -> Metrics:
+    total = left[weight] + right[weight]
     means = {
-        name: (left[name] * left["count"] + right[name] * right["count"]) / max(count, 1)
-        for name in left.keys() & right.keys() - {"count"}
+        name: (left[name] * left[weight] + right[name] * right[weight]) / max(total, 1)
+        for name in left.keys() & right.keys() - {weight}
         if _is_number(left[name]) and _is_number(right[name])
     }
-    return {**means, "count": count}
+    return {**means, weight: total}
 
 
 def _events(report: Report) -> list[str]:

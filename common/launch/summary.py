@@ -9,7 +9,7 @@ from typing import Any
 
 from common.config import Config
 from common.launch.ownership import write_atomically
-from common.launch.panel import causes, mean_batch, shown, win_rates
+from common.launch.panel import LOSSES, causes, mean_batch, shown, win_rates
 from common.launch.snapshot import Snapshot, counts, number
 from common.rundir import RunDir
 
@@ -31,7 +31,8 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
     battles = {name: number(workers, "episodes", name) or 0 for name in ("started", "finished", "alive")}
     return {
         "decisions": decisions,
-        "lifetime_decisions": number(learner, "decisions"),
+        "decisions_learned": number(learner, "decisions_learned_since_start"),
+        "lifetime_decisions_learned": number(learner, "decisions_learned"),
         "seconds": snapshot.ready_sec,
         "decisions_per_sec": round(decisions / snapshot.ready_sec, 1) if snapshot.ready_sec else None,
         "battles": {**battles, "aborted": sum(aborted.values()), "aborted_by_cause": aborted},
@@ -45,7 +46,8 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "policy_version": number(learner, "policy_version"),
         "policy_lag": counts(learner, "policy_lag"),
         "updates": number(learner, "updates"),
-        "loss": counts(learner, "loss"),
+        "loss": {name: number(learner, name) for name in LOSSES},
+        "ratio_error_p99": number(learner, "ratio_error_p99"),
         "steps": server.get("steps", {}),
         "unrolls": {
             "sent": number(server, "unrolls", "sent") or 0,
@@ -70,7 +72,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
 
 def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """Each book: what came in, what it became, and the difference, which must be 0."""
-    workers, server = snapshot.workers, snapshot.server
+    workers, server, learner = snapshot.workers, snapshot.server, snapshot.learner
     return {
         "battles": _book(
             number(workers, "episodes", "started"),
@@ -83,6 +85,12 @@ def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
             sent=number(server, "steps", "sent"),
             dropped=sum(counts(server, "steps", "dropped").values()),
             open=number(server, "steps", "open"),
+        ),
+        "unrolls": _book(
+            number(learner, "unrolls", "received"),
+            learned=number(learner, "unrolls", "learned"),
+            dropped=sum(counts(learner, "unrolls", "dropped").values()),
+            waiting=number(learner, "unrolls", "waiting"),
         ),
     }
 
@@ -121,7 +129,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
         f"{unrolls['learned']:,.0f} learned, dropped: {causes(unrolls['dropped']) or 'none'}; "
         f"policy_lag {shown(lag.get('mean'), 2)} mean, {shown(lag.get('max'))} max",
     ]
-    if rates := win_rates({"recent": summary["recent_results"], "results": summary["results"]}):
+    if rates := win_rates({"recent": summary["recent_results"]}):
         lines.append(f"win rate: {', '.join(rates)}")
     for name, book in summary["accounting"].items():
         if book["difference"]:

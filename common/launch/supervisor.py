@@ -95,9 +95,6 @@ class Supervisor:
     def _start_up(self) -> None:
         config = self._config
         self._start("learner", 1, config.learner.threads)
-        learner = self._state.totals("learner")
-        if (version := number(learner, "resumed_version")) is not None and version >= 0:
-            self._say(f"resuming from version {version:.0f} ({number(learner, 'decisions') or 0:,.0f} decisions)")
         self._start("inference_server", 1, config.server.threads)
         self._start("env_worker", config.workers.count, 1)
         if not self._signals.stop:
@@ -126,8 +123,10 @@ class Supervisor:
             except ProtocolError as error:
                 self._say(f"a report was not understood: {error}")
                 continue
-            for sentence in self._state.receive(report, time.monotonic()):
-                self._say(sentence)
+            sentences = self._state.receive(report, time.monotonic())
+            if report.state != "failed" or self._phase != "starting":  # then RoleDied says it
+                for sentence in sentences:
+                    self._say(sentence)
         if time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + LOOK_EVERY_SEC
             self._display.update(self._look())
@@ -147,6 +146,7 @@ class Supervisor:
     def _shut_down(self) -> bool:
         """Stop the roles in order. True when all of them ended well."""
         self._phase = "stopping"
+        self._watch.mark_stopping()
         self._say("stopping: draining and saving (Ctrl-C again: now)")
         bad = []
         for role, patience_sec in STOP_PATIENCE_SEC.items():

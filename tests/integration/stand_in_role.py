@@ -47,10 +47,12 @@ def main() -> int:
     if role == "env_worker" and not options.episodes:  # stands for the simulator host
         host = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     reporter = Reporter(arguments, role)
+    if (saved := root / "checkpoints" / "version").exists() and role == "learner":
+        reporter.send({}, event=f"Resumed from checkpoint {saved.read_text()} (1,234 decisions learned).")
     began = time.monotonic()
     while not stop:
         if reporter.due(time.monotonic()):
-            reporter.send(figures(role, time.monotonic() - began, root), state="ready")
+            reporter.send(figures(role, time.monotonic() - began), state="ready")
         if options.episodes:
             played = {"finished": options.episodes, "started": options.episodes, "alive": 0}
             wins = options.episodes * 3 // 4
@@ -64,12 +66,12 @@ def main() -> int:
         (root / "checkpoints" / "version").write_text("7")
     if host is not None:
         host.communicate()
-    reporter.send(figures(role, time.monotonic() - began, root), state="stopped")
+    reporter.send(figures(role, time.monotonic() - began), state="stopped")
     reporter.close()
     return 0
 
 
-def figures(role: str, seconds: float, root) -> dict:
+def figures(role: str, seconds: float) -> dict:
     done = int(seconds * 1000)
     if role == "inference_server":
         return {
@@ -78,9 +80,7 @@ def figures(role: str, seconds: float, root) -> dict:
             "steps": {"seen": done, "sent": done // 2, "dropped": {}, "open": done - done // 2},
         }  # fmt: skip
     if role == "learner":
-        saved = root / "checkpoints" / "version"
-        resumed = int(saved.read_text()) if saved.exists() else -1
-        return {"policy_version": 1, "resumed_version": resumed, "decisions": 1234, "unrolls": {"received": 1}}
+        return {"policy_version": 1, "unrolls": {"received": 3, "learned": 2, "waiting": 1, "dropped": {"stale": 0}}}
     return {
         "episodes": {"started": done // 100 + 4, "finished": done // 100, "aborted": {}, "alive": 4},
         "results": {"random": {"wins": done // 200, "losses": done // 100 - done // 200, "ties": 0}},

@@ -121,8 +121,8 @@ def test_a_run_starts_in_order_and_ctrl_c_ends_it_cleanly(up):
     assert summary["mean_batch"] == pytest.approx(10, rel=0.2)
     assert summary["peak_memory_mb"]["simul-worker-0"]["children"] > 1
     assert summary["versions"]["torch"] != "missing"
-    assert {book: summary["accounting"][book]["difference"] for book in ("battles", "steps")} == {
-        "battles": 0, "steps": 0,
+    assert {book: summary["accounting"][book]["difference"] for book in ("battles", "steps", "unrolls")} == {
+        "battles": 0, "steps": 0, "unrolls": 0,
     }  # fmt: skip
     assert not (run.run_dir.root / "supervisor.pid").exists()
 
@@ -145,17 +145,17 @@ def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up, name)
     code, output = run.finish()
     assert code == 0, output
     summary = read_json(run.run_dir, "summary.json")
-    assert [book["difference"] for book in summary["accounting"].values()] == [0, 0]
+    assert [book["difference"] for book in summary["accounting"].values()] == [0, 0, 0]
     assert summary["restarts"][name] == 1
 
 
 def test_stops_by_itself_after_so_many_decisions_and_resumes(up):
     code, output = up("--stop-after-decisions", "500").result()
     assert code == 0, output
-    assert "resuming" not in output
+    assert "Resumed" not in output
     code, output = up("--stop-after-decisions", "500").result()
     assert code == 0, output
-    assert "resuming from version 7 (1,234 decisions)" in output
+    assert "Resumed from checkpoint 7" in output
 
 
 def test_status_down_and_a_second_run_in_the_same_place(up, simul, tmp_path):
@@ -231,7 +231,7 @@ def test_a_run_dir_that_cannot_be_written_is_a_sentence(simul, tmp_path):
 def test_eval_plays_exactly_so_many_and_prints_only_json(simul, tmp_path):
     checkpoint = tmp_path / "run" / "checkpoints" / "000007"
     checkpoint.mkdir(parents=True)
-    (checkpoint / "meta.json").write_text('{"policy_version": 7}')
+    (checkpoint / "meta.json").write_text('{"version": 7}')
     (tmp_path / "run" / "config.yaml").write_text("game: pokemon\nnetwork: {name: pokemon}\n")
     arguments = ("eval", "--checkpoint", str(tmp_path / "run"), "--opponent", "random", "--battles", "41")
     code, output = simul(*arguments, "--workers", "2", "--json").result()
