@@ -23,13 +23,15 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import orjson
 
 from common.errors import EnvError
+from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord
+
+__all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "Seed", "SimEnd", "SimError", "SimHost", "SimRecord"]
 
 HOST_SCRIPT = Path(__file__).parent / "sim_host" / "host.mjs"
 PIPE_BYTES = 1 << 20
@@ -41,46 +43,6 @@ Seed = Sequence[int] | str | None
 
 class HostDied(EnvError):
     """The Node process is gone, and with it all its battles; the source starts another host."""
-
-
-class SimRecord(NamedTuple):
-    """What one seat learns: protocol lines since its last record and, unless it is over, a request."""
-
-    battle: int
-    seat: int
-    request_number: int
-    lines: str
-    request: dict[str, Any] | None
-
-
-class SimError(NamedTuple):
-    """A refused command; kind: unavailable (a new request follows) | invalid (the request stays
-    open) | stale | crashed | malformed."""
-
-    battle: int | None
-    seat: int | None
-    request_number: int | None
-    kind: str
-    message: str
-
-
-class SimEnd(NamedTuple):
-    """reason: win | tie | turn_limit | stopped | crashed."""
-
-    battle: int
-    winner_seat: int | None
-    turns: int
-    reason: str
-
-
-@dataclass
-class HostTick:
-    """Everything the host has said since the last poll, in order within each list."""
-
-    records: list[SimRecord] = field(default_factory=list)
-    errors: list[SimError] = field(default_factory=list)
-    ended: list[SimEnd] = field(default_factory=list)
-    pong: Any = None
 
 
 class SimHost:
@@ -204,7 +166,7 @@ class SimHost:
             complete = bytes(memoryview(self._partial)[:end])
             del self._partial[: end + 1]
             for line in complete.split(b"\n"):
-                self._take_line(line, tick)
+                self.hello = tick.take_line(line) or self.hello
         if ended and not (tick.records or tick.errors or tick.ended):
             raise self._death()
         return tick
@@ -239,15 +201,6 @@ class SimHost:
             self._partial += chunk
             if len(chunk) < READ_BYTES and chunk.endswith(b"\n"):
                 return False
-
-    def _take_line(self, line: bytes, tick: HostTick) -> None:
-        message = orjson.loads(line)
-        tick.records += [SimRecord._make(row) for row in message.get("records", ())]
-        tick.errors += [SimError._make(row) for row in message.get("errors", ())]
-        tick.ended += [SimEnd._make(row) for row in message.get("ended", ())]
-        tick.pong = message.get("pong", tick.pong)
-        if "hello" in message:
-            self.hello = message["hello"]
 
     def _await_hello(self, timeout_sec: float) -> None:
         deadline = time.monotonic() + timeout_sec

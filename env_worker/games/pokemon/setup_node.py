@@ -11,6 +11,7 @@ Does nothing, within a fraction of a second, when it has been done. Standard lib
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import shutil
 import subprocess
@@ -40,8 +41,8 @@ def ensure_ready() -> node.NodeChoice:
     if not _stamp_is_current():
         npm = _find_npm()
         _install_packages(npm)
-    if os.environ.get("SIMUL_NODE") is None and not _newest_node_present():
-        _install_node(_find_npm())
+    if os.environ.get("SIMUL_NODE") is None:
+        _ensure_node()
     choice = node.find_node()
     _say(f"ready: Node {choice.version} ({choice.why})")
     return choice
@@ -55,7 +56,7 @@ def _find_npm() -> list[str]:
     command = _wheel_npm()
     if command is None:
         _say(f"no npm on PATH; installing {node.WHEEL} with pip")
-        _run([sys.executable, "-m", "pip", "install", "--quiet", node.WHEEL], f"pip could not install {node.WHEEL}")
+        _install_wheel()
         command = _wheel_npm()
     if command is None:
         raise ConfigError(f"{node.WHEEL} is installed but carries no npm for this machine. Install Node >= 22 by hand.")
@@ -77,30 +78,35 @@ def _install_packages(npm: list[str]) -> None:
     STAMP.write_text(_fingerprint())
 
 
-def _newest_node_present() -> bool:
-    wanted = int(node.NODE_VERSION.split(".")[0])
-    return node.platform_package() is None or any(choice.major >= wanted for choice in node.candidates())
+def _ensure_node() -> None:
+    """The newest Node if its package can be had and runs here; any Node >= 22 does, only slower."""
+    package, wanted = node.platform_package(), int(node.NODE_VERSION.split(".")[0])
+    if package is not None and not _have_node(wanted):
+        try:
+            _install_node(f"{package}@{node.NODE_VERSION}")
+        except ConfigError as error:
+            _say(f"{error} Going on with an older Node, which is slower.")
+    if not _have_node(node.MIN_MAJOR):
+        _say(f"installing {node.WHEEL} with pip: it carries a Node")
+        _install_wheel()
 
 
-def _install_node(npm: list[str]) -> None:
-    """Best effort: any Node >= 22 can run the simulator, this one runs it fastest."""
-    package = f"{node.platform_package()}@{node.NODE_VERSION}"
+def _have_node(major: int) -> bool:
+    return any(choice.major >= major for choice in node.candidates())
+
+
+def _install_node(package: str) -> None:
     _say(f"fetching Node {node.NODE_VERSION} for the simulator ({package})")
     folder = node.own_node_folder()
     folder.mkdir(parents=True, exist_ok=True)
     flags = ["--no-save", "--no-package-lock", *NPM_FLAGS]
-    try:
-        _run([*npm, "install", "--prefix", str(folder), *flags, package], f"npm could not fetch {package}", cwd=folder)
-    except ConfigError as error:
-        if any(choice.major >= node.MIN_MAJOR for choice in node.candidates()):
-            _say(f"{error} Going on with an older Node, which is slower.")
-            return
-        _install_wheel_node(error)
+    command = [*_find_npm(), "install", "--prefix", str(folder), *flags, package]
+    _run(command, f"npm could not fetch {package}", cwd=folder)
 
 
-def _install_wheel_node(earlier: ConfigError) -> None:
-    _say(f"trying {node.WHEEL} instead")
-    _run([sys.executable, "-m", "pip", "install", "--quiet", node.WHEEL], str(earlier))
+def _install_wheel() -> None:
+    _run([sys.executable, "-m", "pip", "install", "--quiet", node.WHEEL], f"pip could not install {node.WHEEL}")
+    importlib.invalidate_caches()
 
 
 def _run(command: list[str], failure: str, cwd: Path | None = None) -> None:

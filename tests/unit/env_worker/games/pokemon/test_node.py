@@ -130,3 +130,17 @@ def test_setup_goes_on_with_an_older_node_if_the_newest_cannot_be_fetched(monkey
 
 def test_node_choice_knows_its_major():
     assert NodeChoice(Path("node"), "26.10.0", "").major == 26
+
+
+@pytest.mark.parametrize("package", [None, "node-for-another-libc"])
+def test_setup_takes_the_wheel_where_no_platform_package_runs(monkeypatch, setup_folder, capsys, package):
+    offer(monkeypatch, on_path=fake_node(setup_folder, "20.0.0"))
+    monkeypatch.setattr(node, "platform_package", lambda: package)
+    monkeypatch.setattr(node, "own_node_folder", lambda: setup_folder / "own")
+    monkeypatch.setattr(setup_node, "_find_npm", lambda: fake_npm(setup_folder, "exit 0"))
+    wheel = fake_node(setup_folder, "24.19.0", "wheel")
+    monkeypatch.setattr(
+        setup_node, "_install_wheel", lambda: monkeypatch.setattr(node, "wheel_node_path", lambda: wheel)
+    )
+    assert setup_node.main() == 0
+    assert "ready: Node 24.19.0" in capsys.readouterr().out
