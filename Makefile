@@ -13,7 +13,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 up: setup ## learn Pokémon battles (CONFIG=configs/gymnasium.yaml for another game)
-	@.venv/bin/simul up $(CONFIG) $(ARGS)
+	@.venv/bin/simul up --from-make $(CONFIG) $(ARGS)
 
 setup: ## .venv and the simulator; does nothing when nothing changed
 	@PYTHON="$(PYTHON)" sh common/launch/setup.sh

@@ -6,6 +6,7 @@ import argparse
 import sys
 import tomllib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from common.errors import ConfigError, SimulError
@@ -41,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
+    up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see common.launch.terminal
     up.set_defaults(run=_up)
 
     status = commands.add_parser("status", help="figures of a run")
@@ -68,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _up(options: argparse.Namespace) -> int:
     from common.launch.supervisor import Supervisor
+    from common.launch.terminal import OwnForeground
     from common.launch.view import make_display
     from common.rundir import RunDir
     from common.strict_yaml import load_config
@@ -76,7 +79,9 @@ def _up(options: argparse.Namespace) -> int:
     if options.stop_after_decisions is not None:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
     config = load_config(options.config, overrides)
-    return Supervisor(config, RunDir(options.run_dir or config.run_dir), make_display(options.plain)).run()
+    supervisor = Supervisor(config, RunDir(options.run_dir or config.run_dir), make_display(options.plain))
+    with OwnForeground() if options.from_make else nullcontext():
+        return supervisor.run()
 
 
 def _status(options: argparse.Namespace) -> int:

@@ -42,7 +42,7 @@ def _figures(snapshot: Snapshot) -> Table:
     rows = [
         ("loss", losses(learner)),
         ("batches", histogram(counts(server, "batch_histogram"))),
-        _success(snapshot.workers),
+        *_success(snapshot.workers),
         ("dropped", causes(dropped(snapshot)) or "nothing"),
         ("aborted", causes(counts(snapshot.workers, "episodes", "aborted")) or "nothing"),
     ]
@@ -57,12 +57,14 @@ def _figures(snapshot: Snapshot) -> Table:
     return both
 
 
-def _success(workers: Mapping[str, Any]) -> tuple[str, str]:
-    """Label and text: mean return where the game has returns, else win rates."""
+def _success(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Labels and texts: mean return where the game has returns, else win rates, two opponents a line."""
     if number(workers, "returns", "count"):
         mean = shown(number(workers, "returns", "recent_mean"), 2)
-        return "mean return", f"{mean} recently, {shown(number(workers, 'returns', 'mean'), 2)} over all episodes"
-    return "win rate", "  ".join(win_rates(workers)[:MOST_OPPONENTS]) or "-"
+        return [("mean return", f"{mean} recently, {shown(number(workers, 'returns', 'mean'), 2)} over all episodes")]
+    rates = win_rates(workers)[:MOST_OPPONENTS] or ["-"]
+    lines = [", ".join(rates[at : at + 2]) for at in range(0, len(rates), 2)]
+    return [("win rate" if at == 0 else "", line) for at, line in enumerate(lines)]
 
 
 def _processes(snapshot: Snapshot) -> Table:
@@ -94,7 +96,7 @@ def plain_line(snapshot: Snapshot) -> str:
         f"policy_lag {_lag(snapshot.learner)}",
         f"loss {losses(snapshot.learner)}",
         f"dropped {causes(dropped(snapshot)) or 'nothing'}",
-        " ".join(_success(snapshot.workers)),
+        *(f"{label} {text}" for label, text in _success(snapshot.workers)),
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
     ]
     return " | ".join(parts)
