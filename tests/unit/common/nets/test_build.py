@@ -1,0 +1,134 @@
+import sys
+import types
+
+import pytest
+import torch
+from torch import nn
+
+from common.config import NetworkConfig
+from common.errors import ConfigError, WeightsError
+from common.nets.build import build_network
+from common.nets.entities import Blocks, Tables
+from common.nets.weights import bytes_to_state, check_state, fingerprint, weights_to_bytes
+from common.specs import GameSpec, Slice
+
+
+class Plain(nn.Module):
+    """Only `forward` and `state_size`, as a user writes it."""
+
+    state_size = 3
+
+    def __init__(self, spec: GameSpec, actions: int = 0) -> None:
+        super().__init__()
+        self.layer = nn.Linear(spec.observation_size + 3, (actions or spec.num_actions) + 1)
+
+    def forward(self, observation, mask, state):
+        out = self.layer(torch.cat((observation.float(), state), 1))
+        return out[:, 1:], out[:, 0], out[:, :3].tanh()
+
+
+@pytest.fixture(autouse=True)
+def user_module(monkeypatch):
+    module = types.ModuleType("a_users_module")
+    module.Plain, module.NoModule = Plain, dict
+    monkeypatch.setitem(sys.modules, "a_users_module", module)
+
+
+def test_a_users_plain_module_steps_and_unrolls(flat_spec, observed):
+    network = build_network(NetworkConfig("a_users_module:Plain"), flat_spec)
+    observation, mask = observed(flat_spec, 4, 3)
+    state = network.initial_state(3)
+    lengths = torch.tensor([4, 2, 0])
+    logits, value = network.unroll(observation, mask, state, lengths)
+    for t in range(4):
+        step_logits, step_value, state = network(observation[t], mask[t], state)
+        for b in range(3):
+            seen = float(t < lengths[b])
+            torch.testing.assert_close(logits[t, b], step_logits[b] * seen)
+            torch.testing.assert_close(value[t, b], step_value[b] * seen)
+    value.sum().backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in network.parameters())
+    assert network.lowered(torch.bfloat16).inner.layer.weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "match"),
+    [
+        ("mpl_lstm", {}, "Unknown network 'mpl_lstm': expected mlp_lstm, pokemon or module:Class"),
+        ("mlp_lstm", {"hiden": 3}, "hiden"),
+        ("a_users_module:Missing", {}, "cannot be imported"),
+        ("no_such_module_here:X", {}, "cannot be imported"),
+        ("a_users_module:NoModule", {}, "not a class of torch.nn.Module"),
+        ("a_users_module:Plain", {"actions": 5}, r"float32 \[3, 5\].*expected.*float32 \[3, 2\]"),
+        ("pokemon", {}, "6 \\+ 4 k actions"),
+    ],
+)
+def test_a_network_that_does_not_fit_is_refused_with_a_sentence(flat_spec, name, options, match):
+    with pytest.raises(ConfigError, match=match):
+        build_network(NetworkConfig(name, options), flat_spec)
+
+
+def test_fresh_weights_depend_on_the_seed_alone(entity_spec):
+    def built(seed):
+        return weights_to_bytes(build_network(NetworkConfig("pokemon"), entity_spec, seed))
+
+    torch.manual_seed(1)
+    first = built(7)
+    torch.manual_seed(2)
+    before = torch.random.get_rng_state()
+    assert built(7) == first
+    assert torch.equal(torch.random.get_rng_state(), before), "the caller's generator is left alone"
+    assert built(8) != first
+
+
+def test_weights_travel_as_bytes(flat_spec):
+    network = build_network(NetworkConfig("mlp_lstm", {"hidden": 8}), flat_spec)
+    data = weights_to_bytes(network)
+    torch.testing.assert_close(bytes_to_state(data), dict(network.state_dict()), rtol=0, atol=0)
+    assert len(fingerprint(data)) == 64
+    with pytest.raises(WeightsError, match="safetensors"):
+        bytes_to_state(data[:-1])
+    state = bytes_to_state(data)
+    for change, match in (
+        ({"lstm.bias": torch.zeros(3)}, "lstm.bias: expected"),
+        ({"value_head.bias": torch.tensor([torch.nan])}, "not finite"),
+        ({"extra": torch.zeros(1)}, "extra"),
+    ):
+        with pytest.raises(WeightsError, match=match):
+            check_state(state | change, network)
+
+
+def test_blocks_read_their_own_columns_and_ids_stay_exact_and_inside():
+    layout, at = [], 0
+    for i in range(3):
+        layout += [
+            Slice(f"own.{i}.number", at, 2),
+            Slice(f"own.{i}.species", at + 2, 1, "id", vocabulary=2000, table="species"),
+            Slice(f"own.{i}.moves", at + 3, 2, "id", vocabulary=900, table="moves"),
+        ]
+        at += 5
+    spec = GameSpec("x", at, 2, "float16", layout=tuple(layout))
+    tables = Tables(spec)
+    assert tables.rows == 2900
+    blocks = Blocks([f"own.{i}" for i in range(3)], spec, tables)
+    observation = torch.arange(at, dtype=torch.float16)[None]
+    observation[0, [2, 7, 12]] = torch.tensor([1999.0, torch.nan, -4.0], dtype=torch.float16)
+    observation[0, 4] = 65504.0
+    rows = blocks.rows(observation)
+    assert blocks.read_numbers(rows, torch.float32).tolist() == [[[0, 1], [5, 6], [10, 11]]]
+    ids = blocks.read_ids(rows)
+    assert ids[0, :, 0].tolist()[0] == 1999
+    assert ids[0, 0].tolist()[1:] == [2003, 2899]
+    assert (ids >= 0).all()
+    assert (ids < 2900).all()
+    with pytest.raises(ConfigError, match=r"block own\.3"):
+        Blocks([f"own.{i}" for i in range(4)], spec, tables)
+    uneven = GameSpec("x", at, 2, layout=tuple(part for part in layout if part.name != "own.1.number"))
+    with pytest.raises(ConfigError, match=r"own\.1 differs"):
+        Blocks([f"own.{i}" for i in range(3)], uneven, tables)
+
+
+def test_the_example_of_a_custom_network_fits_any_spec(flat_spec, entity_spec):
+    for spec in (flat_spec, entity_spec):
+        network = build_network(NetworkConfig("examples.custom_network:GruNetwork", {"hidden": 8}), spec)
+        assert network.state_size == 8

@@ -1,0 +1,158 @@
+import copy
+import dataclasses
+import errno
+import os
+
+import pytest
+import torch
+
+from common.config import NetworkConfig
+from common.errors import CheckpointError
+from common.nets.build import build_network
+from common.nets.load import WEIGHTS_FILE, load_policy
+from common.nets.weights import weights_to_bytes
+from learner import checkpoints
+from learner.checkpoints import OPTIMIZER_FILE, CheckpointStore, optimizer_to_bytes, restore
+from learner.keeper import Keeper
+from learner.league import League
+
+
+def trained(network):
+    optimizer = torch.optim.Adam(network.parameters(), fused=True)
+    for parameter in network.parameters():
+        parameter.grad = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0))
+    optimizer.step()
+    return optimizer
+
+
+def save(store, facts, network, optimizer, version, milestone=False):
+    files = {WEIGHTS_FILE: weights_to_bytes(network), OPTIMIZER_FILE: optimizer_to_bytes(network, optimizer)}
+    return store.save(facts.meta(version, 10 * version, version, files, milestone), files)
+
+
+@pytest.fixture
+def store(tmp_path) -> CheckpointStore:
+    return CheckpointStore(tmp_path)
+
+
+def test_what_is_restored_goes_on_bit_for_bit(store, facts, network):
+    optimizer = trained(network)
+    save(store, facts, network, optimizer, 7)
+    again = build_network(facts.network, facts.spec, seed=99)
+    its_optimizer = torch.optim.Adam(again.parameters(), fused=True)
+    restore(store.latest(facts.spec), again, its_optimizer)
+    for one, theirs in ((network, optimizer), (again, its_optimizer)):
+        for parameter in one.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        theirs.step()
+    torch.testing.assert_close(again.state_dict(), network.state_dict(), rtol=0, atol=0)
+
+
+def test_keeps_the_newest_two_and_milestones(store, facts, network):
+    for version in range(6):
+        save(store, facts, network, trained(network), version, milestone=version in (0, 2))
+    assert store.versions() == [0, 2, 4, 5]
+
+
+@pytest.mark.parametrize("damage", ["torn", "flipped", "missing", "meta"])
+def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so(store, facts, network, damage):
+    optimizer = trained(network)
+    save(store, facts, network, optimizer, 1)
+    newest = save(store, facts, network, optimizer, 2)
+    path = newest / ("meta.json" if damage == "meta" else OPTIMIZER_FILE)
+    data = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    elif damage == "flipped":
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    else:
+        path.write_bytes(data[: len(data) // 2])
+    checkpoint = store.latest(facts.spec)
+    assert checkpoint.meta.version == 1
+    assert len(checkpoint.notes) == 1
+    assert newest.name in checkpoint.notes[0]
+    assert "Falling back" in checkpoint.notes[0]
+
+
+def test_nothing_at_all_is_a_fresh_start_but_nothing_whole_is_refused(store, facts, network):
+    assert store.latest(facts.spec) is None
+    (save(store, facts, network, trained(network), 1) / WEIGHTS_FILE).write_bytes(b"")
+    with pytest.raises(CheckpointError, match="No checkpoint"):
+        store.latest(facts.spec)
+
+
+def test_another_encoder_and_another_network_are_refused(store, facts, network):
+    save(store, facts, network, trained(network), 1)
+    other = facts.spec.__class__("cartpole", 4, 2, encoder_version=2)
+    with pytest.raises(CheckpointError) as caught:
+        store.latest(other)
+    assert facts.spec.fingerprint() in str(caught.value)
+    assert other.fingerprint() in str(caught.value)
+    wider = build_network(NetworkConfig("mlp_lstm", {"hidden": 12}), facts.spec)
+    with pytest.raises(CheckpointError, match="does not fit the configured network"):
+        restore(store.latest(facts.spec), wider, trained(wider))
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def keeper(tmp_path, facts):
+    league = League(tmp_path / "past", every_decisions=100, resident=2)
+    return Keeper(CheckpointStore(tmp_path), league, facts, every_sec=10.0, milestone_every_decisions=50)
+
+
+def test_a_full_disk_leaves_the_last_good_one_and_training_goes_on(tmp_path, facts, network, monkeypatch):
+    optimizer, weights = trained(network), weights_to_bytes(network)
+    keep = keeper(tmp_path, facts)
+    assert not keep.save(0, 0, 0, weights, network, optimizer, 0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints.os, "fsync", full_disk)
+        failure = keep.save(1, 10, 1, weights, network, optimizer, 20.0)
+        assert "No space left" in failure
+        assert "version 0 stays" in failure
+        assert "No space left" in keep.freeze(1, 100, weights)
+    assert keep.league.resident == ()
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()].count("000000000") == 1
+    assert not list(tmp_path.rglob(".writing-*")), "nothing is left aside"
+    assert CheckpointStore(tmp_path).latest(facts.spec).meta.version == 0
+    assert not keep.due(11, 21.0), "no new try before its time"
+    assert keep.due(11, 30.0)
+
+
+def test_milestones_come_by_decisions(tmp_path, facts, network):
+    optimizer, weights = trained(network), weights_to_bytes(network)
+    keep = keeper(tmp_path, facts)
+    for version, decisions in enumerate((0, 20, 40, 60, 80, 120, 130, 140)):
+        keep.save(version, decisions, version, weights, network, optimizer, 0.0)
+    assert CheckpointStore(tmp_path).versions() == [0, 3, 5, 6, 7]
+
+
+def test_what_a_killed_life_left_aside_is_cleared(store, tmp_path, facts, network):
+    (tmp_path / ".writing-abc").mkdir()
+    (tmp_path / ".writing-abc" / WEIGHTS_FILE).write_bytes(b"half")
+    save(store, facts, network, trained(network), 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["000000001"]
+
+
+def test_load_policy_gives_the_module_and_masks(store, facts, network):
+    path = save(store, facts, network, trained(network), 3)
+    policy = load_policy(path)
+    observation, mask = torch.randn(2, 4), torch.tensor([[True, False], [True, True]])
+    logits, value, state = policy(observation, mask, policy.initial_state(2))
+    wanted, wanted_value, wanted_state = network(observation, mask, network.initial_state(2))
+    torch.testing.assert_close(logits[1], wanted[1].detach())
+    torch.testing.assert_close((value, state), (wanted_value.detach(), wanted_state.detach()))
+    assert logits[0, 1] == -torch.inf
+    assert policy.spec == facts.spec
+    (path / WEIGHTS_FILE).write_bytes(b"x")
+    with pytest.raises(CheckpointError, match="damaged"):
+        load_policy(path)
+
+
+def test_a_checkpoint_says_where_it_comes_from(store, facts, network):
+    network = copy.deepcopy(network)
+    meta = load_policy(save(store, dataclasses.replace(facts, seed=5), network, trained(network), 3)).meta
+    assert (meta.version, meta.decisions, meta.seed) == (3, 30, 5)
+    assert meta.files.keys() == {WEIGHTS_FILE, OPTIMIZER_FILE}
+    assert meta.packages["torch"] == torch.__version__
