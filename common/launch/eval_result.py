@@ -54,7 +54,9 @@ def wilson(wins: int, games: int, z: float = Z_95) -> tuple[float, float]:
     centre = rate + z * z / (2 * games)
     margin = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
     scale = 1 + z * z / games
-    return max(0.0, (centre - margin) / scale), min(1.0, (centre + margin) / scale)
+    low = (centre - margin) / scale if wins else 0.0  # exactly, where rounding would leave 1e-19
+    high = (centre + margin) / scale if wins < games else 1.0
+    return low, high
 
 
 def in_words(result: Mapping[str, Any]) -> str:

@@ -38,7 +38,9 @@ make_venv() {
 
 install_packages() {
     say "installing the Python packages (several minutes and about 1 GB or more the first time)"
-    .venv/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev]' || fail \
+    quiet=
+    [ -t 1 ] || quiet=-q # on a terminal pip shows its progress
+    .venv/bin/python -m pip install --disable-pip-version-check $quiet -c constraints.txt -e '.[dev]' || fail \
         "pip could not install the packages (see above). It needs the package index:" \
         "check the network or the proxy, then run make setup again."
 }

@@ -1,0 +1,71 @@
+"""Evaluation: interval, which checkpoint, which configuration, what counts as a win."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from common.errors import ConfigError
+from common.launch.eval import config_of, newest_checkpoint
+from common.launch.eval_result import in_words, result_of, wilson
+
+
+def test_wilson_against_published_values():
+    # Newcombe 1998, table I: 81 of 263 and 15 of 148, Wilson without continuity correction.
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_wilson_stays_inside_and_around_the_rate():
+    for games in (1, 7, 1000):
+        for wins in {0, games // 2, games}:
+            low, high = wilson(wins, games)
+            assert 0.0 <= low <= wins / games <= high <= 1.0
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    for version in (0, 9, 10):
+        folder = tmp_path / "checkpoints" / f"{version:09}"
+        folder.mkdir(parents=True)
+        network = {"name": "pokemon", "options": {}}
+        meta = {"version": version, "spec": {"name": "pokemon/gen9randombattle"}, "network": network}
+        (folder / "meta.json").write_bytes(msgspec.json.encode(meta))
+    (tmp_path / "checkpoints" / "torn").mkdir()
+    return tmp_path / "checkpoints"
+
+
+def test_a_checkpoint_or_the_newest_of_a_run(checkpoints):
+    assert newest_checkpoint(checkpoints / "000000009").name == "000000009"
+    assert newest_checkpoint(checkpoints).name == "000000010"
+    assert newest_checkpoint(checkpoints.parent).name == "000000010"
+    with pytest.raises(ConfigError, match="no checkpoint"):
+        newest_checkpoint(checkpoints / "torn")
+
+
+def test_the_configuration_comes_from_the_run_or_from_the_checkpoint_itself(checkpoints):
+    config = config_of(checkpoints / "000000010", ["seed=5"])
+    assert (config.game, config.network.name, config.seed) == ("pokemon", "pokemon", 5)
+    assert config.pokemon.format == "gen9randombattle"
+    (checkpoints.parent / "config.yaml").write_text("game: gymnasium\nseed: 7\n")
+    assert config_of(checkpoints / "000000010", []).seed == 7
+    with pytest.raises(ConfigError, match="does not say"):
+        config_of(checkpoints.parent / "a" / "b" / "c", [])
+
+
+def test_ties_and_truncated_games_are_not_wins(tmp_path):
+    figures = {"results": {"random": {"wins": 6, "losses": 2, "ties": 1, "truncated": 1}}, "episodes": {"finished": 10}}
+    result = result_of(figures, "random", 10, checkpoint=tmp_path, version=3)
+    assert result["win_rate"] == 0.6
+    assert result["episodes"] == 10
+    assert result["wilson_95"] == wilson(6, 10)
+    assert "6 wins, 2 losses, 1 ties, 1 truncated" in in_words(result)
+
+
+def test_missing_games_are_named(tmp_path):
+    result = result_of({}, "random", 10, checkpoint=tmp_path, version=None)
+    assert result["win_rate"] is None
+    assert "10 of 10 episodes were not played" in in_words(result)
+    assert "mean return none" in in_words(result_of({}, None, 1, checkpoint=tmp_path, version=0))

@@ -1,0 +1,51 @@
+"""Commands: exit codes and sentences; no role and no torch is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from common import cli
+
+CHECKOUT = Path(cli.__file__).resolve().parents[1]
+
+
+def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, capsys):
+    (tmp_path / "run.yaml").write_text("sed: 1\n")
+    code = cli.main(["up", str(tmp_path / "run.yaml"), "--run-dir", str(tmp_path / "run"), "--set", "learner.clp=1"])
+    words = capsys.readouterr().err
+    assert code == 2
+    assert "did you mean seed?" in words
+    assert "did you mean learner.clip?" in words
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_package_common_of_somebody_else_is_exit_code_2(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "CHECKOUT", tmp_path)
+    assert cli.main(["doctor"]) == 2
+    assert "not a checkout of Simul" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["status", "down"])
+def test_without_any_run_the_sentence_says_what_to_do(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([command]) == 2
+    assert "simul up" in capsys.readouterr().err
+
+
+def test_eval_without_a_checkpoint_there(tmp_path, capsys):
+    assert cli.main(["eval", "--checkpoint", str(tmp_path), "--opponent", "random"]) == 2
+    assert "no checkpoint" in capsys.readouterr().err
+
+
+def test_the_commands_import_no_role_and_no_torch():
+    code = """
+import sys
+import common.cli, common.launch.supervisor, common.launch.eval, common.launch.remote, common.launch.doctor
+print([m for m in ('torch', 'inference_server', 'env_worker', 'learner') if m in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,159 @@
+"""Configuration files: all problems at once, the nearest valid name, the reason of a rule."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from common.config import Config
+from common.errors import ConfigError
+from common.rundir import RunDir
+from common.strict_yaml import config_from_tree, config_keys, load_config
+
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(text: str, *overrides: str) -> Config:
+        path = tmp_path / "run.yaml"
+        path.write_text(text)
+        return load_config(path, overrides)
+
+    return load
+
+
+def problems_of(load, text: str, *overrides: str) -> dict[str, str]:
+    """Path -> sentence of every problem."""
+    with pytest.raises(ConfigError) as caught:
+        load(text, *overrides)
+    head, *lines = str(caught.value).splitlines()
+    assert head.startswith(f"{len(lines)} problem")
+    return dict(line.strip().split(": ", 1) for line in lines)
+
+
+def test_an_empty_file_is_the_defaults(load):
+    assert load("") == Config()
+
+
+def test_values_and_overrides_arrive_typed(load):
+    config = load(
+        "learner: {learning_rate: 3e-4, total_decisions: 2e6, discount: 1}\nopponents: {self_play: 0.9, random: 0.1}",
+        "learner.clip=0.1",
+        "network.options.hidden=64",
+        "server.endpoint=tcp://127.0.0.1:5555",
+    )
+    assert config.learner.learning_rate == 3e-4
+    assert config.learner.total_decisions == 2_000_000
+    assert isinstance(config.learner.total_decisions, int)
+    assert config.learner.discount == 1.0
+    assert config.learner.clip == 0.1
+    assert config.network.options == {"hidden": 64}
+
+
+def test_all_problems_at_once_with_the_nearest_name(load):
+    problems = problems_of(
+        load,
+        "learner: {clp: 0.2, epochs: yes, batch_steps: 2.5, clip: -1, learning_rate: .nan}\nunroll_length: 3\n",
+        "workers.cout=2",
+        "server.device=gpu",
+        "run_dir=3",
+        "pokemon=3",
+    )
+    assert problems == {
+        "learner.clp": "there is no such key; did you mean learner.clip?",
+        "learner.epochs": "expected a whole number >= 1, got True",
+        "learner.batch_steps": "expected a whole number >= 1, got 2.5",
+        "learner.clip": "expected a number > 0, got -1",
+        "learner.learning_rate": "expected a number > 0, got nan",
+        "unroll_length": "there is no such key; did you mean learner.unroll_length?",
+        "workers.cout": "there is no such key; did you mean workers.count?",
+        "server.device": "expected one of auto, cpu, cuda, mps, got 'gpu'",
+        "run_dir": "expected text, got 3",
+        "pokemon": "expected a section with keys such as format, max_turns, accelerate, got 3",
+    }
+
+
+def test_a_key_far_from_any_lists_the_keys(load):
+    assert "the keys here are count, envs" in problems_of(load, "workers: {zzz: 1}")["workers.zzz"]
+
+
+def test_duplicate_keys_are_problems(load):
+    problems = problems_of(load, "seed: 1\nlearner:\n  clip: 0.1\n  clip: 0.2\nseed: 2\n")
+    assert problems == {
+        "line 4": "the key 'clip' stands here for the second time",
+        "line 5": "the key 'seed' stands here for the second time",
+    }
+
+
+@pytest.mark.parametrize("override", ["learner.clip", "=1", "learner.clip={"])
+def test_overrides_that_do_not_parse(load, override):
+    assert f"--set {override}" in problems_of(load, "", override)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "reason"),
+    [
+        ("opponents: {self_play: 0.5}", "opponents", "must add up to 1, because every game"),
+        ("opponents: {self_play: 0.5, past: 0.5}\nlearner: {past_resident: 0}", "opponents.past", "none would ever"),
+        ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
+        ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
+        ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),
+        ("server: {endpoint: 'tcp://0.0.0.0:5'}", "server.endpoint", "is not local"),
+        ("game: pokemn", "game", "did you mean pokemon?"),
+        ("network: {name: pokemon}", "network.name", "use mlp_lstm"),
+    ],
+)
+def test_rules_over_several_keys_say_why(load, text, path, reason):
+    assert reason in problems_of(load, text)[path]
+
+
+def test_a_rule_is_silent_where_what_it_reads_is_broken_already(load):
+    assert list(problems_of(load, "opponents: {self_play: 0.5, randm: 0.5}")) == ["opponents.randm"]
+
+
+@pytest.mark.parametrize(("text", "words"), [("[1, 2]", "must be a mapping"), ("a: [", "is not YAML")])
+def test_files_that_are_no_mapping(load, text, words):
+    with pytest.raises(ConfigError, match=words):
+        load(text)
+
+
+def test_a_missing_file_is_a_sentence(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load_config(tmp_path / "none.yaml")
+
+
+def test_a_name_of_module_and_class_is_a_game_and_a_network(load):
+    config = load("game: my.module:Env\nnetwork: {name: my_net:Net}")
+    assert (config.game, config.network.name) == ("my.module:Env", "my_net:Net")
+
+
+def test_builtins_of_a_config_load_again():
+    assert config_from_tree(msgspec.to_builtins(Config()), "here") == Config()
+
+
+def test_what_the_run_directory_keeps_is_what_was_loaded(load, tmp_path):
+    config = load("game: gymnasium\nlearner: {learning_rate: 1e-5}")
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    run_dir.write_config(config)
+    assert run_dir.read_config() == config == load_config(run_dir.root / "config.yaml")
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_configuration_loads_and_comments_every_line(path):
+    load_config(path)
+    for line in path.read_text().splitlines():
+        assert not line.strip() or re.search(r"(^|\s)#\s+\S", line), f"no comment: {line}"
+
+
+def test_the_default_configuration_shows_every_key():
+    shown, section = set(), ""
+    for line in (CONFIGS / "pokemon.yaml").read_text().splitlines():
+        if found := re.match(r"^( {2})?([a-z_]+):", line):
+            section = section if found[1] else found[2]
+            shown.add(f"{section}.{found[2]}" if found[1] else found[2])
+    assert set(config_keys()) - shown == set()
