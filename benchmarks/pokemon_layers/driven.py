@@ -1,0 +1,40 @@
+"""Layers `ipc`, `parsing` and `encoding`: one driver process and one simulator host a core."""
+
+from __future__ import annotations
+
+from benchmarks.pokemon_layers.children import Measured
+from benchmarks.pokemon_layers.samples import Sample, together
+from benchmarks.pokemon_layers.setting import Setting
+
+TITLES = {"ipc": "+ IPC", "parsing": "+ parsing", "encoding": "+ encoding and mask"}
+
+
+class Driven:
+    """As many battles in flight in all as one env worker of the configuration has."""
+
+    def __init__(self, setting: Setting, name: str) -> None:
+        self.name = name
+        self.title = TITLES[name]
+        self._setting = setting
+
+    def measure(self, repeat: int) -> Sample:
+        setting = self._setting
+        drivers: list[Measured] = []
+        envs = max(1, setting.config.workers.envs // len(setting.cores))
+        try:
+            for index in range(len(setting.cores)):
+                arguments = [
+                    self.name, "--config", str(setting.config_path), "--envs", str(envs),
+                    "--seed", str(repeat * 100 + index + 1), *(f"--set={value}" for value in setting.overrides),
+                ]  # fmt: skip
+                drivers.append(Measured("drive", arguments, setting.temporary / f"{self.name}-{index}.log"))
+            for driver in drivers:
+                driver.wait_ready()
+            for driver in drivers:
+                driver.go(setting.warm_up_sec, setting.seconds)
+            parts = [Sample(**driver.result()) for driver in drivers]
+        finally:
+            for driver in drivers:
+                driver.close()
+        notes = {"live_battles_per_process": envs, "processes": len(drivers)}
+        return together([Sample(**{**vars(part), "notes": notes}) for part in parts])

@@ -1,0 +1,61 @@
+"""What the first release promises about speed, and whether one run kept it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.pokemon_layers.samples import Sample
+
+LEAST_OF_SIMULATOR = 0.30
+LEAST_OF_POKE_ENV = 2.0
+LEAST_LEARNED_SHARE = 0.95
+LEAST_PARAMETERS = 1_000_000
+# of all of `make up`: the other layer, the least ratio, and what the line is called
+RATIOS = (
+    ("simulator", LEAST_OF_SIMULATOR, "make up / simulator alone, stock"),
+    ("simulator_accelerated", LEAST_OF_SIMULATOR, "make up / simulator alone, accelerated"),
+    ("poke_env", LEAST_OF_POKE_ENV, "make up / poke-env over a local server"),
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One promise: what it is called, what was found, what was promised."""
+
+    name: str
+    value: float
+    least: float
+
+    @property
+    def kept(self) -> bool:
+        return self.value >= self.least
+
+    def __str__(self) -> str:
+        value, least = (f"{n:,.0f}" if self.least >= 1000 else f"{n:.2f}" for n in (self.value, self.least))
+        return f"{'PASS' if self.kept else 'FAIL'}  {self.name}: {value} (promised: at least {least})"
+
+
+def verdicts(samples: Mapping[str, Sequence[Sample]]) -> list[Verdict]:
+    """Every promise that can be judged by the layers that were measured."""
+    learning = samples.get("learning")
+    if not learning:
+        return []
+    found = [
+        Verdict(name, paired_ratio(learning, samples[other]), least)
+        for other, least, name in RATIOS
+        if samples.get(other)
+    ]
+    for key, least, name in (
+        ("learned_share", LEAST_LEARNED_SHARE, "share of the decisions learned from"),
+        ("parameters", LEAST_PARAMETERS, "parameters of the network"),
+    ):
+        values = [float(sample.notes[key]) for sample in learning if sample.notes.get(key) is not None]
+        found.append(Verdict(name, median(values) if values else 0.0, least))
+    return found
+
+
+def paired_ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> float:
+    """Median over the repeats of the ratio within one repeat, so that a slow minute hits both alike."""
+    return median(a.decisions_per_sec / b.decisions_per_sec for a, b in zip(ours, theirs))

@@ -1,0 +1,80 @@
+"""The table for people and the JSON for machines. Pure, but for the writing of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from benchmarks.pokemon_layers.promises import Verdict, paired_ratio
+from benchmarks.pokemon_layers.samples import Sample, summarise
+
+CROWDED_SHARE = 0.10
+RATES = ("simulator", "simulator_accelerated", "poke_env")
+
+
+def table(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]]) -> str:
+    """One row a layer: medians, and how far the repeats lie apart."""
+    rows = [f"{'layer':<34}{'decisions/s':>12}{'spread':>8}{'us of one core':>16}{'spread':>8}{'others':>8}"]
+    for name, measured in samples.items():
+        found = summarise(measured)
+        rows.append(
+            f"{titles[name]:<34}{found['decisions_per_sec']:>12,.0f}{found['decisions_per_sec_spread']:>8.0%}"
+            f"{found['us_per_decision']:>16,.0f}{found['us_per_decision_spread']:>8.0%}{found['others_share']:>8.0%}"
+        )
+    crowded = [sample.others_share for measured in samples.values() for sample in measured]
+    if max(crowded, default=0.0) > CROWDED_SHARE:
+        rows.append(
+            f"Others used up to {max(crowded):.0%} of these cores meanwhile: decisions/s are too low, "
+            "the microseconds a little too high."
+        )
+    return "\n".join(rows)
+
+
+def learning_lines(samples: Mapping[str, Sequence[Sample]]) -> str:
+    """What else was seen of `make up` in its last repeat."""
+    if not samples.get("learning"):
+        return ""
+    notes = samples["learning"][-1].notes
+    lag, latency = notes["policy_lag"], notes["latency_us"]
+    return "\n".join(
+        [
+            f"make up: {notes['parameters']:,} parameters on {notes['device']} in {notes['precision']}, "
+            f"{notes['learned_share']:.1%} of the decisions learned from, {notes['updates']:.0f} updates in the window",
+            f"policy_lag: {_shown(lag.get('mean'))} mean, {_shown(lag.get('max'))} max; "
+            f"dropped steps: {_causes(notes['dropped_steps'])}; dropped unrolls: {_causes(notes['dropped_unrolls'])}",
+            f"mean batch {_shown(notes['mean_batch'])}, latency {_shown(latency.get('p50'))} us p50, "
+            f"{_shown(latency.get('p99'))} us p99, forward {_shown(notes['forward_us'].get('p50'))} us p50; "
+            f"CPU %: {_causes(notes['process_cpu_percent'])}",
+        ]
+    )
+
+
+def as_json(
+    samples: Mapping[str, Sequence[Sample]], found: Sequence[Verdict], conditions: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """{layer: {decisions_per_sec, us_per_decision, ...}}; ratios and promises lie in `learning`, conditions in each."""
+    layers = {name: {**summarise(measured), "conditions": dict(conditions)} for name, measured in samples.items()}
+    if "learning" in layers:
+        layers["learning"]["ratio_to"] = {
+            name: round(paired_ratio(samples["learning"], samples[name]), 3) for name in RATES if samples.get(name)
+        }
+        layers["learning"]["promises"] = [
+            {"name": v.name, "value": round(v.value, 4), "least": v.least, "kept": v.kept} for v in found
+        ]
+    return layers
+
+
+def write_json(path: Path, layers: Mapping[str, Any]) -> None:
+    """For machines."""
+    path.write_bytes(orjson.dumps(layers, option=orjson.OPT_INDENT_2))
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def _causes(by_cause: Mapping[str, float]) -> str:
+    return ", ".join(f"{cause} {n:,.0f}" for cause, n in by_cause.items() if n) or "none"

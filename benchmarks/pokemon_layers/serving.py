@@ -1,0 +1,136 @@
+"""Layer `inference`: the inference server with frozen weights and the env workers, without a learner."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import msgspec
+
+from benchmarks.pokemon_layers.children import CHECKOUT, PACKAGE, LayerFailed
+from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds
+from benchmarks.pokemon_layers.samples import Sample
+from benchmarks.pokemon_layers.setting import Setting
+from common.codec import Codec
+from common.launch.fleet import Fleet
+from common.launch.game_spec import ask_for_spec
+from common.launch.panel import mean_batch
+from common.launch.processes import role_command, role_environment
+from common.launch.snapshot import counts, number
+from common.launch.state import RunState
+from common.messages import TO_SUPERVISOR, Report
+from common.rundir import RunDir
+from common.transport import Poller, PullSocket
+
+READY_SEC = 120.0
+STOP_SEC = 10.0
+FOR_EVER = "1000000000"
+
+
+class Serving:
+    """Real processes, started as the supervisor starts them."""
+
+    name = "inference"
+    title = "+ inference"
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+
+    def measure(self, repeat: int) -> Sample:
+        setting = self._setting
+        run_dir = RunDir(setting.folder("inference"))
+        run_dir.create()
+        run_dir.write_config(msgspec.structs.replace(setting.config, run_dir=str(run_dir.root), seed=repeat + 1))
+        run_dir.write_spec(ask_for_spec(run_dir, role_command))
+        _write_frozen_weights(run_dir)
+        socket = PullSocket(run_dir.endpoint("status"))
+        with socket:
+            roles = _Roles(run_dir, socket)
+            try:
+                return roles.measure(setting)
+            finally:
+                roles.stop()
+
+
+class _Roles:
+    """One server and its workers, and what they report."""
+
+    def __init__(self, run_dir: RunDir, socket: PullSocket) -> None:
+        self._run_dir = run_dir
+        self._socket = socket
+        self._poller = Poller([socket])
+        self._state = RunState()
+        self._fleet = Fleet(run_dir, self._state)
+        self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
+
+    def measure(self, setting: Setting) -> Sample:
+        workers = setting.config.workers.count
+        self._start("inference_server", 1, [["--checkpoint", str(self._run_dir.checkpoints / f"{0:09d}")]])
+        # A number of episodes makes the worker record nothing: without a learner nobody would take it.
+        self._start("env_worker", workers, [["--episodes", FOR_EVER]] * workers)
+        self._listen_for(setting.warm_up_sec)
+        pids = [place.child.pid for place in self._fleet.places.values()]
+        before = self._next_report()
+        begin, cpu, busy = time.perf_counter(), family_seconds(pids), busy_seconds(setting.cores)
+        self._listen_for(setting.seconds)
+        after = self._next_report()
+        seconds = time.perf_counter() - begin
+        cpu, busy = family_seconds(pids) - cpu, busy_seconds(setting.cores) - busy
+        server = self._state.totals("inference_server")
+        notes = {
+            "workers": workers, "envs_per_worker": setting.config.workers.envs, "mean_batch": mean_batch(server),
+            "latency_us": counts(server, "latency_us"), "forward_us": counts(server, "forward_us"),
+            "device": server.get("device"), "precision": server.get("precision"),
+        }  # fmt: skip
+        return Sample(after - before, seconds, cpu, busy, len(setting.cores), notes)
+
+    def stop(self) -> None:
+        """Workers first; then whatever is left."""
+        for role in ("env_worker", "inference_server"):
+            self._fleet.stop(role, STOP_SEC, lambda: self._listen(0.05))
+        self._fleet.kill_all()
+
+    def _start(self, role: str, count: int, arguments: list[list[str]]) -> None:
+        self._fleet.start(role, count, 1, arguments)
+        deadline = time.monotonic() + READY_SEC
+        while not self._fleet.ready(role):
+            self._fleet.check_alive()
+            if time.monotonic() > deadline:
+                raise LayerFailed(f"{role} did not become ready within {READY_SEC:.0f} s")
+            self._listen(0.1)
+
+    def _next_report(self) -> float:
+        """The server's decisions, at the moment when it tells them."""
+        before = self._decisions()
+        deadline = time.monotonic() + READY_SEC
+        while self._decisions() == before:
+            if time.monotonic() > deadline:
+                raise LayerFailed("the inference server answers nothing")
+            self._listen(0.5)
+        return self._decisions()
+
+    def _decisions(self) -> float:
+        return number(self._state.totals("inference_server"), "decisions") or 0.0
+
+    def _listen_for(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self._listen(left)
+        self._fleet.check_alive()
+
+    def _listen(self, wait_sec: float) -> bool:
+        """Take what comes within `wait_sec`; always False: nobody is in a hurry (see Fleet.stop)."""
+        self._poller.wait(wait_sec)
+        while (frames := self._socket.receive()) is not None:
+            report, _ = self._codec.decode(frames)
+            self._state.receive(report, time.monotonic())
+        return False
+
+
+def _write_frozen_weights(run_dir: RunDir) -> None:
+    """A checkpoint of fresh weights, made by a process of its own: torch stays out of this one."""
+    command = [sys.executable, "-P", "-m", f"{PACKAGE}.frozen", str(run_dir.root)]
+    done = subprocess.run(command, cwd=CHECKOUT, env=role_environment(1), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LayerFailed(f"no weights could be made:\n{done.stderr[-2000:]}")

@@ -1,0 +1,76 @@
+"""Layers `simulator` and `simulator_accelerated`: sim_bench.mjs, one process a core, nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import orjson
+
+from benchmarks.pokemon_layers import children
+from benchmarks.pokemon_layers.cores import busy_seconds
+from benchmarks.pokemon_layers.samples import Sample, together
+from benchmarks.pokemon_layers.setting import Setting
+from env_worker.games.pokemon.host import HOST_SCRIPT
+
+SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")
+TRIAL_BATTLES = 30
+
+
+class SimulatorAlone:
+    """The script plays a number of battles, not a time: the number follows from the speed seen before."""
+
+    def __init__(self, setting: Setting, *, accelerate: bool) -> None:
+        self.name = "simulator_accelerated" if accelerate else "simulator"
+        self.title = f"simulator alone, {'accelerated' if accelerate else 'stock'}"
+        self._setting = setting
+        self._accelerate = accelerate
+        self._battle_sec = 0.0
+
+    def measure(self, repeat: int) -> Sample:
+        if not self._battle_sec:
+            self._play(TRIAL_BATTLES, seed=1)
+        battles = max(TRIAL_BATTLES, round(self._setting.seconds / self._battle_sec))
+        return self._play(battles, seed=10 + repeat)
+
+    def _play(self, battles: int, seed: int) -> Sample:
+        cores = self._setting.cores
+        busy, begin = busy_seconds(cores), time.perf_counter()
+        running = [self._start(battles, seed * 100 + index) for index in range(len(cores))]
+        try:
+            results = [orjson.loads(self._output(process)) for process in running]
+            busy = (busy_seconds(cores) - busy) / (time.perf_counter() - begin)
+        finally:
+            for process in running:
+                children.stop(process, 1.0)
+        self._battle_sec = max(result["seconds"] for result in results) / battles
+        notes = {"live_battles_per_process": 1, "processes": len(cores), "battles": battles * len(cores)}
+        return together(
+            [
+                Sample(
+                    decisions=result["decisions"],
+                    seconds=result["seconds"],
+                    cpu_sec=result["cpu_us_per_decision"] * result["decisions"] / 1e6,
+                    busy_sec=busy * result["seconds"],
+                    cores=len(cores),
+                    notes=notes,
+                )
+                for result in results
+            ]
+        )
+
+    def _start(self, battles: int, seed: int) -> subprocess.Popen[bytes]:
+        command = [
+            str(self._setting.node), str(SCRIPT), "--battles", str(battles), "--live", "1",
+            "--format", self._setting.config.pokemon.format, "--seed", str(seed),
+        ]  # fmt: skip
+        if not self._accelerate:
+            command.append("--no-accelerate")
+        return children.start(command, subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+    def _output(self, process: subprocess.Popen[bytes]) -> bytes:
+        assert process.stdout is not None
+        output = process.stdout.read()
+        if process.wait():
+            raise children.LayerFailed(f"sim_bench.mjs ended with exit code {process.returncode}")
+        return output

@@ -1,0 +1,48 @@
+"""Layer `encoding`: the worker's own source with observations and masks, and random actions in the server's place."""
+
+from __future__ import annotations
+
+import random
+import select
+
+from common.config import OpponentsConfig, PokemonConfig
+from common.decisions import Action, Decision
+from common.messages import DECISION
+from env_worker.games.pokemon.source import PokemonSource
+
+WAIT_SEC = 0.2
+
+
+class SourcedBattles:
+    """A source of self-play whose decisions are answered at random within the mask."""
+
+    def __init__(self, config: PokemonConfig, *, envs: int, seed: int) -> None:
+        self.decisions = 0
+        self._rng = random.Random(seed)
+        self._source = PokemonSource(config, OpponentsConfig(self_play=1.0), envs=envs, seed=seed, index=0)
+        self._source.start()
+
+    @property
+    def pids(self) -> list[int]:
+        return list(self._source.metrics()["host_pids"])
+
+    def turn(self) -> None:
+        """Once around the worker's loop."""
+        decisions = self._source.poll()
+        if not decisions:
+            select.select(self._source.files(), [], [], WAIT_SEC)
+            return
+        actions = [self._answer(decision) for decision in decisions if decision.kind == DECISION]
+        self.decisions += len(actions)
+        self._source.act(actions)
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _answer(self, decision: Decision) -> Action:
+        assert decision.mask is not None
+        legal = decision.mask.nonzero()[0]
+        return Action(
+            decision.env, decision.seat, decision.episode, decision.step, decision.attempt,
+            action=int(legal[int(self._rng.random() * len(legal))]), log_prob=0.0, value=0.0, policy_version=0,
+        )  # fmt: skip

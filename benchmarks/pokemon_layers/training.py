@@ -1,0 +1,150 @@
+"""Layer `learning`: all of `make up`, started by its own command and watched through its status.json."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from benchmarks.pokemon_layers import children
+from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds
+from benchmarks.pokemon_layers.samples import Sample
+from benchmarks.pokemon_layers.setting import Setting
+from common.launch.eval import newest_checkpoint
+from common.launch.ownership import read_json
+from common.launch.panel import mean_batch
+from common.launch.snapshot import counts, number
+from common.rundir import RunDir
+
+READY_SEC = 180.0
+STEADY_UPDATES = 2  # updates made before the window opens
+STEADY_SEC = 60.0  # and not waited for longer than that
+STOP_SEC = 40.0
+WEIGHTS_FILE = "weights.safetensors"
+LOOK_SEC = 0.05
+
+Status = Mapping[str, Any]
+
+
+class Training:
+    """Decisions between two readings in steady state; processor time of the supervisor and all its descendants."""
+
+    name = "learning"
+    title = "+ learning: all of make up"
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+
+    def measure(self, repeat: int) -> Sample:
+        setting = self._setting
+        run_dir = RunDir(setting.folder("learning"))
+        log = setting.temporary / f"learning-{repeat}.log"
+        command = [
+            sys.executable, "-P", "-m", "common.cli", "up", str(setting.config_path), "--plain",
+            "--run-dir", str(run_dir.root), f"--set=seed={repeat + 1}",
+            *(f"--set={value}" for value in setting.overrides),
+        ]  # fmt: skip
+        with log.open("wb") as output:
+            process = children.start(command, output)
+            try:
+                return self._watch(process.pid, _Readings(run_dir, process, log))
+            finally:
+                children.stop(process, STOP_SEC)
+
+    def _watch(self, pid: int, readings: _Readings) -> Sample:
+        setting = self._setting
+        readings.wait(lambda status: status.get("phase") == "training", READY_SEC, "it is ready")
+        begin = time.monotonic()
+        readings.wait(lambda _: time.monotonic() - begin >= setting.warm_up_sec, READY_SEC, "it is warm")
+        readings.wait(
+            lambda status: (number(status, "learner", "updates") or 0) >= STEADY_UPDATES, STEADY_SEC, "it has learned"
+        )
+        before = readings.fresh()
+        cpu, busy = family_seconds([pid]), busy_seconds(setting.cores)
+        time.sleep(setting.seconds)
+        after = readings.fresh()
+        cpu, busy = family_seconds([pid]) - cpu, busy_seconds(setting.cores) - busy
+        decisions = (number(after, "server", "decisions") or 0) - (number(before, "server", "decisions") or 0)
+        seconds = after["time"] - before["time"]
+        notes = {**facts(before, after), "parameters": readings.parameters()}
+        return Sample(decisions, seconds, cpu, busy, len(setting.cores), notes)
+
+
+class _Readings:
+    """status.json as it changes."""
+
+    def __init__(self, run_dir: RunDir, process: Any, log: Path) -> None:
+        self._run_dir = run_dir
+        self._process = process
+        self._log = log
+
+    def parameters(self) -> int:
+        """Of the network, as its newest checkpoint holds them."""
+        folder = newest_checkpoint(self._run_dir.root)
+        return count_parameters((folder / WEIGHTS_FILE).read_bytes())
+
+    def wait(self, condition: Any, limit_sec: float, until: str) -> Status:
+        """The first reading that satisfies `condition`."""
+        deadline = time.monotonic() + limit_sec
+        while not condition(status := read_json(self._run_dir, "status.json")):
+            self._check(deadline, until)
+            time.sleep(LOOK_SEC)
+        return status
+
+    def fresh(self) -> Status:
+        """The next reading in which the server's decisions have moved."""
+        last = number(read_json(self._run_dir, "status.json"), "server", "decisions") or 0
+        return self.wait(lambda now: (number(now, "server", "decisions") or 0) > last, STEADY_SEC, "it decides again")
+
+    def _check(self, deadline: float, until: str) -> None:
+        if self._process.poll() is None and time.monotonic() < deadline:
+            return
+        tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
+        ended = f"ended with exit code {self._process.returncode}" if self._process.returncode is not None else "hangs"
+        raise children.LayerFailed(f"`simul up` {ended} before {until}; its last words:\n{tail}")
+
+
+def facts(before: Status, after: Status) -> dict[str, Any]:
+    """What is told about learning besides speed.
+
+    `learned_share`: steps learned from, of all recorded steps whose fate is known; those still in an open
+    unroll, or waiting at the learner, are left out. Since the run's start, so that a backlog cannot hide.
+    """
+    server, learner = after["server"], after["learner"]
+    seen, waiting = number(server, "steps", "seen") or 0, number(learner, "steps_waiting") or 0
+    settled = seen - (number(server, "steps", "open") or 0) - waiting
+    learned = number(learner, "decisions_learned_since_start") or 0
+    updates = (number(learner, "updates") or 0) - (number(before["learner"], "updates") or 0)
+    return {
+        "learned_share": round(min(1.0, learned / settled), 4) if settled > 0 else 0.0,
+        "steps_seen": seen,
+        "steps_learned": learned,
+        "steps_waiting": waiting,
+        "policy_lag": {name: value for name, value in counts(learner, "policy_lag").items() if name in ("mean", "max")},
+        "dropped_steps": counts(server, "steps", "dropped"),
+        "dropped_unrolls": counts(learner, "unrolls", "dropped"),
+        "updates": updates,
+        "learner_busy_share": number(learner, "busy_share"),
+        "mean_batch": mean_batch(server),
+        "latency_us": counts(server, "latency_us"),
+        "forward_us": counts(server, "forward_us"),
+        "process_cpu_percent": {p["name"]: p["cpu_percent"] for p in after["processes"]},
+        "device": server.get("device"),
+        "precision": server.get("precision"),
+    }
+
+
+def count_parameters(safetensors: bytes) -> int:
+    """Floating-point values in a safetensors file, from its header alone: uint64 length, then JSON."""
+    length = int.from_bytes(safetensors[:8], "little")
+    header = orjson.loads(safetensors[8 : 8 + length])
+    return sum(
+        math.prod(entry["shape"])
+        for name, entry in header.items()
+        if name != "__metadata__" and entry["dtype"].startswith(("F", "BF"))
+    )

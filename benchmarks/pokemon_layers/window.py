@@ -1,0 +1,54 @@
+"""The child's side of a measurement: say ready, wait for the word, warm up, measure, print one JSON line."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+
+from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, our_cores
+from benchmarks.pokemon_layers.samples import Sample
+
+Turn = Callable[[], object]
+
+
+def serve(turn: Turn, decisions: Callable[[], int], others: Iterable[int], notes: dict[str, Any] | None = None) -> None:
+    """Measure `turn` called over and over.
+
+    Args:
+        turn: once around the layer's loop; must return within a fraction of a second.
+        decisions: how many were answered since the start.
+        others: processes whose processor time counts besides this one's (a host, a server).
+    """
+    others, cores = list(others), our_cores()
+    tell("ready")
+    line = sys.stdin.readline()
+    if not line:
+        return
+    order = orjson.loads(line)
+    _turn_for(turn, order["warm_up_sec"])
+    before = decisions()
+    begin, cpu, busy = time.perf_counter(), _cpu(others), busy_seconds(cores)
+    _turn_for(turn, order["seconds"])
+    seconds, cpu, busy = time.perf_counter() - begin, _cpu(others) - cpu, busy_seconds(cores) - busy
+    tell(asdict(Sample(decisions() - before, seconds, cpu, busy, len(cores), notes or {})))
+
+
+def tell(message: Any) -> None:
+    """One JSON line on stdout."""
+    sys.stdout.write(orjson.dumps(message).decode() + "\n")
+    sys.stdout.flush()
+
+
+def _turn_for(turn: Turn, seconds: float) -> None:
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        turn()
+
+
+def _cpu(others: Iterable[int]) -> float:
+    return time.process_time() + family_seconds(others)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.pokemon_layers.promises import paired_ratio, verdicts
+from benchmarks.pokemon_layers.report import as_json, learning_lines, table
+from benchmarks.pokemon_layers.samples import Sample, spread, summarise, together
+from benchmarks.pokemon_layers.training import count_parameters, facts
+
+LEARNING_NOTES = {
+    "parameters": 1_100_000, "learned_share": 0.99, "updates": 5, "policy_lag": {"mean": 1.2, "max": 3},
+    "latency_us": {"p50": 900.0}, "forward_us": {}, "dropped_steps": {}, "dropped_unrolls": {"too_old": 2},
+    "mean_batch": 40.0, "process_cpu_percent": {}, "device": "cpu", "precision": "bfloat16",
+}  # fmt: skip
+
+
+def sample(rate, *, seconds=10.0, cpu=12.0, busy=15.0, notes=None):
+    return Sample(rate * seconds, seconds, cpu, busy, cores=2, notes=notes or {})
+
+
+def test_a_sample_knows_its_rate_its_cost_and_what_others_took():
+    one = sample(1000)
+    assert one.decisions_per_sec == 1000
+    assert one.us_per_decision == pytest.approx(1200)
+    assert one.others_share == pytest.approx(3 / 20)
+    assert sample(1000, busy=11.0).others_share == 0  # clocks differ a little
+
+
+def test_side_by_side_rates_and_processor_time_add_up_but_the_machine_is_counted_once():
+    both = together([sample(1000, seconds=10, cpu=9, busy=19), sample(500, seconds=20, cpu=18, busy=38)])
+    assert both.decisions_per_sec == pytest.approx(1500)
+    assert both.us_per_decision == pytest.approx(1.8e6 / 1500)
+    assert both.busy_sec / both.seconds == pytest.approx(1.9)
+
+
+def test_summary_is_the_median_with_its_spread():
+    found = summarise([sample(rate) for rate in (900, 1000, 1300)])
+    assert found["decisions_per_sec"] == 1000
+    assert found["decisions_per_sec_spread"] == spread([900, 1000, 1300]) == 0.4
+    assert found["repeats"] == 3
+
+
+def test_ratios_are_taken_within_a_repeat():
+    ours, theirs = [sample(300), sample(150), sample(320)], [sample(1000), sample(500), sample(1000)]
+    assert paired_ratio(ours, theirs) == pytest.approx(0.30)
+
+
+def run(rate=400, **notes):
+    return {
+        "simulator": [sample(1000)],
+        "simulator_accelerated": [sample(1300)],
+        "learning": [sample(rate, notes={**LEARNING_NOTES, **notes})],
+        "poke_env": [sample(150)],
+    }
+
+
+def test_every_promise_is_judged():
+    assert [v.kept for v in verdicts(run())] == [True] * 5
+    assert [v.kept for v in verdicts(run(rate=299))] == [False, False, False, True, True]
+    assert [v.kept for v in verdicts(run(learned_share=0.94, parameters=999_999))][3:] == [False, False]
+    assert str(verdicts(run())[0]) == "PASS  make up / simulator alone, stock: 0.40 (promised: at least 0.30)"
+
+
+def test_a_missing_figure_is_a_broken_promise_and_a_missing_layer_is_not_judged():
+    assert [v.kept for v in verdicts(run(learned_share=None))][3:] == [False, True]
+    assert verdicts({"ipc": [sample(100)]}) == []
+    assert len(verdicts({"learning": run()["learning"]})) == 2
+
+
+def test_json_is_one_object_a_layer():
+    layers = as_json(run(), verdicts(run()), {"node": "26"})
+    assert all({"decisions_per_sec", "us_per_decision"} <= layer.keys() for layer in layers.values())
+    assert layers["learning"]["ratio_to"] == {"simulator": 0.4, "simulator_accelerated": 0.308, "poke_env": 2.667}
+
+
+def test_the_table_says_when_others_were_busy():
+    titles = {name: name for name in run()}
+    assert "Others used up to 15%" in table(titles, run())
+    assert "Others" not in table({"ipc": "ipc"}, {"ipc": [sample(10, busy=12.5)]})
+    assert "too_old 2" in learning_lines(run())
+
+
+def test_the_learned_share_leaves_out_only_what_is_still_under_way():
+    server = {"steps": {"seen": 10_000, "open": 1000, "dropped": {"aborted": 400}}}
+    learner = {"steps_waiting": 600, "decisions_learned_since_start": 8000, "updates": 4}
+    status = {"server": server, "learner": learner, "processes": []}
+    found = facts({**status, "learner": {"updates": 1}}, status)
+    assert found["learned_share"] == pytest.approx(8000 / 8400, abs=1e-4)
+    assert found["updates"] == 3
+
+
+def test_parameters_are_counted_from_the_header():
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save
+
+    weights = {"a": torch.zeros(3, 4), "b": torch.zeros(5, dtype=torch.bfloat16), "ids": torch.zeros(7).long()}
+    assert count_parameters(save(weights)) == 17
