@@ -1,12 +1,12 @@
 """Finds equal blocks of slices in a layout, such as `own.0.*` ... `own.5.*`, and reads them as [B, count, ...].
 
-Ids of all tables index one joint embedding table; they are read as integers before any cast
-(bfloat16 is exact only up to 256).
+Ids are read as integers before any cast: bfloat16 is exact only up to 256.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
@@ -15,76 +15,88 @@ from common.errors import ConfigError
 from common.specs import GameSpec, Slice
 
 
-class Tables:
-    """The joint embedding table: each table of the layout has its own run of rows."""
+class Columns:
+    """Reads columns as views of contiguous runs; gathering single columns costs ten times as much."""
 
-    def __init__(self, spec: GameSpec) -> None:
+    def __init__(self, parts: Sequence[Slice], start: int) -> None:
+        self.count = sum(part.size for part in parts)
+        self._runs: list[tuple[int, int]] = []
+        for part in sorted(parts, key=lambda part: part.start):
+            begin, stop = part.start - start, part.start - start + part.size
+            if self._runs and self._runs[-1][1] == begin:
+                begin = self._runs.pop()[0]
+            self._runs.append((begin, stop))
+
+    def read(self, rows: Tensor) -> Tensor:
+        """[..., width] -> [..., count]."""
+        if not self._runs:
+            return rows[..., :0]
+        views = [rows[..., begin:stop] for begin, stop in self._runs]
+        return views[0] if len(views) == 1 else torch.cat(views, dim=-1)
+
+
+class Ids(nn.Module):
+    """Reads id columns as rows of one joint embedding table: each named table has its own run of rows.
+
+    Attributes:
+        count: id columns. table_rows: rows of the joint table.
+    """
+
+    first: Tensor
+    last: Tensor
+
+    def __init__(self, parts: Sequence[Slice], start: int = 0) -> None:
+        super().__init__()
+        ids = sorted((part for part in parts if part.kind == "id"), key=lambda part: part.start)
         sizes: dict[str, int] = {}
-        for part in spec.layout:
-            if part.kind == "id":
-                sizes[part.table] = max(sizes.get(part.table, 0), part.vocabulary)
-        self.sizes = sizes
-        self.first: dict[str, int] = {}
-        self.rows = 0
-        for name, size in sizes.items():
-            self.first[name] = self.rows
-            self.rows += size
+        for part in ids:
+            sizes[part.table] = max(sizes.get(part.table, 0), part.vocabulary)
+        begin = dict(zip(sizes, accumulate(sizes.values(), initial=0)))
+        self.table_rows = sum(sizes.values())
+        self._columns = Columns(ids, start)
+        self.count = self._columns.count
+        first = [begin[part.table] for part in ids for _ in range(part.size)]
+        last = [begin[part.table] + sizes[part.table] - 1 for part in ids for _ in range(part.size)]
+        for name, values in (("first", first), ("last", last)):
+            self.register_buffer(name, torch.tensor(values, dtype=torch.int64), persistent=False)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Wire dtype or float32 [..., width] -> int64 [..., count]. An id outside its table reads as the nearest."""
+        ids = self._columns.read(rows).long() + self.first
+        return torch.minimum(torch.maximum(ids, self.first), self.last)
+
+
+def number_columns(parts: Sequence[Slice], start: int = 0) -> Columns:
+    """The number columns of `parts`."""
+    return Columns([part for part in parts if part.kind == "number"], start)
 
 
 class Blocks(nn.Module):
-    """Reads `count` equal blocks, `stride` apart, as ids into the joint table and as numbers.
+    """`count` equal blocks, `stride` apart. `parts` are the slices of the first one."""
 
-    Attributes:
-        count: blocks. ids, numbers: of each block.
-    """
-
-    id_columns: Tensor
-    id_first: Tensor
-    id_last: Tensor
-    number_columns: Tensor
-
-    def __init__(self, names: Sequence[str], spec: GameSpec, tables: Tables) -> None:
+    def __init__(self, names: Sequence[str], spec: GameSpec) -> None:
         super().__init__()
         blocks = [_block(spec, name) for name in names]
-        starts = [block[0].start for block in blocks]
-        self.count = len(names)
-        self.start = starts[0]
-        self.stride = starts[1] - starts[0] if self.count > 1 else sum(part.size for part in blocks[0])
+        self.names, self.parts = tuple(names), blocks[0]
+        self.count, self.start = len(names), blocks[0][0].start
+        self.stride = blocks[1][0].start - self.start if self.count > 1 else sum(part.size for part in self.parts)
         for number, (name, block) in enumerate(zip(names, blocks)):
-            if _shape_of(block) != _shape_of(blocks[0]) or block[0].start != self.start + number * self.stride:
+            if _shape_of(block) != _shape_of(self.parts) or block[0].start != self.start + number * self.stride:
                 raise ConfigError(f"The layout's block {name} differs from {names[0]}: expected equal, evenly spaced.")
-        id_columns: list[int] = []
-        number_columns: list[int] = []
-        firsts: list[int] = []
-        lasts: list[int] = []
-        self.columns = {part.name.removeprefix(names[0]).lstrip("."): part.start - self.start for part in blocks[0]}
-        for part in blocks[0]:
-            columns = range(part.start - self.start, part.start - self.start + part.size)
-            if part.kind == "number":
-                number_columns.extend(columns)
-                continue
-            first = tables.first[part.table]
-            id_columns.extend(columns)
-            firsts.extend([first] * part.size)
-            lasts.extend([first + tables.sizes[part.table] - 1] * part.size)
-        self.ids, self.numbers = len(id_columns), len(number_columns)
-        for name, values in (("id_columns", id_columns), ("id_first", firsts), ("id_last", lasts)):
-            self.register_buffer(name, torch.tensor(values, dtype=torch.int64), persistent=False)
-        self.register_buffer("number_columns", torch.tensor(number_columns, dtype=torch.int64), persistent=False)
+        self.ids = Ids(self.parts, self.start)
+        self.numbers = number_columns(self.parts, self.start)
 
-    def rows(self, observation: Tensor) -> Tensor:
-        """The blocks as they came: [B, count, stride]."""
+    def column(self, name: str) -> int:
+        """Where `name` stands inside a block; -1 where a block has no such slice."""
+        for part in self.parts:
+            if part.name == f"{self.names[0]}.{name}":
+                return part.start - self.start
+        return -1
+
+    def forward(self, observation: Tensor) -> Tensor:
+        """[B, D] -> the blocks as they came: [B, count, stride]."""
         stop = self.start + self.count * self.stride
         return observation[:, self.start : stop].unflatten(1, (self.count, self.stride))
-
-    def read_ids(self, rows: Tensor) -> Tensor:
-        """Rows of the joint table: int64 [B, count, ids]. An id outside its table reads as the nearest inside."""
-        ids = rows.index_select(2, self.id_columns).long() + self.id_first
-        return torch.minimum(torch.maximum(ids, self.id_first), self.id_last)
-
-    def read_numbers(self, rows: Tensor, dtype: torch.dtype) -> Tensor:
-        """[B, count, numbers]."""
-        return rows.index_select(2, self.number_columns).to(dtype)
 
 
 def _block(spec: GameSpec, name: str) -> list[Slice]:

@@ -19,7 +19,7 @@ from common.nets.base import compute_dtype
 
 
 class PackedLSTM(nn.Module):
-    """Weights of an LSTM layer; gates in the order input, forget, cell, output.
+    """Weights of an LSTM layer; gates in the order input, forget, output, cell.
 
     `weight` is [4H, I + H] (input columns, then state columns), `bias` [4H]. State row: h, then c: [2H].
     """
@@ -41,9 +41,10 @@ class PackedLSTM(nn.Module):
         dtype = compute_dtype(self.weight)
         h, c = state.split(self.hidden_size, dim=1)
         gates = F.linear(torch.cat((x.to(dtype), h.to(dtype)), dim=1), self.weight.to(dtype), self.bias.to(dtype))
-        i, f, g, o = gates.float().split(self.hidden_size, dim=1)
-        c = torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh())
-        h = o.sigmoid() * c.tanh()
+        ifo, g = gates.float().split(3 * self.hidden_size, dim=1)
+        i, f, o = ifo.sigmoid().split(self.hidden_size, dim=1)
+        c = torch.addcmul(f * c, i, g.tanh())
+        h = o * c.tanh()
         return h, torch.cat((h, c), dim=1)
 
     def run(self, x: Tensor, state: Tensor, batch_sizes: list[int]) -> Tensor:
@@ -74,8 +75,9 @@ class _PackedLSTM(torch.autograd.Function):
             h_in[here] = h[:n]
             gate = gates[here]
             gate += h_in[here] @ state_weight
-            i, f, g, o = gate.split(hidden, dim=1)
-            i.sigmoid_(), f.sigmoid_(), g.tanh_(), o.sigmoid_()
+            gate[:, : 3 * hidden].sigmoid_()
+            i, f, o, g = gate.split(hidden, dim=1)
+            g.tanh_()
             c = torch.addcmul(f * c[:n], i, g, out=cells[here])
             h = torch.mul(o, c.tanh(), out=out[here])
             start += n
@@ -124,15 +126,15 @@ def _cell_backward(
         cell, previous: float32 [n, H], the cell after and before the step.
         grad_h: float32 [n, H]. grad_c: float32 [m, H] from the step behind, m <= n sessions long.
     """
-    i, f, g, o = gates.chunk(4, dim=1)
+    i, f, o, g = gates.chunk(4, dim=1)
     tanh_c = cell.tanh()
     into_c = grad_h * o
     into_c.addcmul_(into_c, tanh_c * tanh_c, value=-1)  # (1 - tanh^2) o dh
     into_c[: grad_c.shape[0]] += grad_c
-    sigmoid_slope = gates - gates * gates  # right for i, f, o
+    sigmoids = gates[:, : 3 * gates.shape[1] // 4]
     grad = torch.empty_like(gates)
-    grad_i, grad_f, grad_g, grad_o = grad.chunk(4, dim=1)
-    slope_i, slope_f, _, slope_o = sigmoid_slope.chunk(4, dim=1)
+    grad_i, grad_f, grad_o, grad_g = grad.chunk(4, dim=1)
+    slope_i, slope_f, slope_o = torch.addcmul(sigmoids, sigmoids, sigmoids, value=-1).chunk(3, dim=1)
     torch.mul(into_c * g, slope_i, out=grad_i)
     torch.mul(into_c * previous, slope_f, out=grad_f)
     torch.mul(into_c * i, 1 - g * g, out=grad_g)

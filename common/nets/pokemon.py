@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from common.errors import ConfigError
 from common.nets.base import RecurrentNetwork, compute_dtype
-from common.nets.entities import Blocks, Tables
+from common.nets.entities import Blocks, Ids, number_columns
 from common.nets.lstm import PackedLSTM
 from common.nets.packing import make_packing
 from common.specs import GameSpec
@@ -33,16 +33,15 @@ class Encoder(nn.Module):
     The embedding has the width of the hidden layer: summing it there is a one-hot input's linear layer.
     """
 
-    def __init__(self, numbers: int, rows: int, size: int) -> None:
+    def __init__(self, blocks: Blocks, size: int) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.randn(rows, size) * 0.1)
-        self.numbers = nn.Linear(numbers, size)
+        self.table = nn.Parameter(torch.randn(blocks.ids.table_rows, size) * 0.1)
+        self.numbers = nn.Linear(blocks.numbers.count, size)
         self.output = nn.Linear(size, size)
 
     def forward(self, ids: Tensor, numbers: Tensor) -> Tensor:
-        """ids: int64 [B, count, K]; numbers: [B, count, M]. Returns [B, count, size]."""
-        flat = ids.flatten(0, 1)
-        embedded = F.embedding_bag(flat, self.table, mode="sum").unflatten(0, ids.shape[:2])
+        """ids: int64 [N, K]; numbers: [N, M], contiguous. Returns [N, size]."""
+        embedded = F.embedding_bag(ids, self.table, mode="sum")
         hidden = torch.relu(self.numbers(numbers) + embedded.to(numbers.dtype))
         return torch.relu(self.output(hidden))
 
@@ -50,27 +49,24 @@ class Encoder(nn.Module):
 class PokemonNetwork(RecurrentNetwork):
     """See the module. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
 
-    other_columns: Tensor
-
     def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
         super().__init__()
         kinds, rest = divmod(spec.num_actions - TEAM, MOVES)
         if kinds < 1 or rest:
             raise ConfigError(f"The network pokemon needs 6 + 4 k actions; {spec.name} has {spec.num_actions}.")
-        tables = Tables(spec)
         team = [f"{side}.{i}" for side in ("own", "foe") for i in range(TEAM)]
         moves = [f"move.{i}" for i in range(MOVES)]
-        self.pokemon = Blocks(team, spec, tables)
-        self.moves = Blocks(moves, spec, tables)
-        self.pokemon_encoder = Encoder(self.pokemon.numbers, tables.rows, entity)
-        self.move_encoder = Encoder(self.moves.numbers, tables.rows, entity)
-        self.active = self.pokemon.columns.get("active", -1)
+        self.pokemon, self.moves = Blocks(team, spec), Blocks(moves, spec)
         taken = (*(name + "." for name in (*team, *moves)), "mask")
-        others = [part for part in spec.layout if not part.name.startswith(taken) and part.kind == "number"]
-        columns = [column for part in others for column in range(part.start, part.start + part.size)]
-        self.register_buffer("other_columns", torch.tensor(columns, dtype=torch.int64), persistent=False)
+        others = [part for part in spec.layout if not part.name.startswith(taken)]
+        self.other_ids, self.other_numbers = Ids(others), number_columns(others)
+        self.active = self.pokemon.column("active")
+        self.pokemon_encoder = Encoder(self.pokemon, entity)
+        self.move_encoder = Encoder(self.moves, entity)
+        self.other_table = nn.Parameter(torch.randn(self.other_ids.table_rows, entity // 4) * 0.1)
         pooled = (4 + 2 * (self.active >= 0) + 2) * entity
-        self.trunk = nn.Linear(pooled + len(columns) + spec.num_actions, hidden)
+        other = self.other_numbers.count + self.other_ids.count * (entity // 4)
+        self.trunk = nn.Linear(pooled + other + spec.num_actions, hidden)
         self.lstm = PackedLSTM(hidden, hidden)
         self.state_size = 2 * hidden
         self.kinds, self.entity = kinds, entity
@@ -104,18 +100,26 @@ class PokemonNetwork(RecurrentNetwork):
 
     def _encode(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Trunk output [B, hidden], own encodings [B, 6, E], move encodings [B, 4, E]."""
-        dtype = compute_dtype(self.trunk.weight)
-        rows, move_rows = self.pokemon.rows(observation), self.moves.rows(observation)
-        team = self.pokemon_encoder(self.pokemon.read_ids(rows), self.pokemon.read_numbers(rows, dtype))
-        moves = self.move_encoder(self.moves.read_ids(move_rows), self.moves.read_numbers(move_rows, dtype))
+        exact = observation.float()  # half the time of going from float16 to bfloat16 at once
+        low = exact.to(compute_dtype(self.trunk.weight))
+        team = self._encode_blocks(self.pokemon, self.pokemon_encoder, exact, low)
+        moves = self._encode_blocks(self.moves, self.move_encoder, exact, low)
         sides = team.unflatten(1, (2, TEAM))  # (B, 2, 6, E)
         pooled = [sides.mean(2).flatten(1), sides.amax(2).flatten(1), moves.mean(1), moves.amax(1)]
         if self.active >= 0:
-            active = rows[:, :, self.active].to(dtype).unflatten(1, (2, 1, TEAM))
+            active = self.pokemon(low)[:, :, self.active].unflatten(1, (2, 1, TEAM))
             pooled.append((active @ sides).flatten(1))
-        others = observation.index_select(1, self.other_columns).to(dtype)
-        x = torch.relu(self.trunk(torch.cat((*pooled, others, mask.to(dtype)), dim=1)))
+        ids = F.embedding(self.other_ids(exact), self.other_table).flatten(1)
+        inputs = (*pooled, self.other_numbers.read(low), ids.to(low.dtype), mask.to(low.dtype))
+        x = torch.relu(self.trunk(torch.cat(inputs, dim=1)))
         return x, team[:, :TEAM], moves
+
+    def _encode_blocks(self, blocks: Blocks, encoder: Encoder, exact: Tensor, low: Tensor) -> Tensor:
+        """Encodings [B, count, E]; ids come from the float32 observation, numbers from the lowered one."""
+        ids = blocks.ids(blocks(exact)).flatten(0, 1)
+        numbers = blocks.numbers.read(blocks(low)).flatten(0, 1).contiguous()
+        encoded: Tensor = encoder(ids, numbers)
+        return encoded.unflatten(0, (-1, blocks.count))
 
     def _heads(self, x: Tensor, h: Tensor, own: Tensor, moves: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [B, A] and value [B] from trunk, LSTM and the encodings that actions point at."""

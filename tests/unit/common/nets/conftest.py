@@ -19,6 +19,7 @@ def pokemon_spec(pokemon_numbers: int = 5, move_numbers: int = 4, tables: dict[s
         layout.append(Slice(name, start, size, kind, vocabulary=tables.get(table, 0), table=table))
 
     add("global.field", 7)
+    add("global.last_move", 2, "move")
     for side in ("own", "foe"):
         for i in range(6):
             add(f"{side}.{i}.species", 1, "species")

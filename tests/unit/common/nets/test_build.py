@@ -8,7 +8,7 @@ from torch import nn
 from common.config import NetworkConfig
 from common.errors import ConfigError, WeightsError
 from common.nets.build import build_network
-from common.nets.entities import Blocks, Tables
+from common.nets.entities import Blocks
 from common.nets.weights import bytes_to_state, check_state, fingerprint, weights_to_bytes
 from common.specs import GameSpec, Slice
 
@@ -108,24 +108,23 @@ def test_blocks_read_their_own_columns_and_ids_stay_exact_and_inside():
         ]
         at += 5
     spec = GameSpec("x", at, 2, "float16", layout=tuple(layout))
-    tables = Tables(spec)
-    assert tables.rows == 2900
-    blocks = Blocks([f"own.{i}" for i in range(3)], spec, tables)
+    blocks = Blocks([f"own.{i}" for i in range(3)], spec)
+    assert blocks.ids.table_rows == 2900
     observation = torch.arange(at, dtype=torch.float16)[None]
     observation[0, [2, 7, 12]] = torch.tensor([1999.0, torch.nan, -4.0], dtype=torch.float16)
     observation[0, 4] = 65504.0
-    rows = blocks.rows(observation)
-    assert blocks.read_numbers(rows, torch.float32).tolist() == [[[0, 1], [5, 6], [10, 11]]]
-    ids = blocks.read_ids(rows)
+    rows = blocks(observation)
+    assert blocks.numbers.read(rows).tolist() == [[[0, 1], [5, 6], [10, 11]]]
+    ids = blocks.ids(rows)
     assert ids[0, :, 0].tolist()[0] == 1999
     assert ids[0, 0].tolist()[1:] == [2003, 2899]
     assert (ids >= 0).all()
     assert (ids < 2900).all()
     with pytest.raises(ConfigError, match=r"block own\.3"):
-        Blocks([f"own.{i}" for i in range(4)], spec, tables)
+        Blocks([f"own.{i}" for i in range(4)], spec)
     uneven = GameSpec("x", at, 2, layout=tuple(part for part in layout if part.name != "own.1.number"))
     with pytest.raises(ConfigError, match=r"own\.1 differs"):
-        Blocks([f"own.{i}" for i in range(3)], uneven, tables)
+        Blocks([f"own.{i}" for i in range(3)], uneven)
 
 
 def test_the_example_of_a_custom_network_fits_any_spec(flat_spec, entity_spec):

@@ -61,10 +61,11 @@ def test_padding_does_not_reach_the_valid_rows(entity_spec, observed):
 def test_packed_lstm_agrees_with_torch():
     torch.manual_seed(0)
     ours, theirs = PackedLSTM(5, 8), nn.LSTM(5, 8)
+    order = torch.arange(32).unflatten(0, (4, 8))[[0, 1, 3, 2]].flatten()  # torch: input, forget, cell, output
     with torch.no_grad():
-        theirs.weight_ih_l0.copy_(ours.weight[:, :5])
-        theirs.weight_hh_l0.copy_(ours.weight[:, 5:])
-        theirs.bias_ih_l0.copy_(ours.bias)
+        theirs.weight_ih_l0.copy_(ours.weight[order, :5])
+        theirs.weight_hh_l0.copy_(ours.weight[order, 5:])
+        theirs.bias_ih_l0.copy_(ours.bias[order])
         theirs.bias_hh_l0.zero_()
     x = torch.randn(6, 3, 5, requires_grad=True)
     h, c = torch.randn(1, 3, 8), torch.randn(1, 3, 8)
@@ -76,8 +77,10 @@ def test_packed_lstm_agrees_with_torch():
     got.sin().sum().backward()
     torch.testing.assert_close(got, expected)
     torch.testing.assert_close(x.grad, x_grad)
-    torch.testing.assert_close(ours.weight.grad, torch.cat((theirs.weight_ih_l0.grad, theirs.weight_hh_l0.grad), 1))
-    torch.testing.assert_close(ours.bias.grad, theirs.bias_ih_l0.grad)
+    torch.testing.assert_close(
+        ours.weight.grad[order], torch.cat((theirs.weight_ih_l0.grad, theirs.weight_hh_l0.grad), 1)
+    )
+    torch.testing.assert_close(ours.bias.grad[order], theirs.bias_ih_l0.grad)
 
 
 def test_bfloat16_serving_stays_near_float32(entity_spec, observed):
