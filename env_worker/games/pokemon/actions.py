@@ -29,13 +29,15 @@ class Choices:
 
     Attributes:
         mask: uint8 [26] as a bytearray, 1 = legal.
+        reviving: True = the switch brings back a fainted Pokemon.
         move_entries: the request's entry of each of the four move slots, None where the slot offers nothing.
     """
 
-    __slots__ = ("_move_slots", "_switch_slots", "mask", "move_entries")
+    __slots__ = ("_move_slots", "_switch_slots", "mask", "move_entries", "reviving")
 
     def __init__(self) -> None:
         self.mask = bytearray(NUM_ACTIONS)
+        self.reviving = False
         self.move_entries: list[dict[str, Any] | None] = [None] * 4
         self._switch_slots = [0] * 6
         self._move_slots = [0] * 4
@@ -60,6 +62,9 @@ def legal_choices(request: dict[str, Any], position: Callable[[str], int]) -> Ch
     """Everything a request allows; `position` gives the team position of an ident."""
     choices = Choices()
     side = request["side"]["pokemon"]
+    for entry in side:
+        if entry.get("reviving"):
+            choices.reviving = True
     asked = request["active"][0] if "active" in request else None
     if asked is None or not asked.get("trapped"):
         _allow_switches(choices, side, position)
@@ -69,10 +74,9 @@ def legal_choices(request: dict[str, Any], position: Callable[[str], int]) -> Ch
 
 
 def _allow_switches(choices: Choices, side: list[dict[str, Any]], position: Callable[[str], int]) -> None:
-    reviving = any(entry.get("reviving") for entry in side)
     for slot, entry in enumerate(side, start=1):
         fainted = entry["condition"].endswith(" fnt")
-        if fainted if reviving else not (fainted or entry["active"]):
+        if fainted if choices.reviving else not (fainted or entry["active"]):
             choices.allow_switch(position(entry["ident"]), slot)
 
 

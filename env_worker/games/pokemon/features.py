@@ -24,12 +24,11 @@ SIDE_SLOTS = {
     SideCondition.REFLECT.value: (4, 1.0),
     SideCondition.LIGHT_SCREEN.value: (5, 1.0),
     SideCondition.AURORA_VEIL.value: (6, 1.0),
-    SideCondition.TAILWIND.value: (7, 1.0),
-    SideCondition.SAFEGUARD.value: (8, 1.0),
-    SideCondition.MIST.value: (8, 1.0),
+    SideCondition.SAFEGUARD.value: (7, 1.0),
+    SideCondition.MIST.value: (7, 1.0),
 }
 STACKABLE = (1, 2)
-REFLECT, LIGHT_SCREEN, AURORA_VEIL, TAILWIND = 4, 5, 6, 7
+REFLECT, LIGHT_SCREEN, AURORA_VEIL = 4, 5, 6
 SUN, RAIN, SAND, SNOW, WIND = range(5)
 WEATHER_SLOTS = {
     Weather.SUNNYDAY.value: SUN,
@@ -47,7 +46,7 @@ TERRAIN_SLOTS = {
     Field.MISTY_TERRAIN.value: 2,
     Field.PSYCHIC_TERRAIN.value: 3,
 }
-ROOM_SLOTS = {Field.TRICK_ROOM.value: 0, Field.GRAVITY.value: 1, Field.MAGIC_ROOM.value: 2, Field.WONDER_ROOM.value: 2}
+TRICK_ROOM = 5  # index in `field_numbers`
 STATUS_SLOTS = {
     Status.BRN.value: 0,
     Status.FRZ.value: 1,
@@ -66,13 +65,11 @@ EFFECTS_OF_VOLATILE = (
     "disable",
     "yawn",
     "perish0 perish1 perish2 perish3",
-    "curse",
     "salt_cure",
     f"{BOUND} partially_trapped no_retreat octolock ingrain",
     "protosynthesis protosynthesisatk protosynthesisdef protosynthesisspa protosynthesisspd protosynthesisspe "
     "quark_drive quarkdriveatk quarkdrivedef quarkdrivespa quarkdrivespd quarkdrivespe",
     "flash_fire charge",
-    "focus_energy dragon_cheer laser_focus",
     "torment attract throat_chop heal_block imprison embargo",
     "dynamax",
 )
@@ -86,8 +83,8 @@ STAGES = tuple((2 + s) / 2 if s > 0 else 2 / (2 - s) for s in range(-6, 7))  # i
 
 
 def side_numbers(conditions: Mapping[Any, int]) -> list[float]:
-    """Hazards (4) and screens (5) of one side."""
-    numbers = [0.0] * 9
+    """Hazards (4) and screens (4) of one side."""
+    numbers = [0.0] * 8
     for condition, count in conditions.items():
         place = SIDE_SLOTS.get(condition._value_)
         if place is not None:
@@ -108,17 +105,15 @@ def weather_numbers(weather: Mapping[Any, int], turn: int) -> list[float]:
 
 
 def field_numbers(fields: Mapping[Any, int], turn: int) -> list[float]:
-    """One-hot terrain (4), its age, rooms (3)."""
-    numbers = [0.0] * 8
+    """One-hot terrain (4), its age, trick room."""
+    numbers = [0.0] * 6
     for kind, start in fields.items():
         slot = TERRAIN_SLOTS.get(kind._value_)
         if slot is not None:
             numbers[slot] = 1.0
             numbers[4] = min((turn - start) / 8, 1.0)
-            continue
-        slot = ROOM_SLOTS.get(kind._value_)
-        if slot is not None:
-            numbers[5 + slot] = 1.0
+        elif kind is Field.TRICK_ROOM:
+            numbers[TRICK_ROOM] = 1.0
     return numbers
 
 

@@ -34,7 +34,7 @@ class Field(NamedTuple):
 
 SIDE = (
     Field("hazards", "stealth rock, spikes/3, toxic spikes/2, sticky web on this side", 4),
-    Field("screens", "reflect, light screen, aurora veil, tailwind, safeguard or mist on this side", 5),
+    Field("screens", "reflect, light screen, aurora veil, safeguard or mist on this side", 4),
     Field("alive", "Pokemon not fainted / 6 (unrevealed ones are alive)"),
     Field("team_hp", "sum of hp fractions / 6 (unrevealed ones are full)"),
     Field("gimmick_used", "terastallized, mega evolved, z-move or dynamax already spent"),
@@ -48,12 +48,10 @@ VOLATILES = (
     "disable",
     "yawn",
     "perish song",
-    "curse",
     "salt cure",
     "bound or trapped",
     "protosynthesis or quark drive",
     "flash fire or charge",
-    "focus energy",
     "other restraint (torment, attract, throat chop, heal block)",
     "dynamax",
 )
@@ -78,7 +76,7 @@ GLOBAL = (
     Field("weather_turns", "turns since the weather began / 8"),
     Field("terrain", "electric, grassy, misty, psychic", 4),
     Field("terrain_turns", "turns since the terrain began / 8"),
-    Field("rooms", "trick room, gravity, other rooms", 3),
+    Field("trick_room", "slower Pokemon move first"),
     *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in SIDE),
     *(field._replace(name=f"{who}_active.{field.name}") for who in ("own", "foe") for field in ACTIVE),
 )

@@ -33,17 +33,16 @@ IMMUNITIES = {
 }
 ITEM_POWER = {"lifeorb": (1.3, 1.3), "choiceband": (1.5, 1.0), "choicespecs": (1.0, 1.5), "lightball": (2.0, 2.0)}
 ABILITY_POWER = {"hugepower": (2.0, 1.0), "purepower": (2.0, 1.0), "gorillatactics": (1.5, 1.0), "hustle": (1.5, 1.0)}
-BULK = {"furcoat": (2.0, 1.0), "icescales": (1.0, 2.0), "multiscale": (1.0, 1.0)}
+BULK = {"furcoat": (2.0, 1.0), "icescales": (1.0, 2.0)}
+Chart = tuple[tuple[float, ...], ...]  # type multiplier [attacking type id][defending type id]
 
 
-class Profile(NamedTuple):
-    """What the damage estimate needs of one Pokemon; equal profiles share their matchups.
+class Body(NamedTuple):
+    """What a Pokemon is hit in and hits with.
 
     Attributes:
         types: ids of its types now; base_types: those it was born with (STAB after terastallizing).
         stats: hp, atk, def, spa, spd, spe, unboosted.
-        moves: known moves; None where a slot's move has no data.
-        guess: True = it may have STAB moves that nobody has seen.
         tera: type id it may still turn into, 0 for none.
     """
 
@@ -53,10 +52,16 @@ class Profile(NamedTuple):
     stats: tuple[float, ...]
     ability: str
     item: str
-    moves: tuple[MoveInfo | None, ...]
     terastallized: bool = False
-    guess: bool = False
     tera: int = 0
+
+
+class Profile(NamedTuple):
+    """A body and its known moves (None where a move has no data). guess: it may have STAB moves nobody has seen."""
+
+    body: Body
+    moves: tuple[MoveInfo | None, ...]
+    guess: bool = False
 
 
 class Blow(NamedTuple):
@@ -80,44 +85,49 @@ class Attack(NamedTuple):
 NO_BLOW = Blow(0.0, 0.0, 0.0, 0.0)
 
 
-def attack(gen: int, user: Profile, target: Profile) -> Attack:
+def attack(gen: int, profile: Profile, target: Body) -> Attack:
     """Damage estimates are weighted by accuracy in `physical` and `special`, not in `blows`."""
+    user = profile.body
+    chart = type_chart(gen)
+    immune = IMMUNITIES.get(target.ability, 0)
     blows: list[Blow] = []
     best = [0.0, 0.0]
     effectiveness = 0.0
-    for move in user.moves:
-        blow = NO_BLOW if move is None or move.category == STATUS else _blow(gen, user, target, move)
+    for move in profile.moves:
+        if move is None or move.category == STATUS:
+            blows.append(NO_BLOW)
+            continue
+        blow = _blow(chart, immune, user, target, move)
         blows.append(blow)
-        if move is not None and blow.damage > 0.0:
+        if blow.damage > 0.0:
             best[move.category] = max(best[move.category], blow.damage * move.accuracy)
             effectiveness = max(effectiveness, blow.effectiveness)
-    if user.guess:
-        category, damage, multiplier = _assumed(gen, user, target)
+    if profile.guess:
+        category, damage, multiplier = _assumed(chart, immune, user, target)
         best[category] = max(best[category], damage)
         effectiveness = max(effectiveness, multiplier)
     return Attack(best[0], best[1], effectiveness, tuple(blows))
 
 
-def _blow(gen: int, user: Profile, target: Profile, move: MoveInfo) -> Blow:
+def _blow(chart: Chart, immune: int, user: Body, target: Body, move: MoveInfo) -> Blow:
     kind = user.types[0] if user.terastallized and move.row == _TERA_BLAST else move.type
-    multiplier = _effectiveness(gen, kind, target)
+    multiplier = _effectiveness(chart, immune, kind, target)
     if multiplier == 0.0:
         return NO_BLOW
-    if move.level_damage or move.flat or move.fraction:
+    if move.fixed:
         hp = float(user.level) if move.level_damage else move.flat
-        damage = move.fraction or hp / target.stats[0]
-        return Blow(damage, multiplier, 0.0, 0.0)
+        return Blow(move.fraction or hp / target.stats[0], multiplier, 0.0, 0.0)
     base = _base_damage(user, target, move)
     stab = _stab(user, kind)
     tera_damage = 0.0
     if user.tera:
         tera_kind = user.tera if move.row == _TERA_BLAST else kind
-        tera_stab = _tera_stab(user, tera_kind)
-        tera_damage = base * tera_stab * _effectiveness(gen, tera_kind, target)
+        tera_multiplier = multiplier if tera_kind == kind else _effectiveness(chart, immune, tera_kind, target)
+        tera_damage = base * _tera_stab(user, tera_kind) * tera_multiplier
     return Blow(base * stab * multiplier, multiplier, stab - 1.0, tera_damage)
 
 
-def _base_damage(user: Profile, target: Profile, move: MoveInfo) -> float:
+def _base_damage(user: Body, target: Body, move: MoveInfo) -> float:
     """Fraction of the target's full hp at neutral effectiveness without STAB."""
     physical = move.category == PHYSICAL
     if move.own_defence:
@@ -133,32 +143,30 @@ def _base_damage(user: Profile, target: Profile, move: MoveInfo) -> float:
     slot = 0 if physical else 1
     power *= ITEM_POWER.get(user.item, _EVEN)[slot] * ABILITY_POWER.get(user.ability, _EVEN)[slot]
     defence *= BULK.get(target.ability, _EVEN)[0 if move.hits_defence else 1]
-    if (target.item == "assaultvest" and not move.hits_defence) or target.item == "eviolite":
+    if target.item == "eviolite" or (target.item == "assaultvest" and not move.hits_defence):
         defence *= 1.5
     damage = (0.4 * user.level + 2) * power * offence / defence / 50 + 2
     return damage * AVERAGE_ROLL / target.stats[0]
 
 
-def _assumed(gen: int, user: Profile, target: Profile) -> tuple[int, float, float]:
+def _assumed(chart: Chart, immune: int, user: Body, target: Body) -> tuple[int, float, float]:
     """The stronger STAB of an unrevealed move: (category, damage, effectiveness)."""
     category = 0 if user.stats[1] >= user.stats[3] else 1
-    multiplier = max(_effectiveness(gen, kind, target) for kind in user.types)
+    multiplier = max(_effectiveness(chart, immune, kind, target) for kind in user.types)
     offence, defence = user.stats[1 + 2 * category], target.stats[2 + 2 * category]
     damage = (0.4 * user.level + 2) * ASSUMED_POWER * offence / defence / 50 + 2
     return category, damage * AVERAGE_ROLL / target.stats[0] * 1.5 * multiplier, multiplier
 
 
-def _effectiveness(gen: int, kind: int, target: Profile) -> float:
-    if IMMUNITIES.get(target.ability) == kind:
+def _effectiveness(chart: Chart, immune: int, kind: int, target: Body) -> float:
+    if immune and immune == kind:
         return 0.0
-    row = type_chart(gen)[kind]
-    multiplier = 1.0
-    for defender in target.types:
-        multiplier *= row[defender]
-    return multiplier
+    row = chart[kind]
+    types = target.types
+    return row[types[0]] if len(types) == 1 else row[types[0]] * row[types[1]]
 
 
-def _stab(user: Profile, kind: int) -> float:
+def _stab(user: Body, kind: int) -> float:
     if not user.terastallized:
         return (2.0 if user.ability == "adaptability" else 1.5) if kind in user.types else 1.0
     if kind in user.types:
@@ -166,7 +174,7 @@ def _stab(user: Profile, kind: int) -> float:
     return 1.5 if kind in user.base_types else 1.0
 
 
-def _tera_stab(user: Profile, kind: int) -> float:
+def _tera_stab(user: Body, kind: int) -> float:
     if kind == user.tera:
         return 2.0 if kind in user.base_types else 1.5
     return 1.5 if kind in user.base_types else 1.0

@@ -58,6 +58,7 @@ class MoveInfo:
         level_damage: True = damage equals the user's level.
         fraction: damage as a fraction of the target's hp, 0 for ordinary moves.
         flat: fixed damage in hp, 0 for ordinary moves.
+        fixed: True = one of the three above; no modifier applies.
         own_defence: True = body press, attacks with defence; foe_attack: True = foul play, with the target's attack.
         hits_defence: True = the target defends with defence, False = with special defence.
         static: the encoder's numbers that never change, in the order of `layout.MOVE` from `power` to `contact`.
@@ -71,6 +72,7 @@ class MoveInfo:
     level_damage: bool
     fraction: float
     flat: float
+    fixed: bool
     own_defence: bool
     foe_attack: bool
     hits_defence: bool
@@ -89,6 +91,7 @@ def move_info(gen: int, move_id: str) -> MoveInfo | None:
     power = _power(move_id, entry)
     accuracy = 1.0 if entry["accuracy"] is True else entry["accuracy"] / 100
     damage = entry.get("damage")
+    fraction = 1.0 if entry.get("ohko") else FRACTION_DAMAGE.get(move_id, 0.0)
     return MoveInfo(
         row=vocabulary().move.get(move_id, 0),
         type=move.type.value,
@@ -96,8 +99,9 @@ def move_info(gen: int, move_id: str) -> MoveInfo | None:
         power=power if category != STATUS else 0.0,
         accuracy=accuracy,
         level_damage=damage == "level",
-        fraction=1.0 if entry.get("ohko") else FRACTION_DAMAGE.get(move_id, 0.0),
+        fraction=fraction,
         flat=float(damage) if isinstance(damage, int) else 0.0,
+        fixed=bool(damage or fraction),
         own_defence=move_id == "bodypress",
         foe_attack=move_id == "foulplay",
         hits_defence=category == PHYSICAL or move_id in NAMED_TARGET_DEFENCE,

@@ -8,7 +8,7 @@ from typing import Any
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.pokemon_type import PokemonType
 
-from env_worker.games.pokemon.matchup import Profile
+from env_worker.games.pokemon.matchup import Body, Profile
 from env_worker.games.pokemon.movedex import move_info
 from env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
 
@@ -40,46 +40,47 @@ def types_of(mon: Pokemon) -> tuple[int, ...]:
         tera = int(mon._terastallized_type.value)
         if tera != STELLAR:
             return (tera,)
-    kinds = mon._temporary_types or ((mon._type_1, mon._type_2) if mon._type_2 is not None else (mon._type_1,))
-    return tuple(kind.value for kind in kinds[:2])
+    if mon._temporary_types:
+        return tuple([kind._value_ for kind in mon._temporary_types[:2]])
+    return base_types_of(mon)
 
 
 def base_types_of(mon: Pokemon) -> tuple[int, ...]:
     """One or two type ids without terastallization."""
-    kinds = (mon._type_1, mon._type_2) if mon._type_2 is not None else (mon._type_1,)
-    return tuple(kind.value for kind in kinds)
+    if mon._type_2 is None:
+        return (mon._type_1._value_,)
+    return (mon._type_1._value_, mon._type_2._value_)
 
 
-def own_profile(gen: int, mon: Pokemon, entry: dict[str, Any]) -> Profile:
-    """Everything is known of an own Pokemon."""
+def own_profile(gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...]) -> Profile:
+    """Everything is known of an own Pokemon. `types` as `types_of` gives them."""
     stats = entry["stats"]
-    return Profile(
-        types=types_of(mon),
+    body = Body(
+        types=types,
         base_types=base_types_of(mon),
         level=mon._level,
-        stats=(float(mon._max_hp or mon._stats["hp"] or 1), *(float(stats[name]) for name in STAT_NAMES)),
+        stats=(float(mon._max_hp or 1), *[float(stats[name]) for name in STAT_NAMES]),
         ability=entry.get("ability") or entry.get("baseAbility") or "",
         item=entry["item"],
-        moves=tuple(move_info(gen, name) for name in entry["moves"][:4]),
         terastallized=bool(entry.get("terastallized")),
         tera=type_row(entry.get("teraType", "")),
     )
+    return Profile(body, tuple([move_info(gen, name) for name in entry["moves"][:4]]))
 
 
 def foe_profile(gen: int, mon: Pokemon) -> Profile:
     """What has been seen of a foe; stats as random battles give them out (even spread, neutral nature)."""
     moves = list(mon.moves)[:4]
-    return Profile(
+    body = Body(
         types=types_of(mon),
         base_types=base_types_of(mon),
         level=mon._level,
         stats=estimated_stats(gen, mon.base_stats, mon._level),
         ability=mon.ability or "",
         item=mon._item or "",
-        moves=tuple(move_info(gen, name) for name in moves),
         terastallized=bool(mon._terastallized),
-        guess=len(moves) < 4,
     )
+    return Profile(body, tuple([move_info(gen, name) for name in moves]), guess=len(moves) < 4)
 
 
 def estimated_stats(gen: int, base: dict[str, int], level: int) -> tuple[float, ...]:
@@ -87,4 +88,4 @@ def estimated_stats(gen: int, base: dict[str, int], level: int) -> tuple[float, 
     bonus = 30 + 63 if gen <= 2 else 31 + 21
     values = [(2 * base[name] + bonus) * level // 100 for name in ("hp", *STAT_NAMES)]
     hp = 1 if base["hp"] == 1 else values[0] + level + 10  # Shedinja
-    return (float(hp), *(float(value + 5) for value in values[1:]))
+    return (float(hp), *[float(value + 5) for value in values[1:]])

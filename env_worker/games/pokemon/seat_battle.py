@@ -72,6 +72,21 @@ class SeatBattle(Battle):
             except PARSE_FAILURES:
                 self.parse_errors[event[1]] = self.parse_errors.get(event[1], 0) + 1
 
+    def get_pokemon(
+        self, identifier: str, force_self_team: bool = False, details: str = "", request: Entry | None = None
+    ) -> Pokemon:
+        """The stock look-up, with a short cut for Pokemon on the field that nothing is strange about."""
+        if identifier[3] != " ":
+            ident = identifier[:2] + identifier[3:]
+            mon = self._opponent_team.get(ident)
+            if mon is None:
+                mon = self._team.get(ident)
+                if mon is not None and not mon._active:  # perhaps Illusion
+                    mon = None
+            if mon is not None:
+                return mon
+        return super().get_pokemon(identifier, force_self_team, details, request)
+
     def position(self, ident: str) -> int:
         """Team position of an own Pokemon: the action that switches to it."""
         return self._positions[ident]
@@ -99,8 +114,29 @@ class SeatBattle(Battle):
             mon.switch_in()
         for entry in side:
             mon = team[entry["ident"]]
-            if entry["active"] or mon._last_request != entry:
-                mon.update_from_request(entry)
+            if entry["active"] or mon._last_request != entry or mon._last_details != entry["details"]:
+                _update(mon, entry)
                 position = positions[entry["ident"]]
                 self.entries[position] = entry
                 self.dirty.add(position)
+
+
+def _update(mon: Pokemon, entry: Entry) -> None:
+    """`update_from_request`, without looking at the moves again where they are the same as last time."""
+    last = mon._last_request
+    moves = mon._moves
+    if not last or last["moves"] != entry["moves"] or moves._transform_moves is not None or moves._mimic_move:
+        mon.update_from_request(entry)
+        return
+    mon._active = entry["active"]
+    if mon.ability is None:
+        mon.ability = entry["baseAbility"]
+    if "ability" in entry and entry["ability"] != entry["baseAbility"]:
+        mon.temporary_ability = entry["ability"]
+    mon._last_request = entry
+    mon.set_hp_status(entry["condition"], store=True)
+    mon._name = entry["ident"][4:]
+    mon._item = entry["item"]
+    mon._update_from_details(entry["details"])
+    if "stats" in entry:
+        mon._stats.update(entry["stats"])

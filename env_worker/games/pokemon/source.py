@@ -9,7 +9,7 @@ from typing import Any
 
 from common.config import OpponentsConfig, PokemonConfig
 from common.decisions import Action, Decision
-from common.errors import ConfigError, EnvError
+from common.errors import ConfigError
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.host import HostDied, SimEnd, SimError, SimHost, SimRecord
 from env_worker.games.pokemon.host_keeper import HostKeeper
@@ -294,4 +294,4 @@ def _outcome(winner: int | None, seat: int) -> int:
     return 0 if winner is None else 1 if winner == seat else -1
 
 
-__all__ = ["EnvError", "PokemonSource", "pokemon_spec"]
+__all__ = ["PokemonSource", "pokemon_spec"]

@@ -1,0 +1,226 @@
+"""The 12 Pokemon blocks: what each is (body) and how it stands against the opposing active one (pair).
+
+Bodies and pairs are packed only when something they depend on has changed; the buffer keeps the rest.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from poke_env.battle.pokemon import Pokemon
+from poke_env.battle.status import Status
+
+from env_worker.games.pokemon import layout
+from env_worker.games.pokemon.features import TRICK_ROOM, status_numbers
+from env_worker.games.pokemon.matchup import Attack, Body, Profile, attack
+from env_worker.games.pokemon.profiles import foe_profile, item_row, move_row, own_profile, types_of
+from env_worker.games.pokemon.scene import (
+    Factors,
+    Scene,
+    active_factors,
+    base_speed,
+    bench_factors,
+    moves_first,
+)
+from env_worker.games.pokemon.seat_battle import SeatBattle
+from env_worker.games.pokemon.vocabulary import vocabulary
+
+HALF = 2  # bytes of a float16
+PAIR_WIDTH = 5  # deals, deals_effectiveness, takes, takes_effectiveness, moves_first
+BODY_WIDTH = layout.POKEMON_WIDTH - PAIR_WIDTH
+_BODY = struct.Struct(f"<{BODY_WIDTH}e")
+_PAIR = struct.Struct(f"<{PAIR_WIDTH}e")
+_NO_PAIR = bytes(PAIR_WIDTH * HALF)
+_PAD = (0, 0, 0, 0)
+FNT = Status.FNT
+
+
+class Card:
+    """What the encoder remembers of one Pokemon between decisions."""
+
+    __slots__ = ("fresh", "ids", "key", "profile", "revealed", "seen", "speed", "stats")
+
+    def __init__(self) -> None:
+        self.key: tuple[Any, ...] = ()  # what the profile was made from
+        self.seen: tuple[Any, ...] = ()  # what the body was packed from
+        self.profile = Profile(Body((), (), 0, (), "", ""), ())
+        self.ids: tuple[int, ...] = ()  # the block's ids
+        self.stats: tuple[float, ...] = ()  # scaled
+        self.speed = 0.0
+        self.revealed = False
+        self.fresh = True  # the body was packed at this decision
+
+
+class PokemonBlocks:
+    """Writes `own.*` and `foe.*` of one seat into its buffer."""
+
+    def __init__(self, buffer: bytearray, gen: int) -> None:
+        self._buffer = buffer
+        self._gen = gen
+        self.own = [Card() for _ in range(layout.TEAM_SIZE)]
+        self.foe = [Card() for _ in range(layout.TEAM_SIZE)]
+        self._bodies: dict[Body, Body] = {}
+        self._profiles: dict[Profile, Profile] = {}
+        self._attacks: dict[tuple[int, int], Attack] = {}
+        self._facing: list[tuple[Any, ...]] = [(), ()]
+
+    def attack(self, user: Profile, target: Body) -> Attack:
+        """Memoised by identity: profiles and bodies are interned for the battle's life."""
+        key = (id(user), id(target))
+        found = self._attacks.get(key)
+        if found is None:
+            found = self._attacks[key] = attack(self._gen, user, target)
+        return found
+
+    def write_own_bodies(self, battle: SeatBattle, own: list[Pokemon], own_out: int) -> None:
+        dirty = battle.dirty
+        if own_out >= 0:
+            dirty.add(own_out)
+        for index, mon in enumerate(own):
+            if mon._revealed is not self.own[index].revealed:  # dragged in and gone again
+                self.own[index].revealed = mon._revealed
+                dirty.add(index)
+        for index in dirty:
+            mon, entry, card = own[index], battle.entries[index], self.own[index]
+            types = types_of(mon)
+            ability, moves, item = entry.get("ability"), entry["moves"], entry["item"]
+            tera = entry.get("terastallized")
+            key = (mon._species, types, ability, item, moves, entry["stats"], mon._max_hp, tera, mon._level)
+            if key != card.key:
+                card.key = key
+                rows = [move_row(name) for name in moves[:4]]
+                profile = own_profile(self._gen, mon, entry, types)
+                self._renew(card, mon, profile, rows, profile.body.tera)
+            self._pack_body(layout.OWN_START, index, mon, card, mon._revealed)
+        dirty.clear()
+
+    def write_foe_bodies(self, foes: list[Pokemon]) -> None:
+        for index, mon in enumerate(foes):
+            card = self.foe[index]
+            moves = mon._moves
+            key = (
+                mon._species,
+                mon._item,
+                mon._ability,
+                mon._temporary_ability,
+                mon._forme_change_ability,
+                mon._terastallized,
+                len(moves._base_moves),
+                moves._transform_moves,
+                moves._mimic_move,
+                len(moves.moves),
+                tuple(mon._temporary_types),
+                mon._type_1,
+                mon._base_stats,
+                mon._temporary_base_stats,
+                mon._level,
+            )
+            seen = (mon._active, mon._current_hp, mon._status, mon._status_counter)
+            if key != card.key:
+                card.key = key
+                rows = [move_row(name) for name in list(moves.moves)[:4]]
+                tera = mon._terastallized_type
+                self._renew(card, mon, foe_profile(self._gen, mon), rows, tera._value_ if tera else 0)
+            elif seen == card.seen:
+                continue
+            card.seen = seen
+            self._pack_body(layout.FOE_START, index, mon, card, True)
+
+    def write_pairs(self, scene: Scene, own: list[Pokemon], foes: list[Pokemon], own_out: int, foe_out: int) -> None:
+        """How every Pokemon stands against the other side's active one."""
+        trick_room = bool(scene.field[TRICK_ROOM])
+        mine = self._active(self.own, own, own_out, scene.own_side)
+        theirs = self._active(self.foe, foes, foe_out, scene.foe_side)
+        self._face(0, layout.OWN_START, self.own, own, own_out, scene.own_side, mine, theirs, trick_room)
+        self._face(1, layout.FOE_START, self.foe, foes, foe_out, scene.foe_side, theirs, mine, trick_room)
+
+    def _active(
+        self, cards: list[Card], team: list[Pokemon], out: int, side: list[float]
+    ) -> tuple[Profile, Factors] | None:
+        if out < 0:
+            return None
+        return cards[out].profile, active_factors(team[out], cards[out].speed, side)
+
+    def _face(
+        self,
+        which: int,
+        start: int,
+        cards: list[Card],
+        team: list[Pokemon],
+        out: int,
+        side: list[float],
+        active: tuple[Profile, Factors] | None,
+        facing: tuple[Profile, Factors] | None,
+        trick_room: bool,
+    ) -> None:
+        """Pairs of one team against the Pokemon it faces; unchanged ones stay as they are."""
+        situation = (facing and id(facing[0]), facing and facing[1], side[4:7], trick_room)
+        same = situation == self._facing[which]
+        self._facing[which] = situation
+        for index, mon in enumerate(team):
+            card = cards[index]
+            if same and not card.fresh and index != out:
+                continue
+            card.fresh = index == out  # an active one's stages are gone when it leaves
+            offset = (start + index * layout.POKEMON_WIDTH + BODY_WIDTH) * HALF
+            if facing is None:
+                self._buffer[offset : offset + len(_NO_PAIR)] = _NO_PAIR
+                continue
+            profile, other = card.profile, facing[1]
+            own = active[1] if index == out and active else bench_factors(mon, card.speed, side)
+            deals = self.attack(profile, facing[0].body)
+            takes = self.attack(facing[0], profile.body)
+            physical = deals.physical * own.physical_dealt * other.physical_taken
+            special = deals.special * own.special_dealt * other.special_taken
+            dealt = physical if physical > special else special
+            physical = takes.physical * other.physical_dealt * own.physical_taken
+            special = takes.special * other.special_dealt * own.special_taken
+            taken = physical if physical > special else special
+            _PAIR.pack_into(
+                self._buffer,
+                offset,
+                dealt if dealt < 1.0 else 1.0,
+                deals.effectiveness / 4,
+                taken if taken < 1.0 else 1.0,
+                takes.effectiveness / 4,
+                moves_first(own.speed, other.speed, trick_room),
+            )
+
+    def _renew(self, card: Card, mon: Pokemon, profile: Profile, moves: list[int], tera: int) -> None:
+        body = self._bodies.setdefault(profile.body, profile.body)
+        profile = profile._replace(body=body)
+        card.profile = self._profiles.setdefault(profile, profile)
+        rows, types = vocabulary(), body.types
+        card.ids = (
+            rows.species.get(mon._species, 0),
+            rows.ability.get(body.ability, 0),
+            item_row(mon._item),
+            *moves,
+            *_PAD[len(moves) :],
+            types[0],
+            types[1] if len(types) > 1 else 0,
+            tera,
+        )
+        card.stats = tuple([min(stat / 500, 1.0) for stat in body.stats])
+
+    def _pack_body(self, start: int, index: int, mon: Pokemon, card: Card, revealed: bool) -> None:
+        body = card.profile.body
+        card.speed = base_speed(self._gen, body, mon)
+        card.fresh = True
+        hp, turns = mon._current_hp, mon._status_counter
+        _BODY.pack_into(
+            self._buffer,
+            (start + index * layout.POKEMON_WIDTH) * HALF,
+            *card.ids,
+            1.0,
+            hp / mon._max_hp if hp else 0.0,
+            mon._status is FNT,
+            bool(mon._active),
+            revealed,
+            body.terastallized,
+            *status_numbers(mon),
+            turns / 8 if turns < 8 else 1.0,
+            mon._level / 100,
+            *card.stats,
+        )

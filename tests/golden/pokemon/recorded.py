@@ -1,0 +1,56 @@
+"""Battles recorded from the real simulator, one seat a line: what that seat was told, in order.
+
+Each file holds the seats of one format: {"battle": n, "seat": 0|1, "records": [[lines, request|null], ...]}.
+They were picked so that together every feature of the layout takes more than one value.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from env_worker.games.pokemon.seat_battle import SeatBattle
+
+FOLDER = Path(__file__).parent
+
+
+class RecordedSeat(NamedTuple):
+    format: str
+    battle: int
+    seat: int
+    records: list[tuple[str, dict[str, Any] | None]]
+
+    @property
+    def gen(self) -> int:
+        return int(self.format[3])
+
+    @property
+    def role(self) -> str:
+        return f"p{self.seat + 1}"
+
+
+@cache
+def recorded_seats(battle_format: str = "gen?randombattle") -> tuple[RecordedSeat, ...]:
+    """Every recorded seat whose format matches the pattern."""
+    seats = []
+    for path in sorted(FOLDER.glob(f"{battle_format}.jsonl.gz")):
+        for line in gzip.decompress(path.read_bytes()).splitlines():
+            data = orjson.loads(line)
+            seats.append(RecordedSeat(path.name.split(".")[0], data["battle"], data["seat"], data["records"]))
+    assert seats
+    return tuple(seats)
+
+
+def replay(seat: RecordedSeat) -> Iterator[tuple[SeatBattle, dict[str, Any]]]:
+    """The seat's battle at each of its requests."""
+    battle = SeatBattle(seat.role, seat.gen)
+    for lines, request in seat.records:
+        if request is not None:
+            battle.feed(lines)
+            battle.sync(request)
+            yield battle, request

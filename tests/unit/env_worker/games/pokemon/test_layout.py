@@ -1,0 +1,89 @@
+"""The layout covers the observation, and every feature fires on recorded battles."""
+
+import numpy as np
+import pytest
+
+from common.config import PokemonConfig
+from env_worker.games.pokemon import layout
+from env_worker.games.pokemon.actions import legal_choices
+from env_worker.games.pokemon.encoder import SeatEncoder
+from env_worker.games.pokemon.spec import pokemon_spec
+from env_worker.games.pokemon.vocabulary import vocabulary
+from tests.golden.pokemon.recorded import recorded_seats, replay
+
+
+@pytest.fixture(scope="module")
+def observations() -> np.ndarray:
+    """float16 [N, D] of every recorded decision."""
+    rows = []
+    for seat in recorded_seats():
+        encoder = None
+        for battle, request in replay(seat):
+            encoder = encoder or SeatEncoder(battle, seat.gen)
+            rows.append(encoder.encode(request, legal_choices(request, battle.position)))
+    return np.stack(rows)
+
+
+def test_slices_cover_the_observation_without_gap_or_overlap():
+    start = 0
+    for part in layout.slices():
+        assert part.start == start, part.name
+        start += part.size
+    assert start == layout.OBSERVATION_SIZE
+    assert len({part.name for part in layout.slices()}) == len(layout.slices())
+
+
+def test_blocks_of_a_kind_hold_the_same_things_at_the_same_offsets():
+    def block(prefix: str) -> list[tuple[str, int, int, str]]:
+        parts = [part for part in layout.slices() if part.name.startswith(prefix + ".")]
+        return [(p.name.removeprefix(prefix), p.start - parts[0].start, p.size, p.table) for p in parts]
+
+    for i in range(layout.TEAM_SIZE):
+        assert block(f"own.{i}") == block(f"foe.{i}") == block("own.0")
+    for k in range(layout.MOVE_SLOTS):
+        assert block(f"move.{k}") == block("move.0")
+
+
+def test_ids_are_exact_in_float16():
+    assert all(size <= 2048 for size in vocabulary().sizes.values())
+
+
+def test_every_value_lies_in_its_range(observations):
+    assert np.isfinite(observations).all()
+    for part in layout.slices():
+        values = observations[:, part.start : part.start + part.size].astype(np.float64)
+        assert values.min() >= part.low, part.name
+        assert values.max() <= part.high + 1e-3, part.name
+        if part.kind == "id":
+            assert (values == np.round(values)).all(), part.name
+
+
+def test_every_feature_fires(observations):
+    silent = []
+    for name, columns in _features():
+        values = observations[:, columns]
+        if values.min() == values.max():
+            silent.append(name)
+    assert silent == []
+
+
+def _features() -> list[tuple[str, list[int]]]:
+    """Number by number; blocks of a kind count as one, because their features are the same."""
+    columns: dict[str, list[int]] = {}
+    for part in layout.slices():
+        group, _, field = part.name.partition(".")
+        if group in ("own", "foe", "move"):
+            field = group + field[1:]
+        for offset in range(part.size):
+            columns.setdefault(f"{field or group}[{offset}]", []).append(part.start + offset)
+    # An own block always describes a Pokemon; the same number says it of the foe's blocks.
+    columns["foe.present[0]"] += columns.pop("own.present[0]")
+    return list(columns.items())
+
+
+def test_the_spec_is_stable_and_names_the_format():
+    spec = pokemon_spec(PokemonConfig())
+    assert spec.name == "pokemon/gen9randombattle"
+    assert spec.num_actions == 26
+    assert spec.fingerprint() == pokemon_spec(PokemonConfig(max_turns=7)).fingerprint()
+    assert spec.fingerprint() != pokemon_spec(PokemonConfig(format="gen8randombattle")).fingerprint()
