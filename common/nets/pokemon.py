@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from common.errors import ConfigError
 from common.nets.base import RecurrentNetwork, compute_dtype
 from common.nets.entities import Blocks, Ids, number_columns
+from common.nets.functions import embedding_sum, mean_and_max
 from common.nets.lstm import PackedLSTM
 from common.nets.packing import make_packing
 from common.specs import GameSpec
@@ -41,7 +42,7 @@ class Encoder(nn.Module):
 
     def forward(self, ids: Tensor, numbers: Tensor) -> Tensor:
         """ids: int64 [N, K]; numbers: [N, M], contiguous. Returns [N, size]."""
-        embedded = F.embedding_bag(ids, self.table, mode="sum")
+        embedded = embedding_sum(self.table, ids)
         hidden = torch.relu(self.numbers(numbers) + embedded.to(numbers.dtype))
         return torch.relu(self.output(hidden))
 
@@ -105,14 +106,14 @@ class PokemonNetwork(RecurrentNetwork):
         team = self._encode_blocks(self.pokemon, self.pokemon_encoder, exact, low)
         moves = self._encode_blocks(self.moves, self.move_encoder, exact, low)
         sides = team.unflatten(1, (2, TEAM))  # (B, 2, 6, E)
-        pooled = [sides.mean(2).flatten(1), sides.amax(2).flatten(1), moves.mean(1), moves.amax(1)]
+        pooled = [part.flatten(1) for part in (*mean_and_max(sides), *mean_and_max(moves))]
         if self.active >= 0:
             active = self.pokemon(low)[:, :, self.active].unflatten(1, (2, 1, TEAM))
             pooled.append((active @ sides).flatten(1))
         ids = F.embedding(self.other_ids(exact), self.other_table).flatten(1)
         inputs = (*pooled, self.other_numbers.read(low), ids.to(low.dtype), mask.to(low.dtype))
         x = torch.relu(self.trunk(torch.cat(inputs, dim=1)))
-        return x, team[:, :TEAM], moves
+        return x, sides.unbind(1)[0], moves
 
     def _encode_blocks(self, blocks: Blocks, encoder: Encoder, exact: Tensor, low: Tensor) -> Tensor:
         """Encodings [B, count, E]; ids come from the float32 observation, numbers from the lowered one."""
@@ -128,7 +129,9 @@ class PokemonNetwork(RecurrentNetwork):
         queries = self.query(features.to(dtype)).float().unflatten(1, (1 + self.kinds, self.entity + 1))
         with torch.autocast(features.device.type, enabled=False):
             value = self.value_head(features).squeeze(1)
-            points, bias = queries[:, :, :-1] * self.entity**-0.5, queries[:, :, -1:]
-            switch = points[:, :1] @ own.float().transpose(1, 2) + bias[:, :1]  # (B, 1, 6)
-            use = points[:, 1:] @ moves.float().transpose(1, 2) + bias[:, 1:]  # (B, kinds, 4)
+            points, bias = queries.split((self.entity, 1), dim=2)
+            to_own, to_moves = (points * self.entity**-0.5).split((1, self.kinds), dim=1)
+            switch_bias, move_bias = bias.split((1, self.kinds), dim=1)
+            switch = to_own @ own.float().transpose(1, 2) + switch_bias  # (B, 1, 6)
+            use = to_moves @ moves.float().transpose(1, 2) + move_bias  # (B, kinds, 4)
         return torch.cat((switch.flatten(1), use.flatten(1)), dim=1), value
