@@ -221,7 +221,7 @@ def test_a_killed_supervisor_leaves_no_process_and_the_next_run_starts(up):
 
 
 def test_ctrl_c_under_make_on_a_terminal_is_a_clean_end(tmp_path):
-    (tmp_path / "Makefile").write_text("up:\n\t@$(PYTHON) $(PROGRAM) $(STAND_IN) up --from-make $(CONFIG)\n")
+    (tmp_path / "Makefile").write_text('up:\n\t@"$(PYTHON)" $(PROGRAM) "$(STAND_IN)" up --from-make "$(CONFIG)"\n')
     (tmp_path / "program.py").write_text(PROGRAM)
     config = tmp_path / "run.yaml"
     config.write_text("game: gymnasium\nrun_dir: run\n")
@@ -233,12 +233,10 @@ def test_ctrl_c_under_make_on_a_terminal_is_a_clean_end(tmp_path):
         env={**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
     )  # fmt: skip
     deadline = time.monotonic() + 60
-    while read_phase(tmp_path / "run") != "training" and time.monotonic() < deadline:
+    while read_phase(tmp_path / "run") != "training" and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
     time.sleep(1.5)  # so that the panel is drawn
-    process.stdin.write(b"\x03")
-    process.stdin.flush()
-    screen = process.communicate(timeout=60)[0].decode(errors="replace")
+    screen = process.communicate(b"\x03", timeout=60)[0].decode(errors="replace")
     assert process.returncode == 0, screen
     assert "decisions/s" in screen
     assert "resumes" in screen
