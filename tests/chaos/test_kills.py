@@ -1,0 +1,69 @@
+"""kill -9 of every role of a real Pokémon run: the run goes on, says what happened, and its books balance."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from tests.support.simul import Simul
+
+RECOVERY_SEC = 10.0
+SMALL = (
+    "--set", "workers.envs=8", "--set", "learner.batch_steps=256", "--set", "learner.minibatches=1",
+    "--set", "learner.checkpoint_every_sec=2", "--set", "opponents.self_play=1", "--set", "opponents.past=0",
+    "--set", "opponents.random=0", "--set", "opponents.max_base_power=0", "--set", "opponents.simple_heuristics=0",
+)  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path):
+    simul = Simul("configs/pokemon.yaml", tmp_path / "run", *SMALL)
+    yield simul
+    simul.end_now()
+
+
+def _is_learning(simul: Simul, than: tuple[int, int]):
+    """Decisions and versions both went on from `than`."""
+    return lambda _: simul.decisions() > than[0] + 50 and simul.versions() > than[1]
+
+
+def _kill(simul: Simul, pid: int, saying: str) -> float:
+    """Kill a process; seconds until decisions are answered again. The view must say what happened."""
+    before = simul.decisions()
+    os.kill(pid, signal.SIGKILL)
+    begin = time.monotonic()
+    simul.wait_for(lambda status: any(saying in str(e) for e in status.get("events", ())), f"an event with {saying!r}")
+    after = max(before, simul.decisions())
+    simul.wait_for(lambda _: simul.decisions() > after + 20, "decisions go on", 60.0)
+    return time.monotonic() - begin
+
+
+def _host_pid(simul: Simul) -> int:
+    return psutil.Process(simul.pid("worker")).children()[0].pid
+
+
+@pytest.mark.timeout(300)
+def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
+    run.wait_for(lambda _: run.decisions() > 200 and run.versions() >= 2, "the run learns", 90.0)
+    took = {
+        "worker": _kill(run, run.pid("worker"), "worker 0 died"),
+        "host": _kill(run, _host_pid(run), "simulator host"),
+        "learner": _kill(run, run.pid("learner"), "learner died"),
+    }
+    run.wait_for(lambda status: status["learner"].get("checkpoint_version", -1) >= 1, "a checkpoint", 30.0)
+    took["server"] = _kill(run, run.pid("inference"), "inference server died")
+    run.wait_for(_is_learning(run, (run.decisions(), run.versions())), "learning goes on", 60.0)
+    assert max(took.values()) < RECOVERY_SEC, took
+    children = run.pids()
+    code, output = run.finish()
+    assert code == 0, output
+    assert not [pid for pid in children if psutil.pid_exists(pid)]
+    summary = run.summary()
+    assert summary["battles"]["aborted_by_cause"]["host_died"] >= 1
+    assert summary["battles"]["aborted_by_cause"]["server_lost"] >= 1
+    assert all(book["difference"] == 0 for book in summary["accounting"].values()), summary["accounting"]
+    assert summary["steps"]["dropped"]["server_died"] >= 1

@@ -1,0 +1,79 @@
+"""`simul ...` as a person runs it: a process of its own, watched through status.json."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from common.launch.ownership import read_json
+from common.rundir import RunDir
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+class Simul:
+    """A running `simul up`. `root` is its run directory."""
+
+    def __init__(self, config: str, root: Path, *arguments: str) -> None:
+        self.run_dir = RunDir(root)
+        line = [sys.executable, "-m", "common.cli", "up", config, "--run-dir", str(root), "--plain", *arguments]
+        self.process = subprocess.Popen(
+            line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+
+    def status(self) -> dict[str, Any]:
+        """status.json, {} before the first."""
+        return read_json(self.run_dir, "status.json")
+
+    def summary(self) -> dict[str, Any]:
+        """summary.json."""
+        return read_json(self.run_dir, "summary.json")
+
+    def wait_for(self, condition: Callable[[dict[str, Any]], Any], what: str, timeout_sec: float = 60.0) -> Any:
+        """Wait until `condition(status)`; fails with the status where it never comes."""
+        deadline = time.monotonic() + timeout_sec
+        while time.monotonic() < deadline:
+            if found := condition(self.status()):
+                return found
+            assert self.process.poll() is None, self.process.communicate()[0]
+            time.sleep(0.05)
+        raise AssertionError(f"{what}: not within {timeout_sec} s; status: {self.status()}")
+
+    def pid(self, role: str) -> int:
+        """Of the first process whose name contains `role`."""
+        return next(p["pid"] for p in self.status()["processes"] if role in p["name"])
+
+    def decisions(self) -> int:
+        """Answered so far."""
+        return int(self.status().get("server", {}).get("decisions", 0))
+
+    def versions(self) -> int:
+        """The learner's policy_version."""
+        return int(self.status().get("learner", {}).get("policy_version", -1))
+
+    def pids(self) -> list[int]:
+        """Every process below the supervisor."""
+        return [child.pid for child in psutil.Process(self.process.pid).children(recursive=True)]
+
+    def finish(self, number: int = signal.SIGINT) -> tuple[int, str]:
+        """Ask it to stop; (exit code, what it printed)."""
+        self.process.send_signal(number)
+        output, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, output
+
+    def end_now(self) -> None:
+        """For tests that failed: no process may be left."""
+        if self.process.poll() is None:
+            children = self.pids()
+            self.process.kill()
+            self.process.communicate()
+            for pid in children:
+                if psutil.pid_exists(pid):
+                    psutil.Process(pid).kill()

@@ -1,0 +1,45 @@
+"""docs/metrics.md explains every figure that a role reports, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from env_worker.games.gymnasium.tally import Tally
+from env_worker.games.pokemon.scoreboard import Scoreboard
+from inference_server.statistics import Statistics
+from learner.reports import COLUMNS
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def _documented() -> set[str]:
+    rows = [line for line in (CHECKOUT / "docs" / "metrics.md").read_text().splitlines() if line.startswith("| `")]
+    return {name for row in rows for name in re.findall(r"`([a-z_0-9]+)`", row.split("|")[1])}
+
+
+def _named_in(file: str, function: str) -> set[str]:
+    """Keys of the dict that `function` returns, as they stand in the source."""
+    text = (CHECKOUT / file).read_text()
+    body = text[text.index(f"def {function}(self") :]
+    body = body[: body.index("\n    def ") if "\n    def " in body else len(body)]
+    return set(re.findall(r'^ {12}"([a-z_0-9]+)":', body, re.MULTILINE))
+
+
+def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> None:
+    reported = {
+        *Statistics().as_dict(),
+        *Scoreboard().metrics(0),
+        *Tally(listed=True).metrics(0),
+        *COLUMNS,
+        *_named_in("inference_server/server.py", "metrics"),
+        *_named_in("env_worker/worker.py", "metrics"),
+        *_named_in("learner/learner.py", "_metrics"),
+        "device",
+        "precision",
+        "host_pids",
+        "host_restarts",
+    }
+    assert len(_named_in("learner/learner.py", "_metrics")) > 10
+    assert _documented() - reported == set()
+    assert reported - _documented() == set()
