@@ -64,7 +64,9 @@ class PokeEnvAlone:
         """What we call it, and Showdown's `subprocesses`; empty: as shipped."""
         servers = {"one process": "0", "processes as shipped": ""}
         if len(self._setting.cores) > 1:
-            servers["a simulator process a core"] = f"{{network: 1, simulator: {len(self._setting.cores)}}}"
+            servers["a simulator process a core"] = (
+                f"{{...exports.subprocesses, simulator: {len(self._setting.cores)}}}"
+            )
         return servers
 
     def _play(self, variant: Variant, warm_up_sec: float, seconds: float) -> Sample:

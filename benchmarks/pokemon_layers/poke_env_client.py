@@ -18,6 +18,7 @@ from benchmarks.pokemon_layers.window import serve
 
 LOGIN_SEC = 60.0
 FOR_EVER = 10_000_000
+WARM_UP_DECISIONS = 500  # the first battles start slowly
 
 
 class CountingPlayer(RandomPlayer):
@@ -52,7 +53,7 @@ def main() -> int:
             started.append(asyncio.run_coroutine_threadsafe(battles, players[0].ps_client.loop))
         time.sleep(0.05)
 
-    serve(turn, lambda: CountingPlayer.decisions, [options.server_pid])
+    serve(turn, lambda: CountingPlayer.decisions, [options.server_pid], WARM_UP_DECISIONS)
     os._exit(0)  # battles are running
 
 

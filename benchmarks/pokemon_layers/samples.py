@@ -55,6 +55,18 @@ def together(parts: Sequence[Sample]) -> Sample:
     )
 
 
+def one_after_another(parts: Sequence[Sample]) -> Sample:
+    """Windows of the same thing, as one."""
+    return Sample(
+        decisions=sum(part.decisions for part in parts),
+        seconds=sum(part.seconds for part in parts),
+        cpu_sec=sum(part.cpu_sec for part in parts),
+        busy_sec=sum(part.busy_sec for part in parts),
+        cores=parts[0].cores,
+        notes=parts[-1].notes,
+    )
+
+
 def summarise(samples: Sequence[Sample]) -> dict[str, Any]:
     """Median and spread over the repeats; the notes are those of the last one."""
     rates = [sample.decisions_per_sec for sample in samples]

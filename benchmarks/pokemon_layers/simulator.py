@@ -9,12 +9,13 @@ import orjson
 
 from benchmarks.pokemon_layers import children
 from benchmarks.pokemon_layers.cores import busy_seconds
-from benchmarks.pokemon_layers.samples import Sample, together
+from benchmarks.pokemon_layers.samples import Sample, one_after_another, together
 from benchmarks.pokemon_layers.setting import Setting
 from env_worker.games.pokemon.host import HOST_SCRIPT
 
 SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")
 TRIAL_BATTLES = 30
+SHORT = 0.25  # a window shorter by this share, because the machine became faster, is prolonged
 
 
 class SimulatorAlone:
@@ -30,8 +31,11 @@ class SimulatorAlone:
     def measure(self, repeat: int) -> Sample:
         if not self._battle_sec:
             self._play(TRIAL_BATTLES, seed=1)
-        battles = max(TRIAL_BATTLES, round(self._setting.seconds / self._battle_sec))
-        return self._play(battles, seed=10 + repeat)
+        parts: list[Sample] = []
+        while (left := self._setting.seconds - sum(part.seconds for part in parts)) > SHORT * self._setting.seconds:
+            battles = max(TRIAL_BATTLES, round(left / self._battle_sec))
+            parts.append(self._play(battles, seed=10 * (repeat + 1) + len(parts)))
+        return one_after_another(parts)
 
     def _play(self, battles: int, seed: int) -> Sample:
         cores = self._setting.cores

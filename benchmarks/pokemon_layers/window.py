@@ -13,16 +13,18 @@ import orjson
 from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, our_cores
 from benchmarks.pokemon_layers.samples import Sample
 
+WARM_UP_LIMIT_SEC = 60.0
 Turn = Callable[[], object]
 
 
-def serve(turn: Turn, decisions: Callable[[], int], others: Iterable[int], notes: dict[str, Any] | None = None) -> None:
+def serve(turn: Turn, decisions: Callable[[], int], others: Iterable[int], warm_up_decisions: int = 1) -> None:
     """Measure `turn` called over and over.
 
     Args:
         turn: once around the layer's loop; must return within a fraction of a second.
         decisions: how many were answered since the start.
         others: processes whose processor time counts besides this one's (a host, a server).
+        warm_up_decisions: answered before the window opens, however long that takes.
     """
     others, cores = list(others), our_cores()
     tell("ready")
@@ -31,11 +33,14 @@ def serve(turn: Turn, decisions: Callable[[], int], others: Iterable[int], notes
         return
     order = orjson.loads(line)
     _turn_for(turn, order["warm_up_sec"])
+    limit = time.perf_counter() + WARM_UP_LIMIT_SEC
+    while decisions() < warm_up_decisions and time.perf_counter() < limit:
+        turn()
     before = decisions()
     begin, cpu, busy = time.perf_counter(), _cpu(others), busy_seconds(cores)
     _turn_for(turn, order["seconds"])
     seconds, cpu, busy = time.perf_counter() - begin, _cpu(others) - cpu, busy_seconds(cores) - busy
-    tell(asdict(Sample(decisions() - before, seconds, cpu, busy, len(cores), notes or {})))
+    tell(asdict(Sample(decisions() - before, seconds, cpu, busy, len(cores))))
 
 
 def tell(message: Any) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.pokemon_layers.promises import paired_ratio, verdicts
 from benchmarks.pokemon_layers.report import as_json, learning_lines, table
-from benchmarks.pokemon_layers.samples import Sample, spread, summarise, together
+from benchmarks.pokemon_layers.samples import Sample, one_after_another, spread, summarise, together
 from benchmarks.pokemon_layers.training import count_parameters, facts
 
 LEARNING_NOTES = {
@@ -31,6 +31,13 @@ def test_side_by_side_rates_and_processor_time_add_up_but_the_machine_is_counted
     assert both.decisions_per_sec == pytest.approx(1500)
     assert both.us_per_decision == pytest.approx(1.8e6 / 1500)
     assert both.busy_sec / both.seconds == pytest.approx(1.9)
+
+
+def test_one_after_another_times_add_up():
+    both = one_after_another([sample(1000, seconds=10), sample(500, seconds=30, cpu=40)])
+    assert both.seconds == 40
+    assert both.decisions_per_sec == pytest.approx(25_000 / 40)
+    assert both.cpu_sec == 52
 
 
 def test_summary_is_the_median_with_its_spread():
