@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -58,7 +59,20 @@ def refuse_if_owned(run_dir: RunDir) -> None:
 
 def claim(run_dir: RunDir) -> None:
     """Say who owns the run directory. The caller holds the lock of the status socket, so there is no race."""
-    write_atomically(run_dir, "supervisor.pid", myself())
+    with written_or_sentence(run_dir):
+        write_atomically(run_dir, "supervisor.pid", myself())
+
+
+@contextlib.contextmanager
+def written_or_sentence(run_dir: RunDir) -> Iterator[None]:
+    """Turns the OSError of a full or read-only disk into a ConfigError."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"The run directory {run_dir.root} cannot be written: {error.strerror}. "
+            "Make room, or choose another place with --run-dir."
+        ) from None
 
 
 def release(run_dir: RunDir) -> None:
@@ -92,7 +106,12 @@ def read_json(run_dir: RunDir, name: str) -> dict[str, Any]:
 
 
 def write_atomically(run_dir: RunDir, name: str, content: Any) -> None:
-    """Write a small JSON file so that a reader never sees half of it."""
+    """Write a small JSON file so that a reader never sees half of it. Raises OSError (disk full)."""
     aside = run_dir.root / f".{name}.{os.getpid()}"
-    aside.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2))
-    aside.replace(run_dir.root / name)
+    try:
+        aside.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2))
+        aside.replace(run_dir.root / name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise

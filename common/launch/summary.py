@@ -17,10 +17,14 @@ PACKAGES = ("simul", "torch", "numpy", "pyzmq", "msgspec", "poke-env", "gymnasiu
 
 
 def write_summary(run_dir: RunDir, config: Config, snapshot: Snapshot) -> str:
-    """Write summary.json; return the summary for people."""
+    """Write summary.json; return the summary for people, which says so where that was not possible."""
     summary = summarise(config, snapshot)
-    write_atomically(run_dir, "summary.json", summary)
-    return in_words(summary)
+    try:
+        write_atomically(run_dir, "summary.json", summary)
+    except OSError as error:
+        return f"{in_words(summary)}\nsummary.json could not be written: {error.strerror}"
+    where = f"summary: {run_dir.root / 'summary.json'}"
+    return f"{in_words(summary)}\n{where}; `simul up` with this run directory resumes"
 
 
 def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
@@ -134,5 +138,4 @@ def in_words(summary: Mapping[str, Any]) -> str:
     for name, book in summary["accounting"].items():
         if book["difference"]:
             lines.append(f"the books of {name} do not balance: {book}")
-    lines.append(f"summary: {summary['run_dir']}/summary.json; `simul up` with this run directory resumes")
     return "\n".join(lines)

@@ -47,6 +47,7 @@ class Supervisor:
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._next_look = 0.0
         self._phase = "starting"
+        self._status_written = True
 
     def run(self) -> int:
         """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied."""
@@ -89,8 +90,10 @@ class Supervisor:
         run_dir = self._run_dir
         if ownership.end_leftovers(run_dir):
             self._say("the last supervisor was killed; its processes are gone now")
-        run_dir.write_config(msgspec.structs.replace(self._config, run_dir=str(run_dir.root)))
-        run_dir.write_spec(ask_for_spec(run_dir, self._command))
+        with ownership.written_or_sentence(run_dir):
+            run_dir.write_config(msgspec.structs.replace(self._config, run_dir=str(run_dir.root)))
+            spec = ask_for_spec(run_dir, self._command)
+            run_dir.write_spec(spec)
 
     def _start_up(self) -> None:
         config = self._config
@@ -135,7 +138,13 @@ class Supervisor:
     def _look(self) -> Snapshot:
         self._fleet.measure()
         snapshot = self._watch.take(self._phase, time.monotonic())
-        ownership.write_atomically(self._run_dir, "status.json", snapshot)
+        try:
+            ownership.write_atomically(self._run_dir, "status.json", snapshot)
+            self._status_written = True
+        except OSError as error:  # disk full: the run goes on, the view says so
+            if self._status_written:
+                self._say(f"status.json cannot be written: {error.strerror}")
+            self._status_written = False
         return snapshot
 
     def _done(self) -> bool:
