@@ -16,7 +16,15 @@ def pokemon_state(mon) -> dict:
 
 
 def battle_state(battle) -> dict:
-    names = "_turn _weather _fields _side_conditions _opponent_side_conditions _used_tera _opponent_used_tera".split()
+    names = [
+        "_turn",
+        "_weather",
+        "_fields",
+        "_side_conditions",
+        "_opponent_side_conditions",
+        "_used_tera",
+        "_opponent_used_tera",
+    ]
     return {
         **{name: getattr(battle, name) for name in names},
         "own": {ident: pokemon_state(mon) for ident, mon in battle.team.items()},
