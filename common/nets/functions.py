@@ -50,11 +50,15 @@ class _MeanAndMax(torch.autograd.Function):
 
 def embedding_sum(table: Tensor, ids: Tensor) -> Tensor:
     """Sum of the rows of `table` [R, E] that `ids` int64 [N, K] name: [N, E]."""
+    if not torch.is_grad_enabled():  # serving: no bookkeeping
+        return F.embedding_bag(ids, table, mode="sum")
     out: Tensor = _EmbeddingSum.apply(table, ids)
     return out
 
 
 def mean_and_max(x: Tensor) -> tuple[Tensor, Tensor]:
     """[..., n, E] -> mean and maximum over n, each [..., E]."""
+    if not torch.is_grad_enabled():
+        return x.mean(-2), x.amax(-2)
     out: tuple[Tensor, Tensor] = _MeanAndMax.apply(x)
     return out

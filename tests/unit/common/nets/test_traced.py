@@ -1,0 +1,38 @@
+import pytest
+import torch
+
+from common.config import NetworkConfig
+from common.nets.base import RecurrentNetwork
+from common.nets.build import build_network
+from common.nets.traced import trace
+
+
+@pytest.mark.parametrize("name", ["mlp_lstm", "pokemon", "examples.custom_network:GruNetwork"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@torch.inference_mode()
+def test_the_recorded_forward_is_the_same_and_follows_new_weights(name, dtype, entity_spec, observed):
+    network = build_network(NetworkConfig(name), entity_spec, seed=1).lowered(dtype)
+    forward = trace(network, entity_spec)
+    assert forward is not network
+    for seed, batch in ((2, 5), (3, 33)):
+        network.load_state_dict(build_network(NetworkConfig(name), entity_spec, seed=seed).state_dict())
+        observation, mask = observed(entity_spec, batch, seed=seed)
+        state = torch.randn(batch, network.state_size)
+        torch.testing.assert_close(forward(observation, mask, state), network(observation, mask, state), rtol=0, atol=0)
+
+
+class Branching(RecurrentNetwork):
+    """Its arithmetic depends on the batch: a recording would be wrong."""
+
+    def __init__(self, actions: int) -> None:
+        super().__init__()
+        self.actions = actions
+
+    def forward(self, observation, mask, state):
+        offset = 1.0 if len(observation) > 5 else 0.0
+        return torch.full(mask.shape, offset), torch.zeros(len(mask)), state
+
+
+def test_a_network_that_cannot_be_recorded_is_served_as_it_is(flat_spec):
+    network = Branching(flat_spec.num_actions)
+    assert trace(network, flat_spec) is network
