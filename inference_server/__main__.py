@@ -28,12 +28,11 @@ from inference_server.gateway import Gateway
 from inference_server.learner_link import LearnerLink
 from inference_server.policies import PolicyTable
 from inference_server.recorder import Recorder
-from inference_server.server import Server, wait_for_weights
+from inference_server.server import Server, find_weights
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 from inference_server.unrolls import UnrollBuilder
 
-WEIGHTS_TIMEOUT_SEC = 6.0
 WARM_UP_SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -75,13 +74,13 @@ def build_server(
     precision = choose_precision(config.server.precision, device, deterministic=config.server.deterministic)
     policies = _policies(config, spec, device, precision)
     link = None
-    if checkpoint is None:
+    if checkpoint is not None:
+        policies.install_checkpoint(checkpoint)
+    else:
         link = LearnerLink(run_dir.endpoint("unrolls"), run_dir.endpoint("weights"), spec)
-        wait_for_weights(link, policies, stop, WEIGHTS_TIMEOUT_SEC, log)
-        if stop:
-            return None
+        find_weights(link, policies, run_dir.checkpoints, stop, log)
     if not policies.ready:
-        policies.install_checkpoint(checkpoint or run_dir.checkpoints)
+        return None
     log.info("serving version %d on %s in %s", policies.learner_version, device, precision)
     statistics, clients = Statistics(), ClientTable(run_dir.token())
     sessions = SessionTable(config.server.max_sessions, config.seed)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.errors import WeightsError
+from common.errors import CheckpointError, WeightsError
 from common.messages import Weights
 from common.nets.base import RecurrentNetwork
-from common.nets.load import WEIGHTS_FILE, read_meta, read_verified
+from common.nets.load import WEIGHTS_FILE, checkpoint_folders, read_meta, read_verified
 from common.nets.weights import fingerprint
 from inference_server.engine.engine import PolicyEngine
 from inference_server.weights import stage
@@ -92,7 +92,22 @@ class PolicyTable:
         """Serve a checkpoint's weights as the learner's policy, without a learner. Raises CheckpointError."""
         meta = read_meta(folder)
         data = read_verified(folder, meta, WEIGHTS_FILE)
-        self.install(Weights(policy=LEARNER, policy_version=meta.version, fingerprint=fingerprint(data)), data)
+        weights = Weights(policy=LEARNER, policy_version=meta.version, fingerprint=fingerprint(data))
+        try:
+            self.install(weights, data)
+        except WeightsError as error:
+            raise CheckpointError(f"The checkpoint {folder} does not fit the configured network: {error}.") from None
+
+    def install_newest(self, checkpoints: Path) -> list[str]:
+        """Serve the newest whole checkpoint of a run, if there is any; sentences about those that are not whole."""
+        notes: list[str] = []
+        for folder in checkpoint_folders(checkpoints):
+            try:
+                self.install_checkpoint(folder)
+                break
+            except CheckpointError as error:
+                notes.append(str(error))
+        return notes
 
     def remove_retired(self, sessions_bound_to: Callable[[str], int]) -> None:
         """Free retired policies whose last session is over."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from logging import Logger
+from pathlib import Path
 from typing import Any
 
 from common.errors import ProtocolError, WeightsError
@@ -23,6 +24,7 @@ from inference_server.statistics import Statistics
 
 WAIT_SEC = 0.02
 REAP_EVERY_SEC = 1.0
+LEARNER_PATIENCE_SEC = 5.0
 
 
 class Server:
@@ -166,10 +168,10 @@ class Server:
         Poller(sockets).wait(WAIT_SEC)
 
 
-def wait_for_weights(link: LearnerLink, policies: PolicyTable, stop: StopFlag, timeout_sec: float, log: Logger) -> None:
-    """Take the living learner's weights; returns without them after `timeout_sec` or when `stop` is set."""
-    deadline = time.monotonic() + timeout_sec
-    while not policies.ready and not stop and time.monotonic() < deadline:
+def find_weights(link: LearnerLink, policies: PolicyTable, checkpoints: Path, stop: StopFlag, log: Logger) -> None:
+    """Take the living learner's weights; else, after a while, the newest checkpoint's. Waits until there are any."""
+    patience = time.monotonic() + LEARNER_PATIENCE_SEC
+    while not policies.ready and not stop:
         for weights, data in link.poll(time.monotonic(), policies.learner_version):
             try:
                 policies.install(weights, data)
@@ -177,4 +179,8 @@ def wait_for_weights(link: LearnerLink, policies: PolicyTable, stop: StopFlag, t
             except WeightsError as error:
                 log.warning("weights %s version %d refused: %s", weights.policy, weights.policy_version, error)
                 link.acknowledge(weights, str(error))
+        if not policies.ready and time.monotonic() > patience:
+            patience = float("inf")
+            for note in policies.install_newest(checkpoints):
+                log.warning(note)
         Poller(link.sockets()).wait(0.05)

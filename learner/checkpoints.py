@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from common.config import NetworkConfig
 from common.errors import CheckpointError, WeightsError
-from common.nets.load import META_FILE, WEIGHTS_FILE, Meta, read_meta, read_verified
+from common.nets.load import META_FILE, WEIGHTS_FILE, Meta, checkpoint_folders, read_meta, read_verified
 from common.nets.weights import bytes_to_state, check_state, fingerprint
 from common.specs import GameSpec
 
@@ -116,10 +116,8 @@ class CheckpointStore:
         return None
 
     def versions(self) -> list[int]:
-        """Versions on disk, whole or not."""
-        if not self._folder.is_dir():
-            return []
-        return sorted(int(path.name) for path in self._folder.iterdir() if len(path.name) == 9 and path.name.isdigit())
+        """Versions on disk, whole or not, oldest first."""
+        return [int(path.name) for path in reversed(checkpoint_folders(self._folder))]
 
     def _remove_old(self) -> None:
         for version in self.versions()[:-KEEP_NEWEST]:

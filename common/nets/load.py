@@ -90,6 +90,13 @@ def load_policy(checkpoint_dir: Path | str) -> Policy:
     return policy
 
 
+def checkpoint_folders(folder: Path) -> list[Path]:
+    """Checkpoints in a run's `checkpoints/`, newest version first, whole or not."""
+    if not folder.is_dir():
+        return []
+    return sorted((p for p in folder.iterdir() if len(p.name) == 9 and p.name.isdigit()), reverse=True)
+
+
 def read_meta(folder: Path) -> Meta:
     """meta.json of a checkpoint. Raises CheckpointError."""
     try:
