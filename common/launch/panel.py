@@ -24,7 +24,7 @@ def panel(snapshot: Snapshot) -> RenderableType:
     minutes, seconds = divmod(int(snapshot.elapsed_sec), 60)
     title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
     title.append(f"  {Path(snapshot.run_dir).name}", style="dim")
-    events = [Text(event, style="yellow") for event in snapshot.events[-MOST_EVENTS:]]
+    events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-MOST_EVENTS:]]
     return Group(title, _figures(snapshot), _processes(snapshot), *events)
 
 

@@ -88,7 +88,7 @@ class LiveDisplay:
 
     def summary(self, text: str) -> None:
         """Print it below the last panel."""
-        self._console.print(text, markup=False, highlight=False)
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def make_display(plain: bool) -> Display:

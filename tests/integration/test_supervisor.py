@@ -266,3 +266,34 @@ def test_eval_plays_exactly_so_many_and_prints_only_json(simul, tmp_path):
     result = msgspec.json.decode(output)
     assert (result["episodes"], result["wins"], result["losses"], result["ties"]) == (41, 30, 9, 2)
     assert result["wilson_95"][0] < result["win_rate"] < result["wilson_95"][1]
+
+
+def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`simul ...` with the real roles."""
+    return subprocess.run(
+        [sys.executable, "-m", "common.cli", *arguments], cwd=CHECKOUT, capture_output=True, text=True, timeout=200
+    )
+
+
+def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_path):
+    root = tmp_path / "run"
+    arguments = ("up", "configs/gymnasium.yaml", "--run-dir", str(root), "--plain", "--stop-after-decisions", "6000")
+    first = run_cli(*arguments)
+    assert first.returncode == 0, first.stdout + first.stderr
+    summary = read_json(RunDir(root), "summary.json")
+    assert summary["decisions"] >= 6000
+    assert summary["policy_version"] >= 1
+    assert {book: figures["difference"] for book, figures in summary["accounting"].items()} == {
+        "battles": 0, "steps": 0, "unrolls": 0,
+    }  # fmt: skip
+    assert summary["accounting"]["steps"]["total"] > 0
+    assert summary["accounting"]["steps"]["open"] == 0
+    second = run_cli(*arguments)
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert f"Resumed from checkpoint {summary['policy_version']:.0f}" in second.stdout
+    assert read_json(RunDir(root), "summary.json")["policy_version"] > summary["policy_version"]
+    played = run_cli("eval", "--checkpoint", str(root), "--episodes", "7", "--json")
+    assert played.returncode == 0, played.stdout + played.stderr
+    result = msgspec.json.decode(played.stdout)
+    assert result["episodes"] == 7
+    assert result["mean_return"] > 5
