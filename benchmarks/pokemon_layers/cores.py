@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import psutil
 
 MOST_CORES = 2
+HOSTS = "simulator hosts"
 _BUSY = ("user", "nice", "system", "irq", "softirq", "interrupt", "dpc", "steal")
 
 
@@ -44,6 +45,17 @@ def family_seconds(pids: Iterable[int]) -> float:
     return total
 
 
+def seconds_by_role(roles: Mapping[str, int]) -> dict[str, float]:
+    """Processor time of each named process itself, and of all that they started: `simulator hosts`."""
+    own = {name: _own_seconds(pid) for name, pid in roles.items()}
+    return {**own, HOSTS: family_seconds(roles.values()) - sum(own.values())}
+
+
+def us_by_role(before: Mapping[str, float], after: Mapping[str, float], decisions: float) -> dict[str, float]:
+    """Microseconds a decision between two readings of `seconds_by_role`."""
+    return {name: round((after[name] - before.get(name, 0.0)) * 1e6 / max(decisions, 1), 1) for name in after}
+
+
 def family(pids: Iterable[int]) -> list[psutil.Process]:
     """The living ones of `pids` and their descendants, each once."""
     found: dict[int, psutil.Process] = {}
@@ -53,6 +65,14 @@ def family(pids: Iterable[int]) -> list[psutil.Process]:
             for process in (root, *root.children(recursive=True)):
                 found[process.pid] = process
     return list(found.values())
+
+
+def _own_seconds(pid: int) -> float:
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)
 
 
 def _allowed(process: psutil.Process) -> list[int]:

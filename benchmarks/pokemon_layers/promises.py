@@ -22,11 +22,15 @@ RATIOS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """One promise: what it is called, what was found, what was promised."""
+    """One promise: what it is called, what was found, what was promised.
+
+    `by_cost`: the same ratio of the microseconds of one core, which a crowded machine distorts less.
+    """
 
     name: str
     value: float
     least: float
+    by_cost: float | None = None
 
     @property
     def kept(self) -> bool:
@@ -34,7 +38,8 @@ class Verdict:
 
     def __str__(self) -> str:
         value, least = (f"{n:,.0f}" if self.least >= 1000 else f"{n:.2f}" for n in (self.value, self.least))
-        return f"{'PASS' if self.kept else 'FAIL'}  {self.name}: {value} (promised: at least {least})"
+        by_cost = f"; by processor time {self.by_cost:.2f}" if self.by_cost is not None else ""
+        return f"{'PASS' if self.kept else 'FAIL'}  {self.name}: {value} (promised: at least {least}{by_cost})"
 
 
 def verdicts(samples: Mapping[str, Sequence[Sample]]) -> list[Verdict]:
@@ -43,7 +48,7 @@ def verdicts(samples: Mapping[str, Sequence[Sample]]) -> list[Verdict]:
     if not learning:
         return []
     found = [
-        Verdict(name, paired_ratio(learning, samples[other]), least)
+        Verdict(name, paired_ratio(learning, samples[other]), least, cost_ratio(learning, samples[other]))
         for other, least, name in RATIOS
         if samples.get(other)
     ]
@@ -59,3 +64,8 @@ def verdicts(samples: Mapping[str, Sequence[Sample]]) -> list[Verdict]:
 def paired_ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> float:
     """Median over the repeats of the ratio within one repeat, so that a slow minute hits both alike."""
     return median(a.decisions_per_sec / b.decisions_per_sec for a, b in zip(ours, theirs))
+
+
+def cost_ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> float:
+    """Our decisions for the processor time of one of theirs; paired likewise."""
+    return round(median(b.us_per_decision / a.us_per_decision for a, b in zip(ours, theirs)), 3)

@@ -47,7 +47,8 @@ def learning_lines(samples: Mapping[str, Sequence[Sample]]) -> str:
             f"dropped steps: {_causes(notes['dropped_steps'])}; dropped unrolls: {_causes(notes['dropped_unrolls'])}",
             f"mean batch {_shown(notes['mean_batch'])}, latency {_shown(latency.get('p50'))} us p50, "
             f"{_shown(latency.get('p99'))} us p99, forward {_shown(notes['forward_us'].get('p50'))} us p50; "
-            f"CPU %: {_causes(notes['process_cpu_percent'])}",
+            f""
+            f"us of one core: {_causes(notes['us_by_process'])}",
         ]
     )
 
@@ -62,7 +63,8 @@ def as_json(
             name: round(paired_ratio(samples["learning"], samples[name]), 3) for name in RATES if samples.get(name)
         }
         layers["learning"]["promises"] = [
-            {"name": v.name, "value": round(v.value, 4), "least": v.least, "kept": v.kept} for v in found
+            {"name": v.name, "value": round(v.value, 4), "least": v.least, "kept": v.kept, "by_cost": v.by_cost}
+            for v in found
         ]
     return layers
 

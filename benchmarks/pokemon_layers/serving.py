@@ -9,7 +9,7 @@ import time
 import msgspec
 
 from benchmarks.pokemon_layers.children import CHECKOUT, PACKAGE, LayerFailed
-from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds
+from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
 from common.codec import Codec
@@ -70,8 +70,10 @@ class _Roles:
         # A number of episodes makes the worker record nothing: without a learner nobody would take it.
         self._start("env_worker", workers, [["--episodes", FOR_EVER]] * workers)
         self._listen_for(setting.warm_up_sec)
-        pids = [place.child.pid for place in self._fleet.places.values()]
+        roles = {place.child.name: place.child.pid for place in self._fleet.places.values()}
+        pids = list(roles.values())
         before = self._next_report()
+        by_role = seconds_by_role(roles)
         begin, cpu, busy = time.perf_counter(), family_seconds(pids), busy_seconds(setting.cores)
         self._listen_for(setting.seconds)
         after = self._next_report()
@@ -79,6 +81,7 @@ class _Roles:
         cpu, busy = family_seconds(pids) - cpu, busy_seconds(setting.cores) - busy
         server = self._state.totals("inference_server")
         notes = {
+            "us_by_process": us_by_role(by_role, seconds_by_role(roles), after - before),
             "workers": workers, "envs_per_worker": setting.config.workers.envs, "mean_batch": mean_batch(server),
             "latency_us": counts(server, "latency_us"), "forward_us": counts(server, "forward_us"),
             "device": server.get("device"), "precision": server.get("precision"),

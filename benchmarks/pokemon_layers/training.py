@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from benchmarks.pokemon_layers import children
-from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds
+from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
 from common.launch.eval import newest_checkpoint
@@ -65,13 +65,19 @@ class Training:
             lambda status: (number(status, "learner", "updates") or 0) >= STEADY_UPDATES, STEADY_SEC, "it has learned"
         )
         before = readings.fresh()
+        roles = {p["name"]: p["pid"] for p in before["processes"]}
+        by_role = seconds_by_role(roles)
         cpu, busy = family_seconds([pid]), busy_seconds(setting.cores)
         time.sleep(setting.seconds)
         after = readings.fresh()
         cpu, busy = family_seconds([pid]) - cpu, busy_seconds(setting.cores) - busy
         decisions = (number(after, "server", "decisions") or 0) - (number(before, "server", "decisions") or 0)
         seconds = after["time"] - before["time"]
-        notes = {**facts(before, after), "parameters": readings.parameters()}
+        notes = {
+            **facts(before, after),
+            "parameters": readings.parameters(),
+            "us_by_process": us_by_role(by_role, seconds_by_role(roles), decisions),
+        }
         return Sample(decisions, seconds, cpu, busy, len(setting.cores), notes)
 
 
@@ -133,7 +139,6 @@ def facts(before: Status, after: Status) -> dict[str, Any]:
         "mean_batch": mean_batch(server),
         "latency_us": counts(server, "latency_us"),
         "forward_us": counts(server, "forward_us"),
-        "process_cpu_percent": {p["name"]: p["cpu_percent"] for p in after["processes"]},
         "device": server.get("device"),
         "precision": server.get("precision"),
     }

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.pokemon_layers.promises import paired_ratio, verdicts
+from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio, verdicts
 from benchmarks.pokemon_layers.report import as_json, learning_lines, table
 from benchmarks.pokemon_layers.samples import Sample, one_after_another, spread, summarise, together
 from benchmarks.pokemon_layers.training import count_parameters, facts
@@ -10,7 +10,7 @@ from benchmarks.pokemon_layers.training import count_parameters, facts
 LEARNING_NOTES = {
     "parameters": 1_100_000, "learned_share": 0.99, "updates": 5, "policy_lag": {"mean": 1.2, "max": 3},
     "latency_us": {"p50": 900.0}, "forward_us": {}, "dropped_steps": {}, "dropped_unrolls": {"too_old": 2},
-    "mean_batch": 40.0, "process_cpu_percent": {}, "device": "cpu", "precision": "bfloat16",
+    "mean_batch": 40.0, "us_by_process": {"simul-learner-0": 80.0}, "device": "cpu", "precision": "bfloat16",
 }  # fmt: skip
 
 
@@ -65,7 +65,14 @@ def test_every_promise_is_judged():
     assert [v.kept for v in verdicts(run())] == [True] * 5
     assert [v.kept for v in verdicts(run(rate=299))] == [False, False, False, True, True]
     assert [v.kept for v in verdicts(run(learned_share=0.94, parameters=999_999))][3:] == [False, False]
-    assert str(verdicts(run())[0]) == "PASS  make up / simulator alone, stock: 0.40 (promised: at least 0.30)"
+    assert (
+        str(verdicts(run())[0])
+        == "PASS  make up / simulator alone, stock: 0.40 (promised: at least 0.30; by processor time 0.40)"
+    )
+
+
+def test_the_ratio_by_cost_does_not_depend_on_how_busy_the_machine_was():
+    assert cost_ratio([sample(100, cpu=1.0)], [sample(900, cpu=3.0)]) == pytest.approx(1 / 3, abs=1e-3)
 
 
 def test_a_missing_figure_is_a_broken_promise_and_a_missing_layer_is_not_judged():
