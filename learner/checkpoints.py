@@ -184,9 +184,10 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
     network.load_state_dict(weights)
     for name, parameter in network.named_parameters():
         state = {key.split(".", 1)[0]: value for key, value in moments.items() if key.split(".", 1)[1] == name}
+        on_device = bool(optimizer.defaults["fused"])  # else Adam wants its step counts on the CPU
         if state:
             optimizer.state[parameter] = {
-                key: value if key == "step" else value.to(parameter.device) for key, value in state.items()
+                key: value.to(parameter.device) if key != "step" or on_device else value for key, value in state.items()
             }
 
 

@@ -181,6 +181,8 @@ class Inbox:
 
     def _drop_stale(self, oldest: int) -> None:
         kept = deque(unroll for unroll in self._queue if unroll.oldest_version >= oldest)
+        if len(kept) == len(self._queue):
+            return
         self.counts.dropped["stale"] += len(self._queue) - len(kept)
         steps = sum(unroll.length for unroll in kept)
         self.counts.dropped_steps += self._waiting_steps - steps

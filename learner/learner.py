@@ -62,6 +62,7 @@ class Learner:
         self._stop = stop
         self._pace = pace
         self._weights = b""
+        self._journal_broken = False
         self._statistics = Statistics(time.monotonic())
         self._alarm = StallAlarm(time.monotonic())
 
@@ -100,8 +101,11 @@ class Learner:
         self._alarm.advanced(time.monotonic(), self._inbox.counts.received)
         try:
             self._journal.write(self._row(rate, settings), progress.decisions)
+            self._journal_broken = False
         except OSError as error:
-            self._report(event=f"learner.csv could not be written: {error.strerror or error}. Training goes on.")
+            if not self._journal_broken:  # one sentence, not one an update
+                self._report(event=f"learner.csv could not be written: {error.strerror or error}. Training goes on.")
+            self._journal_broken = True
 
     def _publish(self) -> None:
         """Hand the weights to the inbox, and with them the past selves that shall be resident."""
