@@ -70,7 +70,7 @@ def game_spec(config: Config) -> GameSpec:
 
 
 def worker_seed(seed: int, index: int, *, evaluation: bool) -> int:
-    """48-bit seed of a worker's games (exact in JavaScript): no two workers share games, nor training and evaluation."""
+    """48-bit seed (exact in JavaScript): no two workers share games, nor do training and evaluation."""
     text = f"{seed}/{index}/{'evaluation' if evaluation else 'training'}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little")
 
