@@ -27,8 +27,8 @@ def table(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]]) ->
     crowded = [sample.others_share for measured in samples.values() for sample in measured]
     if max(crowded, default=0.0) > CROWDED_SHARE:
         rows.append(
-            f"Others used up to {max(crowded):.0%} of these cores meanwhile: decisions/s are too low, "
-            "the microseconds a little too high."
+            f"Others used up to {max(crowded):.0%} of these cores meanwhile: decisions/s are far too low, "
+            "the microseconds too high (caches are shared); ratios by processor time suffer least."
         )
     return "\n".join(rows)
 
