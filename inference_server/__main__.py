@@ -23,7 +23,7 @@ from inference_server.admission import Admission
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
 from inference_server.engine.device import choose_device, choose_precision
-from inference_server.engine.engine import PolicyEngine
+from inference_server.engine.engine import BUCKETS, PolicyEngine
 from inference_server.gateway import Gateway
 from inference_server.learner_link import LearnerLink
 from inference_server.policies import PolicyTable
@@ -32,8 +32,6 @@ from inference_server.server import Server, find_weights
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 from inference_server.unrolls import UnrollBuilder
-
-WARM_UP_SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
 def main() -> int:
@@ -122,7 +120,8 @@ def _policies(config: Config, spec: GameSpec, device: torch.device, precision: t
             deterministic=config.server.deterministic,
         )
 
-    return PolicyTable(lambda: build_network(config.network, spec, seed=config.seed), engine, WARM_UP_SIZES)
+    sizes = tuple(size for size in BUCKETS if size <= config.server.max_batch)
+    return PolicyTable(lambda: build_network(config.network, spec, seed=config.seed), engine, sizes)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,8 @@ class PolicyTable:
         if policy is None:
             network.load_state_dict(state)
             policy = Policy(weights.policy, weights.policy_version, network, self._build_engine(network))
-            policy.engine.warm_up(self._warm_up_sizes)
+            if not self.ready:  # those that join later find the device's library warm
+                policy.engine.warm_up(self._warm_up_sizes)
             self._policies[weights.policy] = policy
         else:
             policy.engine.load(state)

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from common.nets.base import RecurrentNetwork
+from common.nets.traced import trace
 from common.specs import GameSpec
 from inference_server.engine.sampling import sample
 
-DETERMINISTIC_BUCKET = 64
+# Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
+BUCKETS = (1, 2, 4, *range(8, 64, 8), *range(64, 128, 16), *range(128, 257, 32))
+DETERMINISTIC_BUCKETS = (64,)  # always the same size: a row's arithmetic does not depend on its batch mates
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,11 @@ class PolicyEngine:
         self.state_size = network.state_size
         self._scratch_row = self.zero_row + 1
         self._device = device
-        self._bucket = DETERMINISTIC_BUCKET if deterministic else 0
+        self._buckets = DETERMINISTIC_BUCKETS if deterministic else BUCKETS
+        self._staging: dict[int, _Staging] = {}
         own = network.lowered(precision) if precision != torch.float32 else network
         self._network = own.to(device).eval().requires_grad_(False)
+        self._run = trace(self._network, spec)
         self._spec = spec
         self._table = torch.zeros(self.zero_row + 2, self.state_size, device=device)
 
@@ -70,15 +75,16 @@ class PolicyEngine:
             read_rows, write_rows: int64 [B], rows of the table; no two rows of a batch write the same one.
             noise: float32 [B, A], Gumbel noise, zeros for greedy rows.
         """
-        n = len(read_rows)
-        if self._bucket:
-            return self._act_in_buckets(observation, mask, read_rows, write_rows, noise)
-        action, log_prob, value = self._forward(
-            torch.from_numpy(observation), torch.from_numpy(mask), torch.from_numpy(read_rows),
-            torch.from_numpy(write_rows), torch.from_numpy(noise),
-        )  # fmt: skip
-        packed = torch.stack((action.to(torch.float32), log_prob, value)).cpu().numpy()  # device-to-host sync here
-        return Outputs(packed[0, :n].astype(np.int32), packed[1, :n], packed[2, :n])
+        largest = self._buckets[-1]
+        parts = []
+        for start in range(0, len(read_rows), largest):
+            part = slice(start, start + largest)
+            parts.append(
+                self._act_on_bucket(observation[part], mask[part], read_rows[part], write_rows[part], noise[part])
+            )
+        if len(parts) == 1:
+            return parts[0]
+        return Outputs(*(np.concatenate(columns) for columns in zip(*((p.action, p.log_prob, p.value) for p in parts))))
 
     def states(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Rows of the table on the host, float32 [B, state_size]."""
@@ -102,17 +108,7 @@ class PolicyEngine:
             )
         self._table.zero_()
 
-    def _forward(
-        self, observation: Tensor, mask: Tensor, read_rows: Tensor, write_rows: Tensor, noise: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        to = self._device
-        legal = mask.to(to) > 0
-        logits, value, new_state = self._network(observation.to(to), legal, self._table[read_rows.to(to)])
-        action, log_prob = sample(logits.float(), legal, noise.to(to))
-        self._table[write_rows.to(to)] = new_state.float()
-        return action, log_prob, value.float()
-
-    def _act_in_buckets(
+    def _act_on_bucket(
         self,
         observation: NDArray[Any],
         mask: NDArray[np.uint8],
@@ -120,19 +116,52 @@ class PolicyEngine:
         write_rows: NDArray[np.int64],
         noise: NDArray[np.float32],
     ) -> Outputs:
-        """Always the same batch size, so that a row's arithmetic does not depend on its batch mates."""
-        size, parts = self._bucket, []
-        for start in range(0, len(read_rows), size):
-            n = min(size, len(read_rows) - start)
-            pad = size - n
-            part = slice(start, start + n)
-            outputs = self._forward(
-                torch.from_numpy(np.pad(observation[part], ((0, pad), (0, 0)))),
-                torch.from_numpy(np.pad(mask[part], ((0, pad), (0, 0)), constant_values=1)),
-                torch.from_numpy(np.pad(read_rows[part], (0, pad), constant_values=self.zero_row)),
-                torch.from_numpy(np.pad(write_rows[part], (0, pad), constant_values=self._scratch_row)),
-                torch.from_numpy(np.pad(noise[part], ((0, pad), (0, 0)))),
-            )
-            parts.append([tensor[:n].cpu().numpy() for tensor in outputs])
-        action, log_prob, value = (np.concatenate(columns) for columns in zip(*parts))
-        return Outputs(action.astype(np.int32), log_prob, value)
+        n = len(read_rows)
+        size = next(bucket for bucket in self._buckets if bucket >= n)
+        staging = self._staging.get(size)
+        if staging is None:
+            staging = self._staging[size] = _Staging.of(size, self._spec)
+        staging.observation[:n] = observation
+        staging.mask[:n] = mask
+        staging.read_rows[:n], staging.read_rows[n:] = read_rows, self.zero_row
+        staging.write_rows[:n], staging.write_rows[n:] = write_rows, self._scratch_row
+        staging.noise[:n] = noise
+        action, log_prob, value = self._forward(*staging.tensors(self._device))
+        packed = torch.stack((action.to(torch.float32), log_prob, value)).cpu().numpy()  # device-to-host sync here
+        return Outputs(packed[0, :n].astype(np.int32), packed[1, :n], packed[2, :n])
+
+    def _forward(
+        self, observation: Tensor, mask: Tensor, read_rows: Tensor, write_rows: Tensor, noise: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        legal = mask > 0
+        logits, value, new_state = self._run(observation, legal, self._table[read_rows])
+        action, log_prob = sample(logits.float(), legal, noise)
+        self._table[write_rows] = new_state.float()
+        return action, log_prob, value.float()
+
+
+@dataclass(frozen=True)
+class _Staging:
+    """Host buffers of one bucket; rows that a batch leaves free keep whatever finite numbers they hold."""
+
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+    read_rows: NDArray[np.int64]
+    write_rows: NDArray[np.int64]
+    noise: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, size: int, spec: GameSpec) -> _Staging:
+        return cls(
+            np.zeros((size, spec.observation_size), spec.dtype()),
+            np.ones((size, spec.num_actions), np.uint8),
+            np.zeros(size, np.int64),
+            np.zeros(size, np.int64),
+            np.zeros((size, spec.num_actions), np.float32),
+        )
+
+    def tensors(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """On the device; on the CPU they share the buffers' memory."""
+        arrays = (self.observation, self.mask, self.read_rows, self.write_rows, self.noise)
+        observation, mask, read_rows, write_rows, noise = (torch.from_numpy(a).to(device) for a in arrays)
+        return observation, mask, read_rows, write_rows, noise
