@@ -12,16 +12,17 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from env_worker.games.pokemon import layout
+from env_worker.games.pokemon.combatants import Body, Profile
 from env_worker.games.pokemon.features import TRICK_ROOM, status_numbers
-from env_worker.games.pokemon.matchup import Attack, Body, Profile, attack
+from env_worker.games.pokemon.matchup import Matchups
 from env_worker.games.pokemon.profiles import foe_profile, item_row, move_row, own_profile, types_of
 from env_worker.games.pokemon.scene import (
     Factors,
     Scene,
     active_factors,
     base_speed,
-    bench_factors,
     moves_first,
+    screens,
 )
 from env_worker.games.pokemon.seat_battle import SeatBattle
 from env_worker.games.pokemon.vocabulary import vocabulary
@@ -33,7 +34,7 @@ _BODY = struct.Struct(f"<{BODY_WIDTH}e")
 _PAIR = struct.Struct(f"<{PAIR_WIDTH}e")
 _NO_PAIR = bytes(PAIR_WIDTH * HALF)
 _PAD = (0, 0, 0, 0)
-FNT = Status.FNT
+FNT, BRN = Status.FNT, Status.BRN
 
 
 class Card:
@@ -60,18 +61,8 @@ class PokemonBlocks:
         self._gen = gen
         self.own = [Card() for _ in range(layout.TEAM_SIZE)]
         self.foe = [Card() for _ in range(layout.TEAM_SIZE)]
-        self._bodies: dict[Body, Body] = {}
-        self._profiles: dict[Profile, Profile] = {}
-        self._attacks: dict[tuple[int, int], Attack] = {}
+        self.matchups = Matchups(gen)
         self._facing: list[tuple[Any, ...]] = [(), ()]
-
-    def attack(self, user: Profile, target: Body) -> Attack:
-        """Memoised by identity: profiles and bodies are interned for the battle's life."""
-        key = (id(user), id(target))
-        found = self._attacks.get(key)
-        if found is None:
-            found = self._attacks[key] = attack(self._gen, user, target)
-        return found
 
     def write_own_bodies(self, battle: SeatBattle, own: list[Pokemon], own_out: int) -> None:
         dirty = battle.dirty
@@ -158,24 +149,27 @@ class PokemonBlocks:
         situation = (facing and id(facing[0]), facing and facing[1], side[4:7], trick_room)
         same = situation == self._facing[which]
         self._facing[which] = situation
+        screen = screens(side)
         for index, mon in enumerate(team):
             card = cards[index]
-            if same and not card.fresh and index != out:
-                continue
+            if index != out:
+                if same and not card.fresh:
+                    continue
+                own = (0.5 if mon._status is BRN else 1.0, 1.0, *screen, card.speed)
+            elif active is not None:
+                own = active[1]
             card.fresh = index == out  # an active one's stages are gone when it leaves
             offset = (start + index * layout.POKEMON_WIDTH + BODY_WIDTH) * HALF
             if facing is None:
                 self._buffer[offset : offset + len(_NO_PAIR)] = _NO_PAIR
                 continue
-            profile, other = card.profile, facing[1]
-            own = active[1] if index == out and active else bench_factors(mon, card.speed, side)
-            deals = self.attack(profile, facing[0].body)
-            takes = self.attack(facing[0], profile.body)
-            physical = deals.physical * own.physical_dealt * other.physical_taken
-            special = deals.special * own.special_dealt * other.special_taken
+            other = facing[1]
+            deals, takes = self.matchups.pair(card.profile, facing[0])
+            physical = deals.physical * own[0] * other.physical_taken
+            special = deals.special * own[1] * other.special_taken
             dealt = physical if physical > special else special
-            physical = takes.physical * other.physical_dealt * own.physical_taken
-            special = takes.special * other.special_dealt * own.special_taken
+            physical = takes.physical * other.physical_dealt * own[2]
+            special = takes.special * other.special_dealt * own[3]
             taken = physical if physical > special else special
             _PAIR.pack_into(
                 self._buffer,
@@ -184,13 +178,12 @@ class PokemonBlocks:
                 deals.effectiveness / 4,
                 taken if taken < 1.0 else 1.0,
                 takes.effectiveness / 4,
-                moves_first(own.speed, other.speed, trick_room),
+                moves_first(own[4], other.speed, trick_room),
             )
 
     def _renew(self, card: Card, mon: Pokemon, profile: Profile, moves: list[int], tera: int) -> None:
-        body = self._bodies.setdefault(profile.body, profile.body)
-        profile = profile._replace(body=body)
-        card.profile = self._profiles.setdefault(profile, profile)
+        card.profile = self.matchups.intern(profile)
+        body = profile.body
         rows, types = vocabulary(), body.types
         card.ids = (
             rows.species.get(mon._species, 0),

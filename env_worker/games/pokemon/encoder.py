@@ -106,7 +106,7 @@ class SeatEncoder:
         user = target = None
         if scene.own is not None and scene.foe is not None:
             foe = blocks.foe[foe_out]
-            blows = blocks.attack(card.profile, foe.profile.body).blows
+            blows = blocks.matchups.blows(card.profile, foe.profile.body)
             user = active_factors(scene.own, card.speed, scene.own_side)
             target = active_factors(scene.foe, foe.speed, scene.foe_side)
         can_tera = "canTerastallize" in request["active"][0]

@@ -14,6 +14,7 @@ from poke_env.data import GenData
 from env_worker.games.pokemon.vocabulary import vocabulary
 
 PHYSICAL, SPECIAL, STATUS = 0, 1, 2
+Chart = tuple[tuple[float, ...], ...]  # type multiplier [attacking type id][defending type id]
 # Moves whose power depends on the moment: a typical value.
 TYPICAL_POWER = {
     "beatup": 60,
@@ -110,8 +111,8 @@ def move_info(gen: int, move_id: str) -> MoveInfo | None:
 
 
 @cache
-def type_chart(gen: int) -> tuple[tuple[float, ...], ...]:
-    """Multiplier [attacking type id][defending type id]; 1 for unknown, typeless and stellar."""
+def type_chart(gen: int) -> Chart:
+    """The multipliers of a generation; 1 for unknown, typeless and stellar."""
     chart = GenData.from_gen(gen).type_chart
     size = vocabulary().sizes["type"]
     table = [[1.0] * size for _ in range(size)]

@@ -8,7 +8,7 @@ from typing import Any
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.pokemon_type import PokemonType
 
-from env_worker.games.pokemon.matchup import Body, Profile
+from env_worker.games.pokemon.combatants import Body, Profile
 from env_worker.games.pokemon.movedex import move_info
 from env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
+from env_worker.games.pokemon.combatants import Body
 from env_worker.games.pokemon.features import (
     AURORA_VEIL,
     LIGHT_SCREEN,
@@ -16,7 +17,6 @@ from env_worker.games.pokemon.features import (
     side_numbers,
     weather_numbers,
 )
-from env_worker.games.pokemon.matchup import Body
 from env_worker.games.pokemon.seat_battle import SeatBattle
 
 
@@ -74,12 +74,6 @@ def active_factors(mon: Pokemon, speed: float, side: list[float]) -> Factors:
         special_screen / STAGES[boosts["spd"] + 6],
         speed * STAGES[boosts["spe"] + 6],
     )
-
-
-def bench_factors(mon: Pokemon, speed: float, side: list[float]) -> Factors:
-    """Of a Pokemon that would come in now."""
-    burn = 0.5 if mon._status is Status.BRN else 1.0
-    return Factors(burn, 1.0, *screens(side), speed)
 
 
 def screens(side: list[float]) -> tuple[float, float]:

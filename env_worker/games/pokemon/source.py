@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from common.config import OpponentsConfig, PokemonConfig
 from common.decisions import Action, Decision
 from common.errors import ConfigError
+from env_worker.games.pokemon.arena import Arena
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.host import HostDied, SimEnd, SimError, SimHost, SimRecord
 from env_worker.games.pokemon.host_keeper import HostKeeper
@@ -41,11 +41,10 @@ class PokemonSource:
     ) -> None:
         self.spec = pokemon_spec(config)
         self.envs = envs
-        self._format = config.format
         self._max_turns = config.max_turns
         self._accelerate = config.accelerate
-        self._seed, self._index = seed, index
-        self._limit = episodes
+        self._index = index
+        self._score = Scoreboard()
         self._matchmaker = Matchmaker(
             opponents,
             RewardWeights(config.reward_win, config.reward_faint, config.reward_hp),
@@ -54,14 +53,10 @@ class PokemonSource:
             greedy=greedy,
             learner_policy=learner_policy,
         )
+        self._arena = Arena(self._matchmaker, self._score, config.format, envs, f"{seed}/{index}", episodes)
         self._keeper: HostKeeper | None = None
-        self._battles: dict[int, LiveBattle] = {}  # by number
-        self._by_env: list[LiveBattle | None] = [None] * envs
-        self._episodes = [0] * envs
-        self._draining = False
         self._closed = False
         self._unsent: list[Decision] = []  # ends made outside poll()
-        self._score = Scoreboard()
 
     # ------------------------------------------------------------------ EnvSource
 
@@ -69,7 +64,7 @@ class PokemonSource:
         keeper = HostKeeper(find_node().path, accelerate=self._accelerate, index=self._index)
         host = keeper.start()
         self._keeper = keeper
-        self._fill(host)
+        self._arena.fill(host)
 
     def poll(self) -> list[Decision]:
         decisions, self._unsent = self._unsent, []
@@ -81,12 +76,12 @@ class PokemonSource:
             host = keeper.revive()
             if host is not None:
                 self._score.events.append("the simulator host runs again")
-                self._fill(host)
+                self._arena.fill(host)
             return decisions
         try:
             tick = keeper.poll()
         except HostDied as death:
-            self._abort_all("host_died", decisions)
+            self._arena.abort_all("host_died", decisions)
             self._score.events.append(str(death))
             return decisions
         for error in tick.errors:
@@ -97,7 +92,7 @@ class PokemonSource:
             decisions = self._truncate_long(host, decisions)
         for end in tick.ended:
             self._take_end(end, decisions)
-        self._fill(host)
+        self._arena.fill(host)
         return decisions
 
     def act(self, actions: Sequence[Action]) -> None:
@@ -107,7 +102,7 @@ class PokemonSource:
         for action in actions:
             if action.action < 0:
                 continue
-            battle = self._by_env[action.env]
+            battle = self._arena.by_env[action.env]
             if battle is None or battle.episode != action.episode:
                 continue
             seat = battle.seats[action.seat]
@@ -124,7 +119,7 @@ class PokemonSource:
     def abort(self, envs: Iterable[int], cause: str) -> None:
         """With the cause `server_lost` no session is left to end; else every seat's session is ended as ABORTED."""
         for env in envs:
-            battle = self._by_env[env]
+            battle = self._arena.by_env[env]
             if battle is not None:
                 self._abort(battle, cause, None if cause == SERVER_LOST else self._unsent)
 
@@ -132,24 +127,25 @@ class PokemonSource:
         self._matchmaker.set_policies(names)
 
     def drain(self) -> None:
-        self._draining = True
+        self._arena.open = False
 
     def idle(self) -> bool:
-        return not self._battles and not self._unsent and not self._may_start()
+        return not self._arena.battles and not self._unsent and not self._arena.may_start()
 
     def files(self) -> list[int]:
         host = self._keeper.host if self._keeper is not None else None
         return [host.fileno()] if host is not None else []
 
     def metrics(self) -> dict[str, Any]:
-        metrics = self._score.metrics(alive=len(self._battles))
+        metrics = self._score.metrics(alive=len(self._arena.battles))
         keeper = self._keeper
         metrics["host_pids"] = [keeper.host.pid] if keeper is not None and keeper.host is not None else []
         metrics["host_restarts"] = keeper.restarts if keeper is not None else 0
         return metrics
 
     def close(self) -> None:
-        self._abort_all("shutdown", [])
+        self._arena.open = False
+        self._arena.abort_all("shutdown", None)
         self._closed = True
         if self._keeper is not None:
             self._keeper.close()
@@ -157,7 +153,7 @@ class PokemonSource:
     # ------------------------------------------------------------------ what the host says
 
     def _take_record(self, host: SimHost, record: SimRecord, decisions: list[Decision]) -> None:
-        battle = self._battles.get(record.battle)
+        battle = self._arena.battles.get(record.battle)
         if battle is None or record.request is None:
             return  # over here already; or the last lines, which the outcome makes superfluous
         seat = battle.seats[record.seat]
@@ -180,7 +176,7 @@ class PokemonSource:
         host.choose(battle.number, record.seat, record.request_number, command)
 
     def _take_error(self, host: SimHost, error: SimError, decisions: list[Decision]) -> None:
-        battle = self._battles.get(error.battle) if error.battle is not None else None
+        battle = self._arena.battles.get(error.battle) if error.battle is not None else None
         if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid"):
             return  # `crashed` comes with an end of its own
         seat = battle.seats[error.seat]
@@ -203,25 +199,22 @@ class PokemonSource:
             decisions.append(decision)
 
     def _take_end(self, end: SimEnd, decisions: list[Decision]) -> None:
-        battle = self._battles.get(end.battle)
+        battle = self._arena.battles.get(end.battle)
         if battle is None:
             return
         if end.reason not in ("win", "tie", "turn_limit"):
-            self._abort(battle, f"simulator_{end.reason}", decisions, stop=False)
+            self._arena.abort(battle, f"simulator_{end.reason}", decisions)
             return
         self._score.turn_limit_ties += end.reason == "turn_limit"
         for seat in battle.policy_seats:
             decision = seat.terminated(_outcome(end.winner_seat, seat.seat))
             if decision is not None:
                 decisions.append(decision)
-        self._score.finish(battle.opponent, _outcome(end.winner_seat, battle.learner_seat), end.turns)
-        self._forget(battle)
-
-    # ------------------------------------------------------------------ starting and ending
+        self._arena.finish(battle, _outcome(end.winner_seat, battle.learner_seat), end.turns)
 
     def _truncate_long(self, host: SimHost, decisions: list[Decision]) -> list[Decision]:
         """End battles beyond the turn limit; decisions they just made become their final observations."""
-        over = [battle for battle in self._battles.values() if battle.turn > self._max_turns]
+        over = [battle for battle in self._arena.battles.values() if battle.turn > self._max_turns]
         for battle in over:
             ours = [d for d in decisions if d.env == battle.env and d.episode == battle.episode]
             decisions = [d for d in decisions if d.env != battle.env or d.episode != battle.episode]
@@ -231,54 +224,15 @@ class PokemonSource:
                 if end is not None:
                     end.reward += carried
                     decisions.append(end)
-            self._score.finish(battle.opponent, None, self._max_turns)
+            self._arena.finish(battle, None, self._max_turns)
             host.stop_battle(battle.number)
-            self._forget(battle)
         return decisions
 
-    def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None, stop: bool = True) -> None:
-        """Count the battle as aborted; its seats' ends go into `ends` unless that is None."""
-        self._score.aborted[cause] += 1
-        if ends is not None:
-            ends += [end for seat in battle.policy_seats if (end := seat.aborted()) is not None]
-        host = self._keeper.host if self._keeper is not None else None
-        if stop and host is not None:
-            host.stop_battle(battle.number)
-        self._forget(battle)
-
-    def _abort_all(self, cause: str, ends: list[Decision]) -> None:
-        for battle in list(self._battles.values()):
-            self._abort(battle, cause, ends)
-
-    def _forget(self, battle: LiveBattle) -> None:
-        del self._battles[battle.number]
-        self._by_env[battle.env] = None
-        for seat in battle.seats:
-            self._score.parse_errors.update(seat.battle.parse_errors)
-            if isinstance(seat, PolicySeat):
-                for part, value in enumerate(seat.rewards.parts):
-                    self._score.reward_parts[part] += value
-
-    def _may_start(self) -> bool:
-        return not self._draining and not self._closed and (self._limit is None or self._score.started < self._limit)
-
-    def _fill(self, host: SimHost) -> None:
-        """Start a battle in every empty env, then send all commands."""
-        for env, running in enumerate(self._by_env):
-            if running is None and self._may_start():
-                self._start_battle(host, env)
-        host.flush()
-
-    def _start_battle(self, host: SimHost, env: int) -> None:
-        number = self._score.started
-        rng = random.Random(f"{self._seed}/{self._index}/{number}")
-        battle = self._matchmaker.make(number, env, self._episodes[env], rng)
-        self._score.started += 1
-        self._episodes[env] += 1
-        self._battles[number] = battle
-        self._by_env[env] = battle
-        seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
-        host.start_battle(number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]))
+    def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
+        """Also stop the battle on the host."""
+        self._arena.abort(battle, cause, ends)
+        if self._keeper is not None and self._keeper.host is not None:
+            self._keeper.host.stop_battle(battle.number)
 
 
 def generation(battle_format: str) -> int:

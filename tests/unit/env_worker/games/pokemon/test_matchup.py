@@ -2,7 +2,8 @@
 
 import pytest
 
-from env_worker.games.pokemon.matchup import Body, Profile, attack
+from env_worker.games.pokemon.combatants import Body, Profile, armour, arms
+from env_worker.games.pokemon.matchup import Attack, Blow, blow, strongest
 from env_worker.games.pokemon.movedex import move_info, type_chart
 from env_worker.games.pokemon.profiles import estimated_stats, type_row
 
@@ -16,8 +17,12 @@ def body(*types: int, **more) -> Body:
     return Body(**{"types": types, "base_types": types, "level": 80, "stats": STATS, "ability": "", "item": "", **more})
 
 
-def blow(user: Body, move: str, target: Body):
-    return attack(9, Profile(user, (move_info(9, move),)), target).blows[0]
+def hit(user: Body, move: str, target: Body) -> Blow:
+    return blow(type_chart(9), arms(Profile(user, (move_info(9, move),))).slots[0], armour(target))
+
+
+def attack(profile: Profile, target: Body) -> Attack:
+    return strongest(type_chart(9), arms(profile).all, armour(target))
 
 
 def test_type_chart():
@@ -30,7 +35,7 @@ def test_type_chart():
 
 def test_a_neutral_blow_follows_the_formula():
     # ((2 * 80 / 5 + 2) * 90 * 1 / 50 + 2) * 0.925 / 300
-    assert blow(body(NORMAL), "surf", body(NORMAL)).damage == pytest.approx((34 * 90 / 50 + 2) * 0.925 / 300)
+    assert hit(body(NORMAL), "surf", body(NORMAL)).damage == pytest.approx((34 * 90 / 50 + 2) * 0.925 / 300)
 
 
 @pytest.mark.parametrize(
@@ -46,26 +51,26 @@ def test_a_neutral_blow_follows_the_formula():
     ],
 )
 def test_modifiers(user, move, target, factor):
-    neutral = blow(body(NORMAL), "surf" if move == "surf" else "earthquake", body(NORMAL)).damage
-    assert blow(user, move, target).damage == pytest.approx(neutral * factor, rel=0.02)
+    neutral = hit(body(NORMAL), "surf" if move == "surf" else "earthquake", body(NORMAL)).damage
+    assert hit(user, move, target).damage == pytest.approx(neutral * factor, rel=0.02)
 
 
 def test_fixed_damage():
-    assert blow(body(NORMAL), "seismictoss", body(NORMAL)).damage == pytest.approx(80 / 300)
-    assert blow(body(NORMAL), "seismictoss", body(GHOST)).damage == 0.0
-    assert blow(body(NORMAL), "superfang", body(NORMAL)).damage == 0.5
+    assert hit(body(NORMAL), "seismictoss", body(NORMAL)).damage == pytest.approx(80 / 300)
+    assert hit(body(NORMAL), "seismictoss", body(GHOST)).damage == 0.0
+    assert hit(body(NORMAL), "superfang", body(NORMAL)).damage == 0.5
 
 
 def test_terastallizing_changes_stab():
-    found = blow(body(NORMAL, tera=WATER), "surf", body(NORMAL))
+    found = hit(body(NORMAL, tera=WATER), "surf", body(NORMAL))
     assert found.tera_damage == pytest.approx(found.damage * 1.5)
 
 
 def test_an_unknown_foe_is_assumed_to_have_stab():
     unknown = Profile(body(WATER), (), guess=True)
-    assert attack(9, unknown, body(FIRE)).effectiveness == 2.0
-    assert attack(9, unknown, body(FIRE)).physical > 0.0
-    assert attack(9, Profile(body(WATER), ()), body(FIRE)).physical == 0.0
+    assert attack(unknown, body(FIRE)).effectiveness == 2.0
+    assert attack(unknown, body(FIRE)).physical > 0.0
+    assert attack(Profile(body(WATER), ()), body(FIRE)).physical == 0.0
 
 
 def test_estimated_stats_of_a_random_battle_pokemon():

@@ -1,0 +1,78 @@
+"""The battles in flight: which env plays which, starting them, ending them, counting them."""
+
+from __future__ import annotations
+
+import random
+
+from common.decisions import Decision
+from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.scoreboard import Scoreboard
+from env_worker.games.pokemon.seat import PolicySeat
+
+
+class Arena:
+    """Battles by number and by env. `limit`: so many battles in all, None = without end.
+
+    Attributes:
+        open: False = no new battle starts (draining or closed).
+    """
+
+    def __init__(
+        self, matchmaker: Matchmaker, score: Scoreboard, battle_format: str, envs: int, seed: str, limit: int | None
+    ) -> None:
+        self.battles: dict[int, LiveBattle] = {}
+        self.by_env: list[LiveBattle | None] = [None] * envs
+        self.open = True
+        self._matchmaker = matchmaker
+        self._score = score
+        self._format = battle_format
+        self._seed = seed
+        self._limit = limit
+        self._episodes = [0] * envs
+
+    def may_start(self) -> bool:
+        return self.open and (self._limit is None or self._score.started < self._limit)
+
+    def fill(self, host: SimHost) -> None:
+        """Start a battle in every empty env, then send all commands."""
+        for env, running in enumerate(self.by_env):
+            if running is None and self.may_start():
+                self._start(host, env)
+        host.flush()
+
+    def finish(self, battle: LiveBattle, outcome: int | None, turns: int) -> None:
+        """Count a battle that was played out (the learner's outcome: 1, 0, -1) or truncated (None)."""
+        self._score.finish(battle.opponent, outcome, turns)
+        self._forget(battle)
+
+    def abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
+        """Count a battle as aborted; its seats' ends go into `ends` unless that is None."""
+        self._score.aborted[cause] += 1
+        if ends is not None:
+            ends += [end for seat in battle.policy_seats if (end := seat.aborted()) is not None]
+        self._forget(battle)
+
+    def abort_all(self, cause: str, ends: list[Decision] | None) -> None:
+        for battle in list(self.battles.values()):
+            self.abort(battle, cause, ends)
+
+    def _start(self, host: SimHost, env: int) -> None:
+        number = self._score.started
+        rng = random.Random(f"{self._seed}/{number}")
+        battle = self._matchmaker.make(number, env, self._episodes[env], rng)
+        self._score.started += 1
+        self._episodes[env] += 1
+        self.battles[number] = battle
+        self.by_env[env] = battle
+        seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
+        host.start_battle(number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]))
+
+    def _forget(self, battle: LiveBattle) -> None:
+        del self.battles[battle.number]
+        self.by_env[battle.env] = None
+        for seat in battle.seats:
+            self._score.parse_errors.update(seat.battle.parse_errors)
+            if isinstance(seat, PolicySeat):
+                for part, value in enumerate(seat.rewards.parts):
+                    self._score.reward_parts[part] += value

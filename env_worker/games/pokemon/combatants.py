@@ -1,0 +1,188 @@
+"""A Pokemon as a fighter: what it attacks with and what it is hit in, as far as the seat can know.
+
+The damage formula split in two: `Weapon` holds what depends on the user alone, `Armour` what depends on the
+target alone. Stages, burn, weather and screens change from turn to turn and are applied elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from env_worker.games.pokemon.movedex import PHYSICAL, STATUS, MoveInfo
+from env_worker.games.pokemon.vocabulary import vocabulary
+
+AVERAGE_ROLL = 0.925
+ASSUMED_POWER = 75.0  # of a foe's unrevealed STAB moves
+TECHNICIAN_POWER = 60.0
+_EVEN = (1.0, 1.0)
+_TERA_BLAST = vocabulary().move["terablast"]
+# Ability -> the attacking type it makes harmless (ids of PokemonType).
+GROUND, WATER, ELECTRIC, FIRE, GRASS = 11, 18, 4, 7, 10
+IMMUNITIES = {
+    "levitate": GROUND,
+    "eartheater": GROUND,
+    "waterabsorb": WATER,
+    "stormdrain": WATER,
+    "dryskin": WATER,
+    "voltabsorb": ELECTRIC,
+    "motordrive": ELECTRIC,
+    "lightningrod": ELECTRIC,
+    "flashfire": FIRE,
+    "wellbakedbody": FIRE,
+    "sapsipper": GRASS,
+}
+ITEM_POWER = {"lifeorb": (1.3, 1.3), "choiceband": (1.5, 1.0), "choicespecs": (1.0, 1.5), "lightball": (2.0, 2.0)}
+ABILITY_POWER = {"hugepower": (2.0, 1.0), "purepower": (2.0, 1.0), "gorillatactics": (1.5, 1.0), "hustle": (1.5, 1.0)}
+BULK = {"furcoat": (2.0, 1.0), "icescales": (1.0, 2.0)}
+
+
+class Body(NamedTuple):
+    """What a Pokemon is hit in and hits with.
+
+    Attributes:
+        types: ids of its types now; base_types: those it was born with (STAB after terastallizing).
+        stats: hp, atk, def, spa, spd, spe, unboosted.
+        tera: type id it may still turn into, 0 for none.
+    """
+
+    types: tuple[int, ...]
+    base_types: tuple[int, ...]
+    level: int
+    stats: tuple[float, ...]
+    ability: str
+    item: str
+    terastallized: bool = False
+    tera: int = 0
+
+
+class Profile(NamedTuple):
+    """A body and its known moves (None where a move has no data). guess: it may have STAB moves nobody has seen."""
+
+    body: Body
+    moves: tuple[MoveInfo | None, ...]
+    guess: bool = False
+
+
+class Weapon(NamedTuple):
+    """One damaging move in one user's hands: all that does not depend on the target.
+
+    Attributes:
+        type, stab: as it is now; tera_type, tera_stab: after terastallizing (type 0: not possible).
+        scale: damage at neutral effectiveness times the target's defence (foul play: a share of its attack).
+        defence: 0 = meets defence, 1 = meets special defence.
+        flat, fraction: damage in hp or as a share of the target's; such moves know no modifiers.
+    """
+
+    type: int
+    special: int
+    stab: float
+    scale: float
+    defence: int
+    accuracy: float
+    foe_attack: bool
+    fixed: bool
+    flat: float
+    fraction: float
+    tera_type: int
+    tera_stab: float
+
+
+class Arms(NamedTuple):
+    """A profile's weapons: by move slot (None = no damage), and what it is feared to have unseen."""
+
+    slots: tuple[Weapon | None, ...]
+    all: tuple[Weapon, ...]
+
+
+class Armour(NamedTuple):
+    """A body as a target. `per_hp`: average roll over full hp; `immune`: attacking type an ability shuts out."""
+
+    types: tuple[int, ...]
+    defences: tuple[float, float]
+    attack: float
+    hp: float
+    per_hp: float
+    immune: int
+
+
+def arms(profile: Profile) -> Arms:
+    """What a profile attacks with."""
+    user = profile.body
+    slots = tuple([None if m is None or m.category == STATUS else _weapon(user, m) for m in profile.moves])
+    known = [weapon for weapon in slots if weapon is not None]
+    if profile.guess:
+        known += [_assumed(user, kind) for kind in user.types]
+    return Arms(slots, tuple(known))
+
+
+def armour(body: Body) -> Armour:
+    """What a body is hit in."""
+    physical, special = BULK.get(body.ability, _EVEN)
+    if body.item == "eviolite":
+        physical, special = physical * 1.5, special * 1.5
+    elif body.item == "assaultvest":
+        special *= 1.5
+    hp, attack, defence, _, special_defence, _ = body.stats
+    return Armour(
+        body.types,
+        (defence * physical, special_defence * special),
+        attack,
+        hp,
+        AVERAGE_ROLL / hp,
+        IMMUNITIES.get(body.ability, 0),
+    )
+
+
+def _weapon(user: Body, move: MoveInfo) -> Weapon:
+    kind = user.types[0] if user.terastallized and move.row == _TERA_BLAST else move.type
+    tera_kind = 0
+    if user.tera and not user.terastallized and not move.fixed:
+        tera_kind = user.tera if move.row == _TERA_BLAST else kind
+    return Weapon(
+        type=kind,
+        special=0 if move.category == PHYSICAL else 1,
+        stab=1.0 if move.fixed else _stab(user, kind),
+        scale=_scale(user, move),
+        defence=0 if move.hits_defence else 1,
+        accuracy=move.accuracy,
+        foe_attack=move.foe_attack,
+        fixed=move.fixed,
+        flat=float(user.level) if move.level_damage else move.flat,
+        fraction=move.fraction,
+        tera_type=tera_kind,
+        tera_stab=_tera_stab(user, tera_kind),
+    )
+
+
+def _scale(user: Body, move: MoveInfo) -> float:
+    slot = 0 if move.category == PHYSICAL else 1
+    power = move.power
+    if user.ability == "technician" and power <= TECHNICIAN_POWER:
+        power *= 1.5
+    power *= ITEM_POWER.get(user.item, _EVEN)[slot] * ABILITY_POWER.get(user.ability, _EVEN)[slot]
+    if move.foe_attack:
+        offence = 1.0
+    else:
+        offence = user.stats[2 if move.own_defence else 3 if slot else 1]
+    return (0.4 * user.level + 2) * power * offence / 50
+
+
+def _assumed(user: Body, kind: int) -> Weapon:
+    """A STAB move nobody has seen yet, from the better attacking side."""
+    special = 0 if user.stats[1] >= user.stats[3] else 1
+    scale = (0.4 * user.level + 2) * ASSUMED_POWER * user.stats[3 if special else 1] / 50
+    return Weapon(kind, special, 1.5, scale, special, 1.0, False, False, 0.0, 0.0, 0, 1.0)
+
+
+def _stab(user: Body, kind: int) -> float:
+    if not user.terastallized:
+        return (2.0 if user.ability == "adaptability" else 1.5) if kind in user.types else 1.0
+    if kind in user.types:
+        return 2.0 if kind in user.base_types else 1.5
+    return 1.5 if kind in user.base_types else 1.0
+
+
+def _tera_stab(user: Body, kind: int) -> float:
+    if kind == user.tera:
+        return 2.0 if kind in user.base_types else 1.5
+    return 1.5 if kind in user.base_types else 1.0
