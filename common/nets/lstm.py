@@ -4,7 +4,7 @@ Stepping is one product [x, h] W; training computes the input's share for all ro
 the state's share only, and gathers the weight's gradient in one product at the end. Cell state and gates are float32.
 
 Packed rows: sessions sorted by length, longest first, and the rows of step t of all sessions that reach it
-(`batch_sizes[t]` of them) follow those of step t - 1. No padding is computed.
+(`batch_sizes[t]` of them) follow those of step t - 1. Rows behind the last step are padding and come out as zeros.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PackedLSTM(nn.Module):
         return h, torch.cat((h, c), dim=1)
 
     def run(self, x: Tensor, state: Tensor, batch_sizes: list[int]) -> Tensor:
-        """All packed rows. x: [N, I]; state: float32 [B, 2H] of the sorted sessions. Returns h float32 [N, H]."""
+        """All packed rows. x: [P, I]; state: float32 [B, 2H] of the sorted sessions. Returns h float32 [P, H]."""
         out: Tensor = _PackedLSTM.apply(x, state, self.weight, self.bias, batch_sizes)
         return out
 
@@ -63,11 +63,11 @@ class _PackedLSTM(torch.autograd.Function):
         inputs = weight.shape[1] - hidden
         x_low, weight_low = x.to(dtype), weight.to(dtype)
         state_weight = weight_low[:, inputs:].t().contiguous()  # (H, 4H)
-        gates = F.linear(x_low, weight_low[:, :inputs], bias.to(dtype)).float()  # (N, 4H), then activated in place
+        gates = F.linear(x_low, weight_low[:, :inputs], bias.to(dtype)).float()  # (P, 4H), then activated in place
         rows = gates.shape[0]
-        h_in = torch.empty(rows, hidden, dtype=dtype, device=x.device)  # h before each row
-        cells = torch.empty(rows, hidden, device=x.device)
-        out = torch.empty(rows, hidden, device=x.device)
+        h_in = torch.zeros(rows, hidden, dtype=dtype, device=x.device)  # h before each row
+        cells = torch.zeros(rows, hidden, device=x.device)
+        out = torch.zeros(rows, hidden, device=x.device)
         h, c = (part.float() for part in state.split(hidden, dim=1))
         start = 0
         for n in batch_sizes:
@@ -91,10 +91,10 @@ class _PackedLSTM(torch.autograd.Function):
         hidden = cells.shape[1]
         inputs = x.shape[1]
         state_weight = weight[:, inputs:]  # (4H, H)
-        grad_gates = torch.empty(gates.shape, dtype=weight.dtype, device=gates.device)
+        grad_gates = torch.zeros(gates.shape, dtype=weight.dtype, device=gates.device)
         grad_h = grad_c = cells.new_zeros(0, hidden)
-        stop = cells.shape[0]
         sizes: list[int] = ctx.batch_sizes
+        stop = sum(sizes)
         for t in range(len(sizes) - 1, -1, -1):
             n = sizes[t]
             here = slice(stop - n, stop)

@@ -1,11 +1,19 @@
-"""Padded [T, B, ...] <-> packed rows: sessions sorted by length, longest first, step after step, no padding."""
+"""Padded [T, B, ...] <-> packed rows: sessions sorted by length, longest first, step after step.
+
+The number of packed rows is rounded up, by repeating row 0 behind the N valid ones: low-precision products
+are compiled anew for every size they meet, which costs milliseconds and memory each time.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+
+ROWS_MULTIPLE = 512
 
 
 @dataclass(frozen=True)
@@ -14,24 +22,27 @@ class Packing:
 
     Attributes:
         order: int64 [B], sessions from the longest to the shortest.
-        rows: int64 [N], positions of the packed rows in the flattened [T * B].
+        rows: int64 [P], positions of the packed rows in the flattened [T * B]; the first N are valid.
+        valid: N, the sum of `batch_sizes`.
         batch_sizes: rows of each step that any session reaches.
         shape: (T, B).
     """
 
     order: Tensor
     rows: Tensor
+    valid: int
     batch_sizes: list[int]
     shape: tuple[int, int]
 
     def pack(self, padded: Tensor) -> Tensor:
-        """[T, B, ...] -> [N, ...]."""
+        """[T, B, ...] -> [P, ...]."""
         return padded.flatten(0, 1).index_select(0, self.rows)
 
     def pad(self, packed: Tensor) -> Tensor:
-        """[N, ...] -> [T, B, ...], zeros where padded."""
+        """[P, ...] -> [T, B, ...], zeros where padded."""
         steps, sessions = self.shape
-        flat = packed.new_zeros((steps * sessions, *packed.shape[1:])).index_copy(0, self.rows, packed)
+        flat = packed.new_zeros((steps * sessions, *packed.shape[1:]))
+        flat = flat.index_copy(0, self.rows[: self.valid], packed[: self.valid])
         return flat.unflatten(0, (steps, sessions))
 
 
@@ -43,4 +54,5 @@ def make_packing(lengths: Tensor, steps: int, device: torch.device) -> Packing:
     step, place = valid.nonzero(as_tuple=True)
     rows = step * sessions + order[place]
     batch_sizes = [n for n in valid.sum(1).tolist() if n]
-    return Packing(order.to(device), rows.to(device), batch_sizes, (steps, sessions))
+    padded = F.pad(rows, (0, -len(rows) % ROWS_MULTIPLE))
+    return Packing(order.to(device), padded.to(device), len(rows), batch_sizes, (steps, sessions))
