@@ -15,6 +15,8 @@ from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_argume
 from env_worker.games.loading import build_source, game_spec
 from env_worker.worker import Worker
 
+COLLECTOR_THRESHOLDS = (50_000, 20, 20)  # battles are big and live long: looking through them often finds nothing
+
 
 def main() -> int:
     """Exit code 0 after a clean stop, 2 after a sentence about what is wrong."""
@@ -52,6 +54,7 @@ def main() -> int:
         )
         client.connect(timeout_sec=60.0)
         gc.freeze()
+        gc.set_threshold(*COLLECTOR_THRESHOLDS)
         try:
             Worker(source, client, reporter, log).run(stop)
         finally:
