@@ -44,6 +44,7 @@ def main() -> int:
             greedy=options.greedy,
             record=not evaluation,
             opponent=options.opponent,
+            life=0 if evaluation or config.server.deterministic else arguments.run_id,
         )
         client = InferenceClient(
             config.server.endpoint or arguments.run_dir.endpoint("data"),

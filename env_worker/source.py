@@ -36,6 +36,9 @@ class EnvSource(Protocol):
     def act(self, actions: Sequence[Action]) -> None:
         """Apply answers. Those of an episode that is over, and acknowledged ends (-1), are ignored."""
 
+    def episode(self, env: int) -> int:
+        """Number of the env's running episode, -1 where none runs."""
+
     def abort(self, envs: Iterable[int], cause: str) -> None:
         """The server no longer knows these envs' sessions: count the episodes as aborted by `cause`, start new ones.
 

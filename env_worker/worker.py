@@ -88,7 +88,8 @@ class Worker:
             self._refused[failure.code] = self._refused.get(failure.code, 0) + 1
         by_code: dict[str, set[int]] = {}
         for failure in failures:
-            by_code.setdefault(failure.code, set()).add(failure.env)
+            if self._source.episode(failure.env) == failure.episode:  # else the game it is about is over
+                by_code.setdefault(failure.code, set()).add(failure.env)
         for code, envs in by_code.items():
             self._source.abort(envs, code)
 

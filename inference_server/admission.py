@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,7 +100,7 @@ class Admission:
             result.replies.append((i, END_ACKNOWLEDGED))
             return
         if not rows.finite[i]:
-            raise ProtocolError(ERR_VALUE, "the observation holds values that are not finite")
+            raise ProtocolError(ERR_VALUE, "the observation or the reward holds values that are not finite")
         if not rows.has_legal[i]:
             raise ProtocolError(ERR_MASK, "the mask allows no action, or holds values other than 0 and 1")
         if rows.flags[i] & START and (session is None or session.episode != episode):
@@ -162,7 +163,9 @@ class Admission:
         if kind not in _CAUSES:
             raise ProtocolError(ERR_VALUE, f"kind {kind}; expected 0 (decision) to 3 (aborted)")
         if kind == TRUNCATED and not rows.finite[i]:
-            raise ProtocolError(ERR_VALUE, "the final observation holds values that are not finite")
+            raise ProtocolError(ERR_VALUE, "the final observation or the reward holds values that are not finite")
+        if kind == TERMINATED and not math.isfinite(rows.reward[i]):
+            raise ProtocolError(ERR_VALUE, "the final reward is not finite")
         if kind != ABORTED:
             self._recorder.reward(session, rows.reward[i])
         self.end(session, kind, rows.observation[i], _CAUSES[kind], now)

@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-
 ROWS_MULTIPLE = 512
 
 

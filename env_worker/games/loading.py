@@ -18,11 +18,23 @@ from env_worker.games.gymnasium.source import GymnasiumSource
 from env_worker.games.gymnasium.spaces import check_env
 from env_worker.source import EnvSource
 
-SOURCE_METHODS = ("start", "poll", "act", "abort", "set_policies", "drain", "idle", "files", "metrics", "close")
+SOURCE_METHODS = (
+    "start",
+    "poll",
+    "act",
+    "episode",
+    "abort",
+    "set_policies",
+    "drain",
+    "idle",
+    "files",
+    "metrics",
+    "close",
+)
 
 
 def build_source(
-    config: Config, *, index: int, episodes: int | None, greedy: bool, record: bool, opponent: str | None
+    config: Config, *, index: int, episodes: int | None, greedy: bool, record: bool, opponent: str | None, life: int = 0
 ) -> EnvSource:
     """The source that worker `index` hosts, checked, not yet started.
 
@@ -30,11 +42,12 @@ def build_source(
         index: of the worker; its games share no seed with another worker's.
         episodes: an evaluation of exactly this many, on games that training never saw; None: train for ever.
         opponent: with Pokémon, sits opposite in every game.
+        life: run_id of the worker, so that a restarted one does not play its first games again; 0: it does.
 
     Raises:
         ConfigError: the game is unknown, or its env breaks its contract.
     """
-    seed = worker_seed(config.seed, index, evaluation=episodes is not None)
+    seed = worker_seed(config.seed, index, evaluation=episodes is not None, life=life)
     common: dict[str, Any] = {
         "envs": config.workers.envs, "seed": seed, "record": record, "greedy": greedy, "episodes": episodes,
     }  # fmt: skip
@@ -69,9 +82,9 @@ def game_spec(config: Config) -> GameSpec:
     return check_env(make_env, name)
 
 
-def worker_seed(seed: int, index: int, *, evaluation: bool) -> int:
-    """48-bit seed (exact in JavaScript): no two workers share games, nor do training and evaluation."""
-    text = f"{seed}/{index}/{'evaluation' if evaluation else 'training'}"
+def worker_seed(seed: int, index: int, *, evaluation: bool, life: int = 0) -> int:
+    """48-bit seed (exact in JavaScript): no two workers or lives share games, nor do training and evaluation."""
+    text = f"{seed}/{index}/{life}/{'evaluation' if evaluation else 'training'}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little")
 
 

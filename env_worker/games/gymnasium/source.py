@@ -94,6 +94,10 @@ class GymnasiumSource:
         if illegal:
             raise EnvError(illegal)
 
+    def episode(self, env: int) -> int:
+        """Number of the env's running episode, -1 where none runs."""
+        return self._hosted[env].episode if self._hosted[env].alive else -1
+
     def abort(self, envs: Iterable[int], cause: str) -> None:
         """The server lost these sessions: what is queued for them goes to nobody, new episodes start."""
         lost = set(envs)

@@ -116,6 +116,10 @@ class PokemonSource:
             host.choose(battle.number, action.seat, seat.request_number, command)
         host.flush()
 
+    def episode(self, env: int) -> int:
+        battle = self._arena.by_env[env]
+        return -1 if battle is None else battle.episode
+
     def abort(self, envs: Iterable[int], cause: str) -> None:
         """With the cause `server_lost` no session is left to end; else every seat's session is ended as ABORTED."""
         for env in envs:

@@ -1,0 +1,89 @@
+"""The worker's loop against scripted replies: what it applies, what it gives up, what it leaves alone."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from common.client import Replies
+from common.decisions import Action, Failure
+from env_worker.worker import Worker
+
+
+class ScriptedClient:
+    """Hands out prepared replies and remembers what was submitted."""
+
+    def __init__(self, *replies: Replies) -> None:
+        self.policies = ("learner",)
+        self.waiting = self.answered = self.resent = 0
+        self.connected = True
+        self.submitted: list[Any] = []
+        self.poller = self
+        self._replies = list(replies)
+
+    def submit(self, decisions: Any) -> None:
+        self.submitted.append(decisions)
+
+    def poll(self) -> Replies:
+        return self._replies.pop(0) if self._replies else Replies([], [])
+
+    def set_files(self, files: Any) -> None:
+        pass
+
+    def wait(self, timeout_sec: float) -> bool:
+        return False
+
+
+class ScriptedSource:
+    """Four envs, env e in episode 10 + e; remembers every call."""
+
+    envs = 4
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any]] = []
+
+    def episode(self, env: int) -> int:
+        return 10 + env
+
+    def poll(self) -> list[Any]:
+        return []
+
+    def files(self) -> list[int]:
+        return []
+
+    def act(self, actions: Any) -> None:
+        self.calls.append(("act", [action.env for action in actions]))
+
+    def abort(self, envs: Any, cause: str) -> None:
+        self.calls.append((cause, sorted(envs)))
+
+
+class SilentReporter:
+    def due(self, now: float) -> bool:
+        return False
+
+
+def _turn(*replies: Replies) -> ScriptedSource:
+    source = ScriptedSource()
+    worker = Worker(source, ScriptedClient(*replies), SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
+    for _ in replies:
+        worker._turn(0.0)
+    return source
+
+
+def _failure(env: int, episode: int, code: str = "ERR_ORDER") -> Failure:
+    return Failure(env, 0, episode, 3, code, "why")
+
+
+def test_actions_go_to_the_source() -> None:
+    action = Action(2, 0, 12, 3, 0, 1, -0.1, 0.0, 5)
+    assert _turn(Replies([action], [])).calls == [("act", [2])]
+
+
+def test_a_refused_row_ends_its_game_and_no_later_one() -> None:
+    failures = [_failure(0, 10), _failure(1, 10), _failure(3, 13, "ERR_MASK")]
+    assert _turn(Replies([], failures)).calls == [("ERR_ORDER", [0]), ("ERR_MASK", [3])]
+
+
+def test_lost_sessions_start_every_game_again() -> None:
+    assert _turn(Replies([], [], lost=True)).calls == [("server_lost", [0, 1, 2, 3])]
