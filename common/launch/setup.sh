@@ -12,15 +12,39 @@ fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
 # The folder is part of it: an editable install does not survive a move.
 fingerprint() { { pwd; cat pyproject.toml constraints.txt "$LOCK"; } | cksum; }
 
+# Every Python on PATH and in the usual places, one a line.
+candidates() {
+    for folder in $(printf '%s' "$PATH" | tr ':' '\n') /usr/bin /usr/local/bin /opt/homebrew/bin; do
+        for name in python3.14 python3.13 python3.12 python3.11 python3; do
+            [ -x "$folder/$name" ] && printf '%s\n' "$folder/$name"
+        done
+    done
+}
+
+# PYTHON if it is given, else the fastest of all that will do.
 find_python() {
-    for candidate in ${PYTHON:+"$PYTHON"} python3.13 python3.12 python3.11 python3.14 python3; do
-        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
-            printf '%s' "$candidate"
-            return
+    if [ -n "${PYTHON:-}" ]; then
+        "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || fail \
+            "PYTHON=$PYTHON is no Python 3.11 or newer. Name another one, or leave PYTHON out: setup looks for the fastest."
+        printf '%s' "$PYTHON"
+        return
+    fi
+    best= best_time= without_venv=
+    for candidate in $(candidates); do
+        time=$("$candidate" common/launch/probe_python.py 2>/dev/null)
+        case $? in
+            0) ;;
+            3) without_venv=$candidate; continue ;;
+            *) continue ;;
+        esac
+        if [ -z "$best" ] || [ "$time" -lt "$best_time" ]; then
+            best=$candidate best_time=$time
         fi
     done
-    fail "No Python 3.11 or newer found (looked for python3.13, 3.12, 3.11, 3.14 and python3 on PATH)." \
+    [ -n "$best" ] || best=$without_venv
+    [ -n "$best" ] || fail "No Python 3.11 or newer found (looked for python3.14 to python3.11 and python3)." \
         "Install one, or name it: make setup PYTHON=/path/to/python3"
+    printf '%s' "$best"
 }
 
 make_venv() {
@@ -31,7 +55,7 @@ make_venv() {
     python=$(find_python) || exit 2
     "$python" -c 'import venv, ensurepip' >/dev/null 2>&1 || fail \
         "$python has no venv module. On Debian and Ubuntu: sudo apt-get install python3-venv; then run this again."
-    say "making the virtual environment .venv with $("$python" --version)"
+    say "making the virtual environment .venv with $("$python" --version) ($python)"
     rm -rf .venv
     "$python" -m venv .venv || fail "The virtual environment could not be made in $(pwd)/.venv (see above)."
 }
