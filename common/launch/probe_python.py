@@ -10,7 +10,7 @@ import time
 
 def main() -> int:
     """Time a loop of the kind that parsing a battle is made of."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - this very script finds out
         return 1
     try:
         import ensurepip  # noqa: F401
