@@ -13,7 +13,7 @@ from tests.support.simul import Simul
 
 RECOVERY_SEC = 10.0
 SMALL = (
-    "--set", "workers.envs=8", "--set", "learner.batch_steps=256", "--set", "learner.minibatches=1",
+    "--set", "workers.count=1", "--set", "workers.envs=8", "--set", "learner.batch_steps=256", "--set", "learner.minibatches=1",
     "--set", "learner.checkpoint_every_sec=2", "--set", "opponents.self_play=1", "--set", "opponents.past=0",
     "--set", "opponents.random=0", "--set", "opponents.max_base_power=0", "--set", "opponents.simple_heuristics=0",
 )  # fmt: skip
@@ -43,7 +43,16 @@ def _kill(simul: Simul, pid: int, saying: str) -> float:
 
 
 def _host_pid(simul: Simul) -> int:
-    return psutil.Process(simul.pid("worker")).children()[0].pid
+    """The simulator host of worker 0, once its life has one."""
+
+    def find(_: object) -> int:
+        try:
+            children = psutil.Process(simul.pid("worker")).children()
+            return next((child.pid for child in children if "host.mjs" in " ".join(child.cmdline())), 0)
+        except psutil.NoSuchProcess:
+            return 0
+
+    return int(simul.wait_for(find, "a simulator host"))
 
 
 @pytest.mark.timeout(300)
