@@ -12,6 +12,8 @@ import pytest
 from tests.support.simul import Simul
 
 RECOVERY_SEC = 10.0
+PACE_SEC = 4.2
+ROLES = ("worker", "inference", "learner")
 SMALL = (
     "--set", "workers.count=1", "--set", "workers.envs=8", "--set", "learner.batch_steps=256",
     "--set", "learner.minibatches=1",
@@ -77,3 +79,41 @@ def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
     assert summary["battles"]["aborted_by_cause"]["server_lost"] >= 1
     assert all(book["difference"] == 0 for book in summary["accounting"].values()), summary["accounting"]
     assert summary["steps"]["dropped"]["server_died"] >= 1
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [
+        pytest.param(20, marks=pytest.mark.timeout(400)),
+        pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
+    ],
+)
+def test_kill_after_kill_every_game_and_every_step_is_accounted_for(tmp_path, kills: int) -> None:
+    """CartPole, one role after the other: each time it plays on and learns on, and in the end the books balance."""
+    simul = Simul(
+        "configs/gymnasium.yaml", tmp_path / "run", "--set", "learner.checkpoint_every_sec=0.5",
+        "--set", "learner.batch_steps=256", "--set", "learner.epochs=1",
+    )  # fmt: skip
+    try:
+        simul.wait_for(lambda _: simul.decisions() > 500 and simul.versions() >= 1, "the run learns", 90.0)
+        version = 0
+        for number in range(kills):
+            role = ROLES[number % len(ROLES)]
+            begin, before, restarts = time.monotonic(), simul.decisions(), _restarts(simul.status(), role)
+            os.kill(simul.pid(role), signal.SIGKILL)
+            simul.wait_for(lambda s, role=role, n=restarts: _restarts(s, role) > n, f"kill {number}: {role} comes back")
+            simul.wait_for(lambda _, least=before: simul.decisions() > least + 200, f"kill {number}: it goes on")
+            simul.wait_for(lambda s, v=version: s["server"].get("policy_version", -1) > v, f"kill {number}: it learns")
+            version = simul.status()["server"]["policy_version"]
+            time.sleep(max(0.0, PACE_SEC - (time.monotonic() - begin)))  # ten deaths of a role in two minutes end it
+        code, output = simul.finish()
+        assert code == 0, output
+        summary = simul.summary()
+        assert all(book["difference"] == 0 for book in summary["accounting"].values()), summary["accounting"]
+        assert sum(summary["restarts"].values()) >= kills
+    finally:
+        simul.end_now()
+
+
+def _restarts(status: dict, role: str) -> int:
+    return next(p["restarts"] for p in status["processes"] if role in p["name"])
