@@ -41,9 +41,15 @@ class Replies(msgspec.Struct):
     lost: bool = False
 
 
+class _Ticket(msgspec.Struct):
+    """One row that the server owes; every message that carries the row, a resend too, refers to the same ticket."""
+
+    decision: Decision
+    open: bool = True
+
+
 class _Outstanding(msgspec.Struct):
-    decisions: Sequence[Decision]
-    open_rows: set[int]
+    tickets: list[_Ticket]
     sent_at: float
 
 
@@ -79,7 +85,7 @@ class InferenceClient:
         self._max_rows = 1
         self._refusal: Error | None = None
         self._outstanding: dict[int, _Outstanding] = {}
-        self._next_id = 0
+        self._next_id = self._waiting = 0
         self._heard_at = self._said_at = -1e9
 
     @property
@@ -90,7 +96,7 @@ class InferenceClient:
     @property
     def waiting(self) -> int:
         """Rows that the server still owes."""
-        return sum(len(entry.open_rows) for entry in self._outstanding.values())
+        return self._waiting
 
     def connect(self, timeout_sec: float = 10.0) -> None:
         """Say HELLO and wait for WELCOME.
@@ -110,11 +116,9 @@ class InferenceClient:
     def submit(self, decisions: Sequence[Decision]) -> None:
         """Send decisions and ends, in one message where the server's limit allows."""
         for start in range(0, len(decisions), self._max_rows):
-            part = decisions[start : start + self._max_rows]
-            self._next_id += 1
-            self._outstanding[self._next_id] = _Outstanding(part, set(range(len(part))), self._clock())
-            if self._welcomed:
-                self._send_step(self._next_id, part)
+            tickets = [_Ticket(decision) for decision in decisions[start : start + self._max_rows]]
+            self._waiting += len(tickets)
+            self._track_and_send(tickets)
 
     def poll(self) -> Replies:
         """Take in what arrived; ping, resend and reconnect where it is time. Never blocks."""
@@ -154,6 +158,7 @@ class InferenceClient:
             self._resend(older_than=self._clock())
         else:
             self._outstanding.clear()
+            self._waiting = 0
             replies.lost = True
 
     def _on_actions(self, message: Actions, tensors: dict[str, NDArray[Any]], replies: Replies) -> None:
@@ -168,16 +173,12 @@ class InferenceClient:
             expect(tensors, "policy_version", "int64", (len(rows),)).tolist(),
         )
         for row, action, log_prob, value, version in zip(rows, *columns):
-            if row not in entry.open_rows:
-                continue
-            entry.open_rows.discard(row)
-            d = entry.decisions[row]
-            self.answered += 1
-            replies.actions.append(
-                Action(d.env, d.seat, d.episode, d.step, d.attempt, action, log_prob, value, version)
-            )
-        if not entry.open_rows:
-            del self._outstanding[message.id]
+            if d := self._close(entry, row):
+                self.answered += 1
+                replies.actions.append(
+                    Action(d.env, d.seat, d.episode, d.step, d.attempt, action, log_prob, value, version)
+                )
+        self._forget_if_done(message.id, entry)
 
     def _on_error(self, message: Error, replies: Replies) -> None:
         if message.code == ERR_HELLO:
@@ -188,13 +189,22 @@ class InferenceClient:
         if entry is None:
             self._refusal = message
             return
-        for row in message.rows or sorted(entry.open_rows):
-            if row in entry.open_rows:
-                entry.open_rows.discard(row)
-                d = entry.decisions[row]
+        for row in message.rows or range(len(entry.tickets)):
+            if d := self._close(entry, row):
                 replies.failures.append(Failure(d.env, d.seat, d.episode, d.step, message.code, message.message))
-        if not entry.open_rows:
-            del self._outstanding[message.id]
+        self._forget_if_done(message.id, entry)
+
+    def _close(self, entry: _Outstanding, row: int) -> Decision | None:
+        """The decision of an answered row, None where it was answered before."""
+        if not 0 <= row < len(entry.tickets) or not entry.tickets[row].open:
+            return None
+        entry.tickets[row].open = False
+        self._waiting -= 1
+        return entry.tickets[row].decision
+
+    def _forget_if_done(self, number: int, entry: _Outstanding) -> None:
+        if not any(ticket.open for ticket in entry.tickets):
+            del self._outstanding[number]
 
     def _keep_alive(self, now: float) -> None:
         if self._welcomed and now - self._heard_at > SILENT_AFTER_SEC and now - self._said_at < SILENT_AFTER_SEC:
@@ -208,15 +218,23 @@ class InferenceClient:
             self._resend(older_than=now - RESEND_AFTER_SEC)
 
     def _resend(self, older_than: float) -> None:
-        for number, entry in self._outstanding.items():
-            if entry.sent_at <= older_than:
+        """Send again, as a message of its own, what is still unanswered of old messages."""
+        for number, entry in list(self._outstanding.items()):
+            self._forget_if_done(number, entry)
+            if entry.sent_at > older_than:
+                continue
+            tickets = [ticket for ticket in entry.tickets if ticket.open]
+            entry.sent_at = float("inf")  # its copy is watched from now on
+            if tickets:
                 self.resent += 1
-                entry.sent_at = self._clock()
-                self._send_step(number, entry.decisions)
+                self._track_and_send(tickets)
 
-    def _send_step(self, number: int, decisions: Sequence[Decision]) -> None:
-        message, tensors = pack_step(number, decisions, self._spec)
-        self._socket.send(encode_message(message, tensors))
+    def _track_and_send(self, tickets: list[_Ticket]) -> None:
+        self._next_id += 1
+        self._outstanding[self._next_id] = _Outstanding(tickets, self._clock())
+        if self._welcomed:
+            message, tensors = pack_step(self._next_id, [ticket.decision for ticket in tickets], self._spec)
+            self._socket.send(encode_message(message, tensors))
 
     def _say(self, message: Message) -> None:
         self._said_at = self._clock()

@@ -10,7 +10,7 @@ from logging import Logger
 import numpy as np
 
 from common import rng
-from common.errors import ERR_INTERNAL
+from common.errors import ERR_INTERNAL, ERR_NO_SESSION
 from common.messages import ABORTED
 from inference_server.admission import Admission
 from inference_server.batcher import Chunk
@@ -49,7 +49,7 @@ class Actor:
     def act(self, batch: list[Chunk], now: float) -> None:
         """Forward a batch and answer it. Rows whose session ended meanwhile are left out."""
         for chunk in batch:
-            _leave_out_ended(chunk)
+            self._leave_out_ended(chunk)
         batch = [chunk for chunk in batch if chunk.rows]
         if not batch:
             return
@@ -88,6 +88,18 @@ class Actor:
             self._statistics.latency_us.add((answered_at - chunk.arrived_at) * 1e6, end - start)
             start = end
 
+    def _leave_out_ended(self, chunk: Chunk) -> None:
+        """Every row is answered: those whose session ended while they waited, with an error."""
+        ended = [row for row, session in zip(chunk.rows, chunk.sessions) if not session.alive]
+        if not ended:
+            return
+        self._statistics.rows_errored[ERR_NO_SESSION] += len(ended)
+        self._gateway.refuse(chunk.client, chunk.message, ended, ERR_NO_SESSION, "the session ended before this step")
+        kept = [i for i, session in enumerate(chunk.sessions) if session.alive]
+        chunk.rows = [chunk.rows[i] for i in kept]
+        chunk.sessions = [chunk.sessions[i] for i in kept]
+        chunk.redo = [chunk.redo[i] for i in kept]
+
     def _fail(self, batch: list[Chunk], error: RuntimeError, now: float) -> None:
         self._log.error("a forward of %d rows failed: %s", sum(len(chunk.rows) for chunk in batch), error)
         for chunk in batch:
@@ -95,15 +107,6 @@ class Actor:
             self._gateway.refuse(chunk.client, chunk.message, chunk.rows, ERR_INTERNAL, "the forward failed")
             for session in chunk.sessions:
                 self._admission.end(session, ABORTED, None, "forward_failed", now)
-
-
-def _leave_out_ended(chunk: Chunk) -> None:
-    if all(session.alive for session in chunk.sessions):
-        return
-    kept = [i for i, session in enumerate(chunk.sessions) if session.alive]
-    chunk.rows = [chunk.rows[i] for i in kept]
-    chunk.sessions = [chunk.sessions[i] for i in kept]
-    chunk.redo = [chunk.redo[i] for i in kept]
 
 
 def _noise(sessions: list[Session], num_actions: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.codec import Tensors, expect
-from common.errors import ERR_LIMIT, ERR_MASK, ERR_SHAPE, ERR_VALUE, ProtocolError
+from common.errors import ERR_LIMIT, ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
 from common.messages import ABORTED, DECISION, RECORD, START, TERMINATED, TRUNCATED, Step
 from common.specs import GameSpec
 from inference_server.batcher import Chunk
@@ -120,7 +120,9 @@ class Admission:
         if rows.policy[i] >= len(message.policies):
             raise ProtocolError(ERR_SHAPE, f"policy index {rows.policy[i]} of {len(message.policies)} names")
         policy = message.policies[rows.policy[i]]
-        check_start(rows.flags[i], step, attempt, policy, set(self._policies.names))
+        check_start(rows.flags[i], step, attempt, policy, self._policies.versions().keys())
+        if old is not None and episode < old.episode:
+            raise ProtocolError(ERR_ORDER, f"episode {episode} is over: episode {old.episode} of this seat is running")
         if old is not None:
             self.end(old, ABORTED, None, "restarted", now)
         session = self._sessions.open(client, env, seat, episode, rows.flags[i], policy, now)

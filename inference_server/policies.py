@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from torch import Tensor
 
 from common.errors import CheckpointError, WeightsError
 from common.messages import Weights
@@ -16,6 +18,7 @@ from inference_server.engine.engine import PolicyEngine
 from inference_server.weights import stage
 
 LEARNER = "learner"
+LATECOMERS_SEC = 5.0  # clients hear of the policies on offer with every PONG, once a second
 
 
 @dataclass(eq=False)
@@ -26,7 +29,7 @@ class Policy:
     version: int
     network: RecurrentNetwork
     engine: PolicyEngine
-    retired: bool = False  # serves the sessions bound to it, takes no new ones
+    retired_at: float = 0.0  # not 0: no longer offered; serves the sessions bound to it, and latecomers for a while
 
 
 class PolicyTable:
@@ -42,6 +45,7 @@ class PolicyTable:
         self._build_engine = build_engine
         self._warm_up_sizes = warm_up_sizes
         self._policies: dict[str, Policy] = {}
+        self._spare: list[Policy] = []  # freed ones: their networks and tables serve again, so that memory stays flat
         self.names: tuple[str, ...] = ()  # those that take new sessions
         self.swap_us = 0.0
 
@@ -74,20 +78,28 @@ class PolicyTable:
                 self._keep_resident(weights)
                 return
             raise WeightsError(f"{policy.name} is at version {policy.version}; got {weights.policy_version}")
-        network = policy.network if policy else self._build_network()
+        spare = self._spare[-1] if policy is None and self._spare else None
+        network = policy.network if policy else spare.network if spare else self._build_network()
         state = stage(data, weights.fingerprint, network)
         begin = time.perf_counter()
-        if policy is None:
-            network.load_state_dict(state)
-            policy = Policy(weights.policy, weights.policy_version, network, self._build_engine(network))
-            if not self.ready:  # those that join later find the device's library warm
-                policy.engine.warm_up(self._warm_up_sizes)
-            self._policies[weights.policy] = policy
-        else:
+        if policy is not None:
             policy.engine.load(state)
             policy.version = weights.policy_version
+        elif spare is not None:
+            spare.engine.load(state)
+            self._policies[weights.policy] = Policy(weights.policy, weights.policy_version, network, spare.engine)
+            self._spare.pop()
+        else:
+            self._policies[weights.policy] = self._new_policy(weights, network, state)
         self.swap_us = (time.perf_counter() - begin) * 1e6
         self._keep_resident(weights)
+
+    def _new_policy(self, weights: Weights, network: RecurrentNetwork, state: Mapping[str, Tensor]) -> Policy:
+        network.load_state_dict(state)
+        engine = self._build_engine(network)
+        if not self.ready:  # those that join later find the device's library warm
+            engine.warm_up(self._warm_up_sizes)
+        return Policy(weights.policy, weights.policy_version, network, engine)
 
     def install_checkpoint(self, folder: Path) -> None:
         """Serve a checkpoint's weights as the learner's policy, without a learner. Raises CheckpointError."""
@@ -110,14 +122,15 @@ class PolicyTable:
                 notes.append(str(error))
         return notes
 
-    def remove_retired(self, sessions_bound_to: Callable[[str], int]) -> None:
-        """Free retired policies whose last session is over."""
-        for name in [name for name, policy in self._policies.items() if policy.retired]:
-            if not sessions_bound_to(name):
-                del self._policies[name]
+    def remove_retired(self, sessions_bound_to: Callable[[str], int], now: float) -> None:
+        """Free retired policies whose last session is over and that no client can believe to be offered still."""
+        for name, policy in list(self._policies.items()):
+            if policy.retired_at and now - policy.retired_at > LATECOMERS_SEC and not sessions_bound_to(name):
+                self._spare.append(self._policies.pop(name))
 
     def _keep_resident(self, weights: Weights) -> None:
         if weights.policy != LEARNER or weights.resident:
             for policy in self._policies.values():
-                policy.retired = policy.name != LEARNER and policy.name not in weights.resident
-        self.names = tuple(name for name, policy in self._policies.items() if not policy.retired)
+                resident = policy.name == LEARNER or policy.name in weights.resident
+                policy.retired_at = 0.0 if resident else policy.retired_at or time.monotonic()
+        self.names = tuple(name for name, policy in self._policies.items() if not policy.retired_at)

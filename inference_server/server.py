@@ -154,7 +154,7 @@ class Server:
                 self._clients.forget(client)
                 self._end_sessions(client, "client_lost", now)
             self._recorder.settle(now)
-            self._policies.remove_retired(self._sessions.bound_to)
+            self._policies.remove_retired(self._sessions.bound_to, now)
         if self._reporter.due(now):
             self._reporter.send(self.metrics(), event=self._event)
             self._event = ""

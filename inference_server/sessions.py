@@ -6,6 +6,7 @@ before the last step is still there when the game refuses the action (REDO), and
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -79,7 +80,6 @@ class SessionTable:
         self._free = list(range(max_sessions - 1, -1, -1))
         self._by_key: dict[tuple[str, int, int], Session] = {}
         self._by_number: dict[int, Session] = {}
-        self._ended: dict[tuple[str, int, int], tuple[int, int]] = {}  # last ended (episode, step), for resent ENDs
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -189,7 +189,7 @@ class SessionTable:
         assert {id(s) for s in self._by_key.values()} == {id(s) for s in self._by_number.values()}
 
 
-def check_start(flags: int, step: int, attempt: int, policy: str, known: frozenset[str] | set[str]) -> None:
+def check_start(flags: int, step: int, attempt: int, policy: str, known: Set[str]) -> None:
     """Check a row with START. Raises ProtocolError ERR_ORDER or ERR_POLICY."""
     if not flags & START:
         raise ProtocolError(ERR_NO_SESSION, "expected START on the first decision of an episode")

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+from common.client import Replies
 from common.decisions import Action
 from common.errors import ERR_DENIED, ERR_MASK, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ERR_VALUE
 from common.messages import ABORTED, TERMINATED, TRUNCATED
@@ -147,3 +148,76 @@ def _wait_for(condition, timeout_sec: float = 5.0) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_row_whose_session_ended_meanwhile_is_answered_too_and_a_stale_start_opens_nothing() -> None:
+    with Stand(credit=0) as stand:  # a full learner: recorded decisions wait in the batcher
+        client = stand.client("a")
+        for step in range(5):  # one complete unroll fills the backlog
+            client.submit([stand.decision(0, step)])
+            deadline = time.monotonic() + 5
+            while client.waiting and step < 4 and time.monotonic() < deadline:
+                client.poll()
+                client.poller.wait(0.02)
+        client.submit([stand.decision(1, 0)])
+        client.submit([stand.decision(1, 1, kind=ABORTED, observation=None, mask=None)])
+        client.submit([stand.decision(1, 0, episode=1)])
+        client.submit([stand.decision(1, 0, episode=0)])
+        _wait_for(lambda: stand.server.metrics()["sessions_ended"].get("aborted") == 1)
+        stand.learner.credit = 1_000_000
+        replies, deadline = Replies([], []), time.monotonic() + 10
+        while client.waiting and time.monotonic() < deadline:
+            more = client.poll()
+            replies.actions += more.actions
+            replies.failures += more.failures
+            client.poller.wait(0.02)
+        assert client.waiting == 0
+        assert sorted(f.code for f in replies.failures if f.env == 1) == [ERR_NO_SESSION, ERR_ORDER]
+        assert [(a.episode, a.action >= 0) for a in replies.actions if a.env == 1 and a.action >= 0] == [(1, True)]
+
+
+def test_what_is_resent_after_a_long_wait_is_answered_once() -> None:
+    with Stand(credit=0) as stand:
+        client = stand.client("a")
+        for step in range(4):
+            exchange(client, [stand.decision(0, step)])
+        exchange(client, [stand.decision(0, 4, flags=0)])  # its predecessor unroll goes to the backlog
+        client.submit([stand.decision(0, 5)])
+        for _ in range(3):
+            client.poll()
+            client._resend(older_than=time.monotonic())
+        stand.learner.credit = 1_000_000
+        actions, deadline = [], time.monotonic() + 10
+        while client.waiting and time.monotonic() < deadline:
+            actions += client.poll().actions
+            client.poller.wait(0.02)
+        time.sleep(0.2)
+        actions += client.poll().actions
+        assert [action.step for action in actions] == [5]
+        assert client.resent == 3
+
+
+def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -> None:
+    with Stand(deterministic=True) as stand:
+        client = stand.client("a")
+        weights = {f"past/{n}": stand.weights(seed=n) for n in range(4)}
+
+        def offer(*names: str) -> None:
+            for name in names:
+                stand.learner.publish(name, int(name[-1]), weights[name], resident=("learner", *names))
+            _wait_for(lambda: set(stand.server._policies.names) == {"learner", *names})
+
+        offer("past/0", "past/1")
+        first = exchange(client, [stand.decision(0, 0, policy="past/0"), stand.decision(1, 0, policy="past/1")]).actions
+        offer("past/2", "past/3")
+        again = exchange(client, [stand.decision(0, 1), stand.decision(1, 1)]).actions
+        assert [a.policy_version for a in first + again] == [0, 1, 0, 1]
+        stand.learner.publish("past/9", 9, weights["past/0"][:-8], resident=("learner", "past/9"))
+        _wait_for(lambda: any(not ack.accepted for ack in stand.learner.acks))
+        assert exchange(client, [stand.decision(0, 2)]).actions[0].policy_version == 0
+        ends = [stand.decision(env, 3 - env, kind=ABORTED, observation=None, mask=None) for env in (0, 1)]
+        exchange(client, ends)
+        stand.server._policies.remove_retired(stand.server._sessions.bound_to, time.monotonic() + 60)
+        offer("past/0", "past/2")  # takes the place of a freed one
+        replay = exchange(client, [stand.decision(0, 0, episode=1, policy="past/0")]).actions[0]
+        assert (replay.value, replay.policy_version) == (first[0].value, 0)

@@ -1,6 +1,7 @@
 import copy
 import dataclasses
 import errno
+import importlib.metadata
 import os
 
 import pytest
@@ -155,4 +156,4 @@ def test_a_checkpoint_says_where_it_comes_from(store, facts, network):
     meta = load_policy(save(store, dataclasses.replace(facts, seed=5), network, trained(network), 3)).meta
     assert (meta.version, meta.decisions, meta.seed) == (3, 30, 5)
     assert meta.files.keys() == {WEIGHTS_FILE, OPTIMIZER_FILE}
-    assert meta.packages["torch"] == torch.__version__
+    assert meta.packages["torch"] == importlib.metadata.version("torch")
