@@ -12,7 +12,7 @@ import torch
 
 from common import logs
 from common.config import Config
-from common.errors import ConfigError, SimulError
+from common.errors import CheckpointError, ConfigError, SimulError
 from common.lifecycle import Reporter, RoleArguments, StopFlag, add_role_arguments, role_arguments
 from common.nets.base import RecurrentNetwork
 from common.nets.build import build_network
@@ -52,7 +52,7 @@ def main() -> int:
             server.run(stop)
             server.close()
         reporter.close()
-    except ConfigError as error:
+    except (ConfigError, CheckpointError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except SimulError as error:
@@ -121,7 +121,7 @@ def _policies(config: Config, spec: GameSpec, device: torch.device, precision: t
         )
 
     sizes = tuple(size for size in BUCKETS if size <= config.server.max_batch)
-    return PolicyTable(lambda: build_network(config.network, spec, seed=config.seed), engine, sizes)
+    return PolicyTable(spec, lambda: build_network(config.network, spec, seed=config.seed), engine, sizes)
 
 
 if __name__ == "__main__":

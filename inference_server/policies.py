@@ -12,8 +12,9 @@ from torch import Tensor
 from common.errors import CheckpointError, WeightsError
 from common.messages import Weights
 from common.nets.base import RecurrentNetwork
-from common.nets.load import WEIGHTS_FILE, checkpoint_folders, read_meta, read_verified
+from common.nets.load import WEIGHTS_FILE, check_spec, checkpoint_folders, read_meta, read_verified
 from common.nets.weights import fingerprint
+from common.specs import GameSpec
 from inference_server.engine.engine import PolicyEngine
 from inference_server.weights import stage
 
@@ -37,10 +38,12 @@ class PolicyTable:
 
     def __init__(
         self,
+        spec: GameSpec,
         build_network: Callable[[], RecurrentNetwork],
         build_engine: Callable[[RecurrentNetwork], PolicyEngine],
         warm_up_sizes: tuple[int, ...],
     ) -> None:
+        self._spec = spec
         self._build_network = build_network
         self._build_engine = build_engine
         self._warm_up_sizes = warm_up_sizes
@@ -104,6 +107,7 @@ class PolicyTable:
     def install_checkpoint(self, folder: Path) -> None:
         """Serve a checkpoint's weights as the learner's policy, without a learner. Raises CheckpointError."""
         meta = read_meta(folder)
+        check_spec(folder, meta, self._spec)
         data = read_verified(folder, meta, WEIGHTS_FILE)
         weights = Weights(policy=LEARNER, policy_version=meta.version, fingerprint=fingerprint(data))
         try:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from common.config import NetworkConfig
 from common.errors import CheckpointError, WeightsError
-from common.nets.load import META_FILE, WEIGHTS_FILE, Meta, checkpoint_folders, read_meta, read_verified
+from common.nets.load import META_FILE, WEIGHTS_FILE, Meta, check_spec, checkpoint_folders, read_meta, read_verified
 from common.nets.weights import bytes_to_state, check_state, fingerprint
 from common.specs import GameSpec
 
@@ -128,15 +128,6 @@ class CheckpointStore:
                 keep = False
             if not keep:
                 shutil.rmtree(path, ignore_errors=True)
-
-
-def check_spec(path: Path, meta: Meta, spec: GameSpec) -> None:
-    """Refuse a checkpoint of another encoder. Raises CheckpointError with both fingerprints."""
-    if meta.spec_fingerprint != spec.fingerprint():
-        raise CheckpointError(
-            f"The checkpoint {path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}, "
-            f"this run has {spec.fingerprint()}. Choose another run directory with --run-dir."
-        )
 
 
 def write_folder(path: Path, meta: Meta, files: Mapping[str, bytes]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import CheckpointError
-from common.nets.load import WEIGHTS_FILE, Meta, read_meta, read_verified
+from common.nets.load import WEIGHTS_FILE, Meta, check_spec, read_meta, read_verified
 from common.specs import GameSpec
-from learner.checkpoints import check_spec, write_folder
+from learner.checkpoints import write_folder
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class League:
         self._folder = folder
         self._every = every_decisions
         self._resident_count = resident
-        self._versions: list[int] = []
+        self._versions: set[int] = set()
         self._next = every_decisions
         self.resident: tuple[PastSelf, ...] = ()
 
@@ -47,7 +47,12 @@ class League:
             except CheckpointError as error:
                 notes.append(f"{error} It leaves the league.")
                 continue
-            self._versions.append(meta.version)
+            if meta.decisions > decisions:
+                notes.append(
+                    f"past/{meta.version} is newer than the checkpoint that the run goes on from. It leaves the league."
+                )
+                continue
+            self._versions.add(meta.version)
         self._next = (decisions // self._every + 1) * self._every
         self._choose()
         return notes
@@ -60,7 +65,9 @@ class League:
         """The current weights join. Raises OSError where they cannot be written; the league stays as it was."""
         self._next = (meta.decisions // self._every + 1) * self._every
         write_folder(self._folder / f"{meta.version:09d}", meta, {WEIGHTS_FILE: weights})
-        self._versions.append(meta.version)
+        self._versions.add(meta.version)
+        # A version may come a second time, with other weights: the new ones count.
+        self.resident = tuple(past for past in self.resident if past.version != meta.version)
         self._choose()
 
     def _choose(self) -> None:
@@ -73,7 +80,7 @@ class League:
         return PastSelf(version, read_verified(path, read_meta(path), WEIGHTS_FILE))
 
 
-def spread(versions: Sequence[int], count: int) -> list[int]:
+def spread(versions: Collection[int], count: int) -> list[int]:
     """The newest version, and older ones evenly spread over the run down to the oldest; at most `count`."""
     ordered = sorted(versions)
     if len(ordered) <= count:

@@ -63,10 +63,12 @@ class Policy(nn.Module):
         return logits.masked_fill(~mask, -torch.inf), value, new_state
 
 
-def load_policy(checkpoint_dir: Path | str) -> Policy:
+def load_policy(path: Path | str) -> Policy:
     """The policy of a checkpoint as a plain module, in eval mode on the CPU.
 
-        policy = load_policy("runs/default/checkpoints/000000420")
+    `path` is a checkpoint, or a run directory: its newest whole checkpoint, damaged ones are skipped.
+
+        policy = load_policy("runs/default")            # or "runs/default/checkpoints/000000420"
         state = policy.initial_state(1)
         while playing:                                  # observation [1, D], mask bool [1, A]
             logits, value, state = policy(observation, mask, state)
@@ -75,9 +77,7 @@ def load_policy(checkpoint_dir: Path | str) -> Policy:
     Raises:
         CheckpointError: missing, damaged, or of a network that no longer fits.
     """
-    folder = Path(checkpoint_dir)
-    meta = read_meta(folder)
-    data = read_verified(folder, meta, WEIGHTS_FILE)
+    folder, meta, data = _newest_whole(Path(path))
     try:
         network = build_network(meta.network, meta.spec)
         state = bytes_to_state(data)
@@ -88,6 +88,20 @@ def load_policy(checkpoint_dir: Path | str) -> Policy:
     policy = Policy(meta, network)
     policy.requires_grad_(False).eval()
     return policy
+
+
+def _newest_whole(path: Path) -> tuple[Path, Meta, bytes]:
+    """The checkpoint `path`, or the newest whole one of the run `path`, with its weights. Raises CheckpointError."""
+    folders = [path] if (path / META_FILE).exists() else checkpoint_folders(path / "checkpoints") or [path]
+    first_error: CheckpointError | None = None
+    for folder in folders:
+        try:
+            meta = read_meta(folder)
+            return folder, meta, read_verified(folder, meta, WEIGHTS_FILE)
+        except CheckpointError as error:
+            first_error = first_error or error
+    assert first_error is not None
+    raise first_error
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:
@@ -105,6 +119,15 @@ def read_meta(folder: Path) -> Meta:
         raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CheckpointError(f"The checkpoint {folder} is damaged: {META_FILE}: {error}.") from None
+
+
+def check_spec(path: Path, meta: Meta, spec: GameSpec) -> None:
+    """Refuse a checkpoint of another encoder. Raises CheckpointError with both fingerprints."""
+    if meta.spec_fingerprint != spec.fingerprint():
+        raise CheckpointError(
+            f"The checkpoint {path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}, "
+            f"this run has {spec.fingerprint()}. Choose another run directory with --run-dir."
+        )
 
 
 def read_verified(folder: Path, meta: Meta, name: str) -> bytes:

@@ -151,6 +151,19 @@ def test_load_policy_gives_the_module_and_masks(store, facts, network):
         load_policy(path)
 
 
+def test_load_policy_takes_the_newest_whole_one_of_a_run(tmp_path, facts, network):
+    store = CheckpointStore(tmp_path / "checkpoints")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        load_policy(tmp_path)
+    older, newer = (save(store, facts, network, trained(network), version) for version in (3, 4))
+    assert load_policy(tmp_path).meta.version == 4
+    (newer / WEIGHTS_FILE).write_bytes(b"x")
+    assert load_policy(tmp_path).meta.version == 3
+    (older / WEIGHTS_FILE).write_bytes(b"x")
+    with pytest.raises(CheckpointError, match="000000004 is damaged"):
+        load_policy(tmp_path)
+
+
 def test_a_checkpoint_says_where_it_comes_from(store, facts, network):
     network = copy.deepcopy(network)
     meta = load_policy(save(store, dataclasses.replace(facts, seed=5), network, trained(network), 3)).meta

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.nets.build import build_network
 from common.nets.load import WEIGHTS_FILE
 from common.nets.weights import weights_to_bytes
 from learner.league import League, spread
@@ -62,3 +63,17 @@ def test_a_damaged_past_self_leaves_the_league(tmp_path, facts, join):
 
 def test_no_residents_no_past_selves(tmp_path):
     assert not League(tmp_path, every_decisions=1, resident=0).due(10**9)
+
+
+def test_a_version_that_comes_twice_is_one_past_self_with_the_new_weights(tmp_path, facts, join, network):
+    league = League(tmp_path, every_decisions=100, resident=3)
+    join(league, 3, 104)
+    join(league, 9, 200)
+    again = League(tmp_path, every_decisions=100, resident=3)
+    assert "past/9 is newer than the checkpoint" in again.load(facts.spec, 150)[0]
+    assert [past.name for past in again.resident] == ["past/3"]
+    join(again, 9, 200)
+    other = weights_to_bytes(build_network(facts.network, facts.spec, seed=99))
+    again.add(facts.meta(9, 300, 0, {WEIGHTS_FILE: other}, True), other)
+    assert [past.version for past in again.resident] == [3, 9]
+    assert again.resident[1].weights == other
