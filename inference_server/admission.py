@@ -17,7 +17,7 @@ from inference_server.batcher import Chunk
 from inference_server.clients import Client
 from inference_server.policies import PolicyTable
 from inference_server.recorder import Recorder
-from inference_server.sessions import END_ACKNOWLEDGED, Reply, Session, SessionTable, Verdict, check_start
+from inference_server.sessions import END_ACKNOWLEDGED, Reply, Session, SessionTable, Verdict, check_end, check_start
 from inference_server.statistics import Statistics
 
 MAX_ROWS = 4096
@@ -96,7 +96,7 @@ class Admission:
         env, seat, episode, step, attempt = key
         session = self._sessions.find(client, env, seat)
         if rows.kind[i] != DECISION:
-            self._end_row(session, rows, i, episode, now)
+            self._end_row(session, rows, i, now)
             result.replies.append((i, END_ACKNOWLEDGED))
             return
         if not rows.finite[i]:
@@ -158,12 +158,15 @@ class Admission:
         chunk.sessions.append(session)
         chunk.redo.append(redo)
 
-    def _end_row(self, session: Session | None, rows: _Rows, i: int, episode: int, now: float) -> None:
-        if session is None or session.episode != episode:
-            return  # over already: a resent END, or one that raced with the reaper
+    def _end_row(self, session: Session | None, rows: _Rows, i: int, now: float) -> None:
+        _, _, episode, step, _ = rows.keys[i]
         kind = rows.kind[i]
         if kind not in _CAUSES:
             raise ProtocolError(ERR_VALUE, f"kind {kind}; expected 0 (decision) to 3 (aborted)")
+        if session is None or session.episode != episode:
+            return  # over already: a resent END, or one that raced with the reaper
+        if kind != ABORTED:  # an abort forgets what is open, also a row that was refused
+            check_end(session, step)
         if kind == TRUNCATED and not rows.finite[i]:
             raise ProtocolError(ERR_VALUE, "the final observation or the reward holds values that are not finite")
         if kind == TERMINATED and not math.isfinite(rows.reward[i]):

@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from common import rng
-from common.errors import (
-    ERR_CAPACITY,
-    ERR_DENIED,
-    ERR_NO_SESSION,
-    ERR_ORDER,
-    ERR_POLICY,
-    ProtocolError,
-)
+from common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ProtocolError
 from common.messages import GREEDY, RECORD, START
 from inference_server.clients import Client
 
@@ -187,6 +180,14 @@ class SessionTable:
         used = [session.slot for session in self._by_key.values()]
         assert sorted(used + self._free) == list(range(self.max_sessions))
         assert {id(s) for s in self._by_key.values()} == {id(s) for s in self._by_number.values()}
+
+
+def check_end(session: Session, step: int) -> None:
+    """Check the step of an end. Raises ProtocolError ERR_ORDER."""
+    if step == session.step + 1 or (session.pending and step == session.step):
+        return
+    unanswered = f", or step {session.step}, which is unanswered" if session.pending else ""
+    raise ProtocolError(ERR_ORDER, f"expected the end at step {session.step + 1}{unanswered}; got step {step}")
 
 
 def check_start(flags: int, step: int, attempt: int, policy: str, known: Set[str]) -> None:

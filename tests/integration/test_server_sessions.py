@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import time
 
+import msgspec
 import numpy as np
 import pytest
 
 from common.client import Replies
 from common.decisions import Action
-from common.errors import ERR_DENIED, ERR_MASK, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ERR_VALUE
+from common.errors import ERR_DENIED, ERR_MASK, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ERR_VALUE, CheckpointError
 from common.messages import ABORTED, TERMINATED, TRUNCATED
+from common.nets.load import WEIGHTS_FILE
+from learner.checkpoints import RunFacts, write_folder
 from tests.support.stand import Stand, exchange
 
 STEPS = 12
@@ -221,3 +224,46 @@ def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -
         offer("past/0", "past/2")  # takes the place of a freed one
         replay = exchange(client, [stand.decision(0, 0, episode=1, policy="past/0")]).actions[0]
         assert (replay.value, replay.policy_version) == (first[0].value, 0)
+
+
+def test_an_end_has_a_known_kind_and_the_step_after_the_last() -> None:
+    with Stand() as stand:
+        client = stand.client("a")
+
+        def end(env: int, step: int, kind: int) -> Replies:
+            return exchange(client, [stand.decision(env, step, kind=kind, observation=None, mask=None)])
+
+        assert end(7, 0, 9).failures[0].code == ERR_VALUE  # without a session too
+        for env in (0, 1):
+            exchange(client, [stand.decision(env, 0)])
+        for step in (0, 2, 5):
+            failure = end(0, step, TERMINATED).failures[0]
+            assert failure.code == ERR_ORDER
+            assert f"expected the end at step 1; got step {step}" in failure.message
+        for _ in range(2):
+            assert end(0, 1, TERMINATED).actions[0].action == -1
+        assert end(1, 2, ABORTED).actions[0].action == -1  # a row between was refused
+        assert stand.server.metrics()["sessions_ended"] == {"terminated": 1, "aborted": 1}
+
+
+def test_an_end_may_stand_at_an_unanswered_step() -> None:
+    with Stand(credit=0) as stand:
+        client = stand.client("a")
+        for step in range(5):
+            exchange(client, [stand.decision(0, step)])
+        client.submit([stand.decision(1, 0)])  # waits: the learner is full
+        client.submit([stand.decision(1, 0, kind=TERMINATED, observation=None, mask=None)])
+        _wait_for(lambda: stand.server.metrics()["sessions_ended"].get("terminated") == 1)
+
+
+def test_a_checkpoint_of_another_encoder_is_not_served(tmp_path) -> None:
+    with Stand() as stand:
+        data, policies = stand.weights(), stand.server._policies
+        for spec, version in ((stand.spec, 7), (msgspec.structs.replace(stand.spec, encoder_version=99), 8)):
+            facts = RunFacts(spec, stand.config.network, "0" * 16, 1)
+            files = {WEIGHTS_FILE: data}
+            write_folder(tmp_path / f"{version:09d}", facts.meta(version, 0, 0, files, False), files)
+        with pytest.raises(CheckpointError, match=f"{spec.fingerprint()}.*{stand.spec.fingerprint()}"):
+            policies.install_checkpoint(tmp_path / "000000008")
+        assert "another encoder" in policies.install_newest(tmp_path)[0]
+        assert policies.learner_version == 7
