@@ -26,7 +26,7 @@ class InboxCounts:
     received: int = 0
     taken: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
-    dropped_steps: int = 0
+    dropped_steps: int = 0  # of those whose length is known
 
 
 class Inbox:
@@ -155,12 +155,13 @@ class Inbox:
             except ProtocolError as error:
                 self._drop("malformed", str(error))
             except RejectedUnroll as error:
-                self._drop(error.cause, str(error))
+                self._drop(error.cause, str(error), error.steps)
 
     def _greet(self, peer: bytes, hello: ServerHello) -> None:
         problem = self.postbox.refusal(hello)
         if problem:
-            self._events.append(problem)
+            with self._changed:
+                self._events.append(problem)
             return
         self._credits.joined(peer)
         self._next_credit = 0.0
@@ -172,12 +173,13 @@ class Inbox:
             self._waiting_steps += unroll.length
             self._changed.notify_all()
 
-    def _drop(self, cause: str, reason: str) -> None:
+    def _drop(self, cause: str, reason: str, steps: int = 0) -> None:
         with self._changed:
             self.counts.received += 1
             if not self.counts.dropped[cause]:
                 self._events.append(f"An unroll was dropped as {cause}: {reason}.")
             self.counts.dropped[cause] += 1
+            self.counts.dropped_steps += steps
 
     def _drop_stale(self, oldest: int) -> None:
         kept = deque(unroll for unroll in self._queue if unroll.oldest_version >= oldest)

@@ -22,11 +22,12 @@ from learner.algorithms import Trajectories
 
 
 class RejectedUnroll(SimulError):
-    """An unroll that cannot be learned from. Caught by the inbox: dropped and counted by `cause`."""
+    """An unroll that cannot be learned from: the inbox drops it and counts it by `cause`. `steps` 0: unknown."""
 
-    def __init__(self, cause: str, message: str) -> None:
+    def __init__(self, cause: str, message: str, steps: int) -> None:
         super().__init__(message)
         self.cause = cause
+        self.steps = steps
 
 
 @dataclass(frozen=True)
@@ -73,23 +74,24 @@ class UnrollChecker:
 
     def check(self, message: Unroll, tensors: Mapping[str, NDArray[Any]]) -> ReceivedUnroll:
         """Raises RejectedUnroll with the cause `wrong_spec`, `bad_shape` or `bad_value`."""
+        steps = message.length if 1 <= message.length <= self._unroll_length else 0
         if message.spec_fingerprint != self._fingerprint:
             raise RejectedUnroll(
-                "wrong_spec", f"spec fingerprint: expected {self._fingerprint}, got {message.spec_fingerprint}"
+                "wrong_spec", f"spec fingerprint: expected {self._fingerprint}, got {message.spec_fingerprint}", steps
             )
-        if not 1 <= message.length <= self._unroll_length:
-            raise RejectedUnroll("bad_shape", f"length {message.length}; expected 1 to {self._unroll_length}")
+        if not steps:
+            raise RejectedUnroll("bad_shape", f"length {message.length}; expected 1 to {self._unroll_length}", 0)
         try:
             arrays = self._arrays(message.length, tensors)
         except ProtocolError as error:
-            raise RejectedUnroll("bad_shape", str(error)) from None
+            raise RejectedUnroll("bad_shape", str(error), steps) from None
         for name in ("observation", "log_prob", "reward", "state"):
             if not np.isfinite(arrays[name]).all():
-                raise RejectedUnroll("bad_value", f"{name} is not finite")
+                raise RejectedUnroll("bad_value", f"{name} is not finite", steps)
         action, mask = arrays["action"], arrays["mask"]
         inside = (action >= 0) & (action < self._spec.num_actions)
         if not inside.all() or not mask[np.arange(message.length), action].all():
-            raise RejectedUnroll("bad_value", "an action is not legal by its own mask")
+            raise RejectedUnroll("bad_value", "an action is not legal by its own mask", steps)
         return ReceivedUnroll(message.length, message.terminated, arrays)
 
     def _arrays(self, length: int, tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -57,6 +57,8 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
             "sent": number(server, "unrolls", "sent") or 0,
             "received": number(learner, "unrolls", "received") or 0,
             "learned": number(learner, "unrolls", "learned") or 0,
+            "waiting": number(learner, "unrolls", "waiting") or 0,
+            "lost_on_the_way": _lost_on_the_way(snapshot),
             "dropped": _both(counts(server, "unrolls", "dropped"), counts(learner, "unrolls", "dropped")),
         },
         "rows_errored": counts(server, "rows_errored"),
@@ -75,8 +77,13 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """Each book: what came in, what it became, and the difference, which must be 0."""
+    """Each book: what came in, what it became, and the difference, which must be 0.
+
+    The book of unrolls begins at the server's door: what it sent is what the learner received and what was lost
+    on the way. The latter is nobody's count but the gap between the two, so it hides nothing of the learner's books.
+    """
     workers, server, learner = snapshot.workers, snapshot.server, snapshot.learner
+    lost = _lost_on_the_way(snapshot)
     return {
         "battles": _book(
             number(workers, "episodes", "started"),
@@ -91,12 +98,22 @@ def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
             open=number(server, "steps", "open"),
         ),
         "unrolls": _book(
-            number(learner, "unrolls", "received"),
+            (number(learner, "unrolls", "received") or 0) + lost,
+            lost_on_the_way=lost,
             learned=number(learner, "unrolls", "learned"),
             dropped=sum(counts(learner, "unrolls", "dropped").values()),
             waiting=number(learner, "unrolls", "waiting"),
         ),
     }
+
+
+def _lost_on_the_way(snapshot: Snapshot) -> float:
+    """Unrolls that were sent and never heard of again: after a kill, on the wire or since the dead one's last report.
+
+    A killed server's last report may also miss some that it sent; the gap is then taken for 0.
+    """
+    sent, received = number(snapshot.server, "unrolls", "sent"), number(snapshot.learner, "unrolls", "received")
+    return max((sent or 0) - (received or 0), 0)
 
 
 def _book(total: float | None, **parts: float | None) -> dict[str, Any]:
@@ -129,9 +146,10 @@ def in_words(summary: Mapping[str, Any]) -> str:
         f"latency {shown(latency.get('p50'))} us p50, {shown(latency.get('p99'))} us p99",
         f"battles: {battles['started']:,.0f} started, {battles['finished']:,.0f} finished, "
         f"{battles['aborted']:,.0f} aborted ({causes(battles['aborted_by_cause']) or 'none'})",
-        f"learned: policy_version {shown(summary['policy_version'])}, unrolls {unrolls['sent']:,.0f} sent, "
-        f"{unrolls['learned']:,.0f} learned, dropped: {causes(unrolls['dropped']) or 'none'}; "
+        f"learned: policy_version {shown(summary['policy_version'])}, {shown(summary['decisions_learned'])} steps; "
         f"policy_lag {shown(lag.get('mean'), 2)} mean, {shown(lag.get('max'))} max",
+        _unrolls_in_words(unrolls),
+        f"steps dropped before an unroll was sent: {causes(counts(summary, 'steps', 'dropped')) or 'none'}",
     ]
     if rates := win_rates({"recent": summary["recent_results"]}):
         lines.append(f"win rate: {', '.join(rates)}")
@@ -139,3 +157,11 @@ def in_words(summary: Mapping[str, Any]) -> str:
         if book["difference"]:
             lines.append(f"the books of {name} do not balance: {book}")
     return "\n".join(lines)
+
+
+def _unrolls_in_words(unrolls: Mapping[str, Any]) -> str:
+    lost = f", {unrolls['lost_on_the_way']:,.0f} lost on the way" if unrolls["lost_on_the_way"] else ""
+    return (
+        f"unrolls (pieces of many steps): {unrolls['sent']:,.0f} sent, {unrolls['learned']:,.0f} learned, "
+        f"{unrolls['waiting']:,.0f} waiting at the stop{lost}, dropped: {causes(unrolls['dropped']) or 'none'}"
+    )

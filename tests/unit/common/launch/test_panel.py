@@ -95,7 +95,7 @@ def test_the_summary_holds_the_promised_keys_and_balanced_books():
     for key in ("decisions", "battles", "decisions_per_sec", "mean_batch", "latency_us", "policy_version",
                 "policy_lag", "unrolls", "peak_memory_mb", "versions", "config_fingerprint"):  # fmt: skip
         assert summary[key] is not None
-    assert set(summary["unrolls"]) == {"sent", "received", "learned", "dropped"}
+    assert set(summary["unrolls"]) == {"sent", "received", "learned", "waiting", "lost_on_the_way", "dropped"}
     assert [book["difference"] for book in summary["accounting"].values()] == [0, 0, 0]
     assert "do not balance" not in in_words(summary)
 
@@ -103,6 +103,20 @@ def test_the_summary_holds_the_promised_keys_and_balanced_books():
 def test_the_summary_says_when_a_book_does_not_balance():
     broken = snapshot(workers={"episodes": {"started": 9, "finished": 4, "alive": 3, "aborted": {}}})
     assert "the books of battles do not balance" in in_words(summarise(Config(), broken))
+
+
+def test_unrolls_that_were_sent_and_never_received_are_lost_on_the_way():
+    killed = snapshot(server={**snapshot().server, "unrolls": {"sent": 14, "dropped": {"learner_down": 3}}})
+    summary = summarise(Config(), killed)
+    book = {"total": 14, "lost_on_the_way": 4, "learned": 7, "dropped": 2, "waiting": 1, "difference": 0}
+    assert summary["accounting"]["unrolls"] == book
+    words = in_words(summary)
+    assert "14 sent, 7 learned, 1 waiting at the stop, 4 lost on the way, dropped: learner_down 3, stale 2" in words
+    assert "steps dropped before an unroll was sent: closed 2, learner_down 1" in words
+    learner = {"unrolls": {"received": 10, "learned": 6, "waiting": 1, "dropped": {"stale": 2}}}
+    assert (
+        summarise(Config(), snapshot(server=killed.server, learner=learner))["accounting"]["unrolls"]["difference"] == 1
+    )
 
 
 def test_the_summary_of_a_run_without_figures():
