@@ -202,7 +202,10 @@ def _lock_ipc(endpoint: str) -> int:
     try:
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise ConfigError(f"The endpoint {endpoint} cannot be made: {error.strerror}.") from None
+        raise ConfigError(
+            f"The endpoint {endpoint} cannot be made: {error.strerror}. "
+            "Choose another run directory with --run-dir, or mend its permissions."
+        ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
