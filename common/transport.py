@@ -68,6 +68,13 @@ class _Socket:
         except zmq.Again:
             return None
 
+    def _send(self, frames: Sequence[Frame]) -> bool:
+        try:
+            self.raw.send_multipart(frames, zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
     def close(self) -> None:
         """Close the socket; what is queued goes out for at most a second."""
         self.raw.close()
@@ -118,11 +125,7 @@ class DealerSocket(_Socket):
 
     def send(self, frames: Sequence[Frame]) -> bool:
         """Send without waiting. False when the queue is full: the message is dropped."""
-        try:
-            self.raw.send_multipart(frames, zmq.NOBLOCK)
-        except zmq.Again:
-            return False
-        return True
+        return self._send(frames)
 
     def receive(self) -> list[bytes] | None:
         """Frames of the next message, or None when nothing waits."""
@@ -138,11 +141,7 @@ class PushSocket(_Socket):
 
     def send(self, frames: Sequence[Frame]) -> bool:
         """Send without waiting. False when nobody reads."""
-        try:
-            self.raw.send_multipart(frames, zmq.NOBLOCK)
-        except zmq.Again:
-            return False
-        return True
+        return self._send(frames)
 
 
 class PullSocket(_Socket):

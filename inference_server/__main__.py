@@ -16,13 +16,13 @@ from common.errors import CheckpointError, ConfigError, SimulError
 from common.lifecycle import Reporter, RoleArguments, StopFlag, add_role_arguments, role_arguments
 from common.nets.base import RecurrentNetwork
 from common.nets.build import build_network
+from common.nets.devices import choose_device, choose_precision
 from common.specs import GameSpec
 from common.transport import RouterSocket
 from inference_server.actor import Actor
 from inference_server.admission import Admission
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
-from inference_server.engine.device import choose_device, choose_precision
 from inference_server.engine.engine import BUCKETS, PolicyEngine
 from inference_server.gateway import Gateway
 from inference_server.learner_link import LearnerLink
@@ -69,7 +69,8 @@ def build_server(
     config, spec = run_dir.read_config(), run_dir.read_spec()
     torch.set_num_threads(1 if config.server.deterministic else config.server.threads)
     device = choose_device(config.server.device)
-    precision = choose_precision(config.server.precision, device, deterministic=config.server.deterministic)
+    exact = config.server.deterministic and config.server.precision == "auto"
+    precision = choose_precision("float32" if exact else config.server.precision, device)
     policies = _policies(config, spec, device, precision)
     link = None
     if checkpoint is not None:

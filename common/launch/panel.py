@@ -111,9 +111,7 @@ def shown(value: float | None, digits: int = 0) -> str:
 
 def mean_batch(server: Mapping[str, Any]) -> float | None:
     """Rows per forward pass."""
-    batches, rows = number(server, "batches"), number(server, "rows_answered")
-    if rows is None:
-        rows = number(server, "decisions")
+    batches, rows = number(server, "batches"), number(server, "decisions")
     return rows / batches if batches and rows is not None else None
 
 

@@ -1,4 +1,4 @@
-"""Which device and precision `auto` means here."""
+"""Which device and precision `auto` means here. Shared by server and learner."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from common.errors import ConfigError
 
 def choose_device(name: str) -> torch.device:
     """`auto` is CUDA, else Apple's MPS, else the CPU. Raises ConfigError where the named one is missing."""
-    present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
-        return torch.device(next(kind for kind in ("cuda", "mps", "cpu") if present[kind]))
+        return torch.device(next(kind for kind, there in present.items() if there))
     if not present.get(name, False):
-        raise ConfigError(f"The device {name} is not available here; use auto or cpu.")
+        there = ", ".join(kind for kind, is_there in present.items() if is_there)
+        raise ConfigError(f"The device {name} is not available here: this machine offers only {there}. Use auto.")
     return torch.device(name)
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
-    """`auto` is bfloat16 where the device computes in it, else float32."""
+    """`auto` is bfloat16 where the device multiplies in it natively, else float32."""
     if name != "auto":
         return torch.bfloat16 if name == "bfloat16" else torch.float32
     if device.type == "cuda":
-        fast = torch.cuda.is_bf16_supported(including_emulation=False)
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        fast = device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()
-    return torch.bfloat16 if fast else torch.float32
+        flags = torch.cpu.get_capabilities()
+        native = device.type == "cpu" and bool(flags.get("avx512_bf16") or flags.get("amx_bf16") or flags.get("bf16"))
+    return torch.bfloat16 if native else torch.float32

@@ -10,9 +10,9 @@ from common import rng
 from common.config import NetworkConfig
 from common.errors import ConfigError, WeightsError
 from common.nets.build import build_network
+from common.nets.devices import choose_device, choose_precision
 from common.nets.weights import fingerprint, weights_to_bytes
 from common.specs import GameSpec
-from inference_server.engine.device import choose_device, choose_precision
 from inference_server.engine.engine import PolicyEngine
 from inference_server.engine.sampling import sample
 from inference_server.weights import stage
@@ -115,8 +115,8 @@ def test_weights_that_do_not_fit_are_refused() -> None:
 def test_choices_of_device_and_precision_are_said() -> None:
     assert choose_device("cpu").type == "cpu"
     if not torch.cuda.is_available():
-        with pytest.raises(ConfigError, match=r"only: .*cpu"):
+        with pytest.raises(ConfigError, match=r"only .*cpu"):
             choose_device("cuda")
     cpu = torch.device("cpu")
-    assert choose_precision("auto", cpu, deterministic=True) is torch.float32
+    assert choose_precision("float32", cpu) is torch.float32
     assert choose_precision("bfloat16", cpu) is torch.bfloat16
