@@ -56,8 +56,12 @@ def main() -> int:
         client.connect(timeout_sec=60.0)
         gc.freeze()
         gc.set_threshold(*COLLECTOR_THRESHOLDS)
+        worker = Worker(source, client, reporter, log)
         try:
-            Worker(source, client, reporter, log).run(stop)
+            worker.run(stop)
+        except SimulError as error:
+            reporter.send(worker.metrics(), state="failed", event=f"worker {arguments.index}: {error}")
+            raise
         finally:
             client.close()
             reporter.close()

@@ -41,8 +41,9 @@ class Serving:
         setting = self._setting
         run_dir = RunDir(setting.folder("inference"))
         run_dir.create()
-        run_dir.write_config(msgspec.structs.replace(setting.config, run_dir=str(run_dir.root), seed=repeat + 1))
-        run_dir.write_spec(ask_for_spec(run_dir, role_command))
+        config = msgspec.structs.replace(setting.config, run_dir=str(run_dir.root), seed=repeat + 1)
+        run_dir.write_config(config)
+        run_dir.write_spec(ask_for_spec(config, role_command))
         _write_frozen_weights(run_dir)
         socket = PullSocket(run_dir.endpoint("status"))
         with socket:

@@ -81,7 +81,7 @@ class Match:
         """Figures of all workers, after the last episode."""
         self._run_dir.create()
         self._run_dir.write_config(self._config)
-        self._run_dir.write_spec(ask_for_spec(self._run_dir, self._command))
+        self._run_dir.write_spec(ask_for_spec(self._config, self._command))
         self._signals.install()
         self._socket = PullSocket(self._run_dir.endpoint("status"))
         self._poller = Poller([self._socket])

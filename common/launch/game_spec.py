@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 
 import msgspec
 
+from common.config import Config
 from common.errors import ConfigError
 from common.launch.fleet import Command, RoleDied
 from common.launch.processes import role_environment
@@ -15,9 +17,32 @@ from common.specs import GameSpec
 LIMIT_SEC = 120.0
 
 
-def ask_for_spec(run_dir: RunDir, command: Command) -> GameSpec:
-    """Run `python -m env_worker --print-spec` on the run directory's config.yaml. Raises ConfigError, RoleDied."""
-    line = [*command("env_worker"), "--run-dir", str(run_dir.root), "--print-spec"]
+def ask_for_spec(config: Config, command: Command) -> GameSpec:
+    """Run `python -m env_worker --print-spec`; the run directory is not touched. Raises ConfigError, RoleDied."""
+    with tempfile.TemporaryDirectory(prefix="simul-spec-") as folder:
+        RunDir(folder).write_config(config)
+        return _ask(folder, command)
+
+
+def refuse_other_encoder(run_dir: RunDir, spec: GameSpec) -> None:
+    """Raise ConfigError where the newest checkpoint of the run was made for another game or encoder."""
+    for folder in sorted(run_dir.checkpoints.glob("[0-9]" * 9), reverse=True):
+        try:
+            meta = msgspec.json.decode((folder / "meta.json").read_bytes())
+            theirs = meta["spec_fingerprint"]
+        except (OSError, msgspec.DecodeError, KeyError, TypeError):
+            continue  # damaged: the learner will say so, and look at the one before
+        if theirs != spec.fingerprint():
+            raise ConfigError(
+                f"The run directory {run_dir.root} is of another game or encoder: its checkpoint {folder.name} has "
+                f"the spec fingerprint {theirs}, this configuration {spec.fingerprint()} ({spec.name}). "
+                "Choose another run directory with --run-dir. Nothing was changed."
+            )
+        return
+
+
+def _ask(folder: str, command: Command) -> GameSpec:
+    line = [*command("env_worker"), "--run-dir", folder, "--print-spec"]
     try:
         done = subprocess.run(
             line, capture_output=True, env=role_environment(1), timeout=LIMIT_SEC, check=False,

@@ -5,6 +5,7 @@ set -u
 
 STAMP=.venv/.simul-setup
 LOCK=env_worker/games/pokemon/sim_host/package-lock.json
+SIMULATOR=env_worker/games/pokemon/sim_host/node_modules/.simul-stamp
 
 say() { printf '[setup] %s\n' "$*"; }
 fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
@@ -61,7 +62,7 @@ make_venv() {
 }
 
 install_packages() {
-    say "installing the Python packages (several minutes and about 1 GB or more the first time)"
+    say "installing the Python packages (several minutes and 1.5 GB, or 5 where pip takes the CUDA build, the first time)"
     quiet=
     [ -t 1 ] || quiet=-q # on a terminal pip shows its progress
     .venv/bin/python -m pip install --disable-pip-version-check $quiet -c constraints.txt -e '.[dev]' || fail \
@@ -70,7 +71,7 @@ install_packages() {
 }
 
 started=$(date +%s)
-if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && [ -x .venv/bin/simul ]; then
+if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && [ -x .venv/bin/simul ] && [ -f "$SIMULATOR" ]; then
     exit 0
 fi
 [ -w . ] || fail "The folder $(pwd) cannot be written. Clone Simul into a folder of yours."

@@ -14,7 +14,7 @@ from common.config import Config
 from common.errors import ProtocolError
 from common.launch import ownership
 from common.launch.fleet import Command, Fleet, RoleDied
-from common.launch.game_spec import ask_for_spec
+from common.launch.game_spec import ask_for_spec, refuse_other_encoder
 from common.launch.processes import role_command
 from common.launch.snapshot import Snapshot, Watch, number
 from common.launch.state import RunState
@@ -91,8 +91,10 @@ class Supervisor:
         if ownership.end_leftovers(run_dir):
             self._say("the last supervisor was killed; its processes are gone now")
         with ownership.written_or_sentence(run_dir):
-            run_dir.write_config(msgspec.structs.replace(self._config, run_dir=str(run_dir.root)))
-            spec = ask_for_spec(run_dir, self._command)
+            config = msgspec.structs.replace(self._config, run_dir=str(run_dir.root))
+            spec = ask_for_spec(config, self._command)
+            refuse_other_encoder(run_dir, spec)
+            run_dir.write_config(config)
             run_dir.write_spec(spec)
 
     def _start_up(self) -> None:

@@ -85,7 +85,9 @@ def _ensure_node() -> None:
         try:
             _install_node(f"{package}@{node.NODE_VERSION}")
         except ConfigError as error:
-            _say(f"{error} Going on with an older Node, which is slower.")
+            _say(
+                f"{error} Going on with an older Node, which is slower; rm .venv/.simul-setup and make setup try again."
+            )
     if not _have_node(node.MIN_MAJOR):
         _say(f"installing {node.WHEEL} with pip: it carries a Node")
         _install_wheel()

@@ -1,0 +1,31 @@
+"""A start that is refused leaves the run directory as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from common.errors import ConfigError
+from common.launch.game_spec import refuse_other_encoder
+from common.rundir import RunDir
+from common.specs import GameSpec
+
+SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
+
+
+def _checkpoint(run_dir: RunDir, version: int, text: str) -> None:
+    folder = run_dir.checkpoints / f"{version:09d}"
+    folder.mkdir(parents=True)
+    (folder / "meta.json").write_text(text)
+
+
+def test_the_newest_readable_checkpoint_decides(tmp_path) -> None:
+    run_dir = RunDir(tmp_path)
+    refuse_other_encoder(run_dir, SPEC)  # a fresh run
+    _checkpoint(run_dir, 1, json.dumps({"spec_fingerprint": "of-another-game"}))
+    with pytest.raises(ConfigError, match=f"of-another-game.*{SPEC.fingerprint()}"):
+        refuse_other_encoder(run_dir, SPEC)
+    _checkpoint(run_dir, 2, json.dumps({"spec_fingerprint": SPEC.fingerprint()}))
+    _checkpoint(run_dir, 3, "torn {")
+    refuse_other_encoder(run_dir, SPEC)
