@@ -7,13 +7,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from common.codec import Codec
 from common.config import Config
 from common.errors import ConfigError
+from common.launch.eval_checkpoint import config_of, newest_checkpoint
 from common.launch.eval_result import in_words, result_of
 from common.launch.fleet import Command, Fleet, RoleDied
 from common.launch.game_spec import ask_for_spec
@@ -23,7 +23,6 @@ from common.launch.state import Metrics, RunState
 from common.launch.supervisor import Signals
 from common.messages import TO_SUPERVISOR, Report
 from common.rundir import RunDir
-from common.strict_yaml import config_from_tree, load_config
 from common.transport import Poller, PullSocket
 
 SHOW_EVERY_SEC = 5.0
@@ -139,47 +138,6 @@ class Match:
             taken = True
         self._poller.wait(0.1)
         return taken
-
-
-def newest_checkpoint(path: Path) -> Path:
-    """`path` itself where it is a checkpoint, else the newest one of the run directory. Raises ConfigError."""
-    path = path.absolute()
-    if (path / "meta.json").is_file():
-        return path
-    for parent in (path / "checkpoints", path):
-        found = [(version, folder) for folder in parent.glob("*/") if (version := _version_of(folder)) is not None]
-        if found:
-            return max(found)[1]
-    raise ConfigError(f"There is no checkpoint in {path}: expected a folder with meta.json, or a run directory.")
-
-
-def _version_of(folder: Path) -> int | None:
-    try:
-        version = msgspec.json.decode((folder / "meta.json").read_bytes()).get("version")
-    except (OSError, msgspec.DecodeError, AttributeError):
-        return None
-    return version if isinstance(version, int) else None
-
-
-def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
-    """The configuration that the checkpoint was trained with. Raises ConfigError."""
-    beside = checkpoint.parent.parent / "config.yaml"
-    if beside.is_file():
-        return load_config(beside, overrides)
-    try:
-        meta = msgspec.json.decode((checkpoint / "meta.json").read_bytes())
-        game, network = meta["spec"]["name"], meta["network"]
-    except (OSError, msgspec.DecodeError, KeyError, TypeError):
-        raise ConfigError(f"{checkpoint}/meta.json does not say which game and network it is for.") from None
-    return config_from_tree({**_game_section(game), "network": network}, f"{checkpoint}/meta.json", overrides)
-
-
-def _game_section(name: str) -> dict[str, Any]:
-    """The configuration's keys for the game called `name` in a spec: pokemon/FORMAT, gymnasium/ID, module:Class."""
-    kind, _, which = name.partition("/")
-    if kind == "pokemon":
-        return {"game": kind, "pokemon": {"format": which}}
-    return {"game": kind, "gymnasium": {"id": which}} if kind == "gymnasium" else {"game": name}
 
 
 def _shares(episodes: int, workers: int) -> list[int]:

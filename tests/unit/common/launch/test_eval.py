@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 import pytest
 
 from common.errors import ConfigError
-from common.launch.eval import config_of, newest_checkpoint
+from common.launch.eval_checkpoint import config_of, newest_checkpoint
 from common.launch.eval_result import in_words, result_of, wilson
 
 
@@ -31,7 +33,11 @@ def checkpoints(tmp_path):
         folder = tmp_path / "checkpoints" / f"{version:09}"
         folder.mkdir(parents=True)
         network = {"name": "pokemon", "options": {}}
-        meta = {"version": version, "spec": {"name": "pokemon/gen9randombattle"}, "network": network}
+        weights = b"weights %d" % version
+        files = {"weights.safetensors": hashlib.sha256(weights).hexdigest()}
+        spec = {"name": "pokemon/gen9randombattle"}
+        meta = {"version": version, "spec": spec, "network": network, "files": files}
+        (folder / "weights.safetensors").write_bytes(weights)
         (folder / "meta.json").write_bytes(msgspec.json.encode(meta))
     (tmp_path / "checkpoints" / "torn").mkdir()
     return tmp_path / "checkpoints"
@@ -43,6 +49,18 @@ def test_a_checkpoint_or_the_newest_of_a_run(checkpoints):
     assert newest_checkpoint(checkpoints.parent).name == "000000010"
     with pytest.raises(ConfigError, match="no checkpoint"):
         newest_checkpoint(checkpoints / "torn")
+
+
+def test_damaged_checkpoints_are_passed_over_and_named(checkpoints, capsys):
+    (checkpoints / "000000010" / "weights.safetensors").write_bytes(b"cut off")
+    assert newest_checkpoint(checkpoints).name == "000000009"
+    assert "000000010 is damaged: weights.safetensors does not have the hash" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="is damaged"):
+        newest_checkpoint(checkpoints / "000000010")
+    (checkpoints / "000000009" / "meta.json").write_text("torn {")
+    (checkpoints / "000000000" / "weights.safetensors").unlink()
+    with pytest.raises(ConfigError, match=r"No checkpoint in .* can be used"):
+        newest_checkpoint(checkpoints.parent)
 
 
 def test_the_configuration_comes_from_the_run_or_from_the_checkpoint_itself(checkpoints):

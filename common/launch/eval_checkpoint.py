@@ -1,0 +1,81 @@
+"""Which checkpoint `simul eval` plays, and with which configuration. Reads meta.json plainly: no torch in the CLI."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from common.config import Config
+from common.errors import ConfigError
+from common.strict_yaml import config_from_tree, load_config
+
+WEIGHTS_FILE = "weights.safetensors"
+
+
+def newest_checkpoint(path: Path) -> Path:
+    """`path` itself where it is a checkpoint, else the newest whole one of the run directory.
+
+    Says on stderr which damaged ones it passed over. Raises ConfigError.
+    """
+    path = path.absolute()
+    if (path / "meta.json").is_file():
+        if damage := damage_of(path):
+            raise ConfigError(f"The checkpoint {path} is damaged: {damage}. Name another one.")
+        return path
+    for parent in (path / "checkpoints", path):
+        folders = sorted((p for p in parent.glob("[0-9]" * 9) if p.is_dir()), reverse=True)
+        damages: list[str] = []
+        for folder in folders:
+            damage = damage_of(folder)
+            if not damage:
+                for note in damages:
+                    sys.stderr.write(f"simul: {note} Falling back to the one before.\n")
+                return folder
+            damages.append(f"The checkpoint {folder.name} is damaged: {damage}.")
+        if damages:
+            raise ConfigError(
+                f"No checkpoint in {parent} can be used. {damages[0]} Name another run with --checkpoint."
+            )
+    raise ConfigError(f"There is no checkpoint in {path}: expected a folder with meta.json, or a run directory.")
+
+
+def damage_of(folder: Path) -> str:
+    """What is wrong with a checkpoint's meta.json or weights; empty where they are whole."""
+    try:
+        meta = msgspec.json.decode((folder / "meta.json").read_bytes())
+        wanted = meta["files"][WEIGHTS_FILE]
+        with (folder / WEIGHTS_FILE).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return f"{Path(str(error.filename)).name}: {error.strerror}"
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return f"meta.json: {str(error).rstrip('.')}"
+    except (KeyError, TypeError):
+        return f"meta.json does not hold the hash of {WEIGHTS_FILE}"
+    return "" if found == wanted else f"{WEIGHTS_FILE} does not have the hash that was written"
+
+
+def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
+    """The configuration that the checkpoint was trained with. Raises ConfigError."""
+    beside = checkpoint.parent.parent / "config.yaml"
+    if beside.is_file():
+        return load_config(beside, overrides)
+    try:
+        meta = msgspec.json.decode((checkpoint / "meta.json").read_bytes())
+        game, network = meta["spec"]["name"], meta["network"]
+    except (OSError, msgspec.DecodeError, KeyError, TypeError):
+        raise ConfigError(f"{checkpoint}/meta.json does not say which game and network it is for.") from None
+    return config_from_tree({**_game_section(game), "network": network}, f"{checkpoint}/meta.json", overrides)
+
+
+def _game_section(name: str) -> dict[str, Any]:
+    """The configuration's keys for the game called `name` in a spec: pokemon/FORMAT, gymnasium/ID, module:Class."""
+    kind, _, which = name.partition("/")
+    if kind == "pokemon":
+        return {"game": kind, "pokemon": {"format": which}}
+    return {"game": kind, "gymnasium": {"id": which}} if kind == "gymnasium" else {"game": name}
