@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import subprocess
@@ -18,6 +19,7 @@ from common.rundir import RunDir
 from common.transport import PullSocket
 
 LEAST_PYTHON = (3, 11)
+LEAST_NODE = 22
 SIM_HOST = CHECKOUT / "env_worker" / "games" / "pokemon" / "sim_host"
 ASK_FOR_NODE = """
 import sys
@@ -95,7 +97,8 @@ def _torch() -> Finding:
 
 
 def _node() -> Finding:
-    return _run("node", [sys.executable, "-P", "-c", ASK_FOR_NODE])
+    mend = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else "make setup"
+    return _run("node", [sys.executable, "-P", "-c", ASK_FOR_NODE], mend)
 
 
 def _npm_packages() -> Finding:
@@ -124,12 +127,12 @@ def _sockets() -> Finding:
     return Finding("sockets", "local endpoints can be bound")
 
 
-def _run(name: str, command: list[str]) -> Finding:
+def _run(name: str, command: list[str], mend: str = "make setup") -> Finding:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=120, check=False, env=role_environment(1), cwd=CHECKOUT
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(name, str(error), "make setup")
+        return Finding(name, str(error), mend)
     words = (done.stdout.strip() or done.stderr.strip() or "it said nothing").splitlines()[-1]
-    return Finding(name, words, "" if done.returncode == 0 else "make setup")
+    return Finding(name, words, "" if done.returncode == 0 else mend)

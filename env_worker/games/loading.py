@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -18,6 +19,7 @@ from env_worker.games.gymnasium.source import GymnasiumSource
 from env_worker.games.gymnasium.spaces import check_env
 from env_worker.source import EnvSource
 
+SIM_HOST = Path(__file__).parent / "pokemon" / "sim_host"
 SOURCE_METHODS = (
     "start",
     "poll",
@@ -54,6 +56,7 @@ def build_source(
     if config.game == "pokemon":
         from env_worker.games.pokemon.source import PokemonSource
 
+        _check_simulator()
         opponents = config.opponents if opponent is None else only_opponent(opponent)
         return PokemonSource(config.pokemon, opponents, index=index, **common)
     if opponent is not None:
@@ -68,8 +71,11 @@ def build_source(
 def game_spec(config: Config) -> GameSpec:
     """The spec of the configured game; an env is built, stepped once and closed. Raises ConfigError."""
     if config.game == "pokemon":
+        from env_worker.games.pokemon.node import find_node
         from env_worker.games.pokemon.source import pokemon_spec
 
+        _check_simulator()
+        find_node()  # raises ConfigError now, before a learner and a server are started for nothing
         return pokemon_spec(config.pokemon)
     if offers := _own_source(config):
         source = _checked(
@@ -80,6 +86,11 @@ def game_spec(config: Config) -> GameSpec:
         return source.spec
     make_env, name, _ = _env_maker(config)
     return check_env(make_env, name)
+
+
+def _check_simulator() -> None:
+    if not (SIM_HOST / "node_modules" / "pokemon-showdown" / "package.json").is_file():
+        raise ConfigError("The simulator's npm packages are missing. Run `make setup`.")
 
 
 def worker_seed(seed: int, index: int, *, evaluation: bool, life: int = 0) -> int:
