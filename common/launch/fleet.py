@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Sequence
 
@@ -59,9 +58,8 @@ class Fleet:
     def state_of(self, key: Key) -> str:
         """What the process last said of itself."""
         place = self.places[key]
-        code = place.child.exit_code()
-        if code is not None:
-            return "dead" if code else "stopped"
+        if place.child.exit_code() is not None:
+            return "stopped" if place.child.ended_well() else "dead"
         report = self._state.life(key, place.child.run_id)
         return "starting" if report is None else report.state
 
@@ -106,7 +104,7 @@ class Fleet:
             if place.child.exit_code() is None:
                 why = "was killed at once" if hurry else f"did not stop in {patience_sec:.0f} s and was killed"
                 sentences.append(f"{_spoken(place.child)} {why}")
-            elif place.restart_at is None and place.child.exit_code() not in (0, -signal.SIGTERM):
+            elif place.restart_at is None and not place.child.ended_well():
                 sentences.append(f"{_spoken(place.child)} ended with {place.child.how_it_ended()}")
             place.child.kill()
         return sentences

@@ -47,7 +47,7 @@ def _figures(snapshot: Snapshot) -> Table:
         ("aborted", causes(counts(snapshot.workers, "episodes", "aborted")) or "nothing"),
     ]
     wide = Table.grid(padding=(0, 2))
-    wide.add_column(style="cyan", no_wrap=True, width=11)
+    wide.add_column(style="cyan", no_wrap=True, width=11, min_width=11)
     wide.add_column(no_wrap=True, overflow="ellipsis")
     for label, value in rows:
         wide.add_row(label, value)

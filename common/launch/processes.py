@@ -53,6 +53,7 @@ class Child:
         self.run_id = run_id or time.time_ns()
         self.name = f"{LOG_NAMES.get(role, role)}-{index}"
         self.started = time.monotonic()
+        self.asked = False
         self.log = run_dir.logs / f"{self.name}.log"
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         line = [
@@ -72,9 +73,14 @@ class Child:
         code = self.exit_code()
         return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
+    def ended_well(self) -> bool:
+        """Exit code 0, or ended by our own SIGTERM, which finds a role that still starts without a handler."""
+        return self.exit_code() == 0 or (self.asked and self.exit_code() == -signal.SIGTERM)
+
     def ask_to_stop(self) -> None:
         """SIGTERM: drain, save, leave."""
         if self.exit_code() is None:
+            self.asked = True
             self._process.terminate()
 
     def kill(self) -> None:

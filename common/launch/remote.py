@@ -19,6 +19,7 @@ from common.launch.snapshot import Snapshot
 from common.rundir import RunDir
 
 DOWN_LIMIT_SEC = 180.0
+CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
 
 def status(root: Path | None, *, as_json: bool) -> int:
@@ -52,6 +53,7 @@ def down(root: Path | None) -> int:
     if owner is None:
         sys.stdout.write(f"No run is active in {run_dir.root}.\n")
         return 0
+    asked_at = time.time()
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(owner.pid).send_signal(signal.SIGTERM)
     deadline = time.monotonic() + DOWN_LIMIT_SEC
@@ -63,8 +65,17 @@ def down(root: Path | None) -> int:
             "`simul down` once more stops it at once.\n"
         )
         return 1
-    sys.stdout.write(f"Stopped. {run_dir.root}/summary.json says what it did.\n")
+    summary = run_dir.root / "summary.json"
+    sys.stdout.write(f"Stopped. {summary} says what it did.\n" if _written_since(summary, asked_at) else "Stopped.\n")
     return 0
+
+
+def _written_since(path: Path, moment: float) -> bool:
+    """False where it is of an earlier run, or missing: a run that is stopped while it starts writes none."""
+    try:
+        return path.stat().st_mtime >= moment - CLOCK_GRAIN_SEC
+    except OSError:
+        return False
 
 
 def _choose(root: Path | None, *, active_only: bool) -> RunDir:

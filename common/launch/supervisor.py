@@ -47,6 +47,7 @@ class Supervisor:
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._next_look = 0.0
         self._phase = "starting"
+        self._trained = False
         self._status_written = True
 
     def run(self) -> int:
@@ -77,10 +78,9 @@ class Supervisor:
                     self._say(sentence)
         except RoleDied as error:
             failure = error
-        trained = self._phase == "training"
-        clean = self._shut_down()
+        clean = self._shut_down(quiet=failure is not None and not self._trained)
         self._display.close()
-        if trained:
+        if self._trained:
             self._display.summary(write_summary(self._run_dir, self._config, self._look()))
         if failure is not None:
             raise failure
@@ -105,6 +105,7 @@ class Supervisor:
         if not self._signals.stop:
             self._watch.mark_ready()
             self._phase = "training"
+            self._trained = True
 
     def _start(self, role: str, count: int, threads: int) -> None:
         """Start a role and wait until each of its processes says that it is ready."""
@@ -129,7 +130,7 @@ class Supervisor:
                 self._say(f"a report was not understood: {error}")
                 continue
             sentences = self._state.receive(report, time.monotonic())
-            if report.state != "failed" or self._phase != "starting":  # then RoleDied says it
+            if report.state != "failed" or self._trained:  # else RoleDied says it
                 for sentence in sentences:
                     self._say(sentence)
         if time.monotonic() >= self._next_look:
@@ -154,15 +155,16 @@ class Supervisor:
         answered = number(self._state.totals("inference_server"), "decisions") or 0
         return self._signals.stop or bool(limit and answered >= limit)
 
-    def _shut_down(self) -> bool:
-        """Stop the roles in order. True when all of them ended well."""
+    def _shut_down(self, quiet: bool) -> bool:
+        """Stop the roles in order; `quiet` where the failure of a start says it all. True when all ended well."""
+        if self._trained:
+            self._say("stopping: draining and saving (Ctrl-C again: now)")
         self._phase = "stopping"
         self._watch.mark_stopping()
-        self._say("stopping: draining and saving (Ctrl-C again: now)")
         bad = []
         for role, patience_sec in STOP_PATIENCE_SEC.items():
             bad += self._fleet.stop(role, patience_sec, self._meanwhile)
-        for sentence in bad:
+        for sentence in [] if quiet else bad:
             self._say(sentence)
         self._turn()  # last reports
         self._phase = "stopped"

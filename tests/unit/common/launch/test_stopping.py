@@ -1,0 +1,60 @@
+"""What is said of a run that ends before it trained."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import msgspec
+import pytest
+
+from common.config import Config
+from common.errors import ConfigError
+from common.launch.processes import Child
+from common.launch.remote import _written_since
+from common.launch.supervisor import Supervisor
+from common.launch.view import make_display
+from common.rundir import RunDir
+from common.specs import GameSpec
+
+
+def test_only_a_summary_of_this_stop_is_named(tmp_path):
+    summary = tmp_path / "summary.json"
+    now = time.time()
+    assert not _written_since(summary, now)
+    summary.touch()
+    os.utime(summary, (now - 60, now - 60))
+    assert not _written_since(summary, now)
+    os.utime(summary, (now + 1, now + 1))
+    assert _written_since(summary, now)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_sigterm_of_ours_is_a_good_end(tmp_path, asked):
+    run_dir = RunDir(tmp_path)
+    run_dir.create()
+    child = Child("learner", 0, run_dir, [sys.executable, "-c", "import time; time.sleep(60)"])
+    if asked:
+        child.ask_to_stop()
+    else:
+        child._process.terminate()
+    child._process.wait(10)
+    assert child.ended_well() is asked
+
+
+def test_a_refused_start_leaves_the_settings_of_the_run(tmp_path):
+    run_dir = RunDir(tmp_path)
+    checkpoint = run_dir.checkpoints / "000000001"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "meta.json").write_text('{"spec_fingerprint": "of-another-game"}')
+    (tmp_path / "config.yaml").write_text("seed: 7\n")
+    (tmp_path / "spec.json").write_text("{}")
+    text = msgspec.json.encode(GameSpec(name="test", observation_size=3, num_actions=2)).decode()
+    supervisor = Supervisor(
+        Config(), run_dir, make_display(True), lambda role: [sys.executable, "-c", f"print({text!r})"]
+    )
+    with pytest.raises(ConfigError, match="of-another-game"):
+        supervisor.run()
+    assert (tmp_path / "config.yaml").read_text() == "seed: 7\n"
+    assert (tmp_path / "spec.json").read_text() == "{}"
