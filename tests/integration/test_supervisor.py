@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -256,9 +257,11 @@ def test_a_run_dir_that_cannot_be_written_is_a_sentence(simul, tmp_path):
 
 
 def test_eval_plays_exactly_so_many_and_prints_only_json(simul, tmp_path):
-    checkpoint = tmp_path / "run" / "checkpoints" / "000007"
+    checkpoint = tmp_path / "run" / "checkpoints" / "000000007"
     checkpoint.mkdir(parents=True)
-    (checkpoint / "meta.json").write_text('{"version": 7}')
+    (checkpoint / "weights.safetensors").write_bytes(b"weights")
+    files = {"weights.safetensors": hashlib.sha256(b"weights").hexdigest()}
+    (checkpoint / "meta.json").write_bytes(msgspec.json.encode({"version": 7, "files": files}))
     (tmp_path / "run" / "config.yaml").write_text("game: pokemon\nnetwork: {name: pokemon}\n")
     arguments = ("eval", "--checkpoint", str(tmp_path / "run"), "--opponent", "random", "--battles", "41")
     code, output = simul(*arguments, "--workers", "2", "--json").result()
