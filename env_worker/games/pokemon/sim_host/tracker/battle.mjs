@@ -1,0 +1,179 @@
+// One seat's view of a battle, from that seat's protocol lines and requests alone.
+//
+// The state that SeatBattle (Python, on poke-env's Battle) has after the same lines and requests, its mistakes
+// included: tests/integration/pokemon/test_tracker.py compares the two after every request.
+
+import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
+import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
+import { EVENTS } from './events.mjs';
+import { identifiesAs, readDetails, setSpecies, switchIn } from './formes.mjs';
+import { Mon } from './pokemon.mjs';
+
+export class SeatTracker {
+	/**
+	 * @param {'p1' | 'p2'} role
+	 * @param {object} tables `tracker_tables(gen)`; the same object for every battle of a host
+	 */
+	constructor(role, gen, tables) {
+		if (tables.gen !== gen) throw new Error(`gen ${gen} needs its own tables, these are of gen ${tables.gen}`);
+		this.role = role;
+		this.dex = dexOf(tables);
+		this.turn = 0;
+		this.team = new Map(); // ident -> Mon
+		this.opponentTeam = new Map();
+		this.weather = new Map(); // name -> first turn
+		this.fields = new Map();
+		this.sideConditions = new Map(); // name -> layers of what stacks, first turn of the rest
+		this.opponentSideConditions = new Map();
+		this.usedTera = this.usedMega = this.usedZ = this.usedDynamax = false;
+		this.opponentUsedTera = this.opponentUsedMega = this.opponentUsedZ = this.opponentUsedDynamax = false;
+		this.entries = []; // latest request entries in team order
+		this.dirty = new Set(); // team positions whose entry changed since the encoder last looked
+		this.parseErrors = new Map(); // event -> lines
+		this.positions = new Map(); // ident -> team position
+		this.teamSizes = new Map(); // role -> number
+		this.ownMons = []; // the teams' Pokemon in the order of the Maps
+		this.foeMons = [];
+		this.onField = new Map(); // "p1a: Name" -> Mon
+		this.synced = []; // of one request, in its order
+	}
+
+	/** Take the seat's protocol lines. */
+	feed(lines) {
+		const { skipped } = this.dex;
+		for (let i = 0; i < lines.length; i++) {
+			const line = lines[i];
+			const first = line.indexOf('|');
+			if (first < 0) continue;
+			const second = line.indexOf('|', first + 1);
+			const name = second < 0 ? line.slice(first + 1) : line.slice(first + 1, second);
+			const handle = EVENTS.get(name);
+			if (handle === undefined && skipped.has(name)) continue;
+			try {
+				if (handle === undefined) throw new ParseFailure(name);
+				handle(this, line.split('|'));
+			} catch {
+				this.parseErrors.set(name, (this.parseErrors.get(name) ?? 0) + 1);
+			}
+		}
+	}
+
+	/** Team position of an own Pokemon: the action that switches to it. */
+	position(ident) {
+		const position = this.positions.get(ident);
+		if (position === undefined) throw new Error(`no request has named ${ident}`);
+		return position;
+	}
+
+	/** Bring the own team in line with a request. */
+	sync(request) {
+		const side = request.side.pokemon, { synced } = this;
+		let illusion = false;
+		synced.length = 0;
+		for (let i = 0; i < side.length; i++) {
+			const entry = side[i];
+			const mon = this.team.get(entry.ident) ?? this.findPokemon(entry.ident, entry.details, entry);
+			synced.push(mon);
+			if (entry.active !== mon.active) illusion = true;
+			if (mon.position < 0) this.place(mon, entry);
+		}
+		if (illusion) this.correctActive(side);
+		for (let i = 0; i < side.length; i++) {
+			const entry = side[i], mon = synced[i];
+			if (!entry.active && mon.lastDetails === entry.details && sameEntry(mon.lastEntry, entry)) continue;
+			updateFromEntry(mon, entry);
+			this.entries[mon.position] = entry;
+			this.dirty.add(mon.position);
+		}
+	}
+
+	place(mon, entry) {
+		mon.position = this.positions.size;
+		this.positions.set(entry.ident, mon.position);
+		this.entries.push(entry);
+		this.dirty.add(mon.position);
+	}
+
+	/** Illusion: only the request knows who is really out. */
+	correctActive(side) {
+		const wrong = this.synced.filter((mon, i) => mon.active !== side[i].active);
+		const left = wrong.filter(mon => mon.active), came = wrong.filter(mon => !mon.active);
+		for (const mon of left) wasIllusion(mon, this.fields);
+		for (const mon of came) switchIn(mon);
+	}
+
+	/** Whose Pokemon is on the field, null = nobody's. */
+	activeOf(mons) {
+		for (let i = 0; i < mons.length; i++) if (mons[i].active) return mons[i];
+		return null;
+	}
+
+	/** The Pokemon an event names, made if it is new. */
+	getPokemon(identifier, details = '') {
+		const mon = this.onField.get(identifier);
+		if (mon !== undefined && (!mon.own || mon.active)) return mon;
+		return this.findPokemon(identifier, details, null);
+	}
+
+	/** @param {object | null} entry of a request: then the Pokemon is an own one */
+	findPokemon(identifier, details, entry) {
+		if (identifier.length < 4) throw new ParseFailure(identifier);
+		let ident = identifier;
+		if (identifier[3] !== ' ') {
+			ident = identifier.slice(0, 2) + identifier.slice(3);
+			const foe = this.opponentTeam.get(ident);
+			if (foe !== undefined) return foe;
+			const own = this.team.get(ident);
+			if (own !== undefined) return own.active || !ident.startsWith(this.role) ? own : this.throughIllusion(own);
+		}
+		const known = this.team.get(ident) ?? this.opponentTeam.get(ident);
+		if (known !== undefined) return known;
+		const isOwn = ident.slice(0, 2) === this.role || entry !== null;
+		return this.renamed(ident, details, isOwn) ?? this.created(ident, details, entry, isOwn);
+	}
+
+	/** An event names an own Pokemon that is not out: the one that is may be the other one in disguise. */
+	throughIllusion(named) {
+		const out = this.activeOf(this.ownMons);
+		if (out === null || named.innateAbility === 'illusion') return named;
+		return out.innateAbility === 'illusion' ? out : named;
+	}
+
+	/** A Pokemon known by another name: its ident changes, its place in the team does not. */
+	renamed(ident, details, isOwn) {
+		const name = details.split(', ')[0];
+		if (name === '') return undefined;
+		const mons = isOwn ? this.ownMons : this.foeMons;
+		const matches = mons.filter(mon => identifiesAs(mon, name));
+		if (matches.length > 1) throw new ParseFailure(ident);
+		if (matches.length === 0) return undefined;
+		const [mon] = matches, team = new Map();
+		for (const [old, other] of isOwn ? this.team : this.opponentTeam) team.set(other === mon ? ident : old, other);
+		if (isOwn) this.team = team;
+		else this.opponentTeam = team;
+		for (const [old, other] of this.onField) if (other === mon) this.onField.delete(old);
+		this.nameOnField(ident, mon);
+		return mon;
+	}
+
+	created(ident, details, entry, isOwn) {
+		const mons = isOwn ? this.ownMons : this.foeMons, role = ident.slice(0, 2);
+		if (this.teamSizes.size > 0) {
+			const size = this.teamSizes.get(role);
+			if (size === undefined) throw new ParseFailure(ident);
+			if (mons.length >= size) throw new ValueFailure(`${ident} is one too many`);
+		}
+		const mon = new Mon(this.dex, isOwn);
+		if (entry !== null) readEntryAndMoves(mon, entry);
+		else if (details) readDetails(mon, details);
+		else setSpecies(mon, ident.slice(4), true);
+		(isOwn ? this.team : this.opponentTeam).set(ident, mon);
+		mons.push(mon);
+		this.nameOnField(ident, mon);
+		return mon;
+	}
+
+	nameOnField(ident, mon) {
+		this.onField.set(`${ident.slice(0, 2)}a${ident.slice(2)}`, mon);
+	}
+}

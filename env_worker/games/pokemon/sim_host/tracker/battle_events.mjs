@@ -1,0 +1,99 @@
+// Events of the field, the sides and the battle itself.
+
+import { ParseFailure } from './dex.mjs';
+import { endTurn } from './effects.mjs';
+import { endField, integer, isOwnSide, need, startField } from './event_parts.mjs';
+import { readDetails } from './formes.mjs';
+import { Mon } from './pokemon.mjs';
+
+function turn(tracker, event) {
+	need(event, 3);
+	tracker.turn = integer(event[2]);
+	const own = tracker.activeOf(tracker.ownMons), foe = tracker.activeOf(tracker.foeMons);
+	if (own !== null) endTurn(own);
+	if (foe !== null) endTurn(foe);
+}
+
+function weather(tracker, event) {
+	need(event, 3);
+	if (event[2] === 'none') {
+		tracker.weather.clear();
+		return;
+	}
+	const name = tracker.dex.weather(event[2]);
+	tracker.weather.clear();
+	tracker.weather.set(name, tracker.turn);
+}
+
+function fieldStart(tracker, event) {
+	need(event, 3);
+	startField(tracker, event[2]);
+}
+
+function fieldEnd(tracker, event) {
+	need(event, 3);
+	endField(tracker, event[2]);
+}
+
+function conditionsOf(tracker, side) {
+	return isOwnSide(tracker, side) ? tracker.sideConditions : tracker.opponentSideConditions;
+}
+
+function sideStart(tracker, event) {
+	need(event, 4);
+	const conditions = conditionsOf(tracker, event[2]), name = tracker.dex.side(event[3]);
+	if (tracker.dex.stackable.has(name)) conditions.set(name, (conditions.get(name) ?? 0) + 1);
+	else if (!conditions.has(name)) conditions.set(name, tracker.turn);
+}
+
+function sideEnd(tracker, event) {
+	need(event, 4);
+	const name = tracker.dex.side(event[3]);
+	if (name !== 'UNKNOWN' && !conditionsOf(tracker, event[2]).delete(name)) throw new ParseFailure(name);
+}
+
+function swapSideConditions(tracker) {
+	[tracker.sideConditions, tracker.opponentSideConditions] =
+		[tracker.opponentSideConditions, tracker.sideConditions];
+}
+
+/** The whole team of one side; `pokemon` names one of it. */
+function cureTeam(tracker, event) {
+	need(event, 3);
+	const mons = event[2].slice(0, 2) === tracker.role ? tracker.ownMons : tracker.foeMons;
+	for (const mon of mons) if (mon.status !== 'FNT') mon.setStatus(null);
+}
+
+function teamSize(tracker, event) {
+	need(event, 4);
+	tracker.teamSizes.set(event[2], integer(event[3]));
+}
+
+/** Team preview: nothing of it is kept, but what cannot be read counts. */
+function poke(tracker, event) {
+	need(event, 4);
+	if (event[2] !== tracker.role) readDetails(new Mon(tracker.dex, false), event[3]);
+}
+
+function clearPoke(tracker) {
+	for (const mon of tracker.ownMons) mon.setActive(false);
+}
+
+function swap(tracker, event) {
+	need(event, 4);
+}
+
+export const BATTLE_EVENTS = {
+	turn,
+	'-weather': weather,
+	'-fieldstart': fieldStart,
+	'-fieldend': fieldEnd,
+	'-sidestart': sideStart,
+	'-sideend': sideEnd,
+	'-swapsideconditions': swapSideConditions,
+	'-cureteam': cureTeam,
+	teamsize: teamSize,
+	poke,
+	clearpoke: clearPoke,
+	swap,
+};

@@ -1,0 +1,57 @@
+// Effects on a Pokemon, by poke-env's names, and what their start and end bring with them.
+
+const STAT_EFFECTS = new Map([
+	['QUARK_DRIVE', ['QUARKDRIVEATK', 'QUARKDRIVEDEF', 'QUARKDRIVESPA', 'QUARKDRIVESPD', 'QUARKDRIVESPE']],
+	['PROTOSYNTHESIS', ['PROTOSYNTHESISATK', 'PROTOSYNTHESISDEF', 'PROTOSYNTHESISSPA', 'PROTOSYNTHESISSPD',
+		'PROTOSYNTHESISSPE']],
+]);
+
+/** @param {string} text as the protocol writes it */
+export function startEffect(mon, text) {
+	const effect = mon.dex.effect(text);
+	mon.effects.add(effect);
+	if (mon.dex.breaksProtect.has(effect)) mon.protectCounter = 0;
+	return effect;
+}
+
+/** @param {string[]} names of types; those before one that does not exist are taken */
+export function startTypeChange(mon, names) {
+	startEffect(mon, 'typechange');
+	const types = [];
+	try {
+		for (const name of names) types.push(mon.dex.type(name));
+	} finally {
+		mon.setTemporaryTypes(types);
+	}
+}
+
+/** Skill Swap shows both abilities. */
+export function startSkillSwap(mon, text, [gained, lost]) {
+	startEffect(mon, text);
+	if (mon.ability === null) mon.revealAbility(lost);
+	mon.setTemporaryAbility(gained);
+}
+
+/** @param {string} effect poke-env's name */
+export function endEffect(mon, effect) {
+	mon.effects.delete(effect);
+	if (effect === 'TYPECHANGE') mon.setTemporaryTypes([]);
+	else if (effect === 'SKILL_SWAP') mon.setTemporaryAbility(null);
+	else if (STAT_EFFECTS.has(effect)) for (const part of STAT_EFFECTS.get(effect)) mon.effects.delete(part);
+}
+
+export function clearEffects(mon) {
+	const { effects } = mon;
+	if (effects.size === 0) return;
+	if (effects.has('TYPECHANGE')) mon.setTemporaryTypes([]);
+	if (effects.has('SKILL_SWAP')) mon.setTemporaryAbility(null);
+	effects.clear();
+}
+
+/** The turn's end for a Pokemon on the field. */
+export function endTurn(mon) {
+	mon.activeTurns++;
+	if (mon.status === 'TOX') mon.setStatusCounter(mon.statusCounter + 1);
+	if (mon.effects.size === 0) return;
+	for (const effect of mon.effects) if (mon.dex.endsOnTurn.has(effect)) endEffect(mon, effect);
+}

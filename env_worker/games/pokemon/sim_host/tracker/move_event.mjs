@@ -1,0 +1,106 @@
+// `|move|`: what was used, and what that says of the Pokemon.
+
+import { moveId, ParseFailure } from './dex.mjs';
+import { endEffect, startEffect } from './effects.mjs';
+import { need } from './event_parts.mjs';
+import { addMove } from './formes.mjs';
+
+const FAILED = ['[miss]', '[still]', '[notarget]'];
+const LOCKED = new Set(['[from] lockedmove', '[from]lockedmove', '[from] Sky Attack']);
+const PASSED_OVER = new Set(['[from] Pursuit', '[from]Pursuit', '[zeffect]']);
+const NOT_OWNED = new Set(['Copycat', 'Metronome', 'Nature Power', 'Round']);
+const PLEDGES = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge']);
+
+/** What the end of a move line says; one object for all lines, read at once. */
+const said = { failed: false, use: true, reveal: true, spread: false, by: '', stop: false };
+
+const last = event => event[event.length - 1];
+
+function afterColon(text) {
+	return text.slice(text.lastIndexOf(': ') + 2);
+}
+
+/** Takes the bracketed parts off the line's end, in poke-env's order. */
+function readSuffixes(tracker, event, reveal) {
+	said.failed = said.spread = said.stop = false;
+	said.use = said.reveal = reveal;
+	said.by = '';
+	const end = last(event);
+	if (end.charCodeAt(0) !== 91 && end !== 'null') return; // no '[': the usual case
+	for (const suffix of FAILED) {
+		if (last(event) === suffix) {
+			event.pop();
+			said.failed = true;
+		}
+	}
+	if (last(event) === '[notarget]') event.pop();
+	while (last(event).startsWith('[spread]')) {
+		said.spread = true;
+		event.pop();
+	}
+	while (last(event) === '[still]') event.pop();
+	if (LOCKED.has(last(event))) {
+		said.use = said.reveal = false;
+		event.pop();
+	}
+	if (PASSED_OVER.has(last(event))) event.pop();
+	if (last(event) === '[from] Sleep Talk') event[event.length - 1] = '[from] move: Sleep Talk';
+	if (last(event).startsWith('[anim]')) event.pop();
+	readCause(tracker, event);
+}
+
+function readCause(tracker, event) {
+	if (last(event).startsWith('[from] move: ') || last(event).startsWith('[from]move: ')) {
+		said.by = afterColon(event.pop());
+		if (NOT_OWNED.has(said.by)) said.reveal = false;
+		else if (PLEDGES.has(said.by)) said.by = '';
+	}
+	if (last(event) === 'null') event.pop();
+	if (last(event).startsWith('[from] ability: ') || last(event).startsWith('[from]ability: ')) {
+		const ability = afterColon(event.pop());
+		if (event.length < 3) throw new ParseFailure(ability);
+		tracker.getPokemon(event[2]).revealAbility(ability);
+		if (ability === 'Magic Bounce') said.use = said.reveal = false;
+		else if (ability === 'Dancer') said.stop = true;
+	}
+	if (last(event) === '[from] Magic Coat' || last(event) === '[from] Mirror Move') {
+		said.use = said.reveal = false;
+		event.pop();
+	}
+}
+
+/** poke-env looks for Pressure on the target: it makes a Pokemon of a target that it does not know. */
+function lookAtTarget(tracker, move, target) {
+	const kind = tracker.dex.moves.get(moveId(move));
+	if (kind !== undefined && !kind.aimsAtAll) tracker.getPokemon(target);
+}
+
+function moved(mon, name, failed, use, reveal) {
+	mon.mustRecharge = false;
+	mon.preparing = false;
+	const move = reveal ? addMove(mon, name) : null;
+	if (use) for (const other of mon.moves.values()) other.isLastUsed = other === move;
+	mon.protectCounter = move !== null && move.protects && !failed ? mon.protectCounter + 1 : 0;
+	if (mon.status === 'SLP') mon.setStatusCounter(mon.statusCounter + 1);
+	if (mon.effects.size === 0) return;
+	if (mon.effects.has('GLAIVE_RUSH')) endEffect(mon, 'GLAIVE_RUSH');
+	else if (mon.effects.has('CHARGE') && move !== null && move.endsCharge && use) endEffect(mon, 'CHARGE');
+	else if (mon.effects.has('FLASH_FIRE') && move !== null && move.endsFlashFire && use) endEffect(mon, 'FLASH_FIRE');
+}
+
+export function moveEvent(tracker, event) {
+	need(event, 3);
+	const user = tracker.getPokemon(event[2]);
+	const reveal = !user.dancing;
+	user.dancing = false;
+	readSuffixes(tracker, event, reveal);
+	if (said.stop) return;
+	const { failed, use, spread, by } = said;
+	need(event, 4);
+	const pokemon = event[2], name = event[3], target = event.length > 4 ? event[4] : '';
+	if (name.toUpperCase().trim() === 'MINIMIZE') startEffect(tracker.getPokemon(pokemon), 'MINIMIZE');
+	if (target !== '' && !spread) lookAtTarget(tracker, name, target);
+	const mon = tracker.getPokemon(pokemon);
+	moved(mon, name, failed, by === '' && use, said.reveal);
+	if (by !== '' && !mon.moves.has(moveId(by))) throw new ParseFailure(by);
+}

@@ -1,0 +1,96 @@
+// The moves of one Pokemon, with what Transform and Mimic put in their place: poke-env's `MoveSet`.
+
+import { moveId, toId } from './dex.mjs';
+
+export class Move {
+	/**
+	 * @param {string} id
+	 * @param {string | null} spelling as requests or the protocol write it: Hidden Power has type and power there
+	 */
+	constructor(dex, id, spelling = null) {
+		let power = '';
+		if (spelling !== null && id.startsWith('hiddenpower')) {
+			id = toId(spelling).replace(/[0-9]/g, '');
+			power = spelling.replace(/[^0-9]/g, '');
+		}
+		const kind = dex.moveKind(id);
+		const hasPower = power === '' ? kind.hasPower : Number(power) > 0;
+		this.id = id;
+		this.isLastUsed = false;
+		this.protects = kind.protects;
+		this.endsCharge = hasPower && kind.type === dex.electric;
+		this.endsFlashFire = hasPower && kind.type === dex.fire;
+	}
+}
+
+export class MoveSet {
+	constructor(dex) {
+		this.dex = dex;
+		this.learned = new Map();
+		this.learnedMimic = null; // the move that stands where Mimic was
+		this.copied = null; // a Map while transformed
+		this.copiedMimic = null;
+		this.moves = this.learned; // what can be used now
+	}
+
+	get mimic() {
+		return this.copied === null ? this.learnedMimic : this.copiedMimic;
+	}
+
+	/**
+	 * The move of that name, from now on among the known ones.
+	 * @returns {Move | null} null = one that is not stored, such as Struggle and Z-moves
+	 */
+	add(spelling) {
+		const id = moveId(spelling);
+		const present = this.moves.get(id);
+		if (present !== undefined) return present;
+		if (!this.dex.moves.get(id)?.stored) return null;
+		const base = this.copied ?? this.learned;
+		let move = base.get(id);
+		if (move === undefined) {
+			move = new Move(this.dex, id, spelling);
+			base.set(id, move);
+			this.resolve();
+		}
+		return move;
+	}
+
+	setMimic(move) {
+		if (this.copied === null) this.learnedMimic = move;
+		else this.copiedMimic = move;
+		this.resolve();
+	}
+
+	/** Transform: the other one's moves as they are now. */
+	copy(other) {
+		const copied = new Map();
+		for (const move of other.moves.values()) copied.set(move.id, new Move(this.dex, move.id));
+		this.copied = copied;
+		this.copiedMimic = null;
+		this.resolve();
+	}
+
+	/** @returns {boolean} whether there was anything to drop */
+	dropCopies() {
+		if (this.copied === null && this.learnedMimic === null) return false;
+		this.copied = null;
+		this.copiedMimic = null;
+		this.learnedMimic = null;
+		this.resolve();
+		return true;
+	}
+
+	resolve() {
+		const base = this.copied ?? this.learned, mimic = this.mimic;
+		if (mimic === null) {
+			this.moves = base;
+			return;
+		}
+		this.moves = new Map();
+		for (const [id, move] of base) {
+			if (id === 'mimic') this.moves.set(mimic.id, mimic);
+			else this.moves.set(id, move);
+		}
+	}
+}

@@ -1,0 +1,171 @@
+// What one seat knows of one Pokemon: poke-env's `Pokemon` as far as an observation reads it.
+
+import { Boosts } from './boosts.mjs';
+import { toId } from './dex.mjs';
+import { clearEffects } from './effects.mjs';
+import { MoveSet } from './moves.mjs';
+
+export class Mon {
+	/** @param {boolean} own True = of the seat's own team */
+	constructor(dex, own) {
+		this.dex = dex;
+		this.own = own;
+		this.position = -1; // in the team's order, own ones only
+		this.species = '';
+		this.level = 100;
+		this.hp = 0; // null = unknown
+		this.maxHp = 0;
+		this.status = null;
+		this.statusCounter = 0;
+		this.active = false;
+		this.revealed = false;
+		this.item = dex.unknownItem;
+		this.ability = null; // what the three below come to
+		this.innateAbility = null;
+		this.formeAbility = null;
+		this.temporaryAbility = null;
+		this.type1 = 0;
+		this.type2 = 0;
+		this.temporaryTypes = [];
+		this.terastallized = false;
+		this.terastallizedType = 0;
+		this.baseStats = null; // the temporary ones if there are any
+		this.speciesStats = null;
+		this.temporaryStats = null;
+		this.boosts = new Boosts();
+		this.effects = new Set();
+		this.moveSet = new MoveSet(dex);
+		this.moves = this.moveSet.moves;
+		this.mimicMove = null;
+		this.transformed = false;
+		this.mustRecharge = false;
+		this.preparing = false;
+		this.dancing = false;
+		this.protectCounter = 0;
+		this.activeTurns = 0;
+		this.lastEntry = null; // of the requests
+		this.lastDetails = '';
+		this.profileVersion = 0;
+		this.bodyVersion = 0;
+	}
+
+	profileChanged() {
+		this.profileVersion++;
+		this.bodyVersion++;
+	}
+
+	setActive(active) {
+		if (active === this.active) return;
+		this.active = active;
+		this.bodyVersion++;
+	}
+
+	setStatus(status) {
+		if (status === this.status) return;
+		this.status = status;
+		this.bodyVersion++;
+	}
+
+	setStatusCounter(turns) {
+		if (turns === this.statusCounter) return;
+		this.statusCounter = turns;
+		this.bodyVersion++;
+	}
+
+	setHp(hp) {
+		if (hp === this.hp) return;
+		this.hp = hp;
+		this.bodyVersion++;
+	}
+
+	setMaxHp(maxHp) {
+		if (maxHp === this.maxHp) return;
+		this.maxHp = maxHp;
+		this.profileChanged();
+	}
+
+	/** @param {string | null} item an id */
+	setItem(item) {
+		if (item === this.item) return;
+		this.item = item;
+		this.profileChanged();
+	}
+
+	setTemporaryTypes(types) {
+		if (types.length === 0 && this.temporaryTypes.length === 0) return;
+		this.temporaryTypes = types;
+		this.profileChanged();
+	}
+
+	setTemporaryAbility(ability) {
+		this.temporaryAbility = ability === null ? null : toId(ability);
+		this.abilityChanged();
+	}
+
+	/** poke-env's `ability = ...`: the first one seen is the Pokemon's own, later ones are temporary. */
+	revealAbility(ability) {
+		if (this.innateAbility === null) this.innateAbility = toId(ability);
+		else this.temporaryAbility = toId(ability);
+		this.abilityChanged();
+	}
+
+	abilityChanged() {
+		const ability = this.temporaryAbility ?? this.formeAbility ?? this.innateAbility;
+		if (ability === this.ability) return;
+		this.ability = ability;
+		this.profileChanged();
+	}
+
+	setTemporaryStats(stats) {
+		this.temporaryStats = stats;
+		this.statsChanged();
+	}
+
+	statsChanged() {
+		const stats = this.temporaryStats ?? this.speciesStats;
+		if (stats === this.baseStats) return;
+		this.baseStats = stats;
+		this.profileChanged();
+	}
+
+	movesChanged() {
+		this.moves = this.moveSet.moves;
+		this.mimicMove = this.moveSet.mimic;
+		this.transformed = this.moveSet.copied !== null;
+		this.profileChanged();
+	}
+
+	/** Substitutes for moves and ability, and what else ends with a faint or a switch. */
+	dropCopies() {
+		this.setTemporaryAbility(null);
+		this.setTemporaryStats(null);
+		if (this.moveSet.dropCopies()) this.movesChanged();
+	}
+
+	faint() {
+		this.setHp(0);
+		this.setStatus('FNT');
+		this.dropCopies();
+		clearEffects(this);
+	}
+
+	/** @param {Map<string, number>} fields */
+	switchOut(fields) {
+		if (this.ability === 'regenerator' && this.status !== 'FNT' &&
+			(this.item === 'abilityshield' || !fields.has('NEUTRALIZING_GAS'))) {
+			const maxHp = this.maxHp ?? 0;
+			this.setHp(Math.min(Math.trunc((this.hp ?? 0) + maxHp / 3), maxHp));
+		}
+		this.setActive(false);
+		this.boosts.clear();
+		clearEffects(this);
+		this.activeTurns = 0;
+		this.mustRecharge = false;
+		this.preparing = false;
+		this.protectCounter = 0;
+		this.dropCopies();
+		this.setTemporaryTypes([]);
+		if (this.status === 'TOX') this.setStatusCounter(0);
+		for (const move of this.moves.values()) move.isLastUsed = false;
+	}
+}

@@ -1,0 +1,188 @@
+// Events that tell abilities and items, mostly in passing.
+
+import { readCondition } from './condition.mjs';
+import { ParseFailure, toId, ValueFailure } from './dex.mjs';
+import { startEffect, startSkillSwap } from './effects.mjs';
+import { need, startField, withoutOf } from './event_parts.mjs';
+import { mimic } from './pokemon_events.mjs';
+
+const AS_ONE = new Set(['As One', 'Unnerve', 'Chilling Neigh', 'Grim Neigh']);
+const SWAPPED = new Set(['[from] ability: Magician', '[from] move: Switcheroo', '[from] move: Trick']);
+const THIEVES = new Map([
+	['[from] ability: Pickpocket', 'pickpocket'],
+	['[from] ability: Magician', 'magician'],
+	['[from] move: Thief', ''],
+	['[from] move: Covet', ''],
+]);
+
+const afterLast = (text, mark) => text.slice(text.lastIndexOf(mark) + mark.length);
+
+function damage(tracker, event) {
+	need(event, 4);
+	readCondition(tracker.getPokemon(event[2]), event[3]);
+	if (event.length !== 5 && event.length !== 6) return;
+	const cause = event[4];
+	if (event.length === 5) {
+		if (cause.startsWith('[from] item:')) tracker.getPokemon(event[2]).setItem(toId(afterLast(cause, 'item:')));
+	} else if (event[5].startsWith('[of]')) {
+		if (cause.startsWith('[from] item:')) {
+			tracker.getPokemon(afterLast(event[5], '[of]').trim()).setItem(toId(afterLast(cause, 'item:')));
+		} else if (cause.startsWith('[from] ability:')) {
+			tracker.getPokemon(afterLast(event[5], '[of]').trim()).revealAbility(afterLast(cause, 'ability:'));
+		}
+	}
+}
+
+function heal(tracker, event) {
+	need(event, 4);
+	readCondition(tracker.getPokemon(event[2]), event[3]);
+	if (event.length === 6 && event[4].startsWith('[from] ability:')) {
+		const ability = toId(afterLast(event[4], 'ability:'));
+		const owner = ability === 'hospitality' ? withoutOf(event[5]).trim() : event[2];
+		tracker.getPokemon(owner).revealAbility(ability);
+	} else if (event.length === 5 && event[4].startsWith('[from] item:')) {
+		const item = toId(afterLast(event[4], 'item:')), mon = tracker.getPokemon(event[2]);
+		// What was just eaten is not held any more.
+		if (mon.item !== null && !item.includes('berry') && !item.includes('herb')) mon.setItem(item);
+	}
+}
+
+function ability(tracker, event) {
+	need(event, 4);
+	const mon = tracker.getPokemon(event[2]), cause = event[3];
+	if (mon.dex.species(mon.species).base.includes('calyrex') && AS_ONE.has(cause)) return;
+	const traced = text => text !== undefined && text.startsWith('[from] ability: Trace');
+	if (traced(event[4]) || traced(event[5])) {
+		if (mon.ability !== 'trace') {
+			if (mon.temporaryAbility !== null) mon.setTemporaryAbility(null);
+			else if (mon.ability !== null) mon.innateAbility = null;
+			mon.revealAbility('trace');
+		}
+		mon.revealAbility(cause);
+	} else if (cause === 'Neutralizing Gas') {
+		startField(tracker, cause);
+	} else {
+		mon.revealAbility(cause);
+	}
+}
+
+function endAbility(tracker, event) {
+	need(event, 3);
+	tracker.getPokemon(event[2]).setTemporaryAbility(null);
+}
+
+function immune(tracker, event) {
+	if (event.length !== 4 || !event[3].startsWith('[from] ability:')) return;
+	tracker.getPokemon(event[2]).revealAbility(event[3].replaceAll('[from] ability:', ''));
+}
+
+function item(tracker, event) {
+	if (event.length === 6) {
+		itemWithCause(tracker, event);
+		return;
+	}
+	need(event, 4);
+	const mon = tracker.getPokemon(event[2]);
+	// The swap itself came with an -activate before.
+	if (event.length > 4 && SWAPPED.has(event[4]) && mon.item !== 'unknown_item') return;
+	mon.setItem(toId(event[3]));
+}
+
+function itemWithCause(tracker, [, , pokemon, name, cause, of]) {
+	if (cause === '[from] ability: Frisk') {
+		const mon = tracker.getPokemon(afterLast(of, '[of] '));
+		const own = tracker.activeOf(tracker.ownMons), foe = tracker.activeOf(tracker.foeMons);
+		if (mon === own) held(foe).setItem(toId(name));
+		else if (mon === foe) held(own).setItem(toId(name));
+		mon.revealAbility('frisk');
+		return;
+	}
+	const thief = THIEVES.get(cause);
+	if (thief === undefined) throw new ValueFailure(cause);
+	tracker.getPokemon(pokemon).setItem(toId(name));
+	if (thief) tracker.getPokemon(pokemon).revealAbility(thief);
+	tracker.getPokemon(withoutOf(of)).setItem(null);
+}
+
+function held(mon) {
+	if (mon === null) throw new ParseFailure('nobody is out');
+	return mon;
+}
+
+function skillSwap(tracker, event) {
+	if (event.length <= 4) return;
+	const end = event[event.length - 1], ofActor = end.startsWith('[of] ');
+	const target = ofActor ? tracker.getPokemon(event[2]) : null;
+	const actor = tracker.getPokemon(ofActor ? withoutOf(end) : event[4]);
+	const abilities = (ofActor ? event.slice(4, -1) : event.slice(5))
+		.map(text => text.replaceAll('[ability] ', '').replaceAll('[ability2] ', '')).filter(Boolean);
+	if (abilities.length >= 2) {
+		startSkillSwap(target ?? tracker.getPokemon(event[2]), event[3], abilities);
+		actor.setTemporaryAbility(abilities[1]);
+	} else if (target !== null && target.ability !== null && actor.ability !== null) {
+		const given = target.ability;
+		target.setTemporaryAbility(actor.ability);
+		actor.setTemporaryAbility(given);
+	}
+}
+
+function wanderingSpirit(tracker, event) {
+	need(event, 7);
+	tracker.getPokemon(event[2]).setTemporaryAbility(event[4]);
+	tracker.getPokemon(withoutOf(event[6])).setTemporaryAbility('wanderingspirit');
+}
+
+function mummy(tracker, event) {
+	need(event, 6);
+	const target = event[5].includes('[of] ') ? withoutOf(event[5]) : event[4];
+	tracker.getPokemon(target).setTemporaryAbility('mummy');
+}
+
+function symbiosis(tracker, event) {
+	need(event, 6);
+	tracker.getPokemon(withoutOf(event[5])).setItem(toId(event[4].replaceAll('[item] ', '')));
+	tracker.getPokemon(event[2]).setItem(null);
+}
+
+function trick(tracker, event) {
+	const mon = tracker.getPokemon(event[2]);
+	need(event, 5);
+	const other = tracker.getPokemon(withoutOf(event[4])), given = mon.item;
+	mon.setItem(other.item);
+	other.setItem(given);
+}
+
+function leppaBerry(tracker, event) {
+	const mon = tracker.getPokemon(event[2]);
+	need(event, 5);
+	if (!mon.moves.has(toId(event[4]))) throw new ParseFailure(event[4]);
+}
+
+function activate(tracker, event) {
+	need(event, 4);
+	const target = event[2], effect = event[3];
+	if (target && effect.replaceAll('move: ', '') === 'Skill Swap') {
+		skillSwap(tracker, event);
+		return;
+	}
+	switch (effect) {
+	case 'ability: Dancer': tracker.getPokemon(target).dancing = true; break;
+	case 'ability: Mummy': mummy(tracker, event); break;
+	case 'ability: Wandering Spirit': wanderingSpirit(tracker, event); break;
+	case 'ability: Symbiosis': symbiosis(tracker, event); break;
+	case 'item: Leppa Berry': leppaBerry(tracker, event); break;
+	case 'move: Mimic': mimic(tracker.getPokemon(target), event); break;
+	case 'move: Trick': trick(tracker, event); break;
+	default: if (target !== '') startEffect(tracker.getPokemon(target), effect);
+	}
+}
+
+export const REVEALING_EVENTS = {
+	'-damage': damage,
+	'-heal': heal,
+	'-ability': ability,
+	'-endability': endAbility,
+	'-immune': immune,
+	'-item': item,
+	'-activate': activate,
+};

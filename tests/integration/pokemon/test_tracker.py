@@ -1,0 +1,91 @@
+"""The host's tracker knows what SeatBattle knows, after every request."""
+
+from __future__ import annotations
+
+import random
+import select
+from collections import defaultdict
+
+import pytest
+
+from env_worker.games.pokemon.actions import FIRST_MOVE, legal_choices
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.node import find_node
+from tests.golden.pokemon.recorded import recorded_seats
+from tests.golden.pokemon.tracker_reference import Seat, compare, write_tables
+
+GIMMICKS = FIRST_MOVE + 4  # the first action with one
+
+
+@pytest.fixture(scope="module")
+def host():
+    host = SimHost(find_node().path)
+    host.start()
+    yield host
+    host.close()
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return write_tables(tmp_path_factory.mktemp("tables"))
+
+
+def random_command(request, positions, rng):
+    """A legal choice; gimmicks are taken as soon as they come up half of the time."""
+    if request.get("teamPreview"):
+        return "default"
+    for entry in request["side"]["pokemon"]:
+        positions.setdefault(entry["ident"], len(positions))
+    choices = legal_choices(request, positions.__getitem__)
+    legal = [action for action, allowed in enumerate(choices.mask) if allowed]
+    special = [action for action in legal if action >= GIMMICKS]
+    return choices.command(rng.choice(special if special and rng.random() < 0.5 else legal))
+
+
+def play(host, battle_format, numbers, live=16, teams=None):
+    """Plays battles by random choices; returns what every seat was told."""
+    gen = int(battle_format[3])
+    seats, players = {}, {}
+    todo, ended = list(numbers), defaultdict(int)
+    while todo or len(ended) * 2 < len(seats):
+        while todo and len(seats) // 2 - len(ended) < live:
+            number = todo.pop(0)
+            for seat in (0, 1):
+                seats[number, seat] = Seat(f"p{seat + 1}", gen, [])
+                players[number, seat] = {}, random.Random(f"{battle_format} {number} {seat}")
+            seeds = {
+                "seed": [5, 5, number >> 16, number & 0xFFFF],
+                "team_seeds": ([6, 6, 6, number], [8, 8, 8, number]),
+            }
+            host.start_battle(number, battle_format, names=("a", "b"), teams=teams and teams(number), **seeds)
+        host.flush()
+        ready, _, _ = select.select([host.fileno()], [host.write_fileno()] if host.wants_write else [], [], 20.0)
+        assert ready or host.wants_write, "the host says nothing"
+        tick = host.poll()
+        for battle, seat, request_number, lines, request in tick.records:
+            seats[battle, seat].records.append((lines, request))
+            if request is not None:
+                host.choose(battle, seat, request_number, random_command(request, *players[battle, seat]))
+        assert {error.kind for error in tick.errors} <= {"unavailable"}, tick.errors
+        for end in tick.ended:
+            assert end.reason != "crashed"
+            ended[end.battle] += 1
+    return list(seats.values())
+
+
+def test_recorded_battles(tables):
+    seats = [Seat(seat.role, seat.gen, seat.records) for seat in recorded_seats()]
+    assert compare(tables, seats) > 1500
+
+
+@pytest.mark.parametrize("gen", range(1, 10))
+def test_fresh_battles(host, tables, gen):
+    assert compare(tables, play(host, f"gen{gen}randombattle", range(8))) > 200
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("gen", range(1, 10))
+def test_many_fresh_battles(host, tables, gen):
+    for first in range(1000, 1560, 40):
+        compare(tables, play(host, f"gen{gen}randombattle", range(first, first + 40)))
