@@ -35,6 +35,7 @@ class PokemonConfig(Section, frozen=True):
     format: str = "gen9randombattle"
     max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
     accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
+    encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here
     reward_win: float = 1.0  # win +, loss -, tie 0
     reward_faint: NonNegativeFloat = 0.0  # potential-based: this much for each Pokemon ahead
     reward_hp: NonNegativeFloat = 0.0  # potential-based: this much for each full bar of hp ahead

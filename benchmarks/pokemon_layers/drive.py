@@ -7,6 +7,9 @@ import gc
 import signal
 import sys
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from benchmarks.pokemon_layers.hosted import HostedBattles
 from benchmarks.pokemon_layers.sourced import SourcedBattles
@@ -14,10 +17,12 @@ from benchmarks.pokemon_layers.window import serve
 from common.strict_yaml import load_config
 from env_worker.games.pokemon.node import find_node
 
+ENCODERS: dict[str, Literal["host", "python"]] = {"encoding": "python", "host_encoding": "host"}
+
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("layer", choices=("ipc", "parsing", "encoding"))
+    parser.add_argument("layer", choices=("ipc", "parsing", "encoding", "host_encoding"))
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--set", dest="overrides", action="append", default=[])
     parser.add_argument("--envs", type=int, required=True)
@@ -26,7 +31,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     pokemon = load_config(options.config, options.overrides).pokemon
     battles: HostedBattles | SourcedBattles
-    if options.layer == "encoding":
+    if options.layer in ENCODERS:
+        pokemon = msgspec.structs.replace(pokemon, encoder=ENCODERS[options.layer])
         battles = SourcedBattles(pokemon, envs=options.envs, seed=options.seed)
     else:
         parse = options.layer == "parsing"

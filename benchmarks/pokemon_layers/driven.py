@@ -1,4 +1,4 @@
-"""Layers `ipc`, `parsing` and `encoding`: one driver process and one simulator host a core."""
+"""Layers `ipc`, `parsing`, `encoding` and `host_encoding`: one driver process and one simulator host a core."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from benchmarks.pokemon_layers.children import Measured
 from benchmarks.pokemon_layers.samples import Sample, together
 from benchmarks.pokemon_layers.setting import Setting
 
-TITLES = {"ipc": "+ IPC", "parsing": "+ parsing", "encoding": "+ encoding and mask"}
+TITLES = {
+    "ipc": "+ IPC",
+    "parsing": "+ parsing",
+    "encoding": "+ encoding and mask (encoder: python)",
+    "host_encoding": "+ encoding and mask (encoder: host)",
+}
 
 
 class Driven:

@@ -29,7 +29,10 @@ from common.errors import SimulError
 from common.strict_yaml import load_config
 from env_worker.games.pokemon.node import find_node
 
-NAMES = ("simulator", "simulator_accelerated", "ipc", "parsing", "encoding", "inference", "learning", "poke_env")
+NAMES = (
+    "simulator", "simulator_accelerated", "ipc", "parsing", "encoding", "host_encoding", "inference", "learning",
+    "learning_python", "poke_env",
+)  # fmt: skip
 PURE_SELF_PLAY = (
     "opponents.self_play=1.0", "opponents.past=0.0", "opponents.random=0.0", "opponents.max_base_power=0.0",
     "opponents.simple_heuristics=0.0",
@@ -109,9 +112,10 @@ def _layers(setting: Setting) -> list[Layer]:
     return [
         SimulatorAlone(setting, accelerate=False),
         SimulatorAlone(setting, accelerate=True),
-        *(Driven(setting, name) for name in ("ipc", "parsing", "encoding")),
+        *(Driven(setting, name) for name in ("ipc", "parsing", "encoding", "host_encoding")),
         Serving(setting),
         Training(setting),
+        Training(setting, encoder="python"),
         PokeEnvAlone(setting),
     ]
 

@@ -17,11 +17,11 @@ RATES = ("simulator", "simulator_accelerated", "poke_env")
 
 def table(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]]) -> str:
     """One row a layer: medians, and how far the repeats lie apart."""
-    rows = [f"{'layer':<34}{'decisions/s':>12}{'spread':>8}{'us of one core':>16}{'spread':>8}{'others':>8}"]
+    rows = [f"{'layer':<46}{'decisions/s':>12}{'spread':>8}{'us of one core':>16}{'spread':>8}{'others':>8}"]
     for name, measured in samples.items():
         found = summarise(measured)
         rows.append(
-            f"{titles[name]:<34}{found['decisions_per_sec']:>12,.0f}{found['decisions_per_sec_spread']:>8.0%}"
+            f"{titles[name]:<46}{found['decisions_per_sec']:>12,.0f}{found['decisions_per_sec_spread']:>8.0%}"
             f"{found['us_per_decision']:>16,.0f}{found['us_per_decision_spread']:>8.0%}{found['others_share']:>8.0%}"
         )
     crowded = [sample.others_share for measured in samples.values() for sample in measured]
@@ -47,7 +47,6 @@ def learning_lines(samples: Mapping[str, Sequence[Sample]]) -> str:
             f"dropped steps: {_causes(notes['dropped_steps'])}; dropped unrolls: {_causes(notes['dropped_unrolls'])}",
             f"mean batch {_shown(notes['mean_batch'])}, latency {_shown(latency.get('p50'))} us p50, "
             f"{_shown(latency.get('p99'))} us p99, forward {_shown(notes['forward_us'].get('p50'))} us p50; "
-            f""
             f"us of one core: {_causes(notes['us_by_process'])}",
         ]
     )

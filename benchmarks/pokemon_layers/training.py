@@ -1,4 +1,4 @@
-"""Layer `learning`: all of `make up`, started by its own command and watched through its status.json."""
+"""Layers `learning` and `learning_python`: all of `make up`, with the configured encoder and with the Python one; started by its own command and watched through its status.json."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ Status = Mapping[str, Any]
 class Training:
     """Decisions between two readings in steady state; processor time of the supervisor and all its descendants."""
 
-    name = "learning"
-    title = "+ learning: all of make up"
-
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, encoder: str = "") -> None:
+        self.name = f"learning_{encoder}" if encoder else "learning"
+        self.title = "+ learning: all of make up" + (f" (encoder: {encoder})" if encoder else "")
         self._setting = setting
+        self._overrides = (*setting.overrides, f"pokemon.encoder={encoder}") if encoder else setting.overrides
 
     def measure(self, repeat: int) -> Sample:
         setting = self._setting
-        run_dir = RunDir(setting.folder("learning"))
-        log = setting.temporary / f"learning-{repeat}.log"
+        run_dir = RunDir(setting.folder(self.name))
+        log = setting.temporary / f"{self.name}-{repeat}.log"
         command = [
             sys.executable, "-P", "-m", "common.cli", "up", str(setting.config_path), "--plain",
             "--run-dir", str(run_dir.root), f"--set=seed={repeat + 1}",
-            *(f"--set={value}" for value in setting.overrides),
+            *(f"--set={value}" for value in self._overrides),
         ]  # fmt: skip
         with log.open("wb") as output:
             process = children.start(command, output)

@@ -8,7 +8,7 @@ from common.decisions import Decision
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.seat import PolicySeat
+from env_worker.games.pokemon.seat import PolicySeat, ReadingSeat, ScriptedSeat
 
 
 class Arena:
@@ -66,13 +66,14 @@ class Arena:
         self.battles[number] = battle
         self.by_env[env] = battle
         seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
-        host.start_battle(number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]))
+        host.start_battle(number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), encode=battle.encoded)
 
     def _forget(self, battle: LiveBattle) -> None:
         del self.battles[battle.number]
         self.by_env[battle.env] = None
         for seat in battle.seats:
-            self._score.parse_errors.update(seat.battle.parse_errors)
+            if isinstance(seat, (ReadingSeat, ScriptedSeat)):
+                self._score.parse_errors.update(seat.battle.parse_errors)
             if isinstance(seat, PolicySeat):
                 for part, value in enumerate(seat.rewards.parts):
                     self._score.reward_parts[part] += value

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from common.config import OpponentsConfig
 from common.decisions import start_flags
 from env_worker.games.pokemon.rewards import RewardWeights
-from env_worker.games.pokemon.seat import PolicySeat, ScriptedSeat
+from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
 from env_worker.opponents.scripted import PLAYERS, ScriptedPlayer
 
 SELF_PLAY, PAST = "self_play", "past"
@@ -36,9 +36,15 @@ class LiveBattle:
         return [seat for seat in self.seats if isinstance(seat, PolicySeat)]
 
     @property
+    def encoded(self) -> tuple[bool, bool]:
+        """Which seats the host encodes."""
+        first, second = self.seats
+        return isinstance(first, HostedSeat), isinstance(second, HostedSeat)
+
+    @property
     def turn(self) -> int:
         """The latest turn any seat has heard of."""
-        return max(seat.battle._turn for seat in self.seats)
+        return max(seat.turn for seat in self.seats)
 
 
 class Matchmaker:
@@ -53,6 +59,7 @@ class Matchmaker:
         record: bool,
         greedy: bool,
         learner_policy: str,
+        hosted: bool,
     ) -> None:
         self._shares = [getattr(opponents, kind) for kind in KINDS]
         self._weights = weights
@@ -60,6 +67,7 @@ class Matchmaker:
         self._record = record
         self._greedy = greedy
         self._learner_policy = learner_policy
+        self._hosted = hosted
         self._players = {kind: ScriptedPlayer(kind) for kind in PLAYERS if getattr(opponents, kind) > 0}
         self.past: list[str] = []
 
@@ -81,5 +89,8 @@ class Matchmaker:
             learns = seat == learner_seat or kind == SELF_PLAY
             name = self._learner_policy if learns else policy
             flags = start_flags(self._record and learns, self._greedy)
-            seats.append(PolicySeat(env, seat, episode, self._gen, name, flags, self._weights))
+            if self._hosted:
+                seats.append(HostedSeat(env, seat, episode, name, flags, self._weights))
+            else:
+                seats.append(ReadingSeat(env, seat, episode, self._gen, name, flags, self._weights))
         return LiveBattle(number, env, episode, kind, tuple(seats))

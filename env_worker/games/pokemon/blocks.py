@@ -82,7 +82,7 @@ class PokemonBlocks:
                 card.key = key
                 rows = [move_row(name) for name in moves[:4]]
                 profile = own_profile(self._gen, mon, entry, types)
-                self._renew(card, mon, profile, rows, profile.body.tera)
+                self._renew(card, mon, profile, item, rows, profile.body.tera)
             self._pack_body(layout.OWN_START, index, mon, card, mon._revealed)
         dirty.clear()
 
@@ -97,6 +97,7 @@ class PokemonBlocks:
                 mon._temporary_ability,
                 mon._forme_change_ability,
                 mon._terastallized,
+                mon._terastallized_type,
                 len(moves._base_moves),
                 moves._transform_moves,
                 moves._mimic_move,
@@ -112,7 +113,7 @@ class PokemonBlocks:
                 card.key = key
                 rows = [move_row(name) for name in list(moves.moves)[:4]]
                 tera = mon._terastallized_type
-                self._renew(card, mon, foe_profile(self._gen, mon), rows, tera._value_ if tera else 0)
+                self._renew(card, mon, foe_profile(self._gen, mon), mon._item, rows, tera._value_ if tera else 0)
             elif seen == card.seen:
                 continue
             card.seen = seen
@@ -181,14 +182,14 @@ class PokemonBlocks:
                 moves_first(own[4], other.speed, trick_room),
             )
 
-    def _renew(self, card: Card, mon: Pokemon, profile: Profile, moves: list[int], tera: int) -> None:
+    def _renew(self, card: Card, mon: Pokemon, profile: Profile, item: str | None, moves: list[int], tera: int) -> None:
         card.profile = self.matchups.intern(profile)
         body = profile.body
         rows, types = vocabulary(), body.types
         card.ids = (
             rows.species.get(mon._species, 0),
             rows.ability.get(body.ability, 0),
-            item_row(mon._item),
+            item_row(item),
             *moves,
             *_PAD[len(moves) :],
             types[0],

@@ -29,9 +29,9 @@ from typing import IO, Any
 import orjson
 
 from common.errors import EnvError
-from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord
+from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
 
-__all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "Seed", "SimEnd", "SimError", "SimHost", "SimRecord"]
+__all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "Seed", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
 
 HOST_SCRIPT = Path(__file__).parent / "sim_host" / "host.mjs"
 PIPE_BYTES = 1 << 20
@@ -114,8 +114,12 @@ class SimHost:
         team_seeds: tuple[Seed, Seed] = (None, None),
         teams: tuple[str | None, str | None] = (None, None),
         names: tuple[str, str] = ("p1", "p2"),
+        encode: tuple[bool, bool] = (False, False),
     ) -> None:
-        """Queues a battle. The same seeds, teams and choices give the same records."""
+        """Queues a battle. The same seeds, teams and choices give the same records.
+
+        Seats of `encode` come as rows instead of records; `send_tables` must have gone before.
+        """
         self._commands.append(
             {
                 "c": "start",
@@ -125,12 +129,21 @@ class SimHost:
                 "teams": teams,
                 "team_seeds": team_seeds,
                 "names": names,
+                "encode": encode,
             }
         )
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """Queues the answer to one request, e.g. `move 1` or `switch 3` (by slot, never by name)."""
         self._commands.append({"c": "choose", "b": battle, "s": seat, "r": request_number, "choice": choice})
+
+    def act(self, battle: int, seat: int, request_number: int, action: int) -> None:
+        """Queues the answer of an encoded seat, as one of its legal actions."""
+        self._commands.append({"c": "choose", "b": battle, "s": seat, "r": request_number, "a": action})
+
+    def send_tables(self, tables: dict[str, Any]) -> None:
+        """Queues what the host needs to encode decisions (`host_tables.encoder_tables`)."""
+        self._commands.append({"c": "tables", "tables": tables})
 
     def stop_battle(self, battle: int) -> None:
         """Queues the end of a battle without a result; it is reported as `stopped`."""
@@ -161,13 +174,9 @@ class SimHost:
         if self._unsent:
             self.flush()
         ended = self._read_available()
-        end = self._partial.rfind(b"\n")
-        if end >= 0:
-            complete = bytes(memoryview(self._partial)[:end])
-            del self._partial[: end + 1]
-            for line in complete.split(b"\n"):
-                self.hello = tick.take_line(line) or self.hello
-        if ended and not (tick.records or tick.errors or tick.ended):
+        tick.take(self._partial)
+        self.hello = tick.hello or self.hello
+        if ended and not tick:
             raise self._death()
         return tick
 
@@ -199,7 +208,7 @@ class SimHost:
             if not chunk:
                 return True
             self._partial += chunk
-            if len(chunk) < READ_BYTES and chunk.endswith(b"\n"):
+            if len(chunk) < READ_BYTES:
                 return False
 
     def _await_hello(self, timeout_sec: float) -> None:

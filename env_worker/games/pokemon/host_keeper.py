@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from common.errors import EnvError
 from env_worker.games.pokemon.host import HostDied, HostTick, SimHost
@@ -19,11 +20,18 @@ class HostKeeper:
     """Owns the host process; its battles are the source's business."""
 
     def __init__(
-        self, node: Path, *, accelerate: bool, index: int, clock: Callable[[], float] = time.monotonic
+        self,
+        node: Path,
+        *,
+        accelerate: bool,
+        index: int,
+        tables: dict[str, Any] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node = node
         self._accelerate = accelerate
         self._index = index
+        self._tables = tables  # for a host that encodes
         self._clock = clock
         self._deaths: deque[float] = deque()
         self._restart_at = 0.0
@@ -34,6 +42,8 @@ class HostKeeper:
         """Start the process; raises EnvError with the host's own words if it cannot."""
         host = SimHost(self._node, accelerate=self._accelerate, index=self._index)
         host.start()
+        if self._tables is not None:
+            host.send_tables(self._tables)
         self.host = host
         return host
 

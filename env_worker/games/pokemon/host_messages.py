@@ -1,11 +1,27 @@
-"""What a simulator host says, as types; the lines themselves are described in sim_host/host.mjs."""
+"""What a simulator host says, as types; the bytes themselves are described in sim_host/host.mjs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
+
+from env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE
+from env_worker.games.pokemon.rewards import Standing
+
+_HEAD_BYTES = 52
+_ROW_BYTES = -(-(_HEAD_BYTES + 2 * OBSERVATION_SIZE + NUM_ACTIONS) // 8) * 8
+_ROW = np.dtype(
+    {
+        "names": ["standing", "head", "observation", "mask"],
+        "formats": ["(4,)<f8", "(5,)<i4", f"({OBSERVATION_SIZE},)<f2", f"({NUM_ACTIONS},)u1"],
+        "offsets": [0, 32, _HEAD_BYTES, _HEAD_BYTES + 2 * OBSERVATION_SIZE],
+        "itemsize": _ROW_BYTES,
+    }
+)
 
 
 class SimRecord(NamedTuple):
@@ -18,9 +34,21 @@ class SimRecord(NamedTuple):
     request: dict[str, Any] | None
 
 
+class SimRow(NamedTuple):
+    """An encoded seat's decision. observation: float16 [D]; mask: uint8 [A], 1 = legal; both read-only views."""
+
+    battle: int
+    seat: int
+    request_number: int
+    turn: int
+    standing: Standing
+    observation: NDArray[np.float16]
+    mask: NDArray[np.uint8]
+
+
 class SimError(NamedTuple):
     """A refused command; kind: unavailable (a new request follows) | invalid (the request stays
-    open) | stale | crashed | malformed."""
+    open; an encoded seat gets a new row) | exhausted | illegal | stale | crashed | malformed."""
 
     battle: int | None
     seat: int | None
@@ -43,16 +71,44 @@ class HostTick:
     """Everything the host has said since the last poll, in order within each list."""
 
     records: list[SimRecord] = field(default_factory=list)
+    rows: list[SimRow] = field(default_factory=list)
     errors: list[SimError] = field(default_factory=list)
     ended: list[SimEnd] = field(default_factory=list)
+    parse_errors: dict[str, int] = field(default_factory=dict)
     pong: Any = None
+    hello: dict[str, Any] = field(default_factory=dict)
 
-    def take_line(self, line: bytes) -> dict[str, Any]:
-        """Adds what one line says; returns the greeting, if it is one."""
-        message = orjson.loads(line)
+    def __bool__(self) -> bool:
+        return bool(self.records or self.rows or self.errors or self.ended)
+
+    def take(self, buffer: bytearray) -> None:
+        """Move every whole message out of the front of `buffer`."""
+        start = 0
+        while (end := buffer.find(b"\n", start)) >= 0:
+            message = orjson.loads(memoryview(buffer)[start:end])
+            behind = end + 1 + message.get("encoded", 0) * _ROW_BYTES
+            if behind > len(buffer):
+                break
+            self._take_message(message)
+            if behind > end + 1:
+                self._take_rows(bytes(memoryview(buffer)[end + 1 : behind]))
+            start = behind
+        del buffer[:start]
+
+    def _take_message(self, message: dict[str, Any]) -> None:
         self.records += [SimRecord._make(row) for row in message.get("records", ())]
         self.errors += [SimError._make(row) for row in message.get("errors", ())]
         self.ended += [SimEnd._make(row) for row in message.get("ended", ())]
+        for event, count in message.get("parse_errors", {}).items():
+            self.parse_errors[event] = self.parse_errors.get(event, 0) + count
         self.pong = message.get("pong", self.pong)
-        hello: dict[str, Any] = message.get("hello", {})
-        return hello
+        self.hello = message.get("hello", self.hello)
+
+    def _take_rows(self, data: bytes) -> None:
+        rows = np.frombuffer(data, _ROW)
+        observations, masks = list(rows["observation"]), list(rows["mask"])
+        for head, standing, observation, mask in zip(
+            rows["head"].tolist(), rows["standing"].tolist(), observations, masks
+        ):
+            battle, seat, request_number, turn, _ = head
+            self.rows.append(SimRow(battle, seat, request_number, turn, tuple(standing), observation, mask))

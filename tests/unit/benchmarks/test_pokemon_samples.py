@@ -62,9 +62,9 @@ def run(rate=400, **notes):
 
 
 def test_every_promise_is_judged():
-    assert [v.kept for v in verdicts(run())] == [True] * 5
-    assert [v.kept for v in verdicts(run(rate=299))] == [False, False, False, True, True]
-    assert [v.kept for v in verdicts(run(learned_share=0.94, parameters=999_999))][3:] == [False, False]
+    assert [v.kept for v in verdicts(run())] == [True] * 4
+    assert [v.kept for v in verdicts(run(rate=299))] == [False, False, True, True]
+    assert [v.kept for v in verdicts(run(learned_share=0.94, parameters=999_999))][2:] == [False, False]
     assert (
         str(verdicts(run())[0])
         == "PASS  make up / simulator alone, stock: 0.40 (promised: at least 0.30; by processor time 0.40)"
@@ -76,7 +76,7 @@ def test_the_ratio_by_cost_does_not_depend_on_how_busy_the_machine_was():
 
 
 def test_a_missing_figure_is_a_broken_promise_and_a_missing_layer_is_not_judged():
-    assert [v.kept for v in verdicts(run(learned_share=None))][3:] == [False, True]
+    assert [v.kept for v in verdicts(run(learned_share=None))][2:] == [False, True]
     assert verdicts({"ipc": [sample(100)]}) == []
     assert len(verdicts({"learning": run()["learning"]})) == 2
 

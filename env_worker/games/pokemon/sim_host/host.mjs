@@ -2,13 +2,15 @@
 //
 // In, one line = a list of commands:
 //   {"c":"start","b":id,"format":"gen9randombattle","seed":[a,b,c,d],
-//    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"names":["a","b"]}
-//   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}
-//   {"c":"stop","b":id}      {"c":"ping","n":any}
+//    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"names":["a","b"],
+//    "encode":[false,false]}
+//   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
+//   {"c":"stop","b":id}      {"c":"ping","n":any}      {"c":"tables","tables":{...}} before anything is encoded
 // Out, one line a tick; what is empty is left out:
 //   {"records":[[id,seat,request_number,lines,request|null],...],
 //    "errors":[[id,seat,request_number,kind,message],...],
-//    "ended":[[id,winner_seat|null,turns,reason],...],"pong":n}
+//    "ended":[[id,winner_seat|null,turns,reason],...],"parse_errors":{event:n},"pong":n,"encoded":n}
+// After the newline follow `encoded` rows of rowBytes() each (see outbox.mjs): decisions of the encoded seats.
 // The first line out is {"hello":{...}}.
 //
 // The loop blocks in read and in write on purpose: there is nothing else to wait for, the pipe is the
@@ -16,7 +18,9 @@
 
 import fs from 'node:fs';
 
-import { HostedBattle, Outbox } from './hosted_battle.mjs';
+import { Tables } from './encoder/tables.mjs';
+import { HostedBattle } from './hosted_battle.mjs';
+import { Outbox } from './outbox.mjs';
 import { loadSimulator } from './simulator.mjs';
 
 const READ_BYTES = 1 << 20;
@@ -27,6 +31,7 @@ export class Host {
 		this.sim = sim;
 		this.outbox = new Outbox();
 		this.battles = new Map();
+		this.tables = null;
 	}
 
 	/** @param {string} line one line of commands */
@@ -44,6 +49,7 @@ export class Host {
 			case 'start': this.start(command); break;
 			case 'stop': this.stop(command.b); break;
 			case 'ping': this.outbox.pong = command.n; break;
+			case 'tables': this.tables = new Tables(command.tables); break;
 			default: this.outbox.error(command.b ?? null, null, null, 'malformed', `unknown command ${command.c}`);
 			}
 		}
@@ -55,7 +61,7 @@ export class Host {
 			return;
 		}
 		this.guard(command.b, () => {
-			const battle = new HostedBattle(this.sim, command, this.outbox);
+			const battle = new HostedBattle(this.sim, command, this.outbox, this.tables);
 			this.battles.set(command.b, battle);
 			this.collect(battle);
 		});
@@ -68,7 +74,7 @@ export class Host {
 			return;
 		}
 		this.guard(command.b, () => {
-			battle.choose(command.s, command.r, command.choice);
+			battle.choose(command.s, command.r, command.choice, command.a);
 			this.collect(battle);
 		});
 	}
@@ -121,8 +127,7 @@ function readInput(buffer) {
 	}
 }
 
-function writeOutput(text) {
-	const bytes = Buffer.from(text, 'utf8');
+function writeOutput(bytes) {
 	let sent = 0;
 	while (sent < bytes.length) {
 		try {
@@ -149,8 +154,10 @@ function serve(host) {
 		const complete = Buffer.concat([...rest, buffer.subarray(0, end)]).toString('utf8');
 		rest = end + 1 < size ? [Buffer.from(buffer.subarray(end + 1, size))] : [];
 		for (const line of complete.split('\n')) if (line) host.execute(line);
-		const output = host.outbox.takeLine();
-		if (output) writeOutput(output);
+		const [text, rows] = host.outbox.take();
+		if (!text) continue;
+		writeOutput(Buffer.from(text, 'utf8'));
+		if (rows.length) writeOutput(rows);
 	}
 }
 
@@ -158,9 +165,9 @@ function main() {
 	const wantAccelerated = !process.argv.includes('--no-accelerate');
 	const { sim, version, accelerated, note } = loadSimulator(wantAccelerated);
 	if (wantAccelerated && !accelerated) process.stderr.write(`the simulator runs plain: ${note}\n`);
-	writeOutput(JSON.stringify({
-		hello: { protocol: 1, node: process.version, showdown: version, accelerated, note },
-	}) + '\n');
+	writeOutput(Buffer.from(JSON.stringify({
+		hello: { protocol: 2, node: process.version, showdown: version, accelerated, note },
+	}) + '\n'));
 	serve(new Host(sim));
 }
 

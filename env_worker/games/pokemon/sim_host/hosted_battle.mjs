@@ -1,49 +1,11 @@
 // One battle: drives Battle directly and turns what it sends into per-seat records.
 
 import { appendSeatLines } from './seat_lines.mjs';
+import { SeatView } from './seat_view.mjs';
 
 const REQUEST_PREFIX = '|request|';
 const ERROR_PREFIX = '|error|';
 const TURN_LIMIT = 1000; // going past it is the simulator's own tie
-
-/** Where the battles of a host leave what they have to say; host.mjs writes it out once a tick. */
-export class Outbox {
-	constructor() {
-		this.records = [];
-		this.errors = [];
-		this.ended = [];
-		this.pong = null;
-	}
-
-	/** `requestJson` is the simulator's own JSON text: it is embedded, not parsed and written again. */
-	record(battle, seat, requestNumber, lines, requestJson) {
-		this.records.push(
-			`[${JSON.stringify(battle)},${seat},${requestNumber},${JSON.stringify(lines)},${requestJson}]`);
-	}
-
-	error(battle, seat, requestNumber, kind, message) {
-		this.errors.push(JSON.stringify([battle, seat, requestNumber, kind, message]));
-	}
-
-	end(battle, winnerSeat, turns, reason) {
-		this.ended.push(JSON.stringify([battle, winnerSeat, turns, reason]));
-	}
-
-	/** Everything gathered so far as one line, or '' if there is nothing. */
-	takeLine() {
-		const parts = [];
-		if (this.records.length) parts.push(`"records":[${this.records.join(',')}]`);
-		if (this.errors.length) parts.push(`"errors":[${this.errors.join(',')}]`);
-		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
-		if (this.pong !== null) parts.push(`"pong":${JSON.stringify(this.pong)}`);
-		if (!parts.length) return '';
-		this.records = [];
-		this.errors = [];
-		this.ended = [];
-		this.pong = null;
-		return `{${parts.join(',')}}\n`;
-	}
-}
 
 class Seat {
 	constructor() {
@@ -53,12 +15,16 @@ class Seat {
 }
 
 export class HostedBattle {
-	/** @param {object} command the `start` command, see host.mjs */
-	constructor(sim, command, outbox) {
+	/**
+	 * @param {object} command the `start` command, see host.mjs
+	 * @param {object} tables a Tables; needed where `command.encode` asks for encoded decisions
+	 */
+	constructor(sim, command, outbox, tables = null) {
 		this.id = command.b;
 		this.outbox = outbox;
 		this.seats = [new Seat(), new Seat()];
 		this.seatLines = [[], []];
+		this.views = [0, 1].map(seat => command.encode?.[seat] ? new SeatView(tables, seat) : null);
 		this.ended = false;
 		const [name1, name2] = command.names ?? ['p1', 'p2'];
 		if (name1 === name2) throw new Error(`both seats are named ${name1}; names must differ`);
@@ -72,19 +38,34 @@ export class HostedBattle {
 			p1: playerOptions(name1, command, 0),
 			p2: playerOptions(name2, command, 1),
 		});
+		for (const seat of [0, 1]) if (this.views[seat] !== null) this.takeRequestsWhole(seat);
 		this.update();
 	}
 
-	/** Answers one request; a stale one is reported and changes nothing. */
-	choose(seatIndex, requestNumber, choice) {
+	/** An encoded seat's requests come as the simulator's own objects, not as JSON that is parsed again at once. */
+	takeRequestsWhole(seatIndex) {
+		const side = this.battle.sides[seatIndex];
+		side.emitRequest = (request = side.activeRequest, updated = false) => {
+			if (updated) side.activeRequest.update = true;
+			this.showRequest(seatIndex, request);
+			side.activeRequest = request;
+		};
+	}
+
+	/** Answers one request, in the simulator's words or as an action of an encoded seat; a stale one changes nothing. */
+	choose(seatIndex, requestNumber, choice, action) {
 		const seat = this.seats[seatIndex];
 		if (!seat?.open || seat.requestNumber !== requestNumber) {
 			this.outbox.error(this.id, seatIndex, requestNumber, 'stale', seat?.open ?
 				`the open request is ${seat.requestNumber}` : 'no request is open');
 			return;
 		}
+		if (action !== undefined) choice = this.views[seatIndex]?.command(action) ?? null;
+		if (choice === null) {
+			this.outbox.error(this.id, seatIndex, requestNumber, 'illegal', `action ${action} is not among the legal ones`);
+			return;
+		}
 		seat.open = false;
-		this.answering = seatIndex;
 		this.battle.choose(seatIndex === 0 ? 'p1' : 'p2', choice);
 		this.update();
 	}
@@ -115,8 +96,8 @@ export class HostedBattle {
 		}
 	}
 
+	/** A wait request asks nothing: its lines travel with the seat's next record. */
 	receiveRequest(seatIndex, requestJson) {
-		// A wait request asks nothing: its lines travel with the seat's next record.
 		if (requestJson === 'null' || requestJson.startsWith('{"wait":true')) return;
 		const seat = this.seats[seatIndex];
 		seat.requestNumber++;
@@ -124,12 +105,35 @@ export class HostedBattle {
 		this.outbox.record(this.id, seatIndex, seat.requestNumber, this.takeLines(seatIndex), requestJson);
 	}
 
+	/** The same for an encoded seat; at team preview there is nothing to encode yet. */
+	showRequest(seatIndex, request) {
+		if (!request || request.wait) return;
+		const seat = this.seats[seatIndex];
+		seat.requestNumber++;
+		seat.open = true;
+		if (request.teamPreview) {
+			this.views[seatIndex].tracker.feed(this.seatLines[seatIndex]);
+			this.seatLines[seatIndex].length = 0;
+			this.outbox.record(this.id, seatIndex, seat.requestNumber, '', JSON.stringify(request));
+			return;
+		}
+		this.views[seatIndex].see(this.seatLines[seatIndex], request);
+		this.seatLines[seatIndex].length = 0;
+		this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, this.views[seatIndex]);
+	}
+
 	/** `[Unavailable choice]` is followed by a new request, `[Invalid choice]` leaves the old one open. */
 	receiveError(seatIndex, message) {
 		const seat = this.seats[seatIndex];
 		const unavailable = message.startsWith('[Unavailable choice]');
-		if (!unavailable) seat.open = true;
-		this.outbox.error(this.id, seatIndex, seat.requestNumber, unavailable ? 'unavailable' : 'invalid', message);
+		const kind = unavailable ? 'unavailable' : 'invalid';
+		this.outbox.error(this.id, seatIndex, seat.requestNumber, kind, message);
+		if (unavailable) return;
+		seat.open = true;
+		const view = this.views[seatIndex];
+		if (view === null) return;
+		if (view.refuse()) this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view);
+		else this.outbox.error(this.id, seatIndex, seat.requestNumber, 'exhausted', 'every choice was refused');
 	}
 
 	takeLines(seatIndex) {
@@ -145,7 +149,9 @@ export class HostedBattle {
 		for (const seatIndex of [0, 1]) {
 			const seat = this.seats[seatIndex];
 			seat.open = false;
-			this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), 'null');
+			const view = this.views[seatIndex];
+			if (view !== null) this.outbox.unparsed(view.tracker.parseErrors);
+			else this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), 'null');
 		}
 		const winner = battle.sides.findIndex(side => side.name === battle.winner);
 		const reason = winner >= 0 ? 'win' : battle.turn > TURN_LIMIT ? 'turn_limit' : 'tie';

@@ -1,24 +1,28 @@
-"""The source against a host that misbehaves on command; records are real ones."""
+"""The source against a host that misbehaves on command, with either encoder; records are real ones."""
 
+import numpy as np
 import pytest
 
 from common.config import OpponentsConfig, PokemonConfig
 from common.decisions import Action
 from common.errors import ConfigError, EnvError
 from common.messages import ABORTED, DECISION, START
-from env_worker.games.pokemon.host import HostDied, HostTick, SimEnd, SimError, SimRecord
+from env_worker.games.pokemon.actions import legal_choices
+from env_worker.games.pokemon.host import HostDied, HostTick, SimEnd, SimError, SimRecord, SimRow
 from env_worker.games.pokemon.host_keeper import HostKeeper
+from env_worker.games.pokemon.layout import OBSERVATION_SIZE
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.source import PokemonSource, generation
 from tests.golden.pokemon.recorded import recorded_seats
 
 
 class FakeHost:
-    """Says what the test put in; keeps what it was told."""
+    """Says what the test put in, as the seats' encoder wants it; keeps what it was told."""
 
     pid = 1
 
-    def __init__(self) -> None:
+    def __init__(self, encoder: str) -> None:
+        self.encodes = encoder == "host"
         self.ticks: list[HostTick] = []
         self.started: list[int] = []
         self.chosen: list[tuple] = []
@@ -28,7 +32,31 @@ class FakeHost:
         self.started.append(battle)
 
     def choose(self, *choice):
+        assert not self.encodes
         self.chosen.append(choice)
+
+    def act(self, *choice):
+        assert self.encodes
+        self.chosen.append(choice)
+
+    def ask(self, number: int, *errors: SimError) -> None:
+        """Seat 0 of battle 0 is asked."""
+        tick = HostTick(errors=list(errors))
+        if self.encodes:
+            tick.rows.append(row(number))
+        else:
+            tick.records.append(SimRecord(0, 0, number, LINES if number == 1 else "", REQUEST))
+        self.ticks.append(tick)
+
+    def refuse(self, refused: set[int]) -> None:
+        """The choice is called invalid; an encoding host asks again by itself, until nothing is left."""
+        tick = HostTick(errors=[SimError(0, 0, 1, "invalid", "no")])
+        again = row(1, without=refused)
+        if self.encodes and again.mask.any():
+            tick.rows.append(again)
+        elif self.encodes:
+            tick.errors.append(SimError(0, 0, 1, "exhausted", "no"))
+        self.ticks.append(tick)
 
     def stop_battle(self, battle):
         self.stopped.append(battle)
@@ -46,14 +74,19 @@ class FakeHost:
         return self.ticks.pop(0) if self.ticks else HostTick()
 
 
-@pytest.fixture
-def host():
-    return FakeHost()
+@pytest.fixture(params=["host", "python"])
+def encoder(request):
+    return request.param
 
 
 @pytest.fixture
-def source(host):
-    made = PokemonSource(PokemonConfig(), OpponentsConfig(), envs=1, seed=0, index=0)
+def host(encoder):
+    return FakeHost(encoder)
+
+
+@pytest.fixture
+def source(host, encoder):
+    made = PokemonSource(PokemonConfig(encoder=encoder), OpponentsConfig(), envs=1, seed=0, index=0)
     keeper = HostKeeper(None, accelerate=True, index=0)
     keeper.host = host
     made._keeper = keeper
@@ -66,8 +99,12 @@ SEAT = next(seat for seat in recorded_seats("gen9*") if seat.seat == 0)
 LINES, REQUEST = next(record for record in SEAT.records if record[1] and "active" in record[1])
 
 
-def record(number: int, lines: str = LINES) -> HostTick:
-    return HostTick(records=[SimRecord(0, 0, number, lines, REQUEST)])
+MASK = legal_choices(REQUEST, [entry["ident"] for entry in REQUEST["side"]["pokemon"]].index).mask
+
+
+def row(number: int, without: set[int] = frozenset()) -> SimRow:
+    mask = np.array([allowed and action not in without for action, allowed in enumerate(MASK)], np.uint8)
+    return SimRow(0, 0, number, 1, (6.0, 6.0, 6.0, 6.0), np.zeros(OBSERVATION_SIZE, np.float16), mask)
 
 
 def answer(decision, action: int) -> Action:
@@ -79,12 +116,10 @@ def first_legal(decision) -> int:
 
 
 def test_an_unavailable_choice_is_asked_again_at_the_same_step(source, host):
-    host.ticks.append(record(1))
+    host.ask(1)
     (decision,) = source.poll()
     source.act([answer(decision, first_legal(decision))])
-    host.ticks.append(
-        HostTick(records=[SimRecord(0, 0, 2, "", REQUEST)], errors=[SimError(0, 0, 1, "unavailable", "x")])
-    )
+    host.ask(2, SimError(0, 0, 1, "unavailable", "x"))
     (again,) = source.poll()
     assert (again.step, again.attempt, again.flags & START, again.reward) == (0, 1, START, 0.0)
     source.act([answer(decision, first_legal(decision))])
@@ -96,11 +131,11 @@ def test_an_unavailable_choice_is_asked_again_at_the_same_step(source, host):
 
 
 def test_an_invalid_choice_is_asked_again_without_the_refused_action(source, host):
-    host.ticks.append(record(1))
+    host.ask(1)
     (decision,) = source.poll()
     refused = first_legal(decision)
     source.act([answer(decision, refused)])
-    host.ticks.append(HostTick(errors=[SimError(0, 0, 1, "invalid", "no")]))
+    host.refuse({refused})
     (again,) = source.poll()
     assert (again.step, again.attempt) == (0, 1)
     assert again.mask[refused] == 0
@@ -111,18 +146,20 @@ def test_an_invalid_choice_is_asked_again_without_the_refused_action(source, hos
 
 
 def test_a_battle_with_no_choice_left_is_aborted(source, host):
-    host.ticks.append(record(1))
+    host.ask(1)
     (decision,) = source.poll()
+    refused = set()
     for _ in range(int(decision.mask.sum())):
         source.act([answer(decision, first_legal(decision))])
-        host.ticks.append(HostTick(errors=[SimError(0, 0, 1, "invalid", "no")]))
+        refused.add(first_legal(decision))
+        host.refuse(refused)
         (decision,) = source.poll()
     assert decision.kind == ABORTED
     assert source.metrics()["episodes"]["aborted"] == {"no_valid_choice": 1}
 
 
 def test_an_action_that_is_not_legal_aborts_and_is_counted(source, host):
-    host.ticks.append(record(1))
+    host.ask(1)
     (decision,) = source.poll()
     source.act([answer(decision, 25 if not decision.mask[25] else 10)])
     assert host.stopped == [0]
@@ -131,7 +168,7 @@ def test_an_action_that_is_not_legal_aborts_and_is_counted(source, host):
 
 
 def test_late_double_and_acknowledging_actions_are_ignored(source, host):
-    host.ticks.append(record(1))
+    host.ask(1)
     (decision,) = source.poll()
     source.act([answer(decision, -1)])
     source.act([answer(decision, first_legal(decision))] * 2)
@@ -147,7 +184,8 @@ def test_late_double_and_acknowledging_actions_are_ignored(source, host):
     ("winner", "reason", "outcome"), [(0, "win", "wins"), (1, "win", "losses"), (None, "tie", "ties")]
 )
 def test_outcomes(source, host, winner, reason, outcome):
-    host.ticks += [record(1), HostTick(ended=[SimEnd(0, winner, 9, reason)])]
+    host.ask(1)
+    host.ticks.append(HostTick(ended=[SimEnd(0, winner, 9, reason)]))
     source.poll()
     source.poll()
     metrics = source.metrics()
@@ -158,7 +196,8 @@ def test_outcomes(source, host, winner, reason, outcome):
 
 
 def test_a_crashed_battle_is_aborted_and_replaced(source, host):
-    host.ticks += [record(1), HostTick(ended=[SimEnd(0, None, 3, "crashed")])]
+    host.ask(1)
+    host.ticks.append(HostTick(ended=[SimEnd(0, None, 3, "crashed")]))
     source.poll()
     assert [end.kind for end in source.poll()] == [ABORTED]
     assert host.started == [0, 1]
@@ -169,13 +208,14 @@ def test_a_crashed_battle_is_aborted_and_replaced(source, host):
 
 def test_records_of_a_battle_that_is_over_are_ignored(source, host):
     source.abort([0], "server_lost")
-    host.ticks.append(record(1))
+    host.ask(1)
     assert source.poll() == []
 
 
 def test_draining_starts_nothing_new(source, host):
     source.drain()
-    host.ticks += [record(1), HostTick(ended=[SimEnd(0, 0, 9, "win")])]
+    host.ask(1)
+    host.ticks.append(HostTick(ended=[SimEnd(0, 0, 9, "win")]))
     source.poll()
     assert not source.idle()
     source.poll()
@@ -192,7 +232,7 @@ def test_a_host_that_keeps_dying_is_given_up(monkeypatch):
             raise HostDied("gone")
 
     def start():
-        keeper.host = DyingHost()
+        keeper.host = DyingHost("host")
         return keeper.host
 
     monkeypatch.setattr(keeper, "start", start)
@@ -229,7 +269,7 @@ def test_generation_of_a_format():
 
 
 def test_the_decision_kind_is_a_decision(source, host):
-    host.ticks.append(record(1))
+    host.ask(1)
     (decision,) = source.poll()
     assert decision.kind == DECISION
     assert decision.observation.shape == (source.spec.observation_size,)

@@ -1,0 +1,76 @@
+"""What the simulator host's encoder must know before any battle, as JSON: ids, move data, type chart, places.
+
+The Python encoder is the truth; its tables travel, so that the host's has no numbers of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from poke_env.battle.effect import Effect
+from poke_env.battle.field import Field
+from poke_env.battle.pokemon_type import PokemonType
+from poke_env.battle.side_condition import SideCondition
+from poke_env.battle.status import Status
+from poke_env.battle.weather import Weather
+from poke_env.data import GenData
+
+from env_worker.games.pokemon import combatants, features, layout
+from env_worker.games.pokemon.movedex import MoveInfo, move_info, type_chart
+from env_worker.games.pokemon.movesheet import NO_STATIC
+from env_worker.games.pokemon.tracker_tables import tracker_tables
+from env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
+
+
+@cache
+def encoder_tables(gen: int) -> dict[str, Any]:
+    """Everything `sim_host/encoder/tables.mjs` and `sim_host/tracker` read, for one generation."""
+    rows = vocabulary()
+    return {
+        "gen": gen,
+        "layout": _layout(),
+        "species": rows.species,
+        "ability": rows.ability,
+        "item": rows.item,
+        "no_item": NO_ITEM,
+        "move": rows.move,
+        "moves": _moves(gen),
+        "types": {kind.name: kind.value for kind in PokemonType},
+        "chart": type_chart(gen),
+        "side_slots": _by_name(SideCondition, features.SIDE_SLOTS),
+        "weather_slots": _by_name(Weather, features.WEATHER_SLOTS),
+        "terrain_slots": _by_name(Field, features.TERRAIN_SLOTS),
+        "status_slots": _by_name(Status, features.STATUS_SLOTS),
+        "volatile_slots": _by_name(Effect, features.VOLATILE_SLOTS),
+        "immunities": combatants.IMMUNITIES,
+        "item_power": combatants.ITEM_POWER,
+        "ability_power": combatants.ABILITY_POWER,
+        "bulk": combatants.BULK,
+        "tracker": tracker_tables(gen),
+    }
+
+
+def _layout() -> dict[str, int]:
+    return {
+        "size": layout.OBSERVATION_SIZE,
+        "pokemon_width": layout.POKEMON_WIDTH,
+        "move_width": layout.MOVE_WIDTH,
+        "move_static": len(NO_STATIC),
+        "own_start": layout.OWN_START,
+        "foe_start": layout.FOE_START,
+        "move_start": layout.MOVE_START,
+        "mask_start": layout.MASK_START,
+    }
+
+
+def _moves(gen: int) -> dict[str, list[Any]]:
+    """`MoveInfo` of every move of the generation, in the order of its fields."""
+    names = [field.name for field in fields(MoveInfo)]
+    infos = {name: move_info(gen, name) for name in GenData.from_gen(gen).moves}
+    return {name: [getattr(info, field) for field in names] for name, info in infos.items() if info is not None}
+
+
+def _by_name(enum: Any, slots: dict[int, Any]) -> dict[str, Any]:
+    return {member.name: slots[member.value] for member in enum if member.value in slots}

@@ -1,0 +1,152 @@
+// Writes one seat's battle into the layout: float16, the same numbers as encoder.py.
+//
+// Fed by a SeatTracker, so by nothing but what that seat has been told.
+
+import { NUM_ACTIONS } from './choices.mjs';
+import { MoveBlocks } from './move_blocks.mjs';
+import { Scene } from './scene.mjs';
+import { TeamBlocks } from './team_blocks.mjs';
+
+const TEAM_SIZE = 6;
+const NUM_VOLATILES = 14;
+const ACTIVE_WIDTH = 8 + NUM_VOLATILES + 5;
+
+/** Of one team: index of the active one (-1: none), how many live, sum of hp fractions. */
+class Survey {
+	constructor() {
+		this.out = -1;
+		this.alive = 0;
+		this.hp = 0;
+	}
+
+	take(team) {
+		this.out = -1;
+		this.alive = 0;
+		this.hp = 0;
+		for (let i = 0; i < team.length; i++) {
+			const mon = team[i];
+			if (mon.active && this.out < 0) this.out = i;
+			if (mon.status !== 'FNT') this.alive++;
+			if (mon.hp) this.hp += mon.hp / mon.maxHp;
+		}
+	}
+}
+
+export class SeatEncoder {
+	/** @param {object} battle a SeatTracker */
+	constructor(battle, tables) {
+		this.battle = battle;
+		this.tables = tables;
+		this.observation = new Float16Array(tables.layout.size);
+		this.standing = new Float64Array(4); // own alive, foe alive, own hp sum, foe hp sum; unrevealed foes are whole
+		this.teams = new TeamBlocks(this.observation, tables);
+		this.moves = new MoveBlocks(this.observation, tables);
+		this.scene = new Scene();
+		this.mine = new Survey();
+		this.theirs = new Survey();
+	}
+
+	/** Brings `observation` and `standing` up to date; the battle must be in sync with the request. */
+	encode(request, choices) {
+		const { battle, scene, teams, mine, theirs, standing } = this;
+		const own = firstSix(battle.team), foes = firstSix(battle.opponentTeam);
+		mine.take(own);
+		theirs.take(foes);
+		const unseen = TEAM_SIZE - foes.length;
+		standing[0] = mine.alive;
+		standing[1] = theirs.alive + unseen;
+		standing[2] = mine.hp;
+		standing[3] = theirs.hp + unseen;
+		teams.writeOwnBodies(battle, own, mine.out);
+		teams.writeFoeBodies(foes);
+		scene.read(this.tables, battle, own[mine.out] ?? null, foes[theirs.out] ?? null);
+		teams.writePairs(scene, own, foes, mine.out, theirs.out);
+		this.writeGlobal(request, choices.reviving);
+		this.writeMoves(request, choices, mine.out, theirs.out);
+		const maskStart = this.tables.layout.mask_start;
+		for (let i = 0; i < NUM_ACTIONS; i++) this.observation[maskStart + i] = choices.mask[i];
+	}
+
+	writeGlobal(request, reviving) {
+		const { battle, observation: out, scene, standing } = this;
+		const asked = request.active ? request.active[0] : null;
+		out[0] = Math.min(battle.turn / 100, 1);
+		out[1] = request.forceSwitch ? 1 : 0;
+		out[2] = reviving ? 1 : 0;
+		out[3] = asked?.trapped ? 1 : 0;
+		out[4] = asked?.maybeTrapped ? 1 : 0;
+		out[5] = asked?.canMegaEvo ? 1 : 0;
+		out[6] = asked?.canZMove ? 1 : 0;
+		out[7] = asked?.canDynamax ? 1 : 0;
+		out[8] = asked?.canTerastallize ? 1 : 0;
+		for (let i = 0; i < 6; i++) out[9 + i] = scene.weather[i];
+		for (let i = 0; i < 6; i++) out[15 + i] = scene.field[i];
+		let at = this.writeSide(21, scene.ownSide, standing[0], standing[2],
+			battle.usedTera || battle.usedMega || battle.usedZ || battle.usedDynamax);
+		at = this.writeSide(at, scene.foeSide, standing[1], standing[3], battle.opponentUsedTera ||
+			battle.opponentUsedMega || battle.opponentUsedZ || battle.opponentUsedDynamax);
+		this.writeActive(at, scene.own);
+		this.writeActive(at + ACTIVE_WIDTH, scene.foe);
+	}
+
+	writeSide(at, side, alive, hp, spent) {
+		const out = this.observation;
+		for (let i = 0; i < 8; i++) out[at + i] = side[i];
+		out[at + 8] = alive / 6;
+		out[at + 9] = hp / 6;
+		out[at + 10] = spent ? 1 : 0;
+		return at + 11;
+	}
+
+	writeActive(at, mon) {
+		const out = this.observation;
+		if (mon === null) {
+			out.fill(0, at, at + ACTIVE_WIDTH);
+			return;
+		}
+		let last = 0;
+		for (const [id, move] of mon.moves) if (move.isLastUsed) last = this.tables.moveRow(id);
+		const boosts = mon.boosts;
+		out[at] = last;
+		out[at + 1] = boosts.atk / 6;
+		out[at + 2] = boosts.def / 6;
+		out[at + 3] = boosts.spa / 6;
+		out[at + 4] = boosts.spd / 6;
+		out[at + 5] = boosts.spe / 6;
+		out[at + 6] = boosts.accuracy / 6;
+		out[at + 7] = boosts.evasion / 6;
+		out.fill(0, at + 8, at + 8 + NUM_VOLATILES);
+		if (mon.effects.size) {
+			for (const effect of mon.effects.keys()) {
+				const slot = this.tables.volatileSlots.get(effect);
+				if (slot !== undefined) out[at + 8 + slot] = 1;
+			}
+		}
+		at += 8 + NUM_VOLATILES;
+		out[at] = mon.mustRecharge ? 1 : 0;
+		out[at + 1] = mon.preparing ? 1 : 0;
+		out[at + 2] = Math.min(mon.protectCounter / 3, 1);
+		out[at + 3] = Math.min(mon.activeTurns / 8, 1);
+		out[at + 4] = mon.transformed ? 1 : 0;
+	}
+
+	writeMoves(request, choices, ownOut, foeOut) {
+		if (ownOut < 0 || !request.active) {
+			this.moves.clear();
+			return;
+		}
+		const { teams } = this;
+		const foe = foeOut >= 0 ? teams.foe[foeOut].profile : null;
+		this.moves.write(this.scene, teams.own[ownOut].profile, foe, teams.ownFactors, teams.foeFactors,
+			this.battle.entries[ownOut].moves, choices, !!request.active[0].canTerastallize);
+	}
+}
+
+function firstSix(team) {
+	const mons = [];
+	for (const mon of team.values()) {
+		if (mons.length === TEAM_SIZE) break;
+		mons.push(mon);
+	}
+	return mons;
+}

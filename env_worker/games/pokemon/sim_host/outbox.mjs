@@ -1,0 +1,99 @@
+// What the battles of a host have to say; host.mjs writes it out once a tick.
+
+const HEAD_BYTES = 52; // standing: float64 [4]; battle, seat, request_number, turn, 0: int32 [5]
+const FIRST_ROWS = 64;
+
+/** Encoded decisions as rows of one buffer: head, observation (float16), mask (uint8), padded to 8 bytes. */
+class Rows {
+	constructor() {
+		this.count = 0;
+		this.stride = 0;
+		this.bytes = new Uint8Array(0);
+	}
+
+	/** @param {SeatView} view brought up to date */
+	add(battle, seat, requestNumber, view) {
+		const { observation, standing } = view.encoder;
+		const { mask } = view.choices;
+		if (!this.stride) this.stride = rowBytes(observation.length, mask.length);
+		const start = this.count * this.stride;
+		if (start + this.stride > this.bytes.length) this.grow();
+		this.doubles.set(standing, start / 8);
+		let at = start / 4 + 8;
+		this.ints[at++] = battle;
+		this.ints[at++] = seat;
+		this.ints[at++] = requestNumber;
+		this.ints[at++] = view.tracker.turn;
+		this.bytes.set(view.bytes, start + HEAD_BYTES);
+		this.bytes.set(mask, start + HEAD_BYTES + view.bytes.length);
+		this.count++;
+	}
+
+	take() {
+		const taken = this.bytes.subarray(0, this.count * this.stride);
+		this.count = 0;
+		return taken;
+	}
+
+	grow() {
+		const larger = new Uint8Array(Math.max(this.bytes.length * 2, FIRST_ROWS * this.stride));
+		larger.set(this.bytes);
+		this.bytes = larger;
+		this.doubles = new Float64Array(larger.buffer);
+		this.ints = new Int32Array(larger.buffer);
+	}
+}
+
+/** Bytes of one row, as host_rows.py expects them. */
+export function rowBytes(observationSize, numActions) {
+	return Math.ceil((HEAD_BYTES + 2 * observationSize + numActions) / 8) * 8;
+}
+
+export class Outbox {
+	constructor() {
+		this.records = [];
+		this.errors = [];
+		this.ended = [];
+		this.parseErrors = null;
+		this.pong = null;
+		this.rows = new Rows();
+	}
+
+	/** `requestJson` is the simulator's own JSON text: it is embedded, not parsed and written again. */
+	record(battle, seat, requestNumber, lines, requestJson) {
+		this.records.push(
+			`[${JSON.stringify(battle)},${seat},${requestNumber},${JSON.stringify(lines)},${requestJson}]`);
+	}
+
+	error(battle, seat, requestNumber, kind, message) {
+		this.errors.push(JSON.stringify([battle, seat, requestNumber, kind, message]));
+	}
+
+	end(battle, winnerSeat, turns, reason) {
+		this.ended.push(JSON.stringify([battle, winnerSeat, turns, reason]));
+	}
+
+	/** @param {Map<string, number>} counts lines that a seat's tracker could not take, by event */
+	unparsed(counts) {
+		if (!counts.size) return;
+		this.parseErrors ??= {};
+		for (const [event, count] of counts) this.parseErrors[event] = (this.parseErrors[event] ?? 0) + count;
+	}
+
+	/** Everything gathered so far as one line and the rows behind it: [text, bytes]; the text is '' if there is nothing. */
+	take() {
+		const parts = [];
+		const encoded = this.rows.count;
+		if (this.records.length) parts.push(`"records":[${this.records.join(',')}]`);
+		if (this.errors.length) parts.push(`"errors":[${this.errors.join(',')}]`);
+		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
+		if (this.parseErrors !== null) parts.push(`"parse_errors":${JSON.stringify(this.parseErrors)}`);
+		if (this.pong !== null) parts.push(`"pong":${JSON.stringify(this.pong)}`);
+		if (encoded) parts.push(`"encoded":${encoded}`);
+		this.records = [];
+		this.errors = [];
+		this.ended = [];
+		this.parseErrors = this.pong = null;
+		return [parts.length ? `{${parts.join(',')}}\n` : '', this.rows.take()];
+	}
+}

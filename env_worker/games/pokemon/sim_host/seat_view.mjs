@@ -1,0 +1,41 @@
+// A seat whose decisions are encoded here: what it has been told, what it may answer, its observation.
+
+import { Choices } from './encoder/choices.mjs';
+import { SeatEncoder } from './encoder/seat_encoder.mjs';
+import { SeatTracker } from './tracker/battle.mjs';
+
+export class SeatView {
+	/** @param {object} tables a Tables; @param {number} seat 0 | 1 */
+	constructor(tables, seat) {
+		this.tracker = new SeatTracker(`p${seat + 1}`, tables.gen, tables.tracker);
+		this.encoder = new SeatEncoder(this.tracker, tables);
+		this.bytes = new Uint8Array(this.encoder.observation.buffer);
+		this.choices = new Choices();
+		this.position = ident => this.tracker.position(ident);
+		this.request = null;
+		this.action = -1;
+	}
+
+	/** Takes the seat's lines and then its request; the view is up to date afterwards. */
+	see(lines, request) {
+		this.tracker.feed(lines);
+		this.tracker.sync(request);
+		this.request = request;
+		this.choices.read(request, this.position);
+		this.encoder.encode(request, this.choices);
+	}
+
+	/** The simulator's words for an action, null if it is not legal. */
+	command(action) {
+		this.action = action;
+		return this.choices.command(action);
+	}
+
+	/** The simulator calls the last action invalid: see the same request without it. False if nothing else is legal. */
+	refuse() {
+		this.choices.mask[this.action] = 0;
+		if (!this.choices.mask.includes(1)) return false;
+		this.encoder.encode(this.request, this.choices);
+		return true;
+	}
+}
