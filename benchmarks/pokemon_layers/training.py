@@ -1,4 +1,7 @@
-"""Layers `learning` and `learning_python`: all of `make up`, with the configured encoder and with the Python one; started by its own command and watched through its status.json."""
+"""Layers `learning` and `learning_python`: all of `make up`, with the configured encoder and with the Python one.
+
+Started by its own command and watched through its status.json.
+"""
 
 from __future__ import annotations
 
