@@ -75,9 +75,7 @@ def game_spec(config: Config) -> GameSpec:
         from env_worker.games.pokemon.source import pokemon_spec
 
         _check_simulator()
-        node_for(
-            config.pokemon.encoder
-        )  # raises now, before others are started for nothing
+        node_for(config.pokemon.encoder)  # raises now, before others are started for nothing
         return pokemon_spec(config.pokemon)
     if offers := _own_source(config):
         source = _checked(
