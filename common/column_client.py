@@ -27,6 +27,7 @@ from common.transport import DealerSocket, Poller
 
 PING_EVERY_SEC = 1.0
 HELLO_EVERY_SEC = 0.5
+_ANSWER = (("action", "int32"), ("log_prob", "float32"), ("value", "float32"), ("policy_version", "int64"))
 
 
 @dataclass
@@ -130,13 +131,7 @@ class ColumnClient:
             message, tensors = self._codec.decode(frames)
             if isinstance(message, Actions):
                 rows = expect(tensors, "row", "int32", (None,))
-                names = (
-                    ("action", "int32"),
-                    ("log_prob", "float32"),
-                    ("value", "float32"),
-                    ("policy_version", "int64"),
-                )
-                columns = (expect(tensors, name, dtype, (len(rows),)) for name, dtype in names)
+                columns = (expect(tensors, name, dtype, (len(rows),)) for name, dtype in _ANSWER)
                 answers.append(Answer(message.id, rows, *columns))
             elif isinstance(message, Welcome):
                 self._welcomed, self.policies = True, message.policies
