@@ -24,6 +24,7 @@ from inference_server.admission import Admission
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
 from inference_server.engine.engine import BUCKETS, PolicyEngine
+from inference_server.engine.staging import Staging
 from inference_server.gateway import Gateway
 from inference_server.learner_link import LearnerLink
 from inference_server.policies import PolicyTable
@@ -111,6 +112,8 @@ def build_server(
 
 
 def _policies(config: Config, spec: GameSpec, device: torch.device, precision: torch.dtype) -> PolicyTable:
+    staging = Staging(max(config.server.max_batch, BUCKETS[-1]), spec)
+
     def engine(network: RecurrentNetwork) -> PolicyEngine:
         return PolicyEngine(
             network,
@@ -119,6 +122,7 @@ def _policies(config: Config, spec: GameSpec, device: torch.device, precision: t
             device=device,
             precision=precision,
             deterministic=config.server.deterministic,
+            staging=staging,
         )
 
     sizes = tuple(size for size in BUCKETS if size <= config.server.max_batch)

@@ -123,8 +123,7 @@ class Server:
             for chunk in admitted.chunks:
                 self._batcher.add(chunk)
             if admitted.replies:
-                rows, replies = zip(*admitted.replies)
-                self._gateway.reply(client, message.id, rows, replies)
+                self._gateway.reply_again(client, message.id, admitted.replies)
             for (code, text), refused in admitted.errors.items():
                 self._gateway.refuse(client, message.id, refused, code, text)
         while self._gateway.departed:

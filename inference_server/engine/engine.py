@@ -15,6 +15,7 @@ from common.nets.base import RecurrentNetwork
 from common.nets.traced import trace
 from common.specs import GameSpec
 from inference_server.engine.sampling import sample
+from inference_server.engine.staging import Staging
 
 # Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
 BUCKETS = (1, 2, 4, *range(8, 64, 8), *range(64, 128, 16), *range(128, 257, 32))
@@ -46,20 +47,38 @@ class PolicyEngine:
         device: torch.device,
         precision: torch.dtype,
         deterministic: bool = False,
+        staging: Staging | None = None,
     ) -> None:
+        """`staging`: shared by the engines of one loop, which takes one batch at a time; None: its own."""
         self.zero_row = 2 * max_sessions
         self.state_size = network.state_size
         self._scratch_row = self.zero_row + 1
         self._device = device
         self._buckets = DETERMINISTIC_BUCKETS if deterministic else BUCKETS
-        self._staging: dict[int, _Staging] = {}
         own = network.lowered(precision) if precision != torch.float32 else network
         self._network = own.to(device).eval().requires_grad_(False)
         self._run = trace(self._network, spec)
         self._spec = spec
+        self._staging = staging or Staging(self._buckets[-1], spec)
         self._table = torch.zeros(self.zero_row + 2, self.state_size, device=device)
 
+    def stage(self, rows: int) -> Staging:
+        """Buffers whose first `rows` rows are to be filled before `forward(rows)`."""
+        largest = self._buckets[-1]
+        wanted = -(-rows // largest) * largest
+        if wanted > self._staging.capacity:
+            self._staging = Staging(wanted, self._spec)
+        return self._staging
+
     @torch.inference_mode()
+    def forward(self, rows: int) -> Outputs:
+        """Forward what is staged, sample, and write the new states. Nothing is written when the forward raises."""
+        largest = self._buckets[-1]
+        if rows <= largest:
+            return self._forward_bucket(0, rows)
+        parts = [self._forward_bucket(start, min(rows, start + largest)) for start in range(0, rows, largest)]
+        return Outputs(*(np.concatenate(columns) for columns in zip(*((p.action, p.log_prob, p.value) for p in parts))))
+
     def act(
         self,
         observation: NDArray[Any],
@@ -68,23 +87,18 @@ class PolicyEngine:
         write_rows: NDArray[np.int64],
         noise: NDArray[np.float32],
     ) -> Outputs:
-        """Forward, sample, and write the new states. Nothing is written when the forward raises.
+        """Stage a batch and forward it.
 
         Args:
             observation: wire dtype [B, D]; mask: uint8 [B, A], 1 = legal.
             read_rows, write_rows: int64 [B], rows of the table; no two rows of a batch write the same one.
             noise: float32 [B, A], Gumbel noise, zeros for greedy rows.
         """
-        largest = self._buckets[-1]
-        parts = []
-        for start in range(0, len(read_rows), largest):
-            part = slice(start, start + largest)
-            parts.append(
-                self._act_on_bucket(observation[part], mask[part], read_rows[part], write_rows[part], noise[part])
-            )
-        if len(parts) == 1:
-            return parts[0]
-        return Outputs(*(np.concatenate(columns) for columns in zip(*((p.action, p.log_prob, p.value) for p in parts))))
+        n = len(read_rows)
+        staging = self.stage(n)
+        staging.observation[:n], staging.mask[:n], staging.noise[:n] = observation, mask, noise
+        staging.read_rows[:n], staging.write_rows[:n] = read_rows, write_rows
+        return self.forward(n)
 
     def states(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Rows of the table on the host, float32 [B, state_size]."""
@@ -108,60 +122,19 @@ class PolicyEngine:
             )
         self._table.zero_()
 
-    def _act_on_bucket(
-        self,
-        observation: NDArray[Any],
-        mask: NDArray[np.uint8],
-        read_rows: NDArray[np.int64],
-        write_rows: NDArray[np.int64],
-        noise: NDArray[np.float32],
-    ) -> Outputs:
-        n = len(read_rows)
-        size = next(bucket for bucket in self._buckets if bucket >= n)
-        staging = self._staging.get(size)
-        if staging is None:
-            staging = self._staging[size] = _Staging.of(size, self._spec)
-        staging.observation[:n] = observation
-        staging.mask[:n] = mask
-        staging.read_rows[:n], staging.read_rows[n:] = read_rows, self.zero_row
-        staging.write_rows[:n], staging.write_rows[n:] = write_rows, self._scratch_row
-        staging.noise[:n] = noise
-        action, log_prob, value = self._forward(*staging.tensors(self._device))
-        packed = torch.stack((action.to(torch.float32), log_prob, value)).cpu().numpy()  # device-to-host sync here
+    def _forward_bucket(self, start: int, stop: int) -> Outputs:
+        n, staging = stop - start, self._staging
+        end = start + next(bucket for bucket in self._buckets if bucket >= n)
+        staging.read_rows[stop:end], staging.write_rows[stop:end] = self.zero_row, self._scratch_row
+        packed = self._run_and_sample(*staging.tensors(start, end, self._device)).cpu().numpy()  # waits for the device
         return Outputs(packed[0, :n].astype(np.int32), packed[1, :n], packed[2, :n])
 
-    def _forward(
+    def _run_and_sample(
         self, observation: Tensor, mask: Tensor, read_rows: Tensor, write_rows: Tensor, noise: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Tensor:
+        """Action, log_prob and value as float32 [3, B]: one copy to the host."""
         legal = mask > 0
         logits, value, new_state = self._run(observation, legal, self._table[read_rows])
         action, log_prob = sample(logits.float(), legal, noise)
         self._table[write_rows] = new_state.float()
-        return action, log_prob, value.float()
-
-
-@dataclass(frozen=True)
-class _Staging:
-    """Host buffers of one bucket; rows that a batch leaves free keep whatever finite numbers they hold."""
-
-    observation: NDArray[Any]
-    mask: NDArray[np.uint8]
-    read_rows: NDArray[np.int64]
-    write_rows: NDArray[np.int64]
-    noise: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, size: int, spec: GameSpec) -> _Staging:
-        return cls(
-            np.zeros((size, spec.observation_size), spec.dtype()),
-            np.ones((size, spec.num_actions), np.uint8),
-            np.zeros(size, np.int64),
-            np.zeros(size, np.int64),
-            np.zeros((size, spec.num_actions), np.float32),
-        )
-
-    def tensors(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """On the device; on the CPU they share the buffers' memory."""
-        arrays = (self.observation, self.mask, self.read_rows, self.write_rows, self.noise)
-        observation, mask, read_rows, write_rows, noise = (torch.from_numpy(a).to(device) for a in arrays)
-        return observation, mask, read_rows, write_rows, noise
+        return torch.stack((action.to(torch.float32), log_prob, value.float()))
