@@ -55,20 +55,26 @@ class Actor:
         policy = self._policies[batch[0].policy]
         slots = np.concatenate([chunk.slots for chunk in batch])
         redo = np.concatenate([chunk.redo for chunk in batch])
-        n = len(slots)
+        n, stages = len(slots), self._statistics.stages
         staging = self._gather(batch, slots, redo, policy)
-        begin = time.perf_counter()
+        stages.lap("gather")
+        staging.noise[:n] = self._noise(slots, staging.noise.shape[1])
+        seconds = stages.lap("sample")
         try:
-            outputs = policy.engine.forward(n)
+            policy.engine.forward(n)
+            seconds += stages.lap("forward")
+            outputs = policy.engine.sample()
         except RuntimeError as error:
             self._fail(batch, error, now)
             return
-        self._statistics.batch(n, time.perf_counter() - begin)
         self._sessions.commit(
             slots, staging.write_rows[:n], outputs.action, outputs.log_prob, outputs.value, policy.version, now
         )
+        self._statistics.batch(n, seconds + stages.lap("sample"))
         self._record(batch, slots, redo, staging, outputs, policy, now)
+        stages.lap("record")
         self._reply(batch, outputs, policy.version)
+        stages.lap("reply")
 
     def _gather(self, batch: list[Chunk], slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy) -> Staging:
         n, start = len(slots), 0
@@ -80,7 +86,6 @@ class Actor:
             start = stop
         read, staging.write_rows[:n] = self._sessions.state_rows(slots, redo)
         staging.read_rows[:n] = policy.engine.zero_row if self._zero_state else read
-        staging.noise[:n] = self._noise(slots, staging.noise.shape[1])
         return staging
 
     def _noise(self, slots: NDArray[np.int64], num_actions: int) -> NDArray[np.float32]:

@@ -7,9 +7,10 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
+from common.codec import Tensors
 from common.errors import ProtocolError, WeightsError
 from common.lifecycle import Reporter, StopFlag
-from common.messages import ABORTED
+from common.messages import ABORTED, Step
 from common.transport import Poller
 from inference_server.actor import Actor
 from inference_server.admission import Admission
@@ -93,6 +94,7 @@ class Server:
         self._housekeeping(now)
         batch = self._batcher.take(training_open=self._recorder.has_room(now))
         if batch:
+            self._statistics.stages.start()
             self._actor.act(batch, now)
         return bool(batch)
 
@@ -113,21 +115,29 @@ class Server:
         }
 
     def _receive(self, now: float) -> None:
+        stages = self._statistics.stages
+        stages.start()
         for client, message, tensors in self._gateway.receive(now):
-            try:
-                admitted = self._admission.admit(client, message, tensors, now)
-            except ProtocolError as error:
-                self._statistics.malformed += 1
-                self._gateway.refuse(client, message.id, (), error.code, str(error))
-                continue
-            for chunk in admitted.chunks:
-                self._batcher.add(chunk)
-            if admitted.replies:
-                self._gateway.reply_again(client, message.id, admitted.replies)
-            for (code, text), refused in admitted.errors.items():
-                self._gateway.refuse(client, message.id, refused, code, text)
+            stages.lap("receive")
+            self._admit(client, message, tensors, now)
+            stages.lap("admit")
+        stages.lap("receive")
         while self._gateway.departed:
             self._end_sessions(*self._gateway.departed.pop(), now)
+
+    def _admit(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
+        try:
+            admitted = self._admission.admit(client, message, tensors, now)
+        except ProtocolError as error:
+            self._statistics.malformed += 1
+            self._gateway.refuse(client, message.id, (), error.code, str(error))
+            return
+        for chunk in admitted.chunks:
+            self._batcher.add(chunk)
+        if admitted.replies:
+            self._gateway.reply_again(client, message.id, admitted.replies)
+        for (code, text), refused in admitted.errors.items():
+            self._gateway.refuse(client, message.id, refused, code, text)
 
     def _swap(self, now: float) -> None:
         if self._link is None:

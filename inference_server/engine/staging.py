@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,7 +11,15 @@ from torch import Tensor
 
 from common.specs import GameSpec
 
-Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+
+class Inputs(NamedTuple):
+    """Rows of a batch on the device, as `Staging` names them; mask: bool."""
+
+    observation: Tensor
+    mask: Tensor
+    read_rows: Tensor
+    write_rows: Tensor
+    noise: Tensor
 
 
 class Staging:
@@ -34,10 +42,6 @@ class Staging:
         """Rows start to stop on the device; on the CPU they share the buffers' memory."""
         views = self._views.get((start, stop))
         if views is None:
-            arrays = (self.observation, self.mask, self.read_rows, self.write_rows, self.noise)
-            observation, mask, read_rows, write_rows, noise = (torch.from_numpy(a[start:stop]) for a in arrays)
-            views = self._views[start, stop] = (observation, mask, read_rows, write_rows, noise)
-        if device.type == "cpu":
-            return views
-        observation, mask, read_rows, write_rows, noise = (view.to(device) for view in views)
-        return observation, mask, read_rows, write_rows, noise
+            arrays = (self.observation, self.mask.view(np.bool_), self.read_rows, self.write_rows, self.noise)
+            views = self._views[start, stop] = Inputs(*(torch.from_numpy(array[start:stop]) for array in arrays))
+        return views if device.type == "cpu" else Inputs(*(view.to(device) for view in views))
