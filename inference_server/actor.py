@@ -47,11 +47,15 @@ class Actor:
         self._log = log
         self._zero_state = zero_state
 
-    def act(self, batch: list[Chunk], now: float) -> None:
-        """Forward a batch and answer it. Rows whose session ended meanwhile are left out."""
+    def act(self, batch: list[Chunk], now: float) -> float:
+        """Forward a batch and answer it. Rows whose session ended meanwhile are left out.
+
+        Returns:
+            Seconds that the forward took, sampling included; 0 where there was none.
+        """
         batch = self._living(batch)
         if not batch:
-            return
+            return 0.0
         policy = self._policies[batch[0].policy]
         slots = np.concatenate([chunk.slots for chunk in batch])
         redo = np.concatenate([chunk.redo for chunk in batch])
@@ -66,15 +70,17 @@ class Actor:
             outputs = policy.engine.sample()
         except RuntimeError as error:
             self._fail(batch, error, now)
-            return
+            return 0.0
         self._sessions.commit(
             slots, staging.write_rows[:n], outputs.action, outputs.log_prob, outputs.value, policy.version, now
         )
-        self._statistics.batch(n, seconds + stages.lap("sample"))
+        seconds += stages.lap("sample")
+        self._statistics.batch(n, seconds)
         self._record(batch, slots, redo, staging, outputs, policy, now)
         stages.lap("record")
         self._reply(batch, outputs, policy.version)
         stages.lap("reply")
+        return seconds
 
     def _gather(self, batch: list[Chunk], slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy) -> Staging:
         n, start = len(slots), 0

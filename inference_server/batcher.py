@@ -1,6 +1,7 @@
-"""Which rows go into the next batch. Pure: no sockets, no torch, time is not even asked for.
+"""Which rows go into the next batch. Pure: no sockets, no torch; time is an argument.
 
-Work-conserving: when the device is free, take what is there; while it is busy, rows pile up.
+Work-conserving: when the device is free, take what is there; while it is busy, rows pile up. With `fill` it waits a
+moment for clients that are about to be back (see `inference_server.fill`).
 A batch is of one policy; the policy whose oldest row waited longest goes first, so none starves.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference_server.clients import Client
+from inference_server.fill import Fill
 
 
 @dataclass(eq=False, slots=True)
@@ -50,15 +52,29 @@ class Chunk:
 class Batcher:
     """Queues of chunks, one for each (policy, recorded)."""
 
-    def __init__(self, max_batch: int) -> None:
+    def __init__(self, max_batch: int, fill: Fill | None = None) -> None:
         self.max_batch = max_batch
         self.waiting = 0  # rows
+        self._fill = fill
         self._queues: dict[tuple[str, bool], deque[Chunk]] = {}
 
     def add(self, chunk: Chunk) -> None:
         """Queue admitted rows."""
+        if self._fill is not None:
+            self._fill.back(chunk.client, chunk.arrived_at, first=not self.waiting)
         self._queues.setdefault((chunk.policy, chunk.recorded), deque()).append(chunk)
         self.waiting += len(chunk)
+
+    def replied(self, batch: list[Chunk], forward_sec: float, now: float) -> None:
+        """A batch was answered."""
+        if self._fill is not None:
+            self._fill.replied((chunk.client for chunk in batch), forward_sec, now)
+
+    def patience(self, now: float) -> float:
+        """Seconds that the rows that are there wait for others; 0: they do not."""
+        if self._fill is None or not 0 < self.waiting < self.max_batch:
+            return 0.0
+        return self._fill.patience(now)
 
     def take(self, *, training_open: bool = True) -> list[Chunk]:
         """The next batch: chunks of one policy, at most `max_batch` rows together; empty when nothing may go.

@@ -67,6 +67,7 @@ class Server:
         self._client_timeout_sec = client_timeout_sec
         self._next_reap = 0.0
         self._event = ""
+        self._pause_sec = WAIT_SEC
 
     def run(self, stop: StopFlag) -> None:
         """Serve until `stop` is set, then answer what waits and report."""
@@ -88,14 +89,19 @@ class Server:
             self._link.close()
 
     def turn(self, now: float) -> bool:
-        """Once around the loop. False when there was nothing to act on."""
+        """Once around the loop. False when there was nothing to act on, or others are worth waiting for."""
         self._receive(now)
         self._swap(now)
         self._housekeeping(now)
+        patience = self._batcher.patience(now)
+        self._pause_sec = patience or WAIT_SEC
+        if patience:
+            return False
         batch = self._batcher.take(training_open=self._recorder.has_room(now))
         if batch:
             self._statistics.stages.start()
-            self._actor.act(batch, now)
+            forward_sec = self._actor.act(batch, now)
+            self._batcher.replied(batch, forward_sec, time.monotonic())
         return bool(batch)
 
     def metrics(self) -> dict[str, Any]:
@@ -174,7 +180,8 @@ class Server:
 
     def _wait(self) -> None:
         sockets = [self._gateway.socket, *(self._link.sockets() if self._link else ())]
-        Poller(sockets).wait(WAIT_SEC)
+        poller = Poller(sockets)
+        (poller.wait if self._pause_sec >= WAIT_SEC else poller.wait_briefly)(self._pause_sec)
 
 
 def find_weights(link: LearnerLink, policies: PolicyTable, checkpoints: Path, stop: StopFlag, log: Logger) -> None:
