@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint learn-check bench-pokemon clean
+.PHONY: help up setup test test-long lint learn-check bench-pokemon bench-serving clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,9 @@ learn-check: setup ## CartPole and the memory task learn, through all three proc
 
 bench-pokemon: setup ## what each layer costs, from the simulator alone to all of `make up`
 	$(PY) benchmarks/bench_pokemon.py $(ARGS)
+
+bench-serving: setup ## the inference server beside the bare forward: found against promised
+	$(PY) benchmarks/bench_serving.py $(ARGS)
 
 clean: ## remove .venv, the simulator's packages and caches; runs/ stays
 	rm -rf .venv env_worker/games/pokemon/sim_host/node_modules *.egg-info

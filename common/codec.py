@@ -28,6 +28,7 @@ _DTYPES = {
     name: np.dtype(name).newbyteorder("<")
     for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64")
 }
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}  # `dtype.name` is computed anew, and slowly, every time
 
 M = TypeVar("M")
 _encoder = msgspec.msgpack.Encoder()
@@ -44,7 +45,7 @@ def encode(message: Message, tensors: Tensors | None = None) -> list[Frame]:
     declared = []
     frames: list[Frame] = [b""]
     for name, array in tensors.items():
-        dtype = array.dtype.name
+        dtype = _NAMES.get(array.dtype) or array.dtype.name
         if dtype not in _DTYPES:
             raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype}; expected one of {', '.join(_DTYPES)}")
         flat = np.ascontiguousarray(array, dtype=_DTYPES[dtype])

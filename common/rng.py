@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_S30, _S27, _S31, _S41 = (np.uint64(n) for n in (30, 27, 31, 41))
+_M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def session_key(seed: int, client: str, env: int, seat: int, episode: int) -> int:
@@ -21,9 +23,14 @@ def session_key(seed: int, client: str, env: int, seat: int, episode: int) -> in
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    """Mixes in place: this runs for every action of every decision."""
+    shifted = x >> _S30
+    x ^= shifted
+    x *= _M1
+    x ^= np.right_shift(x, _S27, out=shifted)
+    x *= _M2
+    x ^= np.right_shift(x, _S31, out=shifted)
+    return x
 
 
 def uniform(
@@ -42,12 +49,19 @@ def uniform(
     """
     rows = _mix(_mix(keys + _GOLDEN * (steps + np.uint64(1))) + attempts)  # (B,)
     actions = _GOLDEN * np.arange(1, num_actions + 1, dtype=np.uint64)  # (A,)
-    bits = _mix(rows[:, None] + actions[None, :]) >> np.uint64(41)  # 23 bits: float32 holds (bits + 0.5) exactly
-    return (bits.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
+    bits = _mix(rows[:, None] + actions[None, :])
+    bits >>= _S41  # 23 bits: float32 holds (bits + 0.5) exactly
+    draws = bits.astype(np.float32)
+    draws += np.float32(0.5)
+    draws *= np.float32(2.0**-23)
+    return draws
 
 
 def gumbel(
     keys: NDArray[np.uint64], steps: NDArray[np.uint64], attempts: NDArray[np.uint64], num_actions: int
 ) -> NDArray[np.float32]:
     """Standard Gumbel noise, float32 [B, A]: argmax(logits + noise) is a draw from softmax(logits)."""
-    return -np.log(-np.log(uniform(keys, steps, attempts, num_actions)))
+    noise = uniform(keys, steps, attempts, num_actions)
+    for _ in range(2):
+        np.negative(np.log(noise, out=noise), out=noise)
+    return noise

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,7 @@ if sys.platform != "win32":
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 MAX_FRAME_BYTES = 256 * 1024 * 1024
+LOOK_EVERY_SEC = 30e-6  # short enough to cost no latency, long enough to leave the core to others
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -177,6 +179,15 @@ class Poller:
     def wait(self, timeout_sec: float) -> bool:
         """True when something is readable; False after `timeout_sec` (whole milliseconds, rounded up)."""
         return bool(self._poller.poll(int(-(-timeout_sec * 1000 // 1))))
+
+    def wait_briefly(self, timeout_sec: float) -> bool:
+        """`wait` to parts of a millisecond: for the last of them it looks again and again, and sleeps in between."""
+        deadline = time.monotonic() + timeout_sec
+        while (left := deadline - time.monotonic()) > 0:
+            if self._poller.poll(int(left * 1000)):
+                return True
+            time.sleep(LOOK_EVERY_SEC)
+        return bool(self._poller.poll(0))
 
 
 def check_endpoint(endpoint: str) -> None:

@@ -24,6 +24,8 @@ from inference_server.admission import Admission
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
 from inference_server.engine.engine import BUCKETS, PolicyEngine
+from inference_server.engine.staging import Staging
+from inference_server.fill import Fill
 from inference_server.gateway import Gateway
 from inference_server.learner_link import LearnerLink
 from inference_server.policies import PolicyTable
@@ -96,7 +98,7 @@ def build_server(
         clients=clients,
         sessions=sessions,
         admission=admission,
-        batcher=Batcher(config.server.max_batch),
+        batcher=_batcher(config, policies),
         actor=actor,
         recorder=recorder,
         policies=policies,
@@ -110,7 +112,16 @@ def build_server(
     )
 
 
+def _batcher(config: Config, policies: PolicyTable) -> Batcher:
+    if config.server.batching == "greedy":
+        return Batcher(config.server.max_batch)
+    window_sec = config.server.window_us * 1e-6 or policies["learner"].engine.least_forward_sec
+    return Batcher(config.server.max_batch, Fill(window_sec))
+
+
 def _policies(config: Config, spec: GameSpec, device: torch.device, precision: torch.dtype) -> PolicyTable:
+    staging = Staging(max(config.server.max_batch, BUCKETS[-1]), spec)
+
     def engine(network: RecurrentNetwork) -> PolicyEngine:
         return PolicyEngine(
             network,
@@ -119,6 +130,7 @@ def _policies(config: Config, spec: GameSpec, device: torch.device, precision: t
             device=device,
             precision=precision,
             deterministic=config.server.deterministic,
+            staging=staging,
         )
 
     sizes = tuple(size for size in BUCKETS if size <= config.server.max_batch)

@@ -1,13 +1,12 @@
-"""Acts on one batch: gather rows, forward, commit, record, reply."""
+"""Acts on one batch: gather rows, forward, commit, record, reply. Whole columns at a time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from itertools import chain
 from logging import Logger
 
 import numpy as np
+from numpy.typing import NDArray
 
 from common import rng
 from common.errors import ERR_INTERNAL, ERR_NO_SESSION
@@ -15,10 +14,12 @@ from common.messages import ABORTED
 from inference_server.admission import Admission
 from inference_server.batcher import Chunk
 from inference_server.engine.engine import Outputs
+from inference_server.engine.staging import Staging
 from inference_server.gateway import Gateway
-from inference_server.policies import PolicyTable
+from inference_server.policies import Policy, PolicyTable
 from inference_server.recorder import Recorder
-from inference_server.sessions import Reply, Session, SessionTable
+from inference_server.session import Session
+from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 
 
@@ -46,81 +47,111 @@ class Actor:
         self._log = log
         self._zero_state = zero_state
 
-    def act(self, batch: list[Chunk], now: float) -> None:
-        """Forward a batch and answer it. Rows whose session ended meanwhile are left out."""
-        for chunk in batch:
-            self._leave_out_ended(chunk)
-        batch = [chunk for chunk in batch if chunk.rows]
+    def act(self, batch: list[Chunk], now: float) -> float:
+        """Forward a batch and answer it. Rows whose session ended meanwhile are left out.
+
+        Returns:
+            Seconds that the forward took, sampling included; 0 where there was none.
+        """
+        batch = self._living(batch)
         if not batch:
-            return
+            return 0.0
         policy = self._policies[batch[0].policy]
-        engine, zero_row = policy.engine, policy.engine.zero_row
-        sessions = list(chain.from_iterable(chunk.sessions for chunk in batch))
-        redo = np.fromiter(chain.from_iterable(chunk.redo for chunk in batch), bool, len(sessions))
-        observation = np.concatenate([chunk.observation[chunk.rows] for chunk in batch])
-        mask = np.concatenate([chunk.mask[chunk.rows] for chunk in batch])
-        pairs = list(zip(sessions, redo.tolist()))
-        read_rows = np.array([session.read_row(again, zero_row) for session, again in pairs], np.int64)
-        write_rows = np.array([session.write_row(again) for session, again in pairs], np.int64)
-        if self._zero_state:
-            read_rows[:] = zero_row
-        begin = time.perf_counter()
+        slots = np.concatenate([chunk.slots for chunk in batch])
+        redo = np.concatenate([chunk.redo for chunk in batch])
+        n, stages = len(slots), self._statistics.stages
+        staging = self._gather(batch, slots, redo, policy)
+        stages.lap("gather")
+        staging.noise[:n] = self._noise(slots, staging.noise.shape[1])
+        seconds = stages.lap("sample")
         try:
-            outputs = engine.act(observation, mask, read_rows, write_rows, _noise(sessions, mask.shape[1]))
+            policy.engine.forward(n)
+            seconds += stages.lap("forward")
+            outputs = policy.engine.sample()
         except RuntimeError as error:
             self._fail(batch, error, now)
-            return
-        self._statistics.batch(len(sessions), time.perf_counter() - begin)
-        replies = list(_replies(outputs, policy.version))
-        for (session, again), reply in zip(pairs, replies):
-            self._sessions.commit_step(session, again, reply)
-        self._recorder.append(
-            sessions, redo, observation, mask, read_rows, outputs, engine, policy.version, now
-        )  # fmt: skip
-        self._reply(batch, replies)
+            return 0.0
+        self._sessions.commit(
+            slots, staging.write_rows[:n], outputs.action, outputs.log_prob, outputs.value, policy.version, now
+        )
+        seconds += stages.lap("sample")
+        self._statistics.batch(n, seconds)
+        self._record(batch, slots, redo, staging, outputs, policy, now)
+        stages.lap("record")
+        self._reply(batch, outputs, policy.version)
+        stages.lap("reply")
+        return seconds
 
-    def _reply(self, batch: list[Chunk], replies: list[Reply]) -> None:
-        start = 0
-        answered_at = time.monotonic()
+    def _gather(self, batch: list[Chunk], slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy) -> Staging:
+        n, start = len(slots), 0
+        staging = policy.engine.stage(n)
         for chunk in batch:
-            end = start + len(chunk.rows)
-            self._gateway.reply(chunk.client, chunk.message, chunk.rows, replies[start:end])
-            self._statistics.latency_us.add((answered_at - chunk.arrived_at) * 1e6, end - start)
-            start = end
+            stop = start + len(chunk)
+            chunk.observation.take(chunk.rows, axis=0, out=staging.observation[start:stop], mode="clip")
+            chunk.mask.take(chunk.rows, axis=0, out=staging.mask[start:stop], mode="clip")
+            start = stop
+        read, staging.write_rows[:n] = self._sessions.state_rows(slots, redo)
+        staging.read_rows[:n] = policy.engine.zero_row if self._zero_state else read
+        return staging
 
-    def _leave_out_ended(self, chunk: Chunk) -> None:
-        """Every row is answered: those whose session ended while they waited, with an error."""
-        ended = [row for row, session in zip(chunk.rows, chunk.sessions) if not session.alive]
-        if not ended:
-            return
-        self._statistics.rows_errored[ERR_NO_SESSION] += len(ended)
-        self._gateway.refuse(chunk.client, chunk.message, ended, ERR_NO_SESSION, "the session ended before this step")
-        kept = [i for i, session in enumerate(chunk.sessions) if session.alive]
-        chunk.rows = [chunk.rows[i] for i in kept]
-        chunk.sessions = [chunk.sessions[i] for i in kept]
-        chunk.redo = [chunk.redo[i] for i in kept]
+    def _noise(self, slots: NDArray[np.int64], num_actions: int) -> NDArray[np.float32]:
+        table = self._sessions
+        keys, steps, attempts = table.noise_key.take(slots), table.steps(slots), table.attempt.take(slots)
+        noise = rng.gumbel(keys, steps.view(np.uint64), attempts.view(np.uint64), num_actions)
+        noise[table.greedy.take(slots)] = 0.0
+        return noise
+
+    def _record(
+        self,
+        batch: list[Chunk],
+        slots: NDArray[np.int64],
+        redo: NDArray[np.bool_],
+        staging: Staging,
+        outputs: Outputs,
+        policy: Policy,
+        now: float,
+    ) -> None:
+        """Recorded rows stand first in a batch."""
+        k = sum(len(chunk) for chunk in batch if chunk.recorded)
+        if k:
+            first = Outputs(outputs.action[:k], outputs.log_prob[:k], outputs.value[:k])
+            self._recorder.append(
+                self._sessions.unroll_row.take(slots[:k]), redo[:k], staging.observation[:k], staging.mask[:k],
+                staging.read_rows[:k], first, policy.engine, policy.version, now,
+            )  # fmt: skip
+
+    def _reply(self, batch: list[Chunk], outputs: Outputs, version: int) -> None:
+        versions = np.full(len(outputs.action), version)
+        answered_at, start = time.monotonic(), 0
+        for chunk in batch:
+            part = slice(start, start + len(chunk))
+            self._gateway.reply(
+                chunk.client, chunk.message, chunk.rows,
+                outputs.action[part], outputs.log_prob[part], outputs.value[part], versions[part],
+            )  # fmt: skip
+            self._statistics.latency_us.add((answered_at - chunk.arrived_at) * 1e6, len(chunk))
+            start = part.stop
+
+    def _living(self, batch: list[Chunk]) -> list[Chunk]:
+        """Every row is answered: those whose session ended while they waited, with an error. Recorded rows first."""
+        living = []
+        for chunk in sorted(batch, key=lambda chunk: not chunk.recorded):
+            alive = self._sessions.number.take(chunk.slots) == chunk.numbers
+            if not alive.all():
+                ended = chunk.rows[~alive].tolist()
+                self._statistics.rows_errored[ERR_NO_SESSION] += len(ended)
+                self._gateway.refuse(
+                    chunk.client, chunk.message, ended, ERR_NO_SESSION, "the session ended before this step"
+                )
+                chunk = chunk.pick(alive)
+            if len(chunk):
+                living.append(chunk)
+        return living
 
     def _fail(self, batch: list[Chunk], error: RuntimeError, now: float) -> None:
-        self._log.error("a forward of %d rows failed: %s", sum(len(chunk.rows) for chunk in batch), error)
+        self._log.error("a forward of %d rows failed: %s", sum(len(chunk) for chunk in batch), error)
         for chunk in batch:
-            self._statistics.rows_errored[ERR_INTERNAL] += len(chunk.rows)
-            self._gateway.refuse(chunk.client, chunk.message, chunk.rows, ERR_INTERNAL, "the forward failed")
-            for session in chunk.sessions:
-                self._admission.end(session, ABORTED, None, "forward_failed", now)
-
-
-def _noise(sessions: list[Session], num_actions: int) -> np.ndarray:
-    n = len(sessions)
-    noise = rng.gumbel(
-        np.array([session.noise_key for session in sessions], np.uint64),
-        np.fromiter((session.step for session in sessions), np.uint64, n),
-        np.fromiter((session.attempt for session in sessions), np.uint64, n),
-        num_actions,
-    )
-    noise[[session.greedy for session in sessions]] = 0.0
-    return noise
-
-
-def _replies(outputs: Outputs, version: int) -> Iterator[Reply]:
-    for action, log_prob, value in zip(outputs.action.tolist(), outputs.log_prob.tolist(), outputs.value.tolist()):
-        yield action, log_prob, value, version
+            self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
+            self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, "the forward failed")
+            for slot in chunk.slots.tolist():
+                self._admission.end(Session(self._sessions, slot), ABORTED, None, "forward_failed", now)

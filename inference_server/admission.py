@@ -1,26 +1,31 @@
-"""Admits the rows of a STEP message: each becomes a waiting row, an immediate reply, or an error of its own."""
+"""Admits the rows of a STEP message: each becomes a waiting row, an immediate reply, or an error of its own.
+
+Rows that are simply their session's next step are admitted together, as columns; what remains (starts, ends, redos,
+resends and whatever is wrong) is judged row by row, in the order of the message.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Tensors, expect
-from common.errors import ERR_LIMIT, ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
+from common.codec import Tensors
+from common.errors import ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
 from common.messages import ABORTED, DECISION, RECORD, START, TERMINATED, TRUNCATED, Step
 from common.specs import GameSpec
 from inference_server.batcher import Chunk
 from inference_server.clients import Client
 from inference_server.policies import PolicyTable
 from inference_server.recorder import Recorder
-from inference_server.sessions import END_ACKNOWLEDGED, Reply, Session, SessionTable, Verdict, check_end, check_start
+from inference_server.rows import Rows, unpack
+from inference_server.session import END_ACKNOWLEDGED, Reply, Session, Verdict, check_end, check_start, judge
+from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 
-MAX_ROWS = 4096
 _CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}
 
 
@@ -34,16 +39,12 @@ class Admitted:
 
 
 @dataclass
-class _Rows:
-    keys: list[list[int]]
-    kind: list[int]
-    flags: list[int]
-    reward: list[float]
-    policy: list[int]
-    observation: NDArray[Any]
-    mask: NDArray[np.uint8]
-    finite: list[bool]
-    has_legal: list[bool]
+class _Queued:
+    """Rows that were admitted one by one."""
+
+    rows: list[int] = field(default_factory=list)
+    slots: list[int] = field(default_factory=list)
+    redo: list[bool] = field(default_factory=list)
 
 
 class Admission:
@@ -64,36 +65,70 @@ class Admission:
         Raises:
             ProtocolError: the message as a whole is wrong (a tensor is missing or has another shape).
         """
-        rows = self._unpack(message, tensors)
-        result = Admitted()
-        chunks: dict[tuple[str, bool], Chunk] = {}
-        for i, key in enumerate(rows.keys):
-            try:
-                self._admit_row(client, message, rows, i, key, chunks, result, now)
-            except ProtocolError as error:
-                self._statistics.rows_errored[error.code] += 1
-                result.errors.setdefault((error.code, str(error)), []).append(i)
-        result.chunks = list(chunks.values())
+        rows = unpack(self._spec, tensors)
+        result, queued = Admitted(), _Queued()
+        matches, slots = self._sessions.ordinary(client, rows.keys)
+        ordinary = matches & rows.plain
+        if ordinary.all():
+            which = np.arange(len(slots))
+        else:
+            which = np.flatnonzero(ordinary)
+            slots = slots[which]
+        self._sessions.begin_ordinary(slots)
+        self._recorder.rewards(self._sessions.unroll_row.take(slots), rows.reward[which])
+        if len(which) < len(ordinary):
+            for i in np.flatnonzero(~ordinary).tolist():
+                try:
+                    self._admit_row(client, message, rows, i, queued, result, now)
+                except ProtocolError as error:
+                    self._statistics.rows_errored[error.code] += 1
+                    result.errors.setdefault((error.code, str(error)), []).append(i)
+        result.chunks.extend(self._chunks(client, message, rows, which, slots, queued, now))
         return result
 
-    def end(self, session: Session, kind: int, final: NDArray[Any] | None, cause: str, now: float) -> None:
+    def end(self, session: Session, kind: int, final: NDArray[np.floating] | None, cause: str, now: float) -> None:
         """End a session, whoever asks for it; the slot is freed once."""
-        if self._sessions.end(session):
-            self._recorder.end(session, kind, final, cause, now)
+        if session.alive:
+            if session.record:
+                self._recorder.end(int(self._sessions.unroll_row[session.slot]), session, kind, final, cause, now)
+            self._sessions.end(session)
             self._statistics.sessions_ended[cause] += 1
 
-    def _admit_row(
+    def _chunks(
         self,
         client: Client,
         message: Step,
-        rows: _Rows,
-        i: int,
-        key: list[int],
-        chunks: dict[tuple[str, bool], Chunk],
-        result: Admitted,
+        rows: Rows,
+        which: NDArray[np.int64],
+        slots: NDArray[np.int64],
+        queued: _Queued,
         now: float,
+    ) -> Iterator[Chunk]:
+        """Admitted rows by policy and by whether they are recorded."""
+        groups = self._sessions.group.take(slots)
+        self._statistics.steps_seen += int(np.count_nonzero(groups & 1))
+        redo = np.zeros(len(slots), np.bool_)
+        if queued.rows:
+            which = np.concatenate((which, queued.rows))
+            slots = np.concatenate((slots, queued.slots))
+            redo = np.concatenate((redo, queued.redo))
+            groups = self._sessions.group.take(slots)
+        if not len(slots):
+            return
+        everything = Chunk(
+            client, message.id, "", False, now, rows.observation, rows.mask,
+            which, slots, self._sessions.number.take(slots), redo,
+        )  # fmt: skip
+        kinds = groups[:1].tolist() if (groups == groups[0]).all() else np.unique(groups).tolist()
+        for group in kinds:
+            chunk = everything if len(kinds) == 1 else everything.pick(groups == group)
+            chunk.policy, chunk.recorded = self._sessions.policy_of(group), bool(group & 1)
+            yield chunk
+
+    def _admit_row(
+        self, client: Client, message: Step, rows: Rows, i: int, queued: _Queued, result: Admitted, now: float
     ) -> None:
-        env, seat, episode, step, attempt = key
+        env, seat, episode, step, attempt = rows.keys[i].tolist()
         session = self._sessions.find(client, env, seat)
         if rows.kind[i] != DECISION:
             self._end_row(session, rows, i, now)
@@ -105,7 +140,9 @@ class Admission:
             raise ProtocolError(ERR_MASK, "the mask allows no action, or holds values other than 0 and 1")
         if rows.flags[i] & START and (session is None or session.episode != episode):
             session = self._open(client, message, rows, i, session, now)
-        verdict = self._sessions.judge(session, (env, seat, episode, step, attempt), now)
+        if session is not None and session.episode == episode:
+            self._sessions.touch(session, now)
+        verdict = judge(session, (env, seat, episode, step, attempt))
         assert session is not None
         if verdict is Verdict.PENDING:
             self._statistics.rows_duplicate += 1
@@ -113,54 +150,39 @@ class Admission:
             self._statistics.rows_cached += 1
             result.replies.append((i, session.reply))
         else:
-            self._queue(client, message, rows, i, session, verdict is Verdict.REDO, chunks, now)
+            self._queue(session, rows, i, verdict is Verdict.REDO, queued)
 
-    def _open(self, client: Client, message: Step, rows: _Rows, i: int, old: Session | None, now: float) -> Session:
-        env, seat, episode, step, attempt = rows.keys[i]
+    def _open(self, client: Client, message: Step, rows: Rows, i: int, old: Session | None, now: float) -> Session:
+        env, seat, episode, step, attempt = rows.keys[i].tolist()
+        flags = int(rows.flags[i])
         if rows.policy[i] >= len(message.policies):
             raise ProtocolError(ERR_SHAPE, f"policy index {rows.policy[i]} of {len(message.policies)} names")
         policy = message.policies[rows.policy[i]]
-        check_start(rows.flags[i], step, attempt, policy, self._policies.versions().keys())
+        check_start(flags, step, attempt, policy, self._policies.versions().keys())
         if old is not None and episode < old.episode:
             raise ProtocolError(ERR_ORDER, f"episode {episode} is over: episode {old.episode} of this seat is running")
         if old is not None:
             self.end(old, ABORTED, None, "restarted", now)
-        session = self._sessions.open(client, env, seat, episode, rows.flags[i], policy, now)
-        if rows.flags[i] & RECORD:
-            self._recorder.open(session)
+        session = self._sessions.open(client, env, seat, episode, flags, policy, now)
+        if flags & RECORD:
+            self._sessions.unroll_row[session.slot] = self._recorder.open()
         return session
 
-    def _queue(
-        self,
-        client: Client,
-        message: Step,
-        rows: _Rows,
-        i: int,
-        session: Session,
-        redo: bool,
-        chunks: dict[tuple[str, bool], Chunk],
-        now: float,
-    ) -> None:
-        _, _, _, step, attempt = rows.keys[i]
+    def _queue(self, session: Session, rows: Rows, i: int, redo: bool, queued: _Queued) -> None:
+        step, attempt = rows.keys[i, 3:].tolist()
         if redo:
             self._statistics.rows_redone += 1
         else:
-            self._recorder.reward(session, rows.reward[i])
+            self._reward(session, rows, i)
             self._statistics.steps_seen += session.record
         self._sessions.begin_step(session, step, attempt, redo)
-        chunk = chunks.get((session.policy, session.record))
-        if chunk is None:
-            chunk = Chunk(
-                client, message.id, session.policy, session.record, now, rows.observation, rows.mask, [], [], []
-            )
-            chunks[session.policy, session.record] = chunk
-        chunk.rows.append(i)
-        chunk.sessions.append(session)
-        chunk.redo.append(redo)
+        queued.rows.append(i)
+        queued.slots.append(session.slot)
+        queued.redo.append(redo)
 
-    def _end_row(self, session: Session | None, rows: _Rows, i: int, now: float) -> None:
-        _, _, episode, step, _ = rows.keys[i]
-        kind = rows.kind[i]
+    def _end_row(self, session: Session | None, rows: Rows, i: int, now: float) -> None:
+        _, _, episode, step, _ = rows.keys[i].tolist()
+        kind = int(rows.kind[i])
         if kind not in _CAUSES:
             raise ProtocolError(ERR_VALUE, f"kind {kind}; expected 0 (decision) to 3 (aborted)")
         if session is None or session.episode != episode:
@@ -172,27 +194,8 @@ class Admission:
         if kind == TERMINATED and not math.isfinite(rows.reward[i]):
             raise ProtocolError(ERR_VALUE, "the final reward is not finite")
         if kind != ABORTED:
-            self._recorder.reward(session, rows.reward[i])
+            self._reward(session, rows, i)
         self.end(session, kind, rows.observation[i], _CAUSES[kind], now)
 
-    def _unpack(self, message: Step, tensors: Tensors) -> _Rows:
-        spec = self._spec
-        keys = expect(tensors, "keys", "int64", (None, 5))
-        n = len(keys)
-        if n > MAX_ROWS:
-            raise ProtocolError(ERR_LIMIT, f"{n} rows in one STEP; at most {MAX_ROWS}")
-        observation = expect(tensors, "observation", spec.dtype(), (n, spec.observation_size))
-        mask = expect(tensors, "mask", "uint8", (n, spec.num_actions))
-        reward = expect(tensors, "reward", "float32", (n,))
-        finite = np.isfinite(observation).all(axis=1) & np.isfinite(reward)
-        return _Rows(
-            keys=keys.tolist(),
-            kind=expect(tensors, "kind", "uint8", (n,)).tolist(),
-            flags=expect(tensors, "flags", "uint8", (n,)).tolist(),
-            reward=reward.tolist(),
-            policy=expect(tensors, "policy", "uint8", (n,)).tolist(),
-            observation=observation,
-            mask=mask,
-            finite=finite.tolist(),
-            has_legal=(mask.max(axis=1, initial=0) == 1).tolist(),
-        )
+    def _reward(self, session: Session, rows: Rows, i: int) -> None:
+        self._recorder.rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]])

@@ -1,6 +1,7 @@
-"""Which rows go into the next batch. Pure: no sockets, no torch, time is not even asked for.
+"""Which rows go into the next batch. Pure: no sockets, no torch; time is an argument.
 
-Work-conserving: when the device is free, take what is there; while it is busy, rows pile up.
+Work-conserving: when the device is free, take what is there; while it is busy, rows pile up. With `fill` it waits a
+moment for clients that are about to be back (see `inference_server.fill`).
 A batch is of one policy; the policy whose oldest row waited longest goes first, so none starves.
 """
 
@@ -10,17 +11,19 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from inference_server.clients import Client
-from inference_server.sessions import Session
+from inference_server.fill import Fill
 
 
 @dataclass(eq=False, slots=True)
 class Chunk:
     """Admitted rows of one STEP message, of one policy, all recorded or all not.
 
-    observation: wire dtype [N, D] and mask: uint8 [N, A] belong to the whole message; `rows` index into them.
+    observation: wire dtype [N, D] and mask: uint8 [N, A] belong to the whole message; `rows` int64 [M] index into
+    them. slots, numbers: int64 [M], the rows' sessions and those slots' generations; redo: bool [M].
     """
 
     client: Client
@@ -30,32 +33,48 @@ class Chunk:
     arrived_at: float
     observation: NDArray[Any]
     mask: NDArray[Any]
-    rows: list[int]
-    sessions: list[Session]
-    redo: list[bool]
+    rows: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    redo: NDArray[np.bool_]
 
-    def split(self, count: int) -> Chunk:
-        """Take the first `count` rows off."""
-        head = Chunk(
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def pick(self, which: slice | NDArray[np.bool_]) -> Chunk:
+        """The same message, these rows only."""
+        return Chunk(
             self.client, self.message, self.policy, self.recorded, self.arrived_at, self.observation, self.mask,
-            self.rows[:count], self.sessions[:count], self.redo[:count],
+            self.rows[which], self.slots[which], self.numbers[which], self.redo[which],
         )  # fmt: skip
-        self.rows, self.sessions, self.redo = self.rows[count:], self.sessions[count:], self.redo[count:]
-        return head
 
 
 class Batcher:
     """Queues of chunks, one for each (policy, recorded)."""
 
-    def __init__(self, max_batch: int) -> None:
+    def __init__(self, max_batch: int, fill: Fill | None = None) -> None:
         self.max_batch = max_batch
         self.waiting = 0  # rows
+        self._fill = fill
         self._queues: dict[tuple[str, bool], deque[Chunk]] = {}
 
     def add(self, chunk: Chunk) -> None:
         """Queue admitted rows."""
+        if self._fill is not None:
+            self._fill.back(chunk.client, chunk.arrived_at, first=not self.waiting)
         self._queues.setdefault((chunk.policy, chunk.recorded), deque()).append(chunk)
-        self.waiting += len(chunk.rows)
+        self.waiting += len(chunk)
+
+    def replied(self, batch: list[Chunk], forward_sec: float, now: float) -> None:
+        """A batch was answered."""
+        if self._fill is not None:
+            self._fill.replied((chunk.client for chunk in batch), forward_sec, now)
+
+    def patience(self, now: float) -> float:
+        """Seconds that the rows that are there wait for others; 0: they do not."""
+        if self._fill is None or not 0 < self.waiting < self.max_batch:
+            return 0.0
+        return self._fill.patience(now)
 
     def take(self, *, training_open: bool = True) -> list[Chunk]:
         """The next batch: chunks of one policy, at most `max_batch` rows together; empty when nothing may go.
@@ -73,11 +92,12 @@ class Batcher:
         for queue in queues:
             while queue and room:
                 chunk = queue[0]
-                if len(chunk.rows) > room:
-                    batch.append(chunk.split(room))
+                if len(chunk) > room:
+                    batch.append(chunk.pick(slice(room)))
+                    queue[0] = chunk.pick(slice(room, None))
                     room = 0
                 else:
                     batch.append(queue.popleft())
-                    room -= len(chunk.rows)
+                    room -= len(chunk)
         self.waiting -= self.max_batch - room
         return batch

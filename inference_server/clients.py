@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from common.errors import StaleRunError
+from inference_server.seats import SeatMap
 
 
 @dataclass(eq=False)
@@ -20,7 +21,7 @@ class Client:
     peer: bytes
     training: bool
     heard_at: float
-    sessions: set[int] = field(default_factory=set)  # ids of its live sessions
+    seats: SeatMap = field(default_factory=SeatMap)  # its live sessions
 
 
 class ClientTable:

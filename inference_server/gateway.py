@@ -32,10 +32,10 @@ from common.messages import (
 )
 from common.specs import GameSpec
 from common.transport import RouterSocket
-from inference_server.admission import MAX_ROWS
 from inference_server.clients import Client, ClientTable
 from inference_server.policies import PolicyTable
-from inference_server.sessions import Reply
+from inference_server.rows import MAX_ROWS
+from inference_server.session import Reply
 from inference_server.statistics import Statistics
 
 
@@ -92,17 +92,34 @@ class Gateway:
         if not self.socket.send(peer, encode(message, tensors)):
             self._statistics.replies_dropped += 1
 
-    def reply(self, client: Client, message: int, rows: Sequence[int], replies: Sequence[Reply]) -> None:
-        """Answer rows of the STEP message number `message`."""
-        action, log_prob, value, version = zip(*replies)
+    def reply(
+        self,
+        client: Client,
+        message: int,
+        rows: NDArray[np.int64],
+        action: NDArray[np.int32],
+        log_prob: NDArray[np.float32],
+        value: NDArray[np.float32],
+        version: NDArray[np.int64],
+    ) -> None:
+        """Answer rows of the STEP message number `message`; arrays [M], see `common.messages.Actions`."""
         tensors: dict[str, NDArray[Any]] = {
-            "row": np.array(rows, np.int32),
-            "action": np.array(action, np.int32),
-            "log_prob": np.array(log_prob, np.float32),
-            "value": np.array(value, np.float32),
-            "policy_version": np.array(version, np.int64),
+            "row": rows.astype(np.int32),
+            "action": action,
+            "log_prob": log_prob,
+            "value": value,
+            "policy_version": version,
         }
         self.send(client.peer, Actions(id=message), tensors)
+
+    def reply_again(self, client: Client, message: int, replies: Sequence[tuple[int, Reply]]) -> None:
+        """Answer rows whose replies are known: (row, reply)."""
+        rows = np.array([row for row, _ in replies])
+        action, log_prob, value, version = zip(*(reply for _, reply in replies))
+        self.reply(
+            client, message, rows, np.array(action, np.int32), np.array(log_prob, np.float32),
+            np.array(value, np.float32), np.array(version, np.int64),
+        )  # fmt: skip
 
     def refuse(self, client: Client, message: int, rows: Iterable[int], code: str, text: str) -> None:
         """Answer rows of the STEP message number `message` with an error."""

@@ -45,11 +45,11 @@ class LearnerLink:
         return not self._backlog or not self.alive(now)
 
     def offer(self, message: Unroll, tensors: Tensors, now: float) -> bool:
-        """Send an unroll, now or when there is credit. False when the learner is dead: it is dropped."""
+        """Send an unroll, now or (a copy) when there is credit. False when the learner is dead: it is dropped."""
         if not self.alive(now):
             return False
-        self._backlog.append((message, tensors))
-        self._flush()
+        if self._backlog or not self._send(message, tensors):
+            self._backlog.append((message, {name: array.copy() for name, array in tensors.items()}))
         return True
 
     def drop_backlog(self, now: float) -> list[Unroll]:
@@ -103,9 +103,12 @@ class LearnerLink:
             socket.send(encode(hello))
 
     def _flush(self) -> None:
-        while self._backlog and self._sent < self._credit and self._unrolls is not None:
-            message, tensors = self._backlog[0]
-            if not self._unrolls.send(encode(message, tensors)):
-                return
+        while self._backlog and self._send(*self._backlog[0]):
             self._backlog.popleft()
-            self._sent += 1
+
+    def _send(self, message: Unroll, tensors: Tensors) -> bool:
+        """False where the learner is full."""
+        if self._sent >= self._credit or self._unrolls is None or not self._unrolls.send(encode(message, tensors)):
+            return False
+        self._sent += 1
+        return True

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from inference_server.engine.engine import Outputs, PolicyEngine
 from inference_server.learner_link import LearnerLink
-from inference_server.sessions import Session
+from inference_server.session import Session
 from inference_server.statistics import Statistics
 from inference_server.unrolls import Finished, UnrollBuilder
 
@@ -26,18 +26,21 @@ class Recorder:
         """False while a living learner is full: recorded decisions wait."""
         return self._link is None or self._link.has_room(now)
 
-    def open(self, session: Session) -> None:
-        """A recorded session begins."""
-        session.recorder = self._builder.open()
+    def open(self) -> int:
+        """A recorded session begins: its row of the unroll buffers."""
+        return self._builder.open()
 
-    def reward(self, session: Session, reward: float) -> None:
-        """What the session's last step earned."""
-        if session.recorder >= 0:
-            self._builder.reward(session.recorder, reward)
+    def rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
+        """What the last step of every session earned, arrays [B]; rows -1 are not recorded."""
+        kept = rows >= 0
+        if kept.all():
+            self._builder.rewards(rows, reward)
+        elif kept.any():
+            self._builder.rewards(rows[kept], reward[kept])
 
     def append(
         self,
-        sessions: list[Session],
+        rows: NDArray[np.int64],
         redo: NDArray[np.bool_],
         observation: NDArray[Any],
         mask: NDArray[np.uint8],
@@ -47,31 +50,23 @@ class Recorder:
         version: int,
         now: float,
     ) -> None:
-        """Record one batch, arrays [B, ...]; rows of sessions that are not recorded are skipped."""
-        kept = np.array([i for i, session in enumerate(sessions) if session.recorder >= 0], np.int64)
-        if not len(kept):
-            return
-        rows = np.array([sessions[i].recorder for i in kept], np.int64)
-        redo = redo[kept]
-        for i in np.flatnonzero(self._builder.full(rows) & ~redo):
-            at = kept[i]
-            self._send(self._builder.close_full(int(rows[i]), observation[at], mask[at], outputs.value[at]), now)
+        """Record steps, arrays [B, ...]; every one of `rows` is a recorded session's."""
+        for i in np.flatnonzero(self._builder.full(rows) & ~redo).tolist():
+            self._send(self._builder.close_full(int(rows[i]), observation[i], mask[i], outputs.value[i]), now)
         fresh = self._builder.fresh(rows)
         if fresh.any():
-            self._builder.begin(rows[fresh], engine.states(read_rows[kept[fresh]]))
+            self._builder.begin(rows[fresh], engine.states(read_rows[fresh]))
         self._builder.append(
-            rows, redo, observation[kept], mask[kept],
-            outputs.action[kept], outputs.log_prob[kept], outputs.value[kept], version,
+            rows, redo, observation, mask, outputs.action, outputs.log_prob, outputs.value, version
         )  # fmt: skip
 
-    def end(self, session: Session, kind: int, final_observation: NDArray[Any] | None, cause: str, now: float) -> None:
-        """A session is over: its last unroll goes out, or its open steps are dropped under `cause`."""
-        if session.recorder < 0:
-            return
+    def end(
+        self, row: int, session: Session, kind: int, final_observation: NDArray[Any] | None, cause: str, now: float
+    ) -> None:
+        """A recorded session is over: its last unroll goes out, or its open steps are dropped under `cause`."""
         if session.pending and not session.redoing:
             self._statistics.steps_dropped["unanswered"] += 1
-        finished = self._builder.end(session.recorder, kind, final_observation, cause)
-        session.recorder = -1
+        finished = self._builder.end(row, kind, final_observation, cause)
         if finished is not None:
             self._send(finished, now)
 

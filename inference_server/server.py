@@ -7,9 +7,10 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
+from common.codec import Tensors
 from common.errors import ProtocolError, WeightsError
 from common.lifecycle import Reporter, StopFlag
-from common.messages import ABORTED
+from common.messages import ABORTED, Step
 from common.transport import Poller
 from inference_server.actor import Actor
 from inference_server.admission import Admission
@@ -66,6 +67,7 @@ class Server:
         self._client_timeout_sec = client_timeout_sec
         self._next_reap = 0.0
         self._event = ""
+        self._pause_sec = WAIT_SEC
 
     def run(self, stop: StopFlag) -> None:
         """Serve until `stop` is set, then answer what waits and report."""
@@ -87,13 +89,19 @@ class Server:
             self._link.close()
 
     def turn(self, now: float) -> bool:
-        """Once around the loop. False when there was nothing to act on."""
+        """Once around the loop. False when there was nothing to act on, or others are worth waiting for."""
         self._receive(now)
         self._swap(now)
         self._housekeeping(now)
+        patience = self._batcher.patience(now)
+        self._pause_sec = patience or WAIT_SEC
+        if patience:
+            return False
         batch = self._batcher.take(training_open=self._recorder.has_room(now))
         if batch:
-            self._actor.act(batch, now)
+            self._statistics.stages.start()
+            forward_sec = self._actor.act(batch, now)
+            self._batcher.replied(batch, forward_sec, time.monotonic())
         return bool(batch)
 
     def metrics(self) -> dict[str, Any]:
@@ -113,22 +121,29 @@ class Server:
         }
 
     def _receive(self, now: float) -> None:
+        stages = self._statistics.stages
+        stages.start()
         for client, message, tensors in self._gateway.receive(now):
-            try:
-                admitted = self._admission.admit(client, message, tensors, now)
-            except ProtocolError as error:
-                self._statistics.malformed += 1
-                self._gateway.refuse(client, message.id, (), error.code, str(error))
-                continue
-            for chunk in admitted.chunks:
-                self._batcher.add(chunk)
-            if admitted.replies:
-                rows, replies = zip(*admitted.replies)
-                self._gateway.reply(client, message.id, rows, replies)
-            for (code, text), refused in admitted.errors.items():
-                self._gateway.refuse(client, message.id, refused, code, text)
+            stages.lap("receive")
+            self._admit(client, message, tensors, now)
+            stages.lap("admit")
+        stages.lap("receive")
         while self._gateway.departed:
             self._end_sessions(*self._gateway.departed.pop(), now)
+
+    def _admit(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
+        try:
+            admitted = self._admission.admit(client, message, tensors, now)
+        except ProtocolError as error:
+            self._statistics.malformed += 1
+            self._gateway.refuse(client, message.id, (), error.code, str(error))
+            return
+        for chunk in admitted.chunks:
+            self._batcher.add(chunk)
+        if admitted.replies:
+            self._gateway.reply_again(client, message.id, admitted.replies)
+        for (code, text), refused in admitted.errors.items():
+            self._gateway.refuse(client, message.id, refused, code, text)
 
     def _swap(self, now: float) -> None:
         if self._link is None:
@@ -165,7 +180,8 @@ class Server:
 
     def _wait(self) -> None:
         sockets = [self._gateway.socket, *(self._link.sockets() if self._link else ())]
-        Poller(sockets).wait(WAIT_SEC)
+        poller = Poller(sockets)
+        (poller.wait if self._pause_sec >= WAIT_SEC else poller.wait_briefly)(self._pause_sec)
 
 
 def find_weights(link: LearnerLink, policies: PolicyTable, checkpoints: Path, stop: StopFlag, log: Logger) -> None:

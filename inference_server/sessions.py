@@ -1,66 +1,24 @@
 """The session table: who may step what, and which row of recurrent state it owns. Pure: no sockets, no torch.
 
+Columns, one entry a slot, so that a whole message or batch is a handful of numpy operations. S is `max_sessions`;
+slot S, also called -1, is nobody's: seats without a session point to it, and no row ever matches it.
+
 Every slot has two rows of state, 2 * slot and 2 * slot + 1. A step reads one and writes the other, so the state
 before the last step is still there when the game refuses the action (REDO), and a failed forward changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass
-from enum import Enum
+import numpy as np
+from numpy.typing import NDArray
 
 from common import rng
-from common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ProtocolError
-from common.messages import GREEDY, RECORD, START
+from common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError
+from common.messages import GREEDY, RECORD
 from inference_server.clients import Client
+from inference_server.session import WAITING, Session
 
-Reply = tuple[int, float, float, int]  # action, log_prob, value, policy_version
-END_ACKNOWLEDGED: Reply = (-1, 0.0, 0.0, -1)
-
-
-class Verdict(Enum):
-    """What is to be done with a row."""
-
-    ACT = "act"  # a new step: forward it
-    REDO = "redo"  # the last step again, from the state before it
-    CACHED = "cached"  # answered before: send the same reply
-    PENDING = "pending"  # waits in a batch already: nothing to do
-
-
-@dataclass(eq=False, slots=True)
-class Session:
-    """One seat's run through one episode."""
-
-    number: int  # unique for the server's life; a generation counter for its slot
-    slot: int
-    client: Client
-    env: int
-    seat: int
-    episode: int
-    policy: str
-    record: bool
-    greedy: bool
-    noise_key: int
-    touched_at: float
-    recorder: int = -1  # row of the unroll buffers, -1: not recorded
-    step: int = -1
-    attempt: int = 0
-    parity: int = 0  # the row that holds the newest state is 2 * slot + parity
-    pending: bool = False
-    redoing: bool = False  # what is pending is a REDO: its step stands in the unroll already
-    alive: bool = True
-    reply: Reply = END_ACKNOWLEDGED
-
-    def read_row(self, redo: bool, zero_row: int) -> int:
-        """Row of the state before the step."""
-        if self.step == 0:
-            return zero_row
-        return 2 * self.slot + (self.parity ^ redo)
-
-    def write_row(self, redo: bool) -> int:
-        """Row that the new state goes to."""
-        return 2 * self.slot + (self.parity ^ (not redo))
+_ADMITTED = np.array([0, 0, 0, 1, WAITING])  # what admitting a step adds to the row that was due
 
 
 class SessionTable:
@@ -69,33 +27,60 @@ class SessionTable:
     def __init__(self, max_sessions: int, seed: int) -> None:
         self.max_sessions = max_sessions
         self.started = 0
+        n = max_sessions + 1
+        self.due = np.full((n, 5), WAITING)  # the ordinary next row: env, seat, episode, step, attempt 0 or WAITING
+        self.number = np.zeros(n, np.int64)  # generation of the slot, 0: free
+        self.attempt = np.zeros(n, np.int64)
+        self.redoing = np.zeros(n, np.bool_)
+        self.group = np.zeros(n, np.int64)  # 2 * number of the policy + recorded
+        self.unroll_row = np.full(n, -1)  # row of the unroll buffers, -1: not recorded
+        self.greedy = np.zeros(n, np.bool_)
+        self.noise_key = np.zeros(n, np.uint64)
+        self.touched_at = np.zeros(n)
+        self.action = np.zeros(n, np.int32)  # the last reply: action, log_prob, value, version
+        self.log_prob = np.zeros(n, np.float32)
+        self.value = np.zeros(n, np.float32)
+        self.version = np.zeros(n, np.int64)
+        self._newest = np.zeros(n, np.int64)  # state row after the last step; the row of zeros before the first
+        self._spare = np.zeros(n, np.int64)  # state row that the next step writes
+        self._zero_row = 2 * max_sessions
+        self._positions = np.zeros(n, np.int64)
         self._seed = seed
         self._free = list(range(max_sessions - 1, -1, -1))
-        self._by_key: dict[tuple[str, int, int], Session] = {}
-        self._by_number: dict[int, Session] = {}
+        self._clients: dict[int, Client] = {}  # by slot
+        self._policies: list[str] = []
 
     def __len__(self) -> int:
-        return len(self._by_key)
+        return len(self._clients)
 
     def find(self, client: Client, env: int, seat: int) -> Session | None:
         """The live session of a seat."""
-        return self._by_key.get((client.token, env, seat))
+        slot = client.seats.get(env, seat)
+        return Session(self, slot) if slot >= 0 else None
 
     def sessions_of(self, client: Client) -> list[Session]:
         """Every live session of a client."""
-        return [self._by_number[number] for number in client.sessions]
+        return [Session(self, slot) for slot in client.seats.slots]
 
     def pending_recorded(self) -> int:
         """Recorded steps that wait for a batch and are not in the unroll buffers yet."""
-        return sum(s.pending and s.record and not s.redoing for s in self._by_key.values())
+        waiting = self.due[:, 4] == WAITING
+        return int(np.count_nonzero((self.number > 0) & waiting & (self.group & 1 > 0) & ~self.redoing))
 
     def bound_to(self, policy: str) -> int:
         """How many live sessions are bound to a policy."""
-        return sum(session.policy == policy for session in self._by_key.values())
+        if policy not in self._policies:
+            return 0
+        return int(np.count_nonzero((self.number > 0) & (self.group >> 1 == self._policies.index(policy))))
 
     def idle(self, since: float) -> list[Session]:
         """Sessions untouched after `since` to which the server owes nothing."""
-        return [s for s in self._by_key.values() if s.touched_at < since and not s.pending]
+        idle = (self.number > 0) & (self.touched_at < since) & (self.due[:, 4] != WAITING)
+        return [Session(self, slot) for slot in np.flatnonzero(idle).tolist()]
+
+    def policy_of(self, group: int) -> str:
+        """Name of the policy of a group of sessions (column `group`)."""
+        return self._policies[group >> 1]
 
     def open(self, client: Client, env: int, seat: int, episode: int, flags: int, policy: str, now: float) -> Session:
         """A new session with zero state. The caller ended a live one of the same seat before.
@@ -107,94 +92,104 @@ class SessionTable:
             raise ProtocolError(ERR_DENIED, "RECORD needs the run's training token in HELLO")
         if not self._free:
             raise ProtocolError(ERR_CAPACITY, f"all {self.max_sessions} sessions are in use; end one first")
+        if policy not in self._policies:
+            self._policies.append(policy)
         self.started += 1
-        session = Session(
-            number=self.started,
-            slot=self._free.pop(),
-            client=client,
-            env=env,
-            seat=seat,
-            episode=episode,
-            policy=policy,
-            record=bool(flags & RECORD),
-            greedy=bool(flags & GREEDY),
-            noise_key=rng.session_key(self._seed, client.name, env, seat, episode),
-            touched_at=now,
-        )
-        self._by_key[client.token, env, seat] = session
-        self._by_number[session.number] = session
-        client.sessions.add(session.number)
-        return session
+        slot = self._free.pop()
+        self.number[slot] = self.started
+        self.due[slot] = (env, seat, episode, 0, 0)
+        self.attempt[slot] = 0
+        self.redoing[slot] = False
+        self.group[slot] = 2 * self._policies.index(policy) + bool(flags & RECORD)
+        self.greedy[slot] = bool(flags & GREEDY)
+        self.noise_key[slot] = rng.session_key(self._seed, client.name, env, seat, episode)
+        self.touched_at[slot] = now
+        self._newest[slot], self._spare[slot] = self._zero_row, 2 * slot
+        self._clients[slot] = client
+        client.seats.put(env, seat, slot)
+        return Session(self, slot)
 
-    def judge(self, session: Session | None, key: tuple[int, int, int, int, int], now: float) -> Verdict:
-        """What to do with a decision row `key` = (env, seat, episode, step, attempt) of a live session.
+    def ordinary(self, client: Client, keys: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Rows that are simply their session's next step, and nothing else in the message is about that session.
 
-        Raises:
-            ProtocolError: ERR_NO_SESSION or ERR_ORDER, saying what was expected and what came.
+        Args:
+            keys: int64 [N, 5] (env, seat, episode, step, attempt).
+
+        Returns:
+            bool [N], and the slot of each of those rows, int64 [N] (of the others: meaningless).
         """
-        env, seat, episode, step, attempt = key
-        if session is None or session.episode != episode:
-            raise ProtocolError(
-                ERR_NO_SESSION, f"env {env} seat {seat} has no live session of episode {episode}; begin one with START"
-            )
-        session.touched_at = now
-        if step == session.step and attempt == session.attempt:
-            return Verdict.PENDING if session.pending else Verdict.CACHED
-        if session.pending:
-            raise ProtocolError(ERR_ORDER, f"step {session.step} of this session is not answered yet; got step {step}")
-        if step == session.step + 1 and attempt == 0:
-            return Verdict.ACT
-        if step == session.step and attempt == session.attempt + 1:
-            return Verdict.REDO
-        raise ProtocolError(
-            ERR_ORDER,
-            f"expected step {session.step + 1} attempt 0, or step {session.step} attempt {session.attempt + 1}; "
-            f"got step {step} attempt {attempt}",
-        )
+        slots = client.seats.guess(keys)
+        matches: NDArray[np.bool_] = (self.due.take(slots, axis=0) == keys).all(axis=1)
+        matches &= keys[:, 4] == 0
+        at = np.arange(len(keys))
+        self._positions[slots] = at
+        if not (self._positions.take(slots) == at).all():  # seats that have more rows than one: in their order
+            matches &= np.bincount(slots + 1)[slots + 1] == 1  # NOBODY is -1
+        return matches, slots
+
+    def begin_ordinary(self, slots: NDArray[np.int64]) -> None:
+        """Rows found `ordinary` are admitted: they wait for their batch."""
+        self.due[slots] += _ADMITTED
+        self.attempt[slots] = 0
+        self.redoing[slots] = False
 
     def begin_step(self, session: Session, step: int, attempt: int, redo: bool) -> None:
         """The row is admitted: it waits for its batch."""
-        session.step, session.attempt, session.pending, session.redoing = step, attempt, True, redo
+        slot = session.slot
+        self.due[slot, 3:] = (step + 1, WAITING)
+        self.attempt[slot], self.redoing[slot] = attempt, redo
 
-    def commit_step(self, session: Session, redo: bool, reply: Reply) -> None:
-        """The forward succeeded and wrote the session's new state."""
-        if not redo:
-            session.parity ^= 1
-        session.pending = False
-        session.reply = reply
+    def state_rows(
+        self, slots: NDArray[np.int64], redo: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of the state before the steps that wait, and rows that the new states go to; int64 [B] each."""
+        read, write = self._newest.take(slots), self._spare.take(slots)
+        if redo.any():
+            first = self.due[slots, 3] == 1
+            read, write = np.where(redo, np.where(first, self._zero_row, write), read), np.where(redo, read, write)
+        return read, write
+
+    def steps(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The last admitted steps, int64 [B]."""
+        return self.due[:, 3].take(slots) - 1
+
+    def commit(
+        self,
+        slots: NDArray[np.int64],
+        written: NDArray[np.int64],
+        action: NDArray[np.int32],
+        log_prob: NDArray[np.float32],
+        value: NDArray[np.float32],
+        version: int,
+        now: float,
+    ) -> None:
+        """The forward succeeded: it wrote the state rows `written` and chose the replies; arrays [B]."""
+        self._newest[slots] = written
+        self._spare[slots] = written ^ 1
+        self.action[slots], self.log_prob[slots], self.value[slots] = action, log_prob, value
+        self.version[slots] = version
+        self.touched_at[slots] = now
+        self.due[slots, 4] = 0
+
+    def touch(self, session: Session, now: float) -> None:
+        """A sign of life."""
+        self.touched_at[session.slot] = now
 
     def end(self, session: Session) -> bool:
         """Free the slot. True the first time only, whoever else races to end it."""
         if not session.alive:
             return False
-        session.alive = False
-        key = (session.client.token, session.env, session.seat)
-        del self._by_key[key]
-        del self._by_number[session.number]
-        session.client.sessions.discard(session.number)
-        self._free.append(session.slot)
+        slot = session.slot
+        self._clients.pop(slot).seats.remove(session.env, session.seat)
+        self.number[slot] = 0
+        self.due[slot] = WAITING
+        self.unroll_row[slot] = -1
+        self._free.append(slot)
         return True
 
     def check(self) -> None:
         """Assert that every slot is owned exactly once. For tests and debug runs."""
-        used = [session.slot for session in self._by_key.values()]
+        used = np.flatnonzero(self.number).tolist()
         assert sorted(used + self._free) == list(range(self.max_sessions))
-        assert {id(s) for s in self._by_key.values()} == {id(s) for s in self._by_number.values()}
-
-
-def check_end(session: Session, step: int) -> None:
-    """Check the step of an end. Raises ProtocolError ERR_ORDER."""
-    if step == session.step + 1 or (session.pending and step == session.step):
-        return
-    unanswered = f", or step {session.step}, which is unanswered" if session.pending else ""
-    raise ProtocolError(ERR_ORDER, f"expected the end at step {session.step + 1}{unanswered}; got step {step}")
-
-
-def check_start(flags: int, step: int, attempt: int, policy: str, known: Set[str]) -> None:
-    """Check a row with START. Raises ProtocolError ERR_ORDER or ERR_POLICY."""
-    if not flags & START:
-        raise ProtocolError(ERR_NO_SESSION, "expected START on the first decision of an episode")
-    if step != 0:
-        raise ProtocolError(ERR_ORDER, f"START belongs to step 0; got step {step} attempt {attempt}")
-    if policy not in known:
-        raise ProtocolError(ERR_POLICY, f"policy {policy!r} is not served; served are: {', '.join(sorted(known))}")
+        assert sorted(self._clients) == used
+        assert sorted(slot for c in set(self._clients.values()) for slot in c.seats.slots) == used

@@ -19,7 +19,10 @@ from common.specs import GameSpec
 
 @dataclass(slots=True)
 class Finished:
-    """An unroll and its tensors, see `common.messages.Unroll`."""
+    """An unroll and its tensors, see `common.messages.Unroll`.
+
+    The tensors are views of the builder's buffers: send or copy them before the next step of their row is appended.
+    """
 
     message: Unroll
     tensors: dict[str, NDArray[Any]]
@@ -53,11 +56,9 @@ class UnrollBuilder:
         self._first_step[row] = 0
         return row
 
-    def reward(self, row: int, reward: float) -> None:
-        """What the last appended step earned."""
-        filled = self._filled[row]
-        if filled:
-            self._reward[row, filled - 1] += reward
+    def rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
+        """What the last appended step of each row earned, float32 [B]; no row stands twice in `rows`."""
+        self._reward[rows, self._filled[rows] - 1] += reward  # a row without steps: into the place behind the last
 
     def full(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool [B]: the unroll is complete; the step that comes now is its bootstrap row."""
@@ -132,14 +133,14 @@ class UnrollBuilder:
             spec_fingerprint=self._fingerprint,
         )
         tensors: dict[str, NDArray[Any]] = {
-            "observation": self._observation[row, : n + 1].copy(),
-            "mask": self._mask[row, : n + 1].copy(),
-            "action": self._action[row, :n].copy(),
-            "log_prob": self._log_prob[row, :n].copy(),
-            "value": self._value[row, : n + 1].copy(),
-            "reward": self._reward[row, :n].copy(),
-            "policy_version": self._version[row, :n].copy(),
-            "state": self._state[row].copy(),
+            "observation": self._observation[row, : n + 1],
+            "mask": self._mask[row, : n + 1],
+            "action": self._action[row, :n],
+            "log_prob": self._log_prob[row, :n],
+            "value": self._value[row, : n + 1],
+            "reward": self._reward[row, :n],
+            "policy_version": self._version[row, :n],
+            "state": self._state[row],
         }
         self._first_step[row] += n
         self._filled[row] = 0

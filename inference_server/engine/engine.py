@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,12 @@ from torch import Tensor
 from common.nets.base import RecurrentNetwork
 from common.nets.traced import trace
 from common.specs import GameSpec
-from inference_server.engine.sampling import sample
+from inference_server.engine.sampling import recorded_sampler
+from inference_server.engine.staging import Inputs, Staging
 
 # Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
 BUCKETS = (1, 2, 4, *range(8, 64, 8), *range(64, 128, 16), *range(128, 257, 32))
+TRIALS = 5
 DETERMINISTIC_BUCKETS = (64,)  # always the same size: a row's arithmetic does not depend on its batch mates
 
 
@@ -46,20 +49,44 @@ class PolicyEngine:
         device: torch.device,
         precision: torch.dtype,
         deterministic: bool = False,
+        staging: Staging | None = None,
     ) -> None:
+        """`staging`: shared by the engines of one loop, which takes one batch at a time; None: its own."""
         self.zero_row = 2 * max_sessions
         self.state_size = network.state_size
+        self.least_forward_sec = 0.0  # of one row, known after `warm_up`: what a batch costs whatever its size
         self._scratch_row = self.zero_row + 1
         self._device = device
         self._buckets = DETERMINISTIC_BUCKETS if deterministic else BUCKETS
-        self._staging: dict[int, _Staging] = {}
         own = network.lowered(precision) if precision != torch.float32 else network
         self._network = own.to(device).eval().requires_grad_(False)
         self._run = trace(self._network, spec)
+        self._sample = recorded_sampler(spec.num_actions, device)
         self._spec = spec
+        self._staging = staging or Staging(self._buckets[-1], spec)
+        self._forwarded: list[tuple[int, Inputs, tuple[Tensor, Tensor, Tensor]]] = []
         self._table = torch.zeros(self.zero_row + 2, self.state_size, device=device)
 
+    def stage(self, rows: int) -> Staging:
+        """Buffers whose first `rows` rows are to be filled before `forward(rows)`."""
+        largest = self._buckets[-1]
+        wanted = -(-rows // largest) * largest
+        if wanted > self._staging.capacity:
+            self._staging = Staging(wanted, self._spec)
+        return self._staging
+
     @torch.inference_mode()
+    def forward(self, rows: int) -> None:
+        """Run the network on what is staged. Nothing is written yet, and nothing ever where it raises."""
+        self._forwarded = [self._forward_part(part) for part in self._parts(rows)]
+
+    @torch.inference_mode()
+    def sample(self) -> Outputs:
+        """Choose the actions of what was forwarded, and write the new states."""
+        parts = [self._sample_part(*part) for part in self._forwarded]
+        packed = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return Outputs(packed[0].astype(np.int32), packed[1], packed[2])
+
     def act(
         self,
         observation: NDArray[Any],
@@ -68,23 +95,19 @@ class PolicyEngine:
         write_rows: NDArray[np.int64],
         noise: NDArray[np.float32],
     ) -> Outputs:
-        """Forward, sample, and write the new states. Nothing is written when the forward raises.
+        """Stage a batch and forward it.
 
         Args:
             observation: wire dtype [B, D]; mask: uint8 [B, A], 1 = legal.
             read_rows, write_rows: int64 [B], rows of the table; no two rows of a batch write the same one.
             noise: float32 [B, A], Gumbel noise, zeros for greedy rows.
         """
-        largest = self._buckets[-1]
-        parts = []
-        for start in range(0, len(read_rows), largest):
-            part = slice(start, start + largest)
-            parts.append(
-                self._act_on_bucket(observation[part], mask[part], read_rows[part], write_rows[part], noise[part])
-            )
-        if len(parts) == 1:
-            return parts[0]
-        return Outputs(*(np.concatenate(columns) for columns in zip(*((p.action, p.log_prob, p.value) for p in parts))))
+        n = len(read_rows)
+        staging = self.stage(n)
+        staging.observation[:n], staging.mask[:n], staging.noise[:n] = observation, mask, noise
+        staging.read_rows[:n], staging.write_rows[:n] = read_rows, write_rows
+        self.forward(n)
+        return self.sample()
 
     def states(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Rows of the table on the host, float32 [B, state_size]."""
@@ -96,72 +119,42 @@ class PolicyEngine:
         self._network.load_state_dict(state)
 
     def warm_up(self, sizes: tuple[int, ...]) -> None:
-        """Run every batch size once, on the scratch row."""
+        """Run every batch size once, on the scratch row, and measure the smallest."""
         for size in sizes:
-            rows = np.full(size, self._scratch_row, np.int64)
-            self.act(
-                np.zeros((size, self._spec.observation_size), self._spec.dtype()),
-                np.ones((size, self._spec.num_actions), np.uint8),
-                rows,
-                rows,
-                np.zeros((size, self._spec.num_actions), np.float32),
-            )
+            self._try(size)
+        self.least_forward_sec = min(self._try(1) for _ in range(TRIALS))
         self._table.zero_()
 
-    def _act_on_bucket(
-        self,
-        observation: NDArray[Any],
-        mask: NDArray[np.uint8],
-        read_rows: NDArray[np.int64],
-        write_rows: NDArray[np.int64],
-        noise: NDArray[np.float32],
-    ) -> Outputs:
-        n = len(read_rows)
-        size = next(bucket for bucket in self._buckets if bucket >= n)
-        staging = self._staging.get(size)
-        if staging is None:
-            staging = self._staging[size] = _Staging.of(size, self._spec)
-        staging.observation[:n] = observation
-        staging.mask[:n] = mask
-        staging.read_rows[:n], staging.read_rows[n:] = read_rows, self.zero_row
-        staging.write_rows[:n], staging.write_rows[n:] = write_rows, self._scratch_row
-        staging.noise[:n] = noise
-        action, log_prob, value = self._forward(*staging.tensors(self._device))
-        packed = torch.stack((action.to(torch.float32), log_prob, value)).cpu().numpy()  # device-to-host sync here
-        return Outputs(packed[0, :n].astype(np.int32), packed[1, :n], packed[2, :n])
+    def _try(self, size: int) -> float:
+        staging = self.stage(size)
+        staging.observation[:size], staging.mask[:size], staging.noise[:size] = 0, 1, 0
+        staging.read_rows[:size] = staging.write_rows[:size] = self._scratch_row
+        begin = time.perf_counter()
+        self.forward(size)
+        self.sample()
+        return time.perf_counter() - begin
 
-    def _forward(
-        self, observation: Tensor, mask: Tensor, read_rows: Tensor, write_rows: Tensor, noise: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        legal = mask > 0
-        logits, value, new_state = self._run(observation, legal, self._table[read_rows])
-        action, log_prob = sample(logits.float(), legal, noise)
-        self._table[write_rows] = new_state.float()
-        return action, log_prob, value.float()
+    def _parts(self, rows: int) -> Iterator[tuple[int, int, int]]:
+        """(start, stop, stop of the padded bucket) of the staged rows."""
+        largest = self._buckets[-1]
+        for start in range(0, rows, largest):
+            stop = min(rows, start + largest)
+            yield start, stop, start + next(bucket for bucket in self._buckets if bucket >= stop - start)
 
+    def _forward_part(self, part: tuple[int, int, int]) -> tuple[int, Inputs, tuple[Tensor, Tensor, Tensor]]:
+        start, stop, end = part
+        staging = self._staging
+        staging.read_rows[stop:end], staging.write_rows[stop:end] = self.zero_row, self._scratch_row
+        inputs = staging.tensors(start, end, self._device)
+        state = torch.index_select(self._table, 0, inputs.read_rows)
+        return stop - start, inputs, self._run(inputs.observation, inputs.mask, state)
 
-@dataclass(frozen=True)
-class _Staging:
-    """Host buffers of one bucket; rows that a batch leaves free keep whatever finite numbers they hold."""
-
-    observation: NDArray[Any]
-    mask: NDArray[np.uint8]
-    read_rows: NDArray[np.int64]
-    write_rows: NDArray[np.int64]
-    noise: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, size: int, spec: GameSpec) -> _Staging:
-        return cls(
-            np.zeros((size, spec.observation_size), spec.dtype()),
-            np.ones((size, spec.num_actions), np.uint8),
-            np.zeros(size, np.int64),
-            np.zeros(size, np.int64),
-            np.zeros((size, spec.num_actions), np.float32),
-        )
-
-    def tensors(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """On the device; on the CPU they share the buffers' memory."""
-        arrays = (self.observation, self.mask, self.read_rows, self.write_rows, self.noise)
-        observation, mask, read_rows, write_rows, noise = (torch.from_numpy(a).to(device) for a in arrays)
-        return observation, mask, read_rows, write_rows, noise
+    def _sample_part(self, rows: int, inputs: Inputs, outputs: tuple[Tensor, Tensor, Tensor]) -> NDArray[np.float32]:
+        """Action, log_prob and value as float32 [3, rows]: one copy to the host."""
+        logits, value, new_state = outputs
+        packed = self._sample(logits, value, inputs.mask, inputs.noise)
+        if self._device.type == "cpu":  # numpy copies rows three times as fast
+            self._table.numpy()[inputs.write_rows.numpy()] = new_state.float().numpy()
+        else:
+            self._table.index_copy_(0, inputs.write_rows, new_state.float())
+        return packed.cpu().numpy()[:, :rows]  # device-to-host sync here

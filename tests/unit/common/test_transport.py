@@ -206,3 +206,14 @@ def test_a_refused_bind_leaves_nothing_open(endpoint):
         gc.collect()
         time.sleep(0.1)  # libzmq closes its mailboxes in its own thread
         assert len(os.listdir("/dev/fd")) <= before + 1
+
+
+def test_a_brief_wait_is_short_and_ends_with_what_comes(endpoint):
+    with RouterSocket(endpoint) as router, DealerSocket(endpoint) as dealer:
+        poller = Poller([router])
+        begin = time.monotonic()
+        assert not poller.wait_briefly(0.0005)
+        assert 0.0005 <= time.monotonic() - begin < 0.5
+        assert dealer.send([b"x"])
+        assert poller.wait_briefly(10.0)
+        assert time.monotonic() - begin < 5

@@ -10,7 +10,6 @@ from inference_server.batcher import Batcher, Chunk
 
 
 def _chunk(n: int, policy: str = "learner", at: float = 0.0, recorded: bool = True) -> Chunk:
-    sessions = cast(Any, [object() for _ in range(n)])
     return Chunk(
         cast(Any, None),
         1,
@@ -19,14 +18,15 @@ def _chunk(n: int, policy: str = "learner", at: float = 0.0, recorded: bool = Tr
         at,
         np.zeros((n, 2)),
         np.ones((n, 2)),
-        list(range(n)),
-        sessions,
-        [False] * n,
+        np.arange(n),
+        np.arange(n),
+        np.ones(n, np.int64),
+        np.zeros(n, np.bool_),
     )
 
 
 def _rows(batch: list[Chunk]) -> int:
-    return sum(len(chunk.rows) for chunk in batch)
+    return sum(len(chunk) for chunk in batch)
 
 
 def test_takes_all_that_is_there_up_to_the_limit_in_order() -> None:
@@ -36,7 +36,7 @@ def test_takes_all_that_is_there_up_to_the_limit_in_order() -> None:
     first, second, third = batcher.take(), batcher.take(), batcher.take()
     assert [_rows(b) for b in (first, second, third)] == [10, 6, 0]
     assert [chunk.arrived_at for chunk in first + second] == [0, 1, 2, 2, 3]
-    assert [row for chunk in first + second if chunk.arrived_at == 2 for row in chunk.rows] == [0, 1, 2, 3]
+    assert [row for chunk in first + second if chunk.arrived_at == 2 for row in chunk.rows.tolist()] == [0, 1, 2, 3]
     assert batcher.waiting == 0
 
 

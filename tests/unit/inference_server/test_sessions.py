@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -10,7 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
 from common.messages import RECORD, START
 from inference_server.clients import ClientTable
-from inference_server.sessions import Session, SessionTable, Verdict
+from inference_server.session import Session, Verdict, judge
+from inference_server.sessions import SessionTable
 
 SLOTS = 3
 REPLY = (1, -0.5, 0.25, 7)
@@ -20,20 +24,32 @@ def _client(name: str = "a", training: str = ""):
     return ClientTable("secret").open(name, 1, training, name.encode(), 0.0)[0]
 
 
+def _commit(table: SessionTable, session: Session) -> tuple[int, int]:
+    """Forward what waits; the state rows that were read and written."""
+    slots = np.array([session.slot])
+    read, write = table.state_rows(slots, np.array([session.redoing]))
+    action, log_prob, value, version = REPLY
+    table.commit(
+        slots, write, np.array([action], np.int32), np.array([log_prob], np.float32),
+        np.array([value], np.float32), version, 0.0,
+    )  # fmt: skip
+    return int(read[0]), int(write[0])
+
+
 def test_a_step_reads_one_row_and_writes_the_other_and_a_redo_reads_the_same_again() -> None:
     table, client = SessionTable(SLOTS, seed=0), _client()
     session = table.open(client, 0, 0, 0, START, "learner", 0.0)
+    before = 2 * SLOTS  # the row of zeros
     for step in range(4):
         table.begin_step(session, step, 0, False)
-        read, write = session.read_row(False, 99), session.write_row(False)
+        read, write = _commit(table, session)
         assert read != write
-        table.commit_step(session, False, REPLY)
+        assert write // 2 == session.slot
         for attempt in (1, 2):
             table.begin_step(session, step, attempt, True)
-            assert (session.read_row(True, 99), session.write_row(True)) == (read, write)
-            table.commit_step(session, True, REPLY)
-        if step == 0:
-            assert read == 99
+            assert _commit(table, session) == (read, write)
+        assert read == before
+        before = write
 
 
 def test_capacity_and_record_are_refused_with_their_codes() -> None:
@@ -52,11 +68,12 @@ def test_capacity_and_record_are_refused_with_their_codes() -> None:
 def test_noise_depends_on_names_not_on_slots() -> None:
     table, client = SessionTable(SLOTS, seed=5), _client()
     first = table.open(client, 4, 0, 2, START, "learner", 0.0)
+    key = first.noise_key
     table.end(first)
     table.open(client, 9, 0, 0, START, "learner", 0.0)
     again = table.open(client, 4, 0, 2, START, "learner", 0.0)
     assert again.slot != first.slot
-    assert again.noise_key == first.noise_key
+    assert again.noise_key == key
 
 
 class Interleavings(RuleBasedStateMachine):
@@ -96,10 +113,10 @@ class Interleavings(RuleBasedStateMachine):
         same = session is not None and (step, attempt) == (session.step, session.attempt)
         if session is None or not (same or (not session.pending and self._follows(session, step, attempt))):
             with pytest.raises(ProtocolError) as refused:
-                self.table.judge(session, key, 1.0)
+                judge(session, key)
             assert refused.value.code == (ERR_NO_SESSION if session is None else ERR_ORDER)
             return
-        verdict = self.table.judge(session, key, 1.0)
+        verdict = judge(session, key)
         if same:
             assert verdict is (Verdict.PENDING if session.pending else Verdict.CACHED)
             return
@@ -109,11 +126,41 @@ class Interleavings(RuleBasedStateMachine):
     def _follows(session: Session, step: int, attempt: int) -> bool:
         return (step, attempt) in ((session.step + 1, 0), (session.step, session.attempt + 1))
 
+    rows = st.tuples(st.integers(-1, 3), st.integers(-1, 1), st.integers(0, 3), st.integers(-1, 3), st.integers(-1, 1))
+
+    @rule(client=st.integers(0, 1), rows=st.lists(rows, max_size=6))
+    def message(self, client: int, rows: list[tuple[int, int, int, int, int]]) -> None:
+        """Rows that are admitted together are those that each, alone and in order, would be a new step."""
+        seats = Counter(row[:2] for row in rows)
+        expected = []
+        keys = []
+        for env, seat, back, ahead, attempt in rows:
+            session = self.table.find(self.clients[client], env, seat)
+            step = ahead + (session.step if session else 0)
+            keys.append((env, seat, (session.episode if session else 0) - back // 3, step, attempt))
+            try:
+                verdict = judge(session, keys[-1])
+            except ProtocolError:
+                verdict = None
+            expected.append(verdict is Verdict.ACT and seats[env, seat] == 1)
+        columns = np.array(keys, np.int64).reshape(-1, 5)
+        matches, slots = self.table.ordinary(self.clients[client], columns)
+        for i, match in enumerate(matches):
+            assert not (match and not expected[i])
+            if expected[i] and seats[rows[i][:2]] == 1 and not match:
+                # a seat without a session may be taken for another's at first; its row is then judged alone
+                assert (slots == slots[i]).sum() > 1
+        self.table.begin_ordinary(slots[matches])
+        for (env, seat, *_), match in zip(keys, matches):
+            session = self.table.find(self.clients[client], env, seat)
+            assert not match or (session is not None and session.pending)
+
     @rule(seat=seats)
     def answer(self, seat: tuple[int, int]) -> None:
         session = self._find(seat)
         if session is not None and session.pending:
-            self.table.commit_step(session, session.redoing, REPLY)
+            _commit(self.table, session)
+            assert session.reply == REPLY
 
     @rule(seat=seats)
     def end(self, seat: tuple[int, int]) -> None:

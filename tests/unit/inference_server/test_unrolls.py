@@ -28,17 +28,21 @@ def _observation(tag: float) -> np.ndarray:
     return np.full(3, tag, np.float32)
 
 
+def _copy(finished: Finished) -> Finished:
+    """As the link sends it: the builder's buffers go on."""
+    return Finished(finished.message, {name: array.copy() for name, array in finished.tensors.items()})
+
+
 def _play(builder: UnrollBuilder, games: list[Game], tags: list[float], redo: list[bool]) -> None:
     """One batch: every game takes one step whose numbers are all made of its tag."""
     rows = np.array([game.row for game in games])
-    for game, tag, again in zip(games, tags, redo):
-        if not again:
-            builder.reward(game.row, tag / 2)
-            if game.steps:
-                game.steps[-1]["reward"] = tag / 2
     again = np.array(redo)
+    builder.rewards(rows[~again], np.array(tags, np.float32)[~again] / 2)
+    for game, tag, was_redo in zip(games, tags, redo):
+        if not was_redo and game.steps:
+            game.steps[-1]["reward"] = tag / 2
     for i in np.flatnonzero(builder.full(rows) & ~again):
-        games[i].out.append(builder.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i]))
+        games[i].out.append(_copy(builder.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i])))
     fresh = builder.fresh(rows)
     if fresh.any():
         builder.begin(rows[fresh], np.array([[tag] for tag in tags], np.float32)[fresh])
@@ -72,11 +76,11 @@ def test_unrolls_are_the_games_cut_every_t_steps(lengths: list[int], kind: int, 
             tag += 1
     assert builder.steps_open + sum(f.steps for game in games for f in game.out) == sum(lengths)
     for game in games:
-        builder.reward(game.row, 0.5)
+        builder.rewards(np.array([game.row]), np.array([0.5], np.float32))
         game.steps[-1]["reward"] = 0.5
         last = builder.end(game.row, kind, _observation(77.0), "aborted")
         if last is not None:
-            game.out.append(last)
+            game.out.append(_copy(last))
         _check(game, kind)
     assert builder.steps_open == 0
 

@@ -1,0 +1,52 @@
+"""The bare batched forward: the served network on inputs that lie ready, without a server.
+
+Says `ready`; takes JSON lines {"precision", "batch", "end"} and prints the microseconds of one forward:
+forward_us by the clock (median), cpu_us of processor time (mean).
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+
+import torch
+
+from benchmarks.serving.policy import NETWORK, PRECISIONS, SPEC
+from common.nets.build import build_network
+from common.nets.traced import trace
+
+ILLEGAL = torch.finfo(torch.float32).min
+
+
+@torch.inference_mode()
+def main() -> None:
+    """See the module's docstring."""
+    torch.set_num_threads(1)
+    network = build_network(NETWORK, SPEC)
+    forwards = {
+        name: trace(network if name == "float32" else network.lowered(getattr(torch, name)), SPEC)
+        for name in PRECISIONS
+    }
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        wanted = json.loads(line)
+        batch, forward = wanted["batch"], forwards[wanted["precision"]]
+        observation, state = torch.randn(batch, SPEC.observation_size), network.initial_state(batch)
+        mask = torch.rand(batch, SPEC.num_actions) < 0.5
+        times: list[tuple[float, float]] = []
+        while time.monotonic() < wanted["end"] or len(times) < 20:
+            begin, cpu = time.perf_counter(), time.thread_time()
+            logits, _, state = forward(observation, mask, state)
+            torch.where(mask, logits, ILLEGAL)
+            times.append((time.perf_counter() - begin, time.thread_time() - cpu))
+        walls, cpus = zip(*times[5:])
+        found = {"forward_us": statistics.median(walls) * 1e6, "cpu_us": statistics.mean(cpus) * 1e6}
+        sys.stdout.write(json.dumps(found) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

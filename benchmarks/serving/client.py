@@ -1,0 +1,121 @@
+"""One closed-loop client process: all its envs in one message, the next as soon as every row is answered.
+
+Says `ready`, then takes one JSON line {"begin", "end"} (system-wide monotonic seconds) and prints what it counted
+between them. `--dry` builds and packs the same messages and sends them to nobody: the load beside the bare forward.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.serving.policy import SPEC
+from common.codec import encode
+from common.column_client import ColumnClient, Columns
+from common.messages import RECORD, START, TERMINATED, Step
+from common.rundir import RunDir
+
+POOL = 8  # different observations a row
+
+
+class Games:
+    """Envs that play episodes of `length` steps; they begin at different points of their first one."""
+
+    def __init__(self, envs: int, length: int, record: bool) -> None:
+        rng = np.random.default_rng(envs)
+        self._flags = START | (RECORD if record else 0)
+        self._length = length
+        self._left = rng.integers(1, length + 1, envs)
+        self._observations = rng.standard_normal((POOL, envs, SPEC.observation_size)).astype(np.float32)
+        self._turn = 0
+        self.columns = Columns.empty(envs, SPEC)
+        self.columns.mask[:] = rng.random((envs, SPEC.num_actions)) < 0.5
+        self.columns.mask[:, 0] = 1
+        self.columns.keys[:, 0] = np.arange(envs)
+        self.columns.keys[:, 3] = -1
+
+    def next(self) -> Columns:
+        """The next decision of every env; those whose episode is over begin another one, their ends beside it."""
+        columns = self.columns
+        over = self._left == 0
+        ends = self._ends(np.flatnonzero(over))
+        columns.keys[:, 3] += 1
+        columns.keys[over, 2] += 1
+        columns.keys[over, 3] = 0
+        self._left[over] = self._length
+        self._left -= 1
+        columns.flags[:] = np.where(columns.keys[:, 3] == 0, self._flags, 0)
+        self._turn = (self._turn + 1) % POOL
+        columns.observation = self._observations[self._turn]
+        return columns if ends is None else _join(ends, columns)
+
+    def _ends(self, envs: np.ndarray) -> Columns | None:
+        if not len(envs):
+            return None
+        ends = Columns.empty(len(envs), SPEC)
+        ends.keys[:] = self.columns.keys[envs] + (0, 0, 0, 1, 0)
+        ends.kind[:] = TERMINATED
+        return ends
+
+
+def _join(first: Columns, second: Columns) -> Columns:
+    return Columns(*(np.concatenate(pair) for pair in zip(vars(first).values(), vars(second).values())))
+
+
+def play(client: ColumnClient, games: Games) -> tuple[int, float]:
+    """One message and its answers: (decisions, seconds)."""
+    columns = games.next()
+    waiting, decisions = len(columns.kind), int((columns.kind == 0).sum())
+    begin = time.monotonic()
+    client.submit(columns)
+    while waiting:
+        client.poller.wait(1.0)
+        waiting -= sum(len(answer.rows) for answer in client.poll())
+        if client.refusals:
+            raise SystemExit(f"refused: {client.refusals[0]}")
+    return decisions, time.monotonic() - begin
+
+
+def main() -> None:
+    """See the module's docstring."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--envs", type=int, required=True)
+    parser.add_argument("--episode", type=int, default=200)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--dry", action="store_true")
+    options = parser.parse_args()
+    run_dir = RunDir(options.run_dir)
+    token = run_dir.token() if options.record else ""
+    games = Games(options.envs, options.episode, options.record)
+    client = ColumnClient(run_dir.endpoint("data"), name=options.name, spec=SPEC, training_token=token)
+    if not options.dry:
+        client.connect()
+        play(client, games)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    times = json.loads(sys.stdin.readline())
+    decisions, latencies = 0, []
+    while (now := time.monotonic()) < times["end"]:
+        if options.dry:
+            b"".join(encode(Step(id=1), vars(games.next())))
+            continue
+        count, seconds = play(client, games)
+        if now >= times["begin"]:
+            decisions += count
+            latencies.append(seconds * 1e6)
+    spent = time.monotonic() - times["begin"]
+    quantiles = np.percentile(latencies, (50, 99)).round(1).tolist() if latencies else [0.0, 0.0]
+    sys.stdout.write(json.dumps({"decisions": decisions, "seconds": spent, "p50": quantiles[0], "p99": quantiles[1]}))
+    sys.stdout.write("\n")
+    client.close()
+
+
+if __name__ == "__main__":
+    main()

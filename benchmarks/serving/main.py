@@ -1,0 +1,130 @@
+"""Measures, in rounds that interleave everything, and prints found against promised."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+
+import orjson
+
+from benchmarks.serving.policy import PRECISIONS
+from benchmarks.serving.promises import Line, Repeat, lines, stages
+from benchmarks.serving.stand import Cell, Child, Found, Stand, two_cores
+
+ENVS = (2, 8, 32, 128, 512)  # of one client
+SESSIONS = 4096
+
+
+def main() -> int:
+    """Exit code 0 when every promise is kept."""
+    parser = argparse.ArgumentParser(prog="bench_serving", description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of one window")
+    parser.add_argument("--precision", choices=PRECISIONS, action="append", help="default: both")
+    parser.add_argument("--batching", choices=("fill", "greedy"), default="fill")
+    parser.add_argument("--json", type=Path, metavar="F", help="write what was found to F")
+    options = parser.parse_args()
+    verdicts: list[Line] = []
+    report: dict[str, object] = {"conditions": {"repeats": options.repeats, "seconds": options.seconds}}
+    for precision in options.precision or PRECISIONS:
+        repeats, memory = _measure(precision, options.repeats, options.seconds, options.batching)
+        found = lines(precision, repeats, ENVS)
+        _print(precision, repeats, found, memory)
+        verdicts += found
+        report[precision] = {
+            "repeats": [asdict(repeat) for repeat in repeats],
+            "memory": memory,
+            "lines": [line.as_dict() for line in found],
+        }
+    if options.json:
+        options.json.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+    return 0 if all(line.kept for line in verdicts) else 1
+
+
+def _measure(precision: str, count: int, seconds: float, batching: str) -> tuple[list[Repeat], dict[str, float]]:
+    cores = two_cores()
+    with tempfile.TemporaryDirectory(prefix="simul-bench-") as folder:
+        stand = Stand(Path(folder), precision, cores, batching=batching, max_sessions=SESSIONS)
+        bare = Child("bare", [], cores[0], Path(folder) / "bare.log")
+        try:
+            bare.wait_ready()
+            repeats = []
+            for number in range(count):
+                sys.stderr.write(f"{precision}: round {number + 1} of {count}\n")
+                repeats.append(_round(stand, bare, precision, seconds))
+            return repeats, _memory(stand, precision, seconds)
+        finally:
+            bare.close()
+            stand.close()
+
+
+def _round(stand: Stand, bare: Child, precision: str, seconds: float) -> Repeat:
+    cells = {
+        "plain": Cell(precision),
+        "recorded": Cell(precision, record=True),
+        "swapped": Cell(precision, swaps_per_sec=5.0),
+        "2x8": Cell(precision, clients=2, envs=8),
+        "1x1": Cell(precision, clients=1, envs=1),
+        **{f"envs{envs}": Cell(precision, clients=1, envs=envs) for envs in ENVS},
+    }
+    found = {name: stand.measure(cell, seconds) for name, cell in cells.items()}
+    forward = {batch: _forward(stand, bare, precision, batch, seconds / 2) for batch in (1, 128)}
+    batch = max(1, round(found["plain"].mean_batch))
+    wall, cpu = _forward(stand, bare, precision, batch, seconds / 2)
+    return Repeat(found, forward, {"plain": (wall / batch, cpu / batch)})
+
+
+def _forward(stand: Stand, bare: Child, precision: str, batch: int, seconds: float) -> tuple[float, float]:
+    """Microseconds of a bare forward on the server's core, while clients pack messages on the other one."""
+    cell = Cell(precision)
+    load = [stand.client(cell, i, dry=True) for i in range(cell.clients)]
+    try:
+        for client in load:
+            client.wait_ready()
+        begin = time.monotonic()
+        for client in load:
+            client.tell(begin=begin, end=begin + seconds)
+        bare.tell(precision=precision, batch=batch, end=begin + seconds)
+        result = bare.result()
+    finally:
+        for client in load:
+            client.close()
+    return result["forward_us"], result["cpu_us"]
+
+
+def _memory(stand: Stand, precision: str, seconds: float) -> dict[str, float]:
+    """KiB of resident memory that each of 4,096 sessions adds, with and without recording, and whether it stays."""
+    before = stand.measure(Cell(precision, clients=1, envs=1), seconds).rss_bytes
+    plain = stand.measure(Cell(precision, envs=SESSIONS // 4), 2 * seconds).rss_bytes
+    recorded = [stand.measure(Cell(precision, envs=SESSIONS // 4, record=True), 2 * seconds) for _ in range(2)]
+    per_session = 1 / 1024 / SESSIONS
+    return {
+        "kib_a_session": (plain - before) * per_session,
+        "kib_a_recorded_session": (recorded[0].rss_bytes - before) * per_session,
+        "kib_a_recorded_session_later": (recorded[1].rss_bytes - before) * per_session,
+        "actions_per_sec_recorded": recorded[1].actions_per_sec,
+    }
+
+
+def _print(precision: str, repeats: list[Repeat], found: list[Line], memory: dict[str, float]) -> None:
+    def middle(window: str, name: str) -> float:
+        return median(getattr(r.found[window], name) for r in repeats)
+
+    out = [f"\n{precision}: window, actions/s, processor us/action, rows/batch, p50 us, p99 us"]
+    names = [name for name in Found.__dataclass_fields__ if name not in ("stage_us", "rss_bytes")]
+    out += ["  ".join([f"{w:10s}", *(f"{middle(w, name):10.1f}" for name in names)]) for w in repeats[0].found]
+    out += [f"4 x 32, us/action by stage: {stages(repeats, 'plain')}"]
+    out += [f"recorded:                   {stages(repeats, 'recorded')}"]
+    out += [f"{SESSIONS} sessions: " + ", ".join(f"{name} {value:.1f}" for name, value in memory.items())]
+    out += [str(line) for line in found]
+    sys.stdout.write("\n".join(out) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""Policy P, by which every figure of serving is stated, and the configuration that serves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig
+from common.specs import GameSpec
+
+# Linear(2160, 256) + ReLU, LSTM(256), 26 masked logits and a value: 1.09 M parameters
+SPEC = GameSpec(name="bench/policy-p", observation_size=2160, num_actions=26)
+NETWORK = NetworkConfig(name="mlp_lstm", options={"hidden": 256})
+UNROLL_LENGTH = 32
+PRECISIONS = ("float32", "bfloat16")
+
+
+def served(precision: str, **server: Any) -> Config:
+    """What the server is started with."""
+    return Config(
+        network=NETWORK,
+        server=ServerConfig(device="cpu", precision=precision, **server),  # type: ignore[arg-type]
+        learner=LearnerConfig(unroll_length=UNROLL_LENGTH),
+    )

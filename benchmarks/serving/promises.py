@@ -1,0 +1,110 @@
+"""What is promised of serving, judged by what was found. Pure.
+
+Every ratio is of two figures of the same repeat; the verdict is by their median. `by_cpu` is the same ratio of
+processor time: what the clock would say on a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from benchmarks.serving.stand import Found
+
+
+@dataclass
+class Repeat:
+    """One round: windows by name, and the bare forward in microseconds by (batch): (by the clock, processor time)."""
+
+    found: dict[str, Found]
+    forward: dict[int, tuple[float, float]]
+    around: dict[str, tuple[float, float]]  # the forward at each window's mean batch, microseconds an action
+
+
+@dataclass(frozen=True)
+class Line:
+    """One promise."""
+
+    name: str
+    found: float
+    promised: float
+    at_least: bool = True
+    by_cpu: float | None = None
+
+    @property
+    def kept(self) -> bool:
+        return self.found >= self.promised if self.at_least else self.found <= self.promised
+
+    def __str__(self) -> str:
+        by_cpu = f"; by processor time {self.by_cpu:.2f}" if self.by_cpu is not None else ""
+        bound = "at least" if self.at_least else "at most"
+        verdict = "PASS" if self.kept else "FAIL"
+        return f"{verdict}  {self.name}: {self.found:.2f} (promised {bound} {self.promised:g}{by_cpu})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {**asdict(self), "kept": self.kept}
+
+
+SAME_BATCH = {"float32": 0.85, "bfloat16": 0.65}
+AT_128 = {"float32": 0.80, "bfloat16": 0.50}
+RECORDING = {"float32": 0.90, "bfloat16": 0.80}
+
+
+def lines(precision: str, repeats: Sequence[Repeat], sizes: Sequence[int]) -> list[Line]:
+    """Every promise that can be judged by the repeats of one precision."""
+    result = [
+        _against(repeats, f"{precision}, 4 x 32: served / forward at its own mean batch", SAME_BATCH[precision], None),
+        _against(repeats, f"{precision}, 4 x 32: served / forward at batch 128", AT_128[precision], 128),
+        _pair(repeats, f"{precision}: recorded / not recorded", "recorded", "plain", RECORDING[precision]),
+        _pair(repeats, f"{precision}: five swaps a second / none", "swapped", "plain", 0.95),
+        Line(
+            f"{precision}, 2 x 8: rows a batch",
+            median(r.found["2x8"].mean_batch for r in repeats), 15.0,
+        ),
+        Line(
+            f"{precision}, 1 x 1: round trip p50 minus the forward of one row, us",
+            median(r.found["1x1"].p50_us - r.forward[1][0] for r in repeats), 150.0, at_least=False,
+            by_cpu=median(r.found["1x1"].cpu_us - r.forward[1][1] for r in repeats),
+        ),
+    ]  # fmt: skip
+    result += [
+        Line(
+            f"{precision}: cost of an action at {more} envs / at {fewer}",
+            median(r.found[f"envs{fewer}"].actions_per_sec / r.found[f"envs{more}"].actions_per_sec for r in repeats),
+            1.10, at_least=False,
+            by_cpu=median(r.found[f"envs{more}"].cpu_us / r.found[f"envs{fewer}"].cpu_us for r in repeats),
+        )
+        for fewer, more in pairwise(sizes)
+    ]  # fmt: skip
+    return result
+
+
+def _against(repeats: Sequence[Repeat], name: str, promised: float, batch: int | None) -> Line:
+    """Served against the bare forward."""
+    walls, cpus = [], []
+    for r in repeats:
+        found = r.found["plain"]
+        wall, cpu = r.around["plain"] if batch is None else (us / batch for us in r.forward[batch])
+        walls.append(found.actions_per_sec * wall * 1e-6)
+        cpus.append(cpu / found.cpu_us)
+    return Line(name, median(walls), promised, by_cpu=median(cpus))
+
+
+def _pair(repeats: Sequence[Repeat], name: str, one: str, other: str, promised: float) -> Line:
+    """One window's rate against another's."""
+    return Line(
+        name,
+        median(r.found[one].actions_per_sec / r.found[other].actions_per_sec for r in repeats),
+        promised,
+        by_cpu=median(r.found[other].cpu_us / r.found[one].cpu_us for r in repeats),
+    )
+
+
+def stages(repeats: Sequence[Repeat], window: str) -> Mapping[str, float]:
+    """Median microseconds an action by stage."""
+    names = repeats[0].found[window].stage_us
+    return {name: median(r.found[window].stage_us[name] for r in repeats) for name in names}

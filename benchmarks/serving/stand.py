@@ -1,0 +1,189 @@
+"""The processes of one measurement: a real server on one core, everything else on the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.pokemon_layers.children import start, stop
+from benchmarks.serving.policy import SPEC, served
+from common.codec import Codec
+from common.messages import TO_SUPERVISOR, Report
+from common.rundir import RunDir
+from common.transport import Poller, PullSocket
+
+READY_SEC = 60.0
+WARM_UP_SEC = 0.5
+
+
+@dataclass
+class Cell:
+    """What is asked of one window."""
+
+    precision: str = "float32"
+    clients: int = 4
+    envs: int = 32
+    record: bool = False
+    swaps_per_sec: float = 0.0
+
+
+@dataclass
+class Found:
+    """What one window found. cpu_us: the server's processor time an action; stage_us: by stage, waiting included."""
+
+    actions_per_sec: float
+    cpu_us: float
+    p50_us: float
+    p99_us: float
+    mean_batch: float
+    stage_us: dict[str, float] = field(default_factory=dict)
+    rss_bytes: int = 0
+
+
+class Child:
+    """A process of this package that says `ready`, pinned to a core where the platform has such a thing."""
+
+    def __init__(self, module: str, arguments: list[str], core: int, log: Path) -> None:
+        self._log = log.open("ab")
+        self._module = module
+        command = [sys.executable, "-P", "-m", f"benchmarks.serving.{module}", *arguments]
+        self.process = start(command, self._log, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        pin(self.process.pid, core)
+
+    def wait_ready(self) -> None:
+        """Raises RuntimeError where it ends instead."""
+        assert self.process.stdout is not None
+        if self.process.stdout.readline() != b"ready\n":
+            raise RuntimeError(f"{self._module} did not become ready; see {self._log.name}")
+
+    def tell(self, **message: Any) -> None:
+        """One JSON line to it."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def result(self) -> dict[str, Any]:
+        """The next JSON line from it."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self._module} ended without a result; see {self._log.name}")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def close(self) -> None:
+        """Stop it."""
+        stop(self.process)
+        self._log.close()
+
+
+class Stand:
+    """A server of one precision and its learner's stand-in."""
+
+    def __init__(self, folder: Path, precision: str, cores: tuple[int, int], **server: Any) -> None:
+        self._cores = cores
+        self.run_dir = RunDir(folder)
+        self.run_dir.create()
+        self.run_dir.write_config(served(precision, **server))
+        self.run_dir.write_spec(SPEC)
+        self._status = PullSocket(self.run_dir.endpoint("status"))
+        self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
+        self._log = self.run_dir.logs / "bench.log"
+        self._sink = Child("sink", [str(self.run_dir.root)], cores[1], self._log)
+        self._sink.wait_ready()
+        self._server_log = (self.run_dir.logs / "server.log").open("ab")
+        command = [sys.executable, "-P", "-m", "inference_server", "--run-dir", str(self.run_dir.root)]
+        self._server = start(command, self._server_log)
+        pin(self._server.pid, cores[0])
+        deadline = time.monotonic() + READY_SEC
+        while not any(report.state == "ready" for report in self._reports(0.1)):
+            if time.monotonic() > deadline or self._server.poll() is not None:
+                raise RuntimeError(f"the server did not become ready; see {self.run_dir.logs}")
+
+    def measure(self, cell: Cell, seconds: float) -> Found:
+        """One window of closed-loop clients."""
+        clients = [self.client(cell, i) for i in range(cell.clients)]
+        try:
+            for client in clients:
+                client.wait_ready()
+            self._sink.tell(swaps_per_sec=cell.swaps_per_sec)
+            begin = time.monotonic() + WARM_UP_SEC
+            for client in clients:
+                client.tell(begin=begin, end=begin + seconds)
+            reports = self._reports(WARM_UP_SEC)
+            cpu = self._cpu_seconds()
+            reports = self._reports(seconds)
+            cpu = self._cpu_seconds() - cpu
+            results = [client.result() for client in clients]
+            self._sink.tell(swaps_per_sec=0)
+        finally:
+            for client in clients:
+                client.close()
+        inside = [report.metrics for report in reports]
+        rss = psutil.Process(self._server.pid).memory_info().rss
+        rate = sum(result["decisions"] / result["seconds"] for result in results)
+        return Found(
+            rate,
+            cpu * 1e6 / (rate * seconds),
+            max(result["p50"] for result in results),
+            max(result["p99"] for result in results),
+            *_batches(inside[0], inside[-1]),
+            rss,
+        )
+
+    def client(self, cell: Cell, index: int, *, dry: bool = False) -> Child:
+        """A client process on the other core."""
+        arguments = ["--run-dir", str(self.run_dir.root), "--name", f"client-{index}", "--envs", str(cell.envs)]
+        arguments += ["--record"] * cell.record + ["--dry"] * dry
+        return Child("client", arguments, self._cores[1], self._log)
+
+    def close(self) -> None:
+        """Stop everything."""
+        stop(self._server)
+        self._sink.close()
+        self._status.close()
+        self._server_log.close()
+
+    def _cpu_seconds(self) -> float:
+        times = psutil.Process(self._server.pid).cpu_times()
+        return float(times.user + times.system)
+
+    def _reports(self, wait_sec: float) -> list[Report]:
+        poller, until, reports = Poller([self._status]), time.monotonic() + wait_sec, []
+        while (left := until - time.monotonic()) > 0:
+            poller.wait(left)
+            while (frames := self._status.receive()) is not None:
+                reports.append(self._codec.decode(frames)[0])
+        return reports
+
+
+def _batches(first: dict[str, Any], last: dict[str, Any]) -> tuple[float, dict[str, float]]:
+    """Mean batch and stages between two reports of one server."""
+    decisions = max(1, last["decisions"] - first["decisions"])
+    stages = {
+        name: round((us * last["decisions"] - first["stage_us"][name] * first["decisions"]) / decisions, 3)
+        for name, us in last["stage_us"].items()
+    }
+    return decisions / max(1, last["batches"] - first["batches"]), stages
+
+
+def pin(pid: int, core: int) -> None:
+    """Bind a process to one core; its libraries take one thread each."""
+    process = psutil.Process(pid)
+    if hasattr(process, "cpu_affinity"):
+        process.cpu_affinity([core])
+
+
+def two_cores() -> tuple[int, int]:
+    """(the server's, everybody else's)."""
+    process = psutil.Process()
+    allowed = process.cpu_affinity() if hasattr(process, "cpu_affinity") else list(range(os.cpu_count() or 1))
+    return allowed[0], allowed[-1]

@@ -1,0 +1,155 @@
+"""An inference client whose rows are columns: for hundreds of envs a process, without a Python object a row.
+
+    client = ColumnClient(endpoint, name="my-farm", spec=spec)
+    client.connect()
+    number = client.submit(columns)          # one STEP message
+    for answer in client.poll():             # never blocks; an answer holds rows of one message
+        actions[answer.rows] = answer.action
+
+It pings and nothing more: who needs resends and reconnects without a thought takes `common.client`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.codec import Codec, encode, expect
+from common.errors import InferenceError
+from common.messages import PROTOCOL, TO_CLIENT, Actions, Close, Error, Hello, Message, Ping, Step, Welcome
+from common.specs import GameSpec
+from common.transport import DealerSocket, Poller
+
+PING_EVERY_SEC = 1.0
+HELLO_EVERY_SEC = 0.5
+_ANSWER = (("action", "int32"), ("log_prob", "float32"), ("value", "float32"), ("policy_version", "int64"))
+
+
+@dataclass
+class Columns:
+    """Rows of a STEP message, see `common.messages.Step`: N rows, D numbers an observation, A actions.
+
+    keys: int64 [N, 5]; kind, flags, policy: uint8 [N]; reward: float32 [N]; observation: wire dtype [N, D];
+    mask: uint8 [N, A]. The arrays may be written to again as soon as `submit` has returned.
+    """
+
+    keys: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    reward: NDArray[np.float32]
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+    policy: NDArray[np.uint8]
+
+    @classmethod
+    def empty(cls, rows: int, spec: GameSpec) -> Columns:
+        """Decisions with every action legal and everything else 0."""
+        return cls(
+            keys=np.zeros((rows, 5), np.int64),
+            kind=np.zeros(rows, np.uint8),
+            flags=np.zeros(rows, np.uint8),
+            reward=np.zeros(rows, np.float32),
+            observation=np.zeros((rows, spec.observation_size), spec.dtype()),
+            mask=np.ones((rows, spec.num_actions), np.uint8),
+            policy=np.zeros(rows, np.uint8),
+        )
+
+
+class Answer(NamedTuple):
+    """Answered rows of message `id`; arrays [M], see `common.messages.Actions`."""
+
+    id: int
+    rows: NDArray[np.int32]
+    action: NDArray[np.int32]
+    log_prob: NDArray[np.float32]
+    value: NDArray[np.float32]
+    policy_version: NDArray[np.int64]
+
+
+class ColumnClient:
+    """One client's life at the inference socket. Not thread-safe; never blocks after `connect`."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        name: str,
+        spec: GameSpec,
+        run_id: int = 0,
+        training_token: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.refusals: list[Error] = []  # what the server refused; the caller's to empty
+        self.policies: tuple[str, ...] = ()
+        self._hello = Hello(
+            protocol=PROTOCOL,
+            client=name,
+            run_id=run_id or time.time_ns(),
+            spec_fingerprint=spec.fingerprint(),
+            training_token=training_token,
+        )
+        self._clock = clock
+        self._socket = DealerSocket(endpoint)
+        self.poller = Poller([self._socket])
+        self._codec: Codec[TO_CLIENT] = Codec(TO_CLIENT)
+        self._welcomed = False
+        self._next_id = 0
+        self._said_at = -1e9
+
+    def connect(self, timeout_sec: float = 10.0) -> None:
+        """Say HELLO and wait for WELCOME.
+
+        Raises:
+            InferenceError: the server refused, or did not answer within `timeout_sec`.
+        """
+        deadline = self._clock() + timeout_sec
+        while not self._welcomed:
+            self.poll()
+            if self.refusals:
+                raise InferenceError(self.refusals[0].code, self.refusals[0].message)
+            if self._clock() > deadline:
+                raise InferenceError("ERR_TIMEOUT", f"no answer from {self._socket.endpoint} in {timeout_sec:g} s")
+            self.poller.wait(0.05)
+
+    def submit(self, columns: Columns, policies: tuple[str, ...] = ("learner",)) -> int:
+        """Send rows in one message; its number. Raises InferenceError where the server does not read."""
+        self._next_id += 1
+        frames = encode(Step(id=self._next_id, policies=policies), vars(columns))
+        if not self._socket.send(frames):
+            raise InferenceError("ERR_TIMEOUT", "the server does not read: too many messages are unanswered")
+        return self._next_id
+
+    def poll(self) -> list[Answer]:
+        """Take in what arrived, ping where it is time. Never blocks."""
+        answers = []
+        while (frames := self._socket.receive()) is not None:
+            message, tensors = self._codec.decode(frames)
+            if isinstance(message, Actions):
+                rows = expect(tensors, "row", "int32", (None,))
+                columns = (expect(tensors, name, dtype, (len(rows),)) for name, dtype in _ANSWER)
+                answers.append(Answer(message.id, rows, *columns))
+            elif isinstance(message, Welcome):
+                self._welcomed, self.policies = True, message.policies
+            elif isinstance(message, Error):
+                self.refusals.append(message)
+        self._keep_alive(self._clock())
+        return answers
+
+    def close(self) -> None:
+        """Say goodbye: the server frees this client's sessions."""
+        if self._welcomed:
+            self._say(Close())
+        self._socket.close()
+
+    def _keep_alive(self, now: float) -> None:
+        if now - self._said_at >= (PING_EVERY_SEC if self._welcomed else HELLO_EVERY_SEC):
+            self._say(Ping() if self._welcomed else self._hello)
+
+    def _say(self, message: Message) -> None:
+        self._said_at = self._clock()
+        self._socket.send(encode(message))

@@ -1,0 +1,80 @@
+"""The rows of a STEP message as columns, checked for shape, and what is wrong with single rows. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.codec import Tensors, expect
+from common.errors import ERR_LIMIT, ProtocolError
+from common.messages import DECISION
+from common.specs import GameSpec
+
+MAX_ROWS = 4096
+
+
+@dataclass(eq=False, slots=True)
+class Rows:
+    """Columns of STEP (see `common.messages.Step`), and bool [N] each:
+
+    finite: observation and reward are finite; has_legal: the mask allows an action and is made of 0 and 1;
+    plain: both, and the row is a decision.
+    """
+
+    keys: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    reward: NDArray[np.float32]
+    policy: NDArray[np.uint8]
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+    finite: NDArray[np.bool_]
+    has_legal: NDArray[np.bool_]
+    plain: NDArray[np.bool_]
+
+
+def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
+    """The columns of a STEP message.
+
+    Raises:
+        ProtocolError: ERR_LIMIT or ERR_SHAPE: the message as a whole is wrong.
+    """
+    keys = expect(tensors, "keys", "int64", (None, 5))
+    n = len(keys)
+    if n > MAX_ROWS:
+        raise ProtocolError(ERR_LIMIT, f"{n} rows in one STEP; at most {MAX_ROWS}")
+    observation = expect(tensors, "observation", spec.dtype(), (n, spec.observation_size))
+    mask = expect(tensors, "mask", "uint8", (n, spec.num_actions))
+    reward = expect(tensors, "reward", "float32", (n,))
+    kind = expect(tensors, "kind", "uint8", (n,))
+    finite = _finite(observation)
+    finite &= np.isfinite(reward)
+    has_legal: NDArray[np.bool_] = mask.max(axis=1, initial=0) == 1
+    plain = finite & has_legal
+    plain &= kind == DECISION
+    return Rows(
+        keys=keys,
+        kind=kind,
+        flags=expect(tensors, "flags", "uint8", (n,)),
+        reward=reward,
+        policy=expect(tensors, "policy", "uint8", (n,)),
+        observation=observation,
+        mask=mask,
+        finite=finite,
+        has_legal=has_legal,
+        plain=plain,
+    )
+
+
+def _finite(observation: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows without NaN and infinities, bool [N]."""
+    if observation.dtype == np.float32:  # a sum of squares is finite where all of them are, and costs half as much
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.vecdot(observation, observation)
+        finite: NDArray[np.bool_] = np.isfinite(squares)
+        if finite.all():
+            return finite
+    return np.isfinite(observation).all(axis=1)
