@@ -18,6 +18,7 @@ from common.messages import ABORTED, DECISION, GREEDY, RECORD, START, TERMINATED
 from env_worker.games.pokemon.actions import legal_choices
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.host_tables import encoder_tables
 from env_worker.games.pokemon.layout import OBSERVATION_SIZE
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.seat_battle import SeatBattle
@@ -215,8 +216,8 @@ def test_a_killed_host_costs_its_battles_only():
     assert metrics["episodes"]["started"] == 20
 
 
-def first_rows(seed: int) -> dict[tuple, bytes]:
-    source = make_source(envs=3, seed=seed, episodes=3)
+def first_rows(seed: int, encoder: str = "host") -> dict[tuple, bytes]:
+    source = make_source(PokemonConfig(encoder=encoder), envs=3, seed=seed, episodes=3)
     source.start()
     rows = {}
     try:
@@ -236,6 +237,10 @@ def test_equal_seeds_play_equal_games():
     assert first_rows(1) != first_rows(2)
 
 
+def test_both_encoders_play_equal_games():
+    assert first_rows(1, "python") == first_rows(1, "host")
+
+
 LEAD = "Garchomp|||{ability}|{moves}|||M|||80|"
 BENCH = "|{species}||{ability}|tackle|||N|||80|"
 
@@ -246,20 +251,29 @@ def first_view(foe_team: str) -> tuple[str, dict, bytes]:
     host.start()
     try:
         seeds = ([1, 2, 3, 4], [5, 6, 7, 8])
-        host.start_battle(0, "gen9randombattle", seed=[9, 9, 9, 9], team_seeds=seeds, teams=(own, foe_team))
+        host.send_tables(encoder_tables(9))
+        for battle, encode in ((0, False), (1, True)):
+            host.start_battle(
+                battle, "gen9randombattle",
+                seed=[9, 9, 9, 9], team_seeds=seeds, teams=(own, foe_team), encode=(encode, encode),
+            )  # fmt: skip
         host.flush()
-        records = []
-        while len(records) < 2:
+        records, rows = [], []
+        while len(records) < 2 or len(rows) < 2:
             select.select([host.fileno()], [], [], 5)
-            records += host.poll().records
+            tick = host.poll()
+            records += tick.records
+            rows += tick.rows
     finally:
         host.close()
     lines, request = next((record.lines, record.request) for record in records if record.seat == 0)
     battle = SeatBattle("p1", 9)
     battle.feed(lines)
     battle.sync(request)
-    row = SeatEncoder(battle, 9).encode(request, legal_choices(request, battle.position))
-    return lines, request, row.tobytes()
+    here = SeatEncoder(battle, 9).encode(request, legal_choices(request, battle.position))
+    there = next(row.observation for row in rows if row.seat == 0)
+    assert here.tobytes() == there.tobytes()
+    return lines, request, here.tobytes()
 
 
 def test_a_seat_sees_no_difference_where_only_hidden_facts_differ():
@@ -300,6 +314,7 @@ source.close()
 """
 
 
+@pytest.mark.timeout(500)
 @pytest.mark.parametrize("seconds", [12, pytest.param(300, marks=pytest.mark.slow)])
 def test_memory_with_64_battles(seconds):
     """Megabytes of the Python process: below 200, and flat once the static data of all species is in."""
