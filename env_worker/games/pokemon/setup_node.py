@@ -39,8 +39,9 @@ def main() -> int:
 def ensure_ready() -> node.NodeChoice:
     """Installs what is missing; returns the Node that will run the simulator."""
     if not _stamp_is_current():
-        npm = _find_npm()
-        _install_packages(npm)
+        _say("installing the simulator's npm packages (pinned by package-lock.json)")
+        install_packages(SIM_HOST, "npm could not install the simulator")
+        STAMP.write_text(_fingerprint())
     if os.environ.get("SIMUL_NODE") is None:
         _ensure_node()
     choice = node.find_node()
@@ -72,10 +73,9 @@ def _wheel_npm() -> list[str] | None:
     return None
 
 
-def _install_packages(npm: list[str]) -> None:
-    _say("installing the simulator's npm packages (pinned by package-lock.json)")
-    _run([*npm, "ci", *NPM_FLAGS], "npm could not install the simulator", cwd=SIM_HOST)
-    STAMP.write_text(_fingerprint())
+def install_packages(folder: Path, failure: str) -> None:
+    """`npm ci` of a folder's lock file; ConfigError begins with `failure`."""
+    _run([*_find_npm(), "ci", *NPM_FLAGS], failure, cwd=folder)
 
 
 def _ensure_node() -> None:

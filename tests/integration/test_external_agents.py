@@ -1,0 +1,180 @@
+"""The external agents of examples/: they play CartPole against a real server, and pack the golden vectors' bytes."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgpack
+import numpy as np
+import pytest
+
+from common.codec import Codec
+from common.messages import TO_SERVER
+from common.strict_yaml import load_config
+from env_worker.games.loading import game_spec
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.setup_node import install_packages
+from tests.support.stand import Stand
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PYTHON_AGENT, NODE_AGENT = CHECKOUT / "examples" / "external_agent.py", CHECKOUT / "examples" / "external_agent.mjs"
+VECTORS = json.loads((CHECKOUT / "tests" / "golden" / "protocol" / "vectors.json").read_text())["vectors"]
+SENT = [vector for vector in VECTORS if vector["direction"] == "to the server"]
+SPEC = game_spec(load_config(CHECKOUT / "configs" / "gymnasium.yaml", []))
+PACK_IN_NODE = """
+import fs from 'node:fs';
+import { pack, packStep, unpack } from './external_agent.mjs';
+const hex = (frames) => frames.map((frame) => frame.toString('hex'));
+console.log(JSON.stringify(JSON.parse(fs.readFileSync(0)).map((vector) => {
+    const { type, tensors: declared = [], ...fields } = vector.header;
+    const columns = Object.values(vector.tensors);
+    const tensors = declared.map((row, i) => [...row, columns[i].flat()]);
+    const packed = pack(type, fields, tensors);
+    const [header, read] = unpack(packed);
+    const again = pack(type, fields, declared.map((row, i) => [...row, read[row[0]]]));
+    const rows = type === 'STEP' && columns[0].map((_, n) => columns.map((column) => column[n]));
+    return [hex(packed), hex(again), hex(rows ? packStep(fields.id, rows) : packed), header];
+})));
+"""
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    """A Node that finds the example's packages."""
+    if not (CHECKOUT / "examples" / "node_modules" / "zeromq").is_dir():
+        install_packages(CHECKOUT / "examples", "npm could not install what the example needs")
+    return str(find_node().path)
+
+
+@pytest.fixture(scope="module")
+def agent():
+    """The Python example as a module."""
+    spec = importlib.util.spec_from_file_location("external_agent", PYTHON_AGENT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _play(command: list[str]) -> None:
+    with Stand(SPEC) as stand:
+        done = subprocess.run(
+            [*command, stand.run_dir.endpoint("data")], capture_output=True, text=True, timeout=100, cwd=CHECKOUT
+        )
+        assert done.returncode == 0, done.stderr
+        games = int(done.stdout.split(" games, ")[0])
+        metrics = stand.server.metrics()
+        assert games >= 20
+        assert metrics["sessions_ended"]["terminated"] + metrics["sessions_ended"].get("truncated", 0) >= games
+        assert metrics["sessions_ended"]["closed"] <= 8
+        assert (metrics["rows_errored"], metrics["malformed"], metrics["sessions"]) == ({}, 0, 0)
+
+
+def test_the_python_agent_plays() -> None:
+    _play([sys.executable, str(PYTHON_AGENT)])
+
+
+def test_the_node_agent_plays(node: str) -> None:
+    _play([node, str(NODE_AGENT)])
+
+
+@pytest.mark.parametrize("path", [PYTHON_AGENT, NODE_AGENT], ids=lambda path: path.suffix)
+def test_the_agents_know_the_fingerprint_of_their_game(path: Path) -> None:
+    assert SPEC.name == "gymnasium/CartPole-v1"
+    assert SPEC.fingerprint() in path.read_text()
+
+
+def test_the_python_agent_is_short_and_imports_nothing_of_ours() -> None:
+    text = PYTHON_AGENT.read_text()
+    imported = {
+        alias.name for line in ast.walk(ast.parse(text)) if isinstance(line, ast.Import) for alias in line.names
+    } | {line.module for line in ast.walk(ast.parse(text)) if isinstance(line, ast.ImportFrom)}
+    assert imported == {"sys", "time", "typing", "gymnasium", "msgpack", "numpy", "zmq"}
+    assert len(text.splitlines()) < 80
+
+
+def _frames(vector: dict) -> list[bytes]:
+    return [bytes.fromhex(frame) for frame in vector["frames"]]
+
+
+@pytest.mark.parametrize("vector", SENT, ids=lambda vector: vector["name"])
+def test_what_the_python_agent_packs_is_golden(agent, vector: dict) -> None:
+    fields = {key: value for key, value in vector["header"].items() if key not in ("type", "tensors")}
+    declared = vector["header"].get("tensors", [])
+    tensors = {name: np.array(vector["tensors"][name], dtype) for name, dtype, _ in declared}
+    packed = agent.pack(vector["header"]["type"], tensors, **fields)
+    assert packed == _frames(vector)
+    Codec(TO_SERVER).decode(packed)
+    header, read = agent.unpack(packed)
+    assert header == vector["header"]
+    assert {name: array.tolist() for name, array in read.items()} == vector["tensors"]
+
+
+def test_what_the_node_agent_packs_is_golden(node: str) -> None:
+    done = subprocess.run(
+        [node, "--input-type=module", "-e", PACK_IN_NODE], input=json.dumps(SENT), capture_output=True, text=True,
+        timeout=60, cwd=CHECKOUT / "examples",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for vector, (packed, again, rows, header) in zip(SENT, json.loads(done.stdout), strict=True):
+        assert packed == again == rows == vector["frames"], vector["name"]
+        assert header == vector["header"]
+        Codec(TO_SERVER).decode([bytes.fromhex(frame) for frame in packed])
+
+
+class ScriptedSocket:
+    """What the Python agent talks to: says its lines, None = 3 s of silence, and keeps what it is told."""
+
+    def __init__(self, *lines: dict | None) -> None:
+        self._lines = list(lines)
+        self.told: list[str] = []
+
+    def poll(self, timeout_ms: int) -> bool:
+        if self._lines[0] is None:
+            return bool(self._lines.pop(0))
+        return True
+
+    def recv_multipart(self) -> list[bytes]:
+        line = self._lines.pop(0)
+        tensors = {name: np.array(values, np.int32) for name, values in line.pop("tensors", {}).items()}
+        declared = [(name, "int32", array.shape) for name, array in tensors.items()]
+        return [msgpack.packb({**line, "tensors": declared}), *(array.tobytes() for array in tensors.values())]
+
+    def send_multipart(self, frames: list[bytes]) -> None:
+        self.told.append(msgpack.unpackb(frames[0])["type"])
+
+
+ROWS = [((0, 0, 0, 0, 0), 0, 1, 0.0, [0.0] * 4, (1, 1), 0)]
+ACTIONS = {"type": "ACTIONS", "id": 1, "tensors": {"row": [0], "action": [1]}}
+
+
+def welcome(resumed: bool) -> dict:
+    return {"type": "WELCOME", "token": "t2", "resumed": resumed}
+
+
+@pytest.mark.parametrize(
+    ("hello", "lines", "told", "actions"),
+    [
+        ({}, [welcome(False), ACTIONS], ["HELLO", "STEP"], {0: 1}),
+        ({}, [None, None, welcome(False), ACTIONS], ["HELLO", "HELLO", "HELLO", "STEP"], {0: 1}),
+        ({"token": "t"}, [None, welcome(True), ACTIONS], ["STEP", "HELLO", "STEP"], {0: 1}),
+        ({"token": "t"}, [{"type": "ERROR", "code": "ERR_HELLO"}, welcome(False)], ["STEP", "HELLO"], {}),
+        ({"token": "t"}, [{**ACTIONS, "id": 0}, ACTIONS], ["STEP"], {0: 1}),
+    ],
+    ids=["first", "slow server", "reconnected", "server forgot it", "late answer"],
+)
+def test_the_python_agent_reconnects(agent, hello: dict, lines: list, told: list[str], actions: dict) -> None:
+    socket = ScriptedSocket(*(line and dict(line) for line in lines))
+    assert agent.ask(socket, hello, 1, ROWS) == actions
+    assert socket.told == told
+    assert "token" in hello
+
+
+def test_a_refusal_ends_the_python_agent_with_the_servers_words(agent) -> None:
+    refusal = {"type": "ERROR", "code": "ERR_SPEC", "message": "this server plays something else"}
+    with pytest.raises(SystemExit, match="ERR_SPEC: this server plays something else"):
+        agent.ask(ScriptedSocket(refusal), {}, 1, ROWS)
