@@ -63,6 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
     evaluate.set_defaults(run=_eval)
 
+    keys = commands.add_parser("keys", help="CURVE keys, for a server that other machines reach")
+    new = keys.add_subparsers(required=True, metavar="COMMAND").add_parser("new", help="make a server's and a client's")
+    new.add_argument("folder", nargs="?", type=Path, default=Path("keys"), metavar="DIR", help="default: keys")
+    new.add_argument("--client", default="client", metavar="NAME", help="whose keys, beside the server's")
+    new.set_defaults(run=_keys_new)
+
     doctor = commands.add_parser("doctor", help="what is missing on this machine, and the command that mends it")
     doctor.set_defaults(run=_doctor)
     return parser
@@ -103,6 +109,12 @@ def _eval(options: argparse.Namespace) -> int:
         options.checkpoint, opponent=options.opponent, episodes=options.episodes, workers=options.workers,
         overrides=options.overrides, as_json=options.json,
     )  # fmt: skip
+
+
+def _keys_new(options: argparse.Namespace) -> int:
+    from common.launch.keys import keys_new
+
+    return keys_new(options.folder, options.client)
 
 
 def _doctor(options: argparse.Namespace) -> int:

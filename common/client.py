@@ -25,7 +25,7 @@ from common.decisions import Action, Decision, Failure
 from common.errors import ERR_HELLO, InferenceError
 from common.messages import PROTOCOL, TO_CLIENT, Actions, Close, Error, Hello, Message, Ping, Pong, Step, Welcome
 from common.specs import GameSpec
-from common.transport import DealerSocket, Poller
+from common.transport import ClientKeys, DealerSocket, Poller
 
 PING_EVERY_SEC = 1.0
 SILENT_AFTER_SEC = 3.0  # the server is taken for gone, HELLO is said again
@@ -54,7 +54,10 @@ class _Outstanding(msgspec.Struct):
 
 
 class InferenceClient:
-    """One client's life at the inference socket. Not thread-safe; never blocks after `connect`."""
+    """One client's life at the inference socket. Not thread-safe; never blocks after `connect`.
+
+    `keys` (see `common.transport.client_keys`) are needed where the server has CURVE keys.
+    """
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class InferenceClient:
         spec: GameSpec,
         run_id: int = 0,
         training_token: str = "",
+        keys: ClientKeys | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.policies: tuple[str, ...] = ()
@@ -78,7 +82,7 @@ class InferenceClient:
         )
         self._spec = spec
         self._clock = clock
-        self._socket = DealerSocket(endpoint)
+        self._socket = DealerSocket(endpoint, keys=keys)
         self.poller = Poller([self._socket])
         self._codec: Codec[TO_CLIENT] = Codec(TO_CLIENT)
         self._welcomed = False

@@ -11,6 +11,7 @@ from msgspec import Meta
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[int, Meta(ge=0)]
+Port = Annotated[int, Meta(ge=0, le=65535)]
 PositiveFloat = Annotated[float, Meta(gt=0.0)]
 NonNegativeFloat = Annotated[float, Meta(ge=0.0)]
 
@@ -70,6 +71,8 @@ class ServerConfig(Section, frozen=True):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     threads: Positive = 1
     endpoint: str = ""  # empty: ipc inside the run directory; tcp://127.0.0.1:PORT to reach it from elsewhere
+    curve_keys: str = ""  # folder of `simul keys new`: clients must show a listed key, and everything is encrypted
+    prometheus_port: Port = 0  # figures for Prometheus at 127.0.0.1:PORT/metrics; 0: off
     max_batch: Positive = 256
     batching: Literal["greedy", "fill"] = "fill"  # fill: wait a moment for clients that are about to be back
     window_us: NonNegative = 0  # fill waits at most so long; 0: as long as the smallest batch's forward takes

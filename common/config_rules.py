@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from common.config import Config
 from common.errors import ConfigError
-from common.transport import check_endpoint
+from common.transport import check_endpoint, client_keys, server_keys
 
 Rule = tuple[tuple[str, ...], str]  # (dotted paths that the rule reads, the first is blamed; sentence)
 
@@ -83,6 +84,12 @@ def _server(config: Config) -> Iterator[Rule]:
         )
     if server.endpoint:
         try:
-            check_endpoint(server.endpoint)
+            check_endpoint(server.endpoint, curve=bool(server.curve_keys))
         except ConfigError as error:
             yield ("server.endpoint",), str(error)
+    if server.curve_keys:
+        try:
+            server_keys(Path(server.curve_keys))
+            client_keys(Path(server.curve_keys))  # the workers' own
+        except ConfigError as error:
+            yield ("server.curve_keys",), str(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
+from pathlib import Path
 
 import msgspec
 
@@ -12,6 +13,7 @@ from common import logs
 from common.client import InferenceClient
 from common.errors import ConfigError, InferenceError, SimulError
 from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
+from common.transport import client_keys, connectable
 from env_worker.games.loading import build_source, game_spec
 from env_worker.worker import Worker
 
@@ -47,11 +49,12 @@ def main() -> int:
             life=0 if evaluation or config.server.deterministic else arguments.run_id,
         )
         client = InferenceClient(
-            config.server.endpoint or arguments.run_dir.endpoint("data"),
+            connectable(config.server.endpoint) or arguments.run_dir.endpoint("data"),
             name=f"worker-{arguments.index}",
             spec=source.spec,
             run_id=arguments.run_id,
             training_token="" if evaluation else arguments.run_dir.token(),
+            keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
         )
         client.connect(timeout_sec=60.0)
         gc.freeze()

@@ -18,7 +18,7 @@ from common.nets.base import RecurrentNetwork
 from common.nets.build import build_network
 from common.nets.devices import choose_device, choose_precision
 from common.specs import GameSpec
-from common.transport import RouterSocket
+from common.transport import RouterSocket, server_keys
 from inference_server.actor import Actor
 from inference_server.admission import Admission
 from inference_server.batcher import Batcher
@@ -88,7 +88,8 @@ def build_server(
     state_size = policies["learner"].engine.state_size
     recorder = Recorder(UnrollBuilder(spec, config.learner.unroll_length, state_size), link, statistics)
     admission = Admission(spec, sessions, policies, recorder, statistics)
-    socket = RouterSocket(config.server.endpoint or run_dir.endpoint("data"))
+    keys = server_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None
+    socket = RouterSocket(config.server.endpoint or run_dir.endpoint("data"), keys=keys)
     gateway = Gateway(socket, spec, clients, policies, statistics, config.server.max_sessions)
     actor = Actor(
         policies, sessions, recorder, admission, gateway, statistics, log, zero_state=config.server.zero_state

@@ -74,14 +74,15 @@ class Stand:
         self.learner.stop()
         self._folder.cleanup()
 
-    def client(self, name: str, *, training: bool = True, run_id: int = 1) -> InferenceClient:
+    def client(
+        self, name: str, *, training: bool = True, run_id: int = 1, timeout_sec: float = 10.0, **more: Any
+    ) -> InferenceClient:
         """A connected client."""
         token = self.run_dir.token() if training else ""
-        client = InferenceClient(
-            self.run_dir.endpoint("data"), name=name, spec=self.spec, run_id=run_id, training_token=token
-        )
-        client.connect()
+        endpoint = self.config.server.endpoint or self.run_dir.endpoint("data")
+        client = InferenceClient(endpoint, name=name, spec=self.spec, run_id=run_id, training_token=token, **more)
         self._clients.append(client)
+        client.connect(timeout_sec)
         return client
 
     def decision(self, env: int, step: int, *, seed: int = 0, **more: Any) -> Decision:

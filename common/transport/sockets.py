@@ -1,4 +1,4 @@
-"""The only module that imports zmq. Sockets never block, never linger for ever, never steal an endpoint.
+"""Sockets that never block, never linger for ever, never steal an endpoint.
 
 One socket is used by one thread. Sizes of queues are in messages.
 """
@@ -6,32 +6,30 @@ One socket is used by one thread. Sizes of queues are in messages.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from types import TracebackType
 
 import zmq
 
 from common.codec import Frame
 from common.errors import ConfigError
-
-if sys.platform != "win32":
-    import fcntl
+from common.transport.curve import ClientKeys, Doorkeeper, ServerKeys
+from common.transport.endpoints import check_endpoint, lock_ipc
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 LOOK_EVERY_SEC = 30e-6  # short enough to cost no latency, long enough to leave the core to others
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class _Socket:
     """Options that all our sockets share."""
 
-    def __init__(self, kind: int, endpoint: str, *, queue: int) -> None:
+    def __init__(
+        self, kind: int, endpoint: str, *, queue: int, context: zmq.Context[zmq.Socket[bytes]] | None = None
+    ) -> None:
         self.endpoint = endpoint
-        self.raw: zmq.Socket[bytes] = zmq.Context.instance().socket(kind)
+        self.raw: zmq.Socket[bytes] = (context or zmq.Context.instance()).socket(kind)
         self.raw.setsockopt(zmq.LINGER, LINGER_MS)
         self.raw.setsockopt(zmq.SNDHWM, queue)
         self.raw.setsockopt(zmq.RCVHWM, queue)
@@ -48,10 +46,10 @@ class _Socket:
             self.close()
             raise ConfigError(f"The endpoint {self.endpoint} cannot be reached: {error.strerror}.") from None
 
-    def _bind(self) -> None:
+    def _bind(self, *, curve: bool = False) -> None:
         try:
-            check_endpoint(self.endpoint)
-            self._lock = _lock_ipc(self.endpoint)
+            check_endpoint(self.endpoint, curve=curve)
+            self._lock = lock_ipc(self.endpoint)
         except ConfigError:
             self.close()
             raise
@@ -94,13 +92,24 @@ class _Socket:
 
 
 class RouterSocket(_Socket):
-    """Bound; talks to many peers by routing id."""
+    """Bound; talks to many peers by routing id. With `keys` it lets in those whose public key is listed, encrypted."""
 
-    def __init__(self, endpoint: str, *, queue: int = 1000) -> None:
-        super().__init__(zmq.ROUTER, endpoint, queue=queue)
+    def __init__(self, endpoint: str, *, queue: int = 1000, keys: ServerKeys | None = None) -> None:
+        self.doorkeeper = None if keys is None else Doorkeeper(keys)
+        super().__init__(
+            zmq.ROUTER, endpoint, queue=queue, context=self.doorkeeper.context if self.doorkeeper else None
+        )
         self.raw.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self.raw.setsockopt(zmq.HANDSHAKE_IVL, 5000)
-        self._bind()
+        if self.doorkeeper is not None:
+            self.doorkeeper.guard(self.raw)
+        self._bind(curve=keys is not None)
+
+    def close(self) -> None:
+        """Close the socket; what is queued goes out for at most a second."""
+        super().close()
+        if self.doorkeeper is not None:
+            self.doorkeeper.close()
 
     def send(self, peer: bytes, frames: Sequence[Frame]) -> bool:
         """Send without waiting. False when the peer is gone or does not read: the message is dropped."""
@@ -121,8 +130,10 @@ class RouterSocket(_Socket):
 class DealerSocket(_Socket):
     """Connected; talks to one RouterSocket."""
 
-    def __init__(self, endpoint: str, *, queue: int = 1000) -> None:
+    def __init__(self, endpoint: str, *, queue: int = 1000, keys: ClientKeys | None = None) -> None:
         super().__init__(zmq.DEALER, endpoint, queue=queue)
+        if keys is not None:
+            keys.show(self.raw)
         self._connect()
 
     def send(self, frames: Sequence[Frame]) -> bool:
@@ -188,40 +199,3 @@ class Poller:
                 return True
             time.sleep(LOOK_EVERY_SEC)
         return bool(self._poller.poll(0))
-
-
-def check_endpoint(endpoint: str) -> None:
-    """Refuse to bind where a stranger could reach us. Raises ConfigError."""
-    if endpoint.startswith("ipc://"):
-        return
-    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    if endpoint.startswith("tcp://") and port != "*" and not (port.isdecimal() and int(port) < 65536):
-        raise ConfigError(f"The endpoint {endpoint} has no usable port: expected a number from 1 to 65535, or *.")
-    if not endpoint.startswith("tcp://") or host not in LOOPBACK:
-        raise ConfigError(
-            f"The endpoint {endpoint} is not local: expected ipc://PATH or tcp://127.0.0.1:PORT. "
-            "Binding where other machines can connect needs CURVE keys, which this version does not have."
-        )
-
-
-def _lock_ipc(endpoint: str) -> int:
-    """Binding an ipc path silently takes it from whoever has it; a lock beside it says who owns it."""
-    if sys.platform == "win32" or not endpoint.startswith("ipc://"):
-        return -1
-    path = Path(endpoint.removeprefix("ipc://"))
-    try:
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise ConfigError(
-            f"The endpoint {endpoint} cannot be made: {error.strerror}. "
-            "Choose another run directory with --run-dir, or mend its permissions."
-        ) from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise ConfigError(
-            f"The endpoint {endpoint} is in use by another process. Stop that run (`simul down`) "
-            "or choose another run directory with --run-dir."
-        ) from None
-    return lock

@@ -1,0 +1,22 @@
+"""The only package that imports zmq. Sockets never block, never linger for ever, never steal an endpoint."""
+
+from common.transport.curve import ClientKeys, ServerKeys, client_keys, new_keys, server_keys
+from common.transport.endpoints import check_endpoint, connectable
+from common.transport.sockets import DealerSocket, Poller, PullSocket, PushSocket, RouterSocket
+from common.transport.watch import ConnectionWatch
+
+__all__ = [
+    "ClientKeys",
+    "ConnectionWatch",
+    "DealerSocket",
+    "Poller",
+    "PullSocket",
+    "PushSocket",
+    "RouterSocket",
+    "ServerKeys",
+    "check_endpoint",
+    "client_keys",
+    "connectable",
+    "new_keys",
+    "server_keys",
+]

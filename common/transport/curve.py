@@ -1,0 +1,144 @@
+"""CURVE keys: who may connect where strangers could, and nobody else reads along.
+
+DIR/server.key, DIR/server.key_secret     the server's pair; clients need the public one
+DIR/client.key, DIR/client.key_secret     a client's pair
+DIR/allowed/*.key                         public keys that the server lets in; read at every handshake
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import msgspec
+import zmq
+from zmq.auth import create_certificates, load_certificate
+from zmq.auth.thread import ThreadAuthenticator
+
+from common.errors import ConfigError
+
+ZAP_DOMAIN = b"simul"
+ALLOWED = "allowed"
+
+
+class ClientKeys(msgspec.Struct, frozen=True):
+    """What a client shows: its own pair, and the server's public key, by which it knows the server. Z85 text."""
+
+    server: bytes
+    public: bytes
+    secret: bytes
+
+    def show(self, socket: zmq.Socket[bytes]) -> None:
+        """Before `connect`."""
+        socket.curve_serverkey = self.server
+        socket.curve_publickey = self.public
+        socket.curve_secretkey = self.secret
+
+
+class ServerKeys(msgspec.Struct, frozen=True):
+    """The server's pair (Z85 text) and the folder of the public keys that it lets in."""
+
+    public: bytes
+    secret: bytes
+    allowed: Path
+
+
+class Doorkeeper:
+    """Lets listed keys in, and nobody else.
+
+    libzmq asks over an endpoint of the socket's context, so that every guarded socket has a context of its own.
+    Without an answer nobody gets in: ZAP_ENFORCE_DOMAIN, else a missing handler would mean everybody.
+    """
+
+    def __init__(self, keys: ServerKeys) -> None:
+        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._keys = keys
+        self._authenticator = ThreadAuthenticator(self.context)
+        self._authenticator.start()
+        self._authenticator.configure_curve_callback(domain=ZAP_DOMAIN.decode(), credentials_provider=self)
+
+    def guard(self, socket: zmq.Socket[bytes]) -> None:
+        """Before `bind`."""
+        socket.curve_server = True
+        socket.curve_publickey = self._keys.public
+        socket.curve_secretkey = self._keys.secret
+        socket.zap_domain = ZAP_DOMAIN
+        socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        """Called by the authenticator at every handshake: is this public key (Z85) listed?"""
+        return any(_public(path) == key for path in self._keys.allowed.glob("*.key"))
+
+    def stop_answering(self) -> None:
+        """From now on nobody new gets in."""
+        self._authenticator.stop()
+
+    def close(self) -> None:
+        """After the guarded socket."""
+        self._authenticator.stop()
+        self.context.term()
+
+
+def server_keys(folder: Path) -> ServerKeys:
+    """The server's keys in `folder`. Raises ConfigError."""
+    public, secret = _pair(folder / "server.key_secret")
+    return ServerKeys(public, secret, folder / ALLOWED)
+
+
+def client_keys(folder: Path, name: str = "client") -> ClientKeys:
+    """The pair of client `name` and the server's public key in `folder`. Raises ConfigError."""
+    server = folder / "server.key"
+    key = _public(server)
+    if not key:
+        raise ConfigError(f"{server} is no public key of a server: copy it from the folder that `simul keys new` made.")
+    return ClientKeys(key, *_pair(folder / f"{name}.key_secret"))
+
+
+def new_keys(folder: Path, name: str = "client") -> list[Path]:
+    """Make the server's pair, unless it is there, and the pair of client `name`, and allow that client.
+
+    Returns:
+        The files written; secret ones can be read by their owner only.
+
+    Raises:
+        ConfigError: the client has keys already, or the folder cannot be written.
+    """
+    if not name.replace("-", "").replace("_", "").isalnum() or name == "server":
+        raise ConfigError(f"A client cannot be called {name!r}: expected letters, digits, - and _, and not `server`.")
+    if (folder / f"{name}.key_secret").exists():
+        raise ConfigError(f"{folder} has keys of {name} already; choose another folder, or another --client NAME.")
+    before = os.umask(0o077)
+    try:
+        (folder / ALLOWED).mkdir(parents=True, exist_ok=True)
+        wanted = [who for who in ("server", name) if not (folder / f"{who}.key_secret").exists()]
+        written = [Path(file) for who in wanted for file in create_certificates(folder, who)]
+        written.append(Path(shutil.copyfile(folder / f"{name}.key", folder / ALLOWED / f"{name}.key")))
+    except OSError as error:
+        raise ConfigError(f"The keys cannot be written to {folder}: {error.strerror}.") from None
+    finally:
+        os.umask(before)
+    return written
+
+
+def _public(path: Path) -> bytes:
+    """The public key in a file; nothing where there is none: such a file lets nobody in."""
+    try:
+        return load_certificate(path)[0]
+    except (OSError, ValueError):
+        return b""
+
+
+def _pair(path: Path) -> tuple[bytes, bytes]:
+    public: bytes | None = None
+    secret: bytes | None = None
+    try:
+        if sys.platform != "win32" and path.stat().st_mode & 0o077:
+            raise ConfigError(f"Others can read the secret key {path}: run `chmod 600 {path}`.")
+        public, secret = load_certificate(path)
+    except (OSError, ValueError):
+        secret = None
+    if not public or not secret:
+        raise ConfigError(f"There is no secret key in {path}: make keys with `simul keys new {path.parent}`.")
+    return public, secret

@@ -1,0 +1,76 @@
+"""Which endpoints may be bound, and who owns one. Knows no zmq."""
+
+from __future__ import annotations
+
+import os
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+
+from common.errors import ConfigError
+
+if sys.platform != "win32":
+    import fcntl
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_EVERYWHERE = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
+
+
+def check_endpoint(endpoint: str, *, curve: bool = False) -> None:
+    """Refuse to bind where a stranger could reach us; `curve`: keys keep strangers out. Raises ConfigError."""
+    if endpoint.startswith("ipc://"):
+        return
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    if endpoint.startswith("tcp://") and port != "*" and not (port.isdecimal() and int(port) < 65536):
+        raise ConfigError(f"The endpoint {endpoint} has no usable port: expected a number from 1 to 65535, or *.")
+    if endpoint.startswith("tcp://") and (host in LOOPBACK or (curve and _is_address(host))):
+        return
+    if curve:
+        raise ConfigError(
+            f"The endpoint {endpoint} cannot be bound: expected ipc://PATH, tcp://ADDRESS:PORT or tcp://*:PORT."
+        )
+    raise ConfigError(
+        f"The endpoint {endpoint} is not local: expected ipc://PATH or tcp://127.0.0.1:PORT. "
+        "Binding where other machines can connect needs CURVE keys: make them with `simul keys new DIR` "
+        "and set server.curve_keys to DIR."
+    )
+
+
+def connectable(endpoint: str) -> str:
+    """The endpoint to connect to, on this machine, where `endpoint` is bound."""
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    here = _EVERYWHERE.get(host) if endpoint.startswith("tcp://") else None
+    return endpoint if here is None else f"tcp://{here}:{port}"
+
+
+def _is_address(host: str) -> bool:
+    if host == "*":
+        return True
+    try:
+        ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
+def lock_ipc(endpoint: str) -> int:
+    """Binding an ipc path silently takes it from whoever has it; a lock beside it says who owns it."""
+    if sys.platform == "win32" or not endpoint.startswith("ipc://"):
+        return -1
+    path = Path(endpoint.removeprefix("ipc://"))
+    try:
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigError(
+            f"The endpoint {endpoint} cannot be made: {error.strerror}. "
+            "Choose another run directory with --run-dir, or mend its permissions."
+        ) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise ConfigError(
+            f"The endpoint {endpoint} is in use by another process. Stop that run (`simul down`) "
+            "or choose another run directory with --run-dir."
+        ) from None
+    return lock

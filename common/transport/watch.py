@@ -1,0 +1,46 @@
+"""What becomes of a connection, as libzmq sees it: for telling a client's author why nobody answers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import zmq
+from zmq.utils.monitor import parse_monitor_message
+
+from common.transport.sockets import DealerSocket
+
+Fate = Literal["connected", "not_allowed", "other_mechanism", "hung_up", "mute", "nobody"]
+# What says most comes first. A refused peer tries again and again, and not every attempt says why it failed.
+_SIGNS: tuple[tuple[zmq.Event, Fate], ...] = (
+    (zmq.Event.HANDSHAKE_SUCCEEDED, "connected"),
+    (zmq.Event.HANDSHAKE_FAILED_AUTH, "not_allowed"),
+    (zmq.Event.HANDSHAKE_FAILED_PROTOCOL, "other_mechanism"),
+    (zmq.Event.HANDSHAKE_FAILED_NO_DETAIL, "hung_up"),
+    (zmq.Event.CONNECTED, "mute"),
+)
+
+
+class ConnectionWatch:
+    """Watches one socket, from its making on: create it before the socket's first message."""
+
+    def __init__(self, socket: DealerSocket) -> None:
+        self._watched = socket.raw
+        self._events = socket.raw.get_monitor_socket()
+        self._seen: set[int] = set()
+
+    def fate(self) -> Fate:
+        """What is known by now.
+
+        `connected`: the handshake of ZeroMQ succeeded; `not_allowed`: the server does not list our key;
+        `other_mechanism`: only one side has CURVE keys; `hung_up`: the other side closed in the midst of the
+        handshake (a wrong key, or keys on one side only); `mute`: something listens that does not speak ZeroMQ;
+        `nobody` listens.
+        """
+        while self._events.poll(0):
+            self._seen.add(parse_monitor_message(self._events.recv_multipart())["event"])
+        return next((fate for sign, fate in _SIGNS if sign in self._seen), "nobody")
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._watched.disable_monitor()
+        self._events.close()

@@ -1,0 +1,180 @@
+"""CURVE keys over TCP: who gets in, who does not, and that nobody does where nobody watches the door."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import time
+
+import pytest
+
+from common import cli
+from common.config import Config, ServerConfig
+from common.config_rules import broken_rules
+from common.errors import ConfigError, InferenceError
+from common.transport import (
+    ClientKeys,
+    ConnectionWatch,
+    DealerSocket,
+    Poller,
+    RouterSocket,
+    client_keys,
+    connectable,
+    new_keys,
+    server_keys,
+)
+from tests.support.stand import Stand, exchange
+
+REFUSED_SEC = 0.7
+
+
+@pytest.fixture
+def keys(tmp_path):
+    new_keys(tmp_path / "keys")
+    return tmp_path / "keys"
+
+
+@pytest.fixture
+def strange(tmp_path):
+    """Keys of somebody else."""
+    new_keys(tmp_path / "strange")
+    return client_keys(tmp_path / "strange")
+
+
+def free_endpoint(host="127.0.0.1"):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"tcp://{host}:{probe.getsockname()[1]}"
+
+
+def reaches(router, keys, timeout_sec=5.0):
+    """(whether a message of a client with `keys` arrives and is answered, what the client saw of the connection)"""
+    with DealerSocket(connectable(router.endpoint), keys=keys) as dealer:
+        watch = ConnectionWatch(dealer)
+        dealer.send([b"hello"])
+        deadline = time.monotonic() + timeout_sec
+        poller = Poller([router, dealer])
+        while time.monotonic() < deadline:
+            poller.wait(0.02)
+            if (received := router.receive()) is not None:
+                assert received[1] == [b"hello"]
+                router.send(received[0], [b"welcome"])
+            if dealer.receive() == [b"welcome"]:
+                break
+        else:
+            deadline = 0.0
+        fate = watch.fate()
+        watch.close()
+        return bool(deadline), fate
+
+
+def test_a_listed_key_gets_in_and_others_do_not(keys, strange):
+    ours = client_keys(keys)
+    with RouterSocket(free_endpoint(), keys=server_keys(keys)) as router:
+        assert reaches(router, ours) == (True, "connected")
+        assert reaches(router, None, REFUSED_SEC) == (False, "other_mechanism")
+        wrong_server = ClientKeys(strange.server, ours.public, ours.secret)
+        assert reaches(router, wrong_server, REFUSED_SEC) == (False, "hung_up")
+        unlisted = ClientKeys(ours.server, strange.public, strange.secret)
+        assert reaches(router, unlisted, REFUSED_SEC) == (False, "not_allowed")
+        assert reaches(router, ours) == (True, "connected")  # the others did no harm
+
+
+def test_the_list_is_read_at_every_handshake(keys, strange):
+    with RouterSocket(free_endpoint(), keys=server_keys(keys)) as router:
+        new_keys(keys, "second")
+        assert reaches(router, client_keys(keys, "second"))[0]
+        (keys / "allowed" / "second.key").unlink()
+        assert reaches(router, client_keys(keys, "second"), REFUSED_SEC) == (False, "not_allowed")
+        (keys / "allowed" / "broken.key").write_bytes(b"\xff\x00 no key")
+        (keys / "allowed" / "folder.key").mkdir()
+        assert reaches(router, client_keys(keys))[0]
+
+
+def test_nobody_gets_in_where_the_doorkeeper_is_gone(keys):
+    with RouterSocket(free_endpoint(), keys=server_keys(keys)) as router:
+        router.doorkeeper.stop_answering()
+        assert not reaches(router, client_keys(keys), REFUSED_SEC)[0]
+        assert not reaches(router, None, REFUSED_SEC)[0]
+
+
+def test_a_client_with_keys_does_not_talk_to_a_server_without(keys):
+    with RouterSocket(free_endpoint()) as router:
+        assert reaches(router, client_keys(keys), REFUSED_SEC) == (False, "other_mechanism")
+
+
+def test_keys_open_what_is_refused_without_them(keys):
+    endpoint = free_endpoint("*")
+    with pytest.raises(ConfigError, match="simul keys new"):
+        RouterSocket(endpoint)
+    with RouterSocket(endpoint, keys=server_keys(keys)) as router:
+        assert reaches(router, client_keys(keys))[0]
+    for odd in ("tcp://example.org:5555", "tcp://eth0:5555", "pgm://1.2.3.4:5555"):
+        with pytest.raises(ConfigError, match="cannot be bound"):
+            RouterSocket(odd, keys=server_keys(keys))
+
+
+def test_a_refused_bind_with_keys_leaves_no_thread_and_no_context(keys):
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(3):
+        with pytest.raises(ConfigError):
+            RouterSocket("tcp://eth0:5555", keys=server_keys(keys))
+    time.sleep(0.1)  # libzmq closes its mailboxes in its own thread
+    assert len(os.listdir("/dev/fd")) <= before + 1
+
+
+def test_a_client_with_keys_plays_and_a_stranger_gets_no_answer(keys, strange):
+    endpoint = free_endpoint()
+    with Stand(endpoint=endpoint, curve_keys=str(keys)) as stand:
+        client = stand.client("a", keys=client_keys(keys))
+        assert len(exchange(client, [stand.decision(0, 0)]).actions) == 1
+        for wrong in (None, strange):
+            with pytest.raises(InferenceError, match="ERR_TIMEOUT"):
+                stand.client("b", keys=wrong, timeout_sec=REFUSED_SEC)
+
+
+def test_new_keys_are_secret_and_never_overwritten(tmp_path, capsys):
+    folder = tmp_path / "keys"
+    assert cli.main(["keys", "new", str(folder)]) == 0
+    assert f"server.curve_keys={folder}" in capsys.readouterr().out
+    assert {path.name for path in folder.iterdir()} == {
+        "server.key", "server.key_secret", "client.key", "client.key_secret", "allowed",
+    }  # fmt: skip
+    assert all(stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 for path in [folder, *folder.rglob("*")])
+    assert b"secret" not in (folder / "allowed" / "client.key").read_bytes().replace(b"securely", b"")
+    server = (folder / "server.key_secret").read_bytes()
+    assert cli.main(["keys", "new", str(folder)]) == 2
+    assert "has keys of client already" in capsys.readouterr().err
+    assert cli.main(["keys", "new", str(folder), "--client", "laptop"]) == 0
+    assert (folder / "server.key_secret").read_bytes() == server
+    assert cli.main(["keys", "new", str(folder), "--client", "../x"]) == 2
+
+
+def test_bad_keys_are_sentences(keys):
+    (keys / "client.key_secret").chmod(0o644)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        client_keys(keys)
+    (keys / "server.key").write_text("nothing")
+    with pytest.raises(ConfigError, match="no public key of a server"):
+        client_keys(keys)
+    (keys / "server.key_secret").unlink()
+    config = Config(server=ServerConfig(endpoint="tcp://*:5555", curve_keys=str(keys)))
+    assert [sentence for paths, sentence in broken_rules(config) if "server.curve_keys" in paths] == [
+        f"There is no secret key in {keys / 'server.key_secret'}: make keys with `simul keys new {keys}`."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bound", "here"),
+    [
+        ("tcp://*:5", "tcp://127.0.0.1:5"),
+        ("tcp://0.0.0.0:5", "tcp://127.0.0.1:5"),
+        ("tcp://[::]:5", "tcp://[::1]:5"),
+        ("tcp://10.0.0.1:5", "tcp://10.0.0.1:5"),
+        ("ipc:///a/b", "ipc:///a/b"),
+        ("", ""),
+    ],
+)
+def test_where_to_connect(bound, here):
+    assert connectable(bound) == here
