@@ -63,6 +63,17 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
     evaluate.set_defaults(run=_eval)
 
+    connect = commands.add_parser("connect", help="what is wrong with a client's handshake")
+    connect.add_argument("target", nargs="?", metavar="ENDPOINT|RUN_DIR", help="default: the run that is active")
+    connect.add_argument("--keys", type=Path, metavar="DIR", help="folder of the client's CURVE keys")
+    connect.add_argument("--spec", metavar="FINGERPRINT", help="the spec fingerprint that your client says")
+    connect.add_argument(
+        "--listen",
+        metavar="ENDPOINT",
+        help="stand in as a server: show what your client sends, and what is wrong with it",
+    )
+    connect.set_defaults(run=_connect)
+
     keys = commands.add_parser("keys", help="CURVE keys, for a server that other machines reach")
     new = keys.add_subparsers(required=True, metavar="COMMAND").add_parser("new", help="make a server's and a client's")
     new.add_argument("folder", nargs="?", type=Path, default=Path("keys"), metavar="DIR", help="default: keys")
@@ -109,6 +120,16 @@ def _eval(options: argparse.Namespace) -> int:
         options.checkpoint, opponent=options.opponent, episodes=options.episodes, workers=options.workers,
         overrides=options.overrides, as_json=options.json,
     )  # fmt: skip
+
+
+def _connect(options: argparse.Namespace) -> int:
+    if options.listen is not None:
+        from common.launch.listen import listen
+
+        return listen(options.listen, options.target, spec=options.spec)
+    from common.launch.connect import connect
+
+    return connect(options.target, keys=options.keys, spec=options.spec)
 
 
 def _keys_new(options: argparse.Namespace) -> int:

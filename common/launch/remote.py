@@ -24,7 +24,7 @@ CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time
 
 def status(root: Path | None, *, as_json: bool) -> int:
     """Print the last figures. Exit code 0 while the run is active, 3 where it is not."""
-    run_dir = _choose(root, active_only=False)
+    run_dir = choose_run(root, active_only=False)
     path = run_dir.root / "status.json"
     try:
         content = path.read_bytes()
@@ -48,7 +48,7 @@ def status(root: Path | None, *, as_json: bool) -> int:
 
 def down(root: Path | None) -> int:
     """Stop the supervisor of a run and wait for it. Exit code 0 when nothing runs any more."""
-    run_dir = _choose(root, active_only=True)
+    run_dir = choose_run(root, active_only=True)
     owner = living_owner(run_dir)
     if owner is None:
         sys.stdout.write(f"No run is active in {run_dir.root}.\n")
@@ -78,8 +78,8 @@ def _written_since(path: Path, moment: float) -> bool:
         return False
 
 
-def _choose(root: Path | None, *, active_only: bool) -> RunDir:
-    """`root`, else the one active run below runs/, else (unless `active_only`) the latest one."""
+def choose_run(root: Path | None, *, active_only: bool) -> RunDir:
+    """The run at `root`, else the one active run below runs/, else (unless `active_only`) the latest one."""
     if root is not None:
         return RunDir(root)
     found = [RunDir(path.parent) for path in sorted(Path("runs").glob("*/status.json"))]

@@ -3,12 +3,12 @@
 from common.transport.curve import ClientKeys, ServerKeys, client_keys, new_keys, server_keys
 from common.transport.endpoints import check_endpoint, connectable
 from common.transport.sockets import DealerSocket, Poller, PullSocket, PushSocket, RouterSocket
-from common.transport.watch import ConnectionWatch
+from common.transport.watch import Fate
 
 __all__ = [
     "ClientKeys",
-    "ConnectionWatch",
     "DealerSocket",
+    "Fate",
     "Poller",
     "PullSocket",
     "PushSocket",

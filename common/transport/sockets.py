@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
+from typing import Self
 
 import zmq
 
@@ -16,6 +17,7 @@ from common.codec import Frame
 from common.errors import ConfigError
 from common.transport.curve import ClientKeys, Doorkeeper, ServerKeys
 from common.transport.endpoints import check_endpoint, lock_ipc
+from common.transport.watch import ConnectionWatch, Fate
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 MAX_FRAME_BYTES = 256 * 1024 * 1024
@@ -82,7 +84,7 @@ class _Socket:
             os.close(self._lock)
             self._lock = -1
 
-    def __enter__(self) -> _Socket:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -128,13 +130,27 @@ class RouterSocket(_Socket):
 
 
 class DealerSocket(_Socket):
-    """Connected; talks to one RouterSocket."""
+    """Connected; talks to one RouterSocket. `watch`: what becomes of the connection can be asked for."""
 
-    def __init__(self, endpoint: str, *, queue: int = 1000, keys: ClientKeys | None = None) -> None:
+    def __init__(
+        self, endpoint: str, *, queue: int = 1000, keys: ClientKeys | None = None, watch: bool = False
+    ) -> None:
         super().__init__(zmq.DEALER, endpoint, queue=queue)
         if keys is not None:
             keys.show(self.raw)
+        self._watch = ConnectionWatch(self.raw) if watch else None
         self._connect()
+
+    def fate(self) -> Fate:
+        """What became of the connection so far."""
+        assert self._watch is not None, "made without watch=True"
+        return self._watch.fate()
+
+    def close(self) -> None:
+        """Close the socket; what is queued goes out for at most a second."""
+        if self._watch is not None:
+            self._watch.close()
+        super().close()
 
     def send(self, frames: Sequence[Frame]) -> bool:
         """Send without waiting. False when the queue is full: the message is dropped."""

@@ -7,8 +7,6 @@ from typing import Literal
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from common.transport.sockets import DealerSocket
-
 Fate = Literal["connected", "not_allowed", "other_mechanism", "hung_up", "mute", "nobody"]
 # What says most comes first. A refused peer tries again and again, and not every attempt says why it failed.
 _SIGNS: tuple[tuple[zmq.Event, Fate], ...] = (
@@ -21,11 +19,11 @@ _SIGNS: tuple[tuple[zmq.Event, Fate], ...] = (
 
 
 class ConnectionWatch:
-    """Watches one socket, from its making on: create it before the socket's first message."""
+    """Watches one socket; made before the socket connects, else it misses what happens first."""
 
-    def __init__(self, socket: DealerSocket) -> None:
-        self._watched = socket.raw
-        self._events = socket.raw.get_monitor_socket()
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._watched = socket
+        self._events = socket.get_monitor_socket()
         self._seen: set[int] = set()
 
     def fate(self) -> Fate:
@@ -41,6 +39,6 @@ class ConnectionWatch:
         return next((fate for sign, fate in _SIGNS if sign in self._seen), "nobody")
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching; before the socket is closed."""
         self._watched.disable_monitor()
         self._events.close()

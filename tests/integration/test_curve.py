@@ -15,7 +15,6 @@ from common.config_rules import broken_rules
 from common.errors import ConfigError, InferenceError
 from common.transport import (
     ClientKeys,
-    ConnectionWatch,
     DealerSocket,
     Poller,
     RouterSocket,
@@ -50,8 +49,7 @@ def free_endpoint(host="127.0.0.1"):
 
 def reaches(router, keys, timeout_sec=5.0):
     """(whether a message of a client with `keys` arrives and is answered, what the client saw of the connection)"""
-    with DealerSocket(connectable(router.endpoint), keys=keys) as dealer:
-        watch = ConnectionWatch(dealer)
+    with DealerSocket(connectable(router.endpoint), keys=keys, watch=True) as dealer:
         dealer.send([b"hello"])
         deadline = time.monotonic() + timeout_sec
         poller = Poller([router, dealer])
@@ -64,9 +62,7 @@ def reaches(router, keys, timeout_sec=5.0):
                 break
         else:
             deadline = 0.0
-        fate = watch.fate()
-        watch.close()
-        return bool(deadline), fate
+        return bool(deadline), dealer.fate()
 
 
 def test_a_listed_key_gets_in_and_others_do_not(keys, strange):

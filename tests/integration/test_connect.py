@@ -1,0 +1,122 @@
+"""`simul connect` against a real server, against nobody, and as a stand-in for a server."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from common import cli
+from common.client import InferenceClient
+from common.decisions import Decision
+from common.launch import connect as module
+from common.specs import GameSpec
+from common.transport import RouterSocket, new_keys, server_keys
+from tests.support.stand import Stand, exchange
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def short(monkeypatch):
+    monkeypatch.setattr(module, "ANSWER_SEC", 0.7)
+
+
+def endpoint():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+
+
+def test_a_server_is_shown_and_played_with(capsys):
+    with Stand() as stand:
+        assert cli.main(["connect", str(stand.run_dir.root)]) == 0
+        assert cli.main(["connect", stand.run_dir.endpoint("data")]) == 0  # the fingerprint is asked for
+        words = capsys.readouterr().out
+        for said in (
+            f"spec fingerprint {stand.spec.fingerprint()}", "float32[12], 5 actions; policies: learner",
+            "rows_per_step 4096", "PING: ", "START: action ", "STEP: action ", "END: acknowledged", "All is well",
+        ):  # fmt: skip
+            assert words.count(said) == 2, said
+        deadline = time.monotonic() + 5
+        while stand.server.metrics()["clients"] and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert stand.server.metrics()["clients"] == stand.server.metrics()["sessions"] == 0
+        assert stand.server.metrics()["sessions_ended"]["terminated"] == 2
+
+
+def test_a_wrong_fingerprint_is_explained_with_both(capsys):
+    with Stand() as stand:
+        assert cli.main(["connect", stand.run_dir.endpoint("data"), "--spec", "0bad"]) == 1
+        words = capsys.readouterr().out
+        assert f"with spec {stand.spec.fingerprint()}; got '0bad'. Mend: the client encodes for another game" in words
+
+
+def test_keys_of_a_run_are_found_and_missing_ones_explained(tmp_path, capsys, short):
+    new_keys(tmp_path)
+    with Stand(endpoint=endpoint(), curve_keys=str(tmp_path)) as stand:
+        assert cli.main(["connect", str(stand.run_dir.root)]) == 0
+        assert "with CURVE keys" in capsys.readouterr().out
+        assert cli.main(["connect", stand.config.server.endpoint, "--keys", str(tmp_path)]) == 0
+        assert cli.main(["connect", stand.config.server.endpoint]) == 1
+        assert "it wants CURVE keys. Mend: name the folder of yours with --keys DIR" in capsys.readouterr().out
+
+
+def test_a_stranger_s_keys_are_explained(tmp_path, capsys, short):
+    new_keys(tmp_path / "ours")
+    new_keys(tmp_path / "theirs")
+    with RouterSocket(endpoint(), keys=server_keys(tmp_path / "ours")) as router:
+        (tmp_path / "theirs" / "server.key").write_bytes((tmp_path / "ours" / "server.key").read_bytes())
+        assert cli.main(["connect", router.endpoint, "--keys", str(tmp_path / "theirs")]) == 1
+        assert "put our public key (client.key) into the server's DIR/allowed/" in capsys.readouterr().out
+        new_keys(tmp_path / "third")
+        assert cli.main(["connect", router.endpoint, "--keys", str(tmp_path / "third")]) == 1
+        assert "our server.key is not its key" in capsys.readouterr().out
+    with RouterSocket(endpoint()) as router:
+        assert cli.main(["connect", router.endpoint, "--keys", str(tmp_path / "ours")]) == 1
+        assert "the server has no CURVE keys" in capsys.readouterr().out
+        assert cli.main(["connect", router.endpoint]) == 1
+        assert "HELLO got no answer" in capsys.readouterr().out
+
+
+def test_nobody_and_somebody_else_are_told_apart(capsys, short):
+    assert cli.main(["connect", endpoint()]) == 1
+    assert "nobody listens there" in capsys.readouterr().out
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        assert cli.main(["connect", f"tcp://127.0.0.1:{mute.getsockname()[1]}"]) == 1
+    assert "does not speak ZeroMQ" in capsys.readouterr().out
+
+
+def test_what_is_no_run_is_a_sentence(tmp_path, capsys):
+    assert cli.main(["connect", str(tmp_path)]) == 2
+    assert "is no run directory" in capsys.readouterr().err
+
+
+def test_the_stand_in_shows_a_client_its_frames(tmp_path):
+    where = endpoint()
+    line = [sys.executable, "-m", "common.cli", "connect", "--listen", where]
+    process = subprocess.Popen(line, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert "spec (any)" in process.stdout.readline()
+        client = InferenceClient(where, name="mine", spec=GameSpec("mine", 4, 2))
+        client.connect()
+        row = Decision(env=0, seat=0, episode=0, step=0, flags=1, observation=[0.5] * 4, mask=[1, 1])
+        assert len(exchange(client, [row]).actions) == 1
+        row.step = 9
+        assert exchange(client, [row]).failures[0].code == "ERR_ORDER"
+        client.close()
+        time.sleep(0.3)
+    finally:
+        process.send_signal(signal.SIGINT)
+        words, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "observation: float32 [1, 4] declared = 16 bytes, found: 0.5, 0.5, 0.5, 0.5" in words
+    assert "wrong (rows [0]): ERR_ORDER: START is at step 0; got step 9. Mend: count the steps" in words
+    assert "'type': 'CLOSE'" in words
