@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
 
 _BUCKETS_PER_DOUBLING = 8
 
 
+class Histogram(NamedTuple):
+    """Entries at most each bound (cumulative), their number, and the sum of the durations in microseconds."""
+
+    below: tuple[int, ...]
+    total: int
+    sum_us: float
+
+
 class Timings:
-    """Durations in geometric buckets 9% wide: constant memory, percentiles of a recent window.
+    """Durations in geometric buckets 9% wide: constant memory, percentiles of a recent window, and a histogram of all.
 
     Two windows take turns, so that a percentile covers the last `window` to 2 * `window` entries.
     """
@@ -18,6 +28,7 @@ class Timings:
         self._window = window
         self._now: Counter[int] = Counter()
         self._before: Counter[int] = Counter()
+        self._older: Counter[int] = Counter()
         self._count = 0
 
     def add(self, microseconds: float, times: int = 1) -> None:
@@ -26,7 +37,15 @@ class Timings:
         self._now[bucket] += times
         self._count += times
         if self._count >= self._window:
+            self._older += self._before
             self._before, self._now, self._count = self._now, Counter(), 0
+
+    def histogram(self, bounds_us: Sequence[float]) -> Histogram:
+        """All entries of this life, by upper bounds; an entry near a bound may be counted 5% off."""
+        every = self._older + self._before + self._now
+        durations = {bucket: 2 ** (bucket / _BUCKETS_PER_DOUBLING) for bucket in every}
+        below = [sum(n for bucket, n in every.items() if durations[bucket] <= bound) for bound in bounds_us]
+        return Histogram(tuple(below), sum(every.values()), sum(durations[bucket] * n for bucket, n in every.items()))
 
     def percentiles(self) -> dict[str, float]:
         """{"p50": us, "p99": us} of the recent window; empty before the first entry."""

@@ -29,6 +29,7 @@ from inference_server.fill import Fill
 from inference_server.gateway import Gateway
 from inference_server.learner_link import LearnerLink
 from inference_server.policies import PolicyTable
+from inference_server.prometheus import Exporter
 from inference_server.recorder import Recorder
 from inference_server.server import Server, find_weights
 from inference_server.sessions import SessionTable
@@ -106,6 +107,7 @@ def build_server(
         link=link,
         statistics=statistics,
         reporter=reporter,
+        exporter=Exporter(config.server.prometheus_port) if config.server.prometheus_port else None,
         log=log,
         facts={"device": str(device), "precision": str(precision).removeprefix("torch.")},
         idle_timeout_sec=config.server.idle_timeout_sec,

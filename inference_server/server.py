@@ -18,7 +18,8 @@ from inference_server.batcher import Batcher
 from inference_server.clients import Client, ClientTable
 from inference_server.gateway import Gateway
 from inference_server.learner_link import LearnerLink
-from inference_server.policies import PolicyTable
+from inference_server.policies import LEARNER, PolicyTable
+from inference_server.prometheus import Exporter
 from inference_server.recorder import Recorder
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
@@ -45,6 +46,7 @@ class Server:
         link: LearnerLink | None,
         statistics: Statistics,
         reporter: Reporter,
+        exporter: Exporter | None,
         log: Logger,
         facts: dict[str, Any],
         idle_timeout_sec: float,
@@ -61,6 +63,7 @@ class Server:
         self._link = link
         self._statistics = statistics
         self._reporter = reporter
+        self._exporter = exporter
         self._log = log
         self._facts = facts
         self._idle_timeout_sec = idle_timeout_sec
@@ -85,6 +88,8 @@ class Server:
     def close(self) -> None:
         """Close every socket."""
         self._gateway.socket.close()
+        if self._exporter is not None:
+            self._exporter.close()
         if self._link is not None:
             self._link.close()
 
@@ -99,6 +104,9 @@ class Server:
             return False
         batch = self._batcher.take(training_open=self._recorder.has_room(now))
         if batch:
+            taken_at = time.monotonic()
+            for chunk in batch:
+                self._statistics.queue_wait_us.add((taken_at - chunk.arrived_at) * 1e6, len(chunk))
             self._statistics.stages.start()
             forward_sec = self._actor.act(batch, now)
             self._batcher.replied(batch, forward_sec, time.monotonic())
@@ -149,6 +157,8 @@ class Server:
         if self._link is None:
             return
         for weights, data in self._link.poll(now, self._policies.learner_version):
+            if weights.policy == LEARNER:
+                self._statistics.offered_version = weights.policy_version
             try:
                 self._policies.install(weights, data)
             except WeightsError as error:
@@ -171,8 +181,11 @@ class Server:
             self._recorder.settle(now)
             self._policies.remove_retired(self._sessions.bound_to, now)
         if self._reporter.due(now):
-            self._reporter.send(self.metrics(), event=self._event)
+            metrics = self.metrics()
+            self._reporter.send(metrics, event=self._event)
             self._event = ""
+            if self._exporter is not None:
+                self._exporter.publish(metrics, self._statistics)
 
     def _end_sessions(self, client: Client, cause: str, now: float) -> None:
         for session in self._sessions.sessions_of(client):

@@ -52,6 +52,8 @@ class Statistics:
         self.unrolls_dropped: Counter[str] = Counter()
         self.weights_refused = 0
         self.swaps = 0
+        self.offered_version = -1  # the newest of the learner's weights that arrived, taken or not
+        self.queue_wait_us = Timings()
         self.latency_us = Timings()
         self.forward_us = Timings()
         self.stages = Stages()
@@ -75,6 +77,7 @@ class Statistics:
             "malformed": self.malformed,
             "batches": self.batches,
             "batch_histogram": {str(size): n for size, n in sorted(self.batch_histogram.items())},
+            "queue_wait_us": self.queue_wait_us.percentiles(),
             "latency_us": self.latency_us.percentiles(),
             "forward_us": self.forward_us.percentiles(),
             "stage_us": {
@@ -85,4 +88,5 @@ class Statistics:
             "unrolls": {"sent": self.unrolls_sent, "dropped": dict(self.unrolls_dropped)},
             "weights_refused": self.weights_refused,
             "swaps": self.swaps,
+            "offered_version": self.offered_version,
         }

@@ -5,16 +5,25 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from common.metrics import Timings
 from env_worker.games.gymnasium.tally import Tally
 from env_worker.games.pokemon.scoreboard import Scoreboard
+from inference_server.prometheus import BOUNDS_US, DURATIONS, ReportCollector
 from inference_server.statistics import Statistics
 from learner.reports import COLUMNS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+REPORT = {
+    **Statistics().as_dict(),
+    **dict.fromkeys(("waiting", "clients", "sessions", "sessions_started", "learner_alive", "ready"), 0),
+    "policies": {"learner": 3},
+    "policy_version": 3,
+}
 
 
-def _documented() -> set[str]:
-    rows = [line for line in (CHECKOUT / "docs" / "metrics.md").read_text().splitlines() if line.startswith("| `")]
+def _documented(*, prometheus: bool) -> set[str]:
+    reports, exported = (CHECKOUT / "docs" / "metrics.md").read_text().split("\n## Prometheus\n")
+    rows = [line for line in (exported if prometheus else reports).splitlines() if line.startswith("| `")]
     return {name for row in rows for name in re.findall(r"`([a-z_0-9]+)`", row.split("|")[1])}
 
 
@@ -41,5 +50,13 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
         "host_restarts",
     }
     assert len(_named_in("learner/learner.py", "_metrics")) > 10
-    assert _documented() - reported == set()
-    assert reported - _documented() == set()
+    assert _documented(prometheus=False) - reported == set()
+    assert reported - _documented(prometheus=False) == set()
+
+
+def test_every_name_for_prometheus_is_explained_and_every_explanation_has_its_name() -> None:
+    collector = ReportCollector()
+    collector.report = (REPORT, dict.fromkeys(DURATIONS, Timings().histogram(BOUNDS_US)))
+    kinds = {family.name: family.type for family in collector.collect()}
+    exported = {f"{name}_total" if kind == "counter" else name for name, kind in kinds.items()}
+    assert exported == _documented(prometheus=True)

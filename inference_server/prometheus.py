@@ -1,0 +1,128 @@
+"""The server's figures for Prometheus, at 127.0.0.1:PORT/metrics. docs/metrics.md explains each name.
+
+The loop hands over a report now and then; the HTTP thread reads the last one and nothing of the loop's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from common.errors import ConfigError
+from common.metrics import Histogram
+from inference_server.statistics import Statistics
+
+BOUNDS_US = tuple(50.0 * 2**k for k in range(17))  # 50 us to 3.3 s
+LOOPBACK = "127.0.0.1"
+
+# name: (key of the server's metrics, meaning)
+COUNTERS = {
+    "simul_decisions": ("decisions", "Decisions answered."),
+    "simul_messages_malformed": ("malformed", "Messages refused as a whole."),
+    "simul_replies_dropped": ("replies_dropped", "Replies to clients that were gone or did not read."),
+    "simul_sessions_started": ("sessions_started", "Sessions opened."),
+    "simul_weight_swaps": ("swaps", "Weights taken."),
+    "simul_weights_refused": ("weights_refused", "Weights refused."),
+}
+GAUGES = {
+    "simul_rows_waiting": ("waiting", "Rows that wait for a batch."),
+    "simul_clients": ("clients", "Connected clients."),
+    "simul_sessions": ("sessions", "Live sessions."),
+    "simul_learner_alive": ("learner_alive", "1: the learner was heard of lately."),
+    "simul_ready": ("ready", "1: weights are loaded and warm."),
+}
+DURATIONS = {
+    "simul_queue_wait_seconds": ("queue_wait_us", "From a decision's arrival to the batch that takes it."),
+    "simul_forward_seconds": ("forward_us", "One batch's forward, sampling included."),
+    "simul_latency_seconds": ("latency_us", "From a decision's arrival to its reply."),
+}
+
+
+class Exporter:
+    """Serves the last published report. Raises ConfigError where the port is taken."""
+
+    def __init__(self, port: int) -> None:
+        self._collector = ReportCollector()
+        registry = CollectorRegistry()
+        registry.register(self._collector)
+        try:
+            self._server, self._thread = start_http_server(port, LOOPBACK, registry)
+        except OSError as error:
+            raise ConfigError(
+                f"Figures for Prometheus cannot be served at {LOOPBACK}:{port}: {error.strerror}. "
+                "Choose another server.prometheus_port, or 0."
+            ) from None
+
+    def publish(self, metrics: Mapping[str, Any], statistics: Statistics) -> None:
+        """Serve these figures from now on; `metrics` is not changed afterwards."""
+        durations = {name: getattr(statistics, key).histogram(BOUNDS_US) for name, (key, _) in DURATIONS.items()}
+        self._collector.report = (metrics, durations)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class ReportCollector(Collector):
+    """Turns the last report into Prometheus' families; nothing before the first."""
+
+    def __init__(self) -> None:
+        self.report: tuple[Mapping[str, Any], Mapping[str, Histogram]] | None = None
+
+    def collect(self) -> Iterator[Metric]:
+        """Called by the registry at every scrape, in the HTTP thread."""
+        if self.report is None:
+            return
+        metrics, durations = self.report
+        for name, (key, meaning) in COUNTERS.items():
+            yield CounterMetricFamily(name, meaning, value=metrics[key])
+        for name, (key, meaning) in GAUGES.items():
+            yield GaugeMetricFamily(name, meaning, value=metrics[key])
+        for name, (_, meaning) in DURATIONS.items():
+            yield _duration(name, meaning, durations[name])
+        yield _batch_size(metrics["batch_histogram"], metrics["decisions"])
+        yield _labelled("simul_rows_errored", "Rows refused.", "code", metrics["rows_errored"])
+        yield _labelled("simul_sessions_ended", "Sessions ended.", "cause", metrics["sessions_ended"])
+        yield CounterMetricFamily("simul_unrolls_sent", "Unrolls to the learner.", value=metrics["unrolls"]["sent"])
+        yield _labelled("simul_unrolls_dropped", "Unrolls dropped.", "cause", metrics["unrolls"]["dropped"])
+        versions = GaugeMetricFamily("simul_policy_version", "Version served.", labels=["policy"])
+        for policy, version in metrics["policies"].items():
+            versions.add_metric([policy], version)
+        yield versions
+        lag = max(0, metrics["offered_version"] - metrics["policy_version"])
+        yield GaugeMetricFamily("simul_version_lag", "Newest version offered minus the version served.", value=lag)
+
+
+def _duration(name: str, meaning: str, histogram: Histogram) -> HistogramMetricFamily:
+    buckets = [(repr(bound / 1e6), float(n)) for bound, n in zip(BOUNDS_US, histogram.below)]
+    return HistogramMetricFamily(
+        name, meaning, buckets=[*buckets, ("+Inf", histogram.total)], sum_value=histogram.sum_us / 1e6
+    )
+
+
+def _batch_size(by_size: Mapping[str, int], rows: int) -> HistogramMetricFamily:
+    """`by_size`: forwards of up to 1, 2, 4, ... rows; `rows`: of all of them together."""
+    largest = max((int(size) for size in by_size), default=1)
+    sizes = [2**k for k in range(int(math.log2(largest)) + 1)]
+    buckets, below = [], 0
+    for size in sizes:
+        below += by_size.get(str(size), 0)
+        buckets.append((str(float(size)), float(below)))
+    return HistogramMetricFamily(
+        "simul_batch_size", "Rows of a forward.", buckets=[*buckets, ("+Inf", below)], sum_value=rows
+    )
+
+
+def _labelled(name: str, meaning: str, label: str, values: Mapping[str, int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, meaning, labels=[label])
+    for value, count in values.items():
+        family.add_metric([value], count)
+    return family

@@ -1,0 +1,78 @@
+"""What Prometheus reads from a running server."""
+
+from __future__ import annotations
+
+import socket
+import time
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from common.errors import ConfigError
+from inference_server.prometheus import Exporter
+from tests.support.stand import Stand, exchange
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def scrape(port: int) -> dict[tuple[str, ...], float]:
+    """Value by (name, label values)."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
+        text = page.read().decode()
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return {(sample.name, *sample.labels.values()): sample.value for sample in samples}
+
+
+def test_the_figures_of_a_server_that_serves() -> None:
+    port = free_port()
+    with Stand(prometheus_port=port) as stand:
+        client = stand.client("a")
+        for step in range(10):
+            exchange(client, [stand.decision(env, step) for env in range(6)])
+        none = np.zeros(stand.spec.num_actions, np.uint8)
+        exchange(client, [stand.decision(9, 0, mask=none)])
+        deadline = time.monotonic() + 5
+        while (figures := scrape(port)).get(("simul_rows_errored_total", "ERR_MASK")) != 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        metrics = stand.server.metrics()
+        assert figures["simul_decisions_total",] == 60
+        assert figures["simul_sessions",] == 6
+        assert figures["simul_clients",] == 1
+        assert figures["simul_policy_version", "learner"] == metrics["policy_version"]
+        assert figures["simul_version_lag",] == 0
+        assert figures["simul_batch_size_count",] == metrics["batches"]
+        assert figures["simul_batch_size_sum",] == 60
+        assert figures["simul_batch_size_bucket", "8.0"] == metrics["batches"]
+        for name in ("queue_wait", "latency"):
+            assert figures[f"simul_{name}_seconds_count",] == 60
+        assert figures["simul_forward_seconds_count",] == metrics["batches"]
+        latency = [figures["simul_latency_seconds_bucket", repr(50e-6 * 2**k)] for k in range(17)]
+        assert latency == sorted(latency)
+        assert latency[-1] == figures["simul_latency_seconds_bucket", "+Inf"] == 60
+        assert 0 < figures["simul_queue_wait_seconds_sum",] < figures["simul_latency_seconds_sum",]
+    with pytest.raises(urllib.error.URLError):
+        scrape(port)
+
+
+def test_it_is_off_by_default_and_of_this_machine_only() -> None:
+    with Stand() as stand:
+        assert stand.server._exporter is None
+    exporter = Exporter(free_port())
+    assert exporter._server.server_address[0] == "127.0.0.1"
+    exporter.close()
+
+
+def test_a_port_in_use_is_a_sentence() -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        with pytest.raises(ConfigError, match=r"Address already in use.*server.prometheus_port"):
+            Exporter(holder.getsockname()[1])
