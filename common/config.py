@@ -37,6 +37,7 @@ class PokemonConfig(Section, frozen=True):
     max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
     accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
     encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here
+    host_timeout_sec: PositiveFloat = 20.0  # a simulator host that is silent for so long hangs: it is replaced
     reward_win: float = 1.0  # win +, loss -, tie 0
     reward_faint: NonNegativeFloat = 0.0  # potential-based: this much for each Pokemon ahead
     reward_hp: NonNegativeFloat = 0.0  # potential-based: this much for each full bar of hp ahead

@@ -53,6 +53,7 @@ class SimHost:
         self.accelerate = accelerate
         self.index = index
         self.hello: dict[str, Any] = {}
+        self.bytes_heard = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._stdin = -1
         self._stdout = -1
@@ -81,7 +82,7 @@ class SimHost:
 
     def start(self, timeout_sec: float = 60.0) -> None:
         """Starts the process and waits for its greeting."""
-        command = [str(self.node), str(HOST_SCRIPT)]
+        command = [str(self.node), str(HOST_SCRIPT), f"--owner={os.getpid()}"]
         if not self.accelerate:
             command.append("--no-accelerate")
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (a pipe nobody drains could block the host)
@@ -208,6 +209,7 @@ class SimHost:
             if not chunk:
                 return True
             self._partial += chunk
+            self.bytes_heard += len(chunk)
             if len(chunk) < READ_BYTES:
                 return False
 

@@ -14,10 +14,14 @@ from env_worker.games.pokemon.host import HostDied, HostTick, SimHost
 MAX_DEATHS = 5
 DEATHS_WINDOW_SEC = 60.0
 BACKOFF_SEC = (0.0, 0.5, 1.0, 2.0)
+LONGEST_TURN_SEC = 1.0  # a longer pause between two polls was the worker's own, or the machine's
 
 
 class HostKeeper:
-    """Owns the host process; its battles are the source's business."""
+    """Owns the host process; its battles are the source's business.
+
+    A host that is silent for half of `silence_limit_sec` is pinged, and killed after the whole of it: it hangs.
+    """
 
     def __init__(
         self,
@@ -26,12 +30,18 @@ class HostKeeper:
         accelerate: bool,
         index: int,
         tables: dict[str, Any] | None = None,
+        silence_limit_sec: float = 20.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node = node
         self._accelerate = accelerate
         self._index = index
         self._tables = tables  # for a host that encodes
+        self._silence_limit_sec = silence_limit_sec
+        self._silent_sec = 0.0
+        self._pinged = False
+        self._polled_at = 0.0
+        self._bytes_heard = 0
         self._clock = clock
         self._deaths: deque[float] = deque()
         self._restart_at = 0.0
@@ -45,6 +55,8 @@ class HostKeeper:
         if self._tables is not None:
             host.send_tables(self._tables)
         self.host = host
+        self._polled_at = self._clock()
+        self._hear(host)
         return host
 
     def poll(self) -> HostTick:
@@ -52,10 +64,12 @@ class HostKeeper:
         if self.host is None:
             return HostTick()
         try:
-            return self.host.poll()
+            tick = self.host.poll()
+            self._watch_silence(self.host)
         except HostDied:
             self._bury()
             raise
+        return tick
 
     def revive(self) -> SimHost | None:
         """A new process in place of a dead one, None while its time has not come."""
@@ -74,6 +88,28 @@ class HostKeeper:
         if self.host is not None:
             self.host.close()
             self.host = None
+
+    def _hear(self, host: SimHost) -> None:
+        self._bytes_heard = host.bytes_heard
+        self._silent_sec = 0.0
+        self._pinged = False
+
+    def _watch_silence(self, host: SimHost) -> None:
+        """Raises HostDied, with the host killed, when it hangs."""
+        now = self._clock()
+        self._silent_sec += min(now - self._polled_at, LONGEST_TURN_SEC)
+        self._polled_at = now
+        if host.bytes_heard != self._bytes_heard:
+            self._hear(host)
+        elif self._silent_sec >= self._silence_limit_sec:
+            host.close(0.0)
+            raise HostDied(
+                f"simulator host {self._index} hung (silent for {self._silence_limit_sec:g} s) and was killed"
+            )
+        elif self._silent_sec >= self._silence_limit_sec / 2 and not self._pinged:
+            self._pinged = True
+            host.ping(0)
+            host.flush()
 
     def _bury(self) -> None:
         now = self._clock()

@@ -46,6 +46,7 @@ class PokemonSource:
         self._accelerate = config.accelerate
         self._encoder = config.encoder
         self._tables = encoder_tables(generation(config.format)) if config.encoder == "host" else None
+        self._host_timeout_sec = config.host_timeout_sec
         self._index = index
         self._score = Scoreboard()
         self._matchmaker = Matchmaker(
@@ -65,8 +66,10 @@ class PokemonSource:
     # ------------------------------------------------------------------ EnvSource
 
     def start(self) -> None:
-        node = node_for(self._encoder).path
-        keeper = HostKeeper(node, accelerate=self._accelerate, index=self._index, tables=self._tables)
+        keeper = HostKeeper(
+            node_for(self._encoder).path, accelerate=self._accelerate, index=self._index, tables=self._tables,
+            silence_limit_sec=self._host_timeout_sec,
+        )  # fmt: skip
         host = keeper.start()
         self._keeper = keeper
         self._arena.fill(host)

@@ -14,9 +14,11 @@
 // The first line out is {"hello":{...}}.
 //
 // The loop blocks in read and in write on purpose: there is nothing else to wait for, the pipe is the
-// back-pressure, and the end of stdin is the end of the process, so it never outlives its owner.
+// back-pressure, and the end of stdin is the end of the process. Should it be too busy to read, a thread watches its
+// owner (owner_watch.mjs), so that it never outlives it.
 
 import fs from 'node:fs';
+import { Worker } from 'node:worker_threads';
 
 import { Tables } from './encoder/tables.mjs';
 import { HostedBattle } from './hosted_battle.mjs';
@@ -161,7 +163,18 @@ function serve(host) {
 	}
 }
 
+/** `--owner=PID`: die with this process. */
+function watchOwner() {
+	const owner = Number(process.argv.find((argument) => argument.startsWith('--owner='))?.slice('--owner='.length));
+	if (!owner) return;
+	new Worker(new URL('./owner_watch.mjs', import.meta.url), {
+		workerData: { owner },
+		resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 },
+	}).unref();
+}
+
 function main() {
+	watchOwner();
 	const wantAccelerated = !process.argv.includes('--no-accelerate');
 	const { sim, version, accelerated, note } = loadSimulator(wantAccelerated);
 	if (wantAccelerated && !accelerated) process.stderr.write(`the simulator runs plain: ${note}\n`);

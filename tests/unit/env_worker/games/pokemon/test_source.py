@@ -27,6 +27,7 @@ class FakeHost:
         self.started: list[int] = []
         self.chosen: list[tuple] = []
         self.stopped: list[int] = []
+        self.bytes_heard = 0
 
     def start_battle(self, battle, battle_format, **seeds):
         self.started.append(battle)
@@ -71,6 +72,7 @@ class FakeHost:
         pass
 
     def poll(self):
+        self.bytes_heard += bool(self.ticks)
         return self.ticks.pop(0) if self.ticks else HostTick()
 
 

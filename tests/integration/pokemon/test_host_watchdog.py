@@ -1,0 +1,125 @@
+"""A simulator host that hangs is replaced, and none outlives its worker: with real signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from common.config import OpponentsConfig, PokemonConfig
+from common.messages import ABORTED
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.host_keeper import HostKeeper
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.source import PokemonSource
+from tests.integration.pokemon.test_source import Table, check_accounts
+
+BUSY_OWNER = """
+import os, sys, time
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.node import find_node
+host = SimHost(find_node().path)
+host.start()
+for battle in range(int(sys.argv[1])):
+    host.start_battle(battle, "gen9randombattle")
+while True:
+    host.flush()
+    if not host.wants_write:
+        break
+    time.sleep(0.01)
+print(host.pid, flush=True)
+time.sleep(100)
+"""
+
+
+def alive(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def wait_until_gone(pid: int, limit_sec: float) -> None:
+    deadline = time.monotonic() + limit_sec
+    while alive(pid):
+        assert time.monotonic() < deadline, f"the host lives on: {psutil.Process(pid).status()}"
+        time.sleep(0.02)
+
+
+def test_a_stopped_host_is_killed_and_its_battles_start_again() -> None:
+    config = PokemonConfig(host_timeout_sec=2.0)
+    source = PokemonSource(config, OpponentsConfig(), envs=8, seed=5, index=0, episodes=16)
+    source.start()
+    try:
+        table = Table(source)
+        while table.decisions < 100:
+            table.turn()
+        pid = source.metrics()["host_pids"][0]
+        os.kill(pid, signal.SIGSTOP)
+        stopped, before = time.monotonic(), len(table.starts)
+        while len(table.starts) == before:
+            table.turn()
+            assert time.monotonic() < stopped + 15
+        took = time.monotonic() - stopped
+        assert not psutil.pid_exists(pid)
+        aborted = [end for end in table.ends.values() if end.kind == ABORTED]
+        table.play()
+        metrics = source.metrics()
+    finally:
+        source.close()
+    assert took >= 1.9
+    check_accounts(metrics)
+    assert metrics["episodes"]["aborted"]["host_died"] == len({end.env for end in aborted}) > 0
+    assert metrics["host_restarts"] == 1
+    assert any("hung (silent for 2 s) and was killed" in event for event in metrics["events"])
+
+
+def test_a_host_with_nothing_to_do_is_left_alone() -> None:
+    keeper = HostKeeper(find_node().path, accelerate=True, index=0, silence_limit_sec=0.6)
+    host = keeper.start()
+    try:
+        pongs, deadline = 0, time.monotonic() + 2.5
+        while time.monotonic() < deadline:
+            pongs += keeper.poll().pong is not None
+            time.sleep(0.02)
+        assert pongs >= 3
+        assert alive(host.pid)
+    finally:
+        keeper.close()
+
+
+def start_owner(battles: int) -> tuple[subprocess.Popen[str], int]:
+    """A worker of its own with a host that has so many battles to start; (worker, the host's pid)."""
+    owner = subprocess.Popen([sys.executable, "-c", BUSY_OWNER, str(battles)], stdout=subprocess.PIPE, text=True)
+    return owner, int(owner.stdout.readline())
+
+
+@pytest.mark.parametrize(("battles", "stopped"), [(8, True), (20_000, False)], ids=["stopped", "busy"])
+def test_a_host_does_not_outlive_a_killed_worker(battles: int, stopped: bool) -> None:
+    owner, pid = start_owner(battles)
+    try:
+        if stopped:
+            os.kill(pid, signal.SIGSTOP)
+        owner.kill()
+        owner.communicate()
+        if stopped:
+            time.sleep(0.3)
+            assert alive(pid)
+            os.kill(pid, signal.SIGCONT)
+        wait_until_gone(pid, 5.0)
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_hung_host_is_closed_within_its_grace() -> None:
+    host = SimHost(find_node().path)
+    host.start()
+    pid = host.pid
+    os.kill(pid, signal.SIGSTOP)
+    began = time.monotonic()
+    host.close(0.2)
+    assert time.monotonic() - began < 2.0
+    assert not psutil.pid_exists(pid)

@@ -1,0 +1,72 @@
+"""When a silent simulator host is pinged, when it is killed, and when its silence is not its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from env_worker.games.pokemon.host import HostDied
+from env_worker.games.pokemon.host_keeper import HostKeeper
+from env_worker.games.pokemon.host_messages import HostTick
+
+
+class SilentHost:
+    def __init__(self) -> None:
+        self.bytes_heard = 0
+        self.pings = 0
+        self.closed: list[float] = []
+
+    def poll(self):
+        return HostTick()
+
+    def ping(self, number):
+        self.pings += 1
+
+    def flush(self):
+        pass
+
+    def close(self, grace_sec=2.0):
+        self.closed.append(grace_sec)
+
+
+class Watch:
+    """A keeper of a silent host, and the time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.host = SilentHost()
+        self.keeper = HostKeeper(None, accelerate=True, index=4, silence_limit_sec=8.0, clock=lambda: self.now)
+        self.keeper.host = self.host
+
+    def poll_for(self, seconds: float, every: float = 0.5) -> None:
+        for _ in range(int(seconds / every)):
+            self.now += every
+            self.keeper.poll()
+
+
+def test_a_silent_host_is_pinged_once_and_then_killed_without_grace():
+    watch = Watch()
+    watch.poll_for(3.5)
+    assert watch.host.pings == 0
+    watch.poll_for(4.0)
+    assert watch.host.pings == 1
+    with pytest.raises(HostDied, match=r"host 4 hung \(silent for 8 s\) and was killed"):
+        watch.poll_for(1.0)
+    assert watch.host.closed[0] == 0.0
+    assert watch.keeper.host is None
+
+
+def test_a_word_from_the_host_starts_the_count_anew():
+    watch = Watch()
+    for _ in range(5):
+        watch.poll_for(7.0)
+        watch.host.bytes_heard += 1
+        watch.keeper.poll()
+    assert watch.host.pings == 5
+    assert watch.host.closed == []
+
+
+def test_a_pause_of_the_worker_is_not_held_against_the_host():
+    watch = Watch()
+    for _ in range(7):
+        watch.poll_for(600.0, every=600.0)
+    assert watch.host.closed == []
