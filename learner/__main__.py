@@ -25,6 +25,7 @@ from learner.inbox import Inbox
 from learner.keeper import Keeper
 from learner.league import League
 from learner.learner import Learner, Pace, Progress
+from learner.published import PublishedVersion
 from learner.reports import Journal
 from learner.schedules import linear
 from learner.unrolls import UnrollChecker
@@ -65,7 +66,8 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> None:
         store, league, facts,
         every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
     )  # fmt: skip
-    progress = _resume(store, keeper, updater, spec, reporter)
+    published = PublishedVersion(run_dir.checkpoints)
+    progress = _resume(store, keeper, published, updater, spec, reporter)
     with (
         closing(RouterSocket(run_dir.endpoint("unrolls"))) as unrolls,
         closing(RouterSocket(run_dir.endpoint("weights"))) as weights,
@@ -75,7 +77,7 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> None:
         inbox = Inbox(unrolls, weights, checker, credits, spec.fingerprint())
         journal = Journal(run_dir.root, progress.decisions)
         try:
-            Learner(updater, inbox, keeper, journal, reporter, stop, _pace(options), progress).run()
+            Learner(updater, inbox, keeper, published, journal, reporter, stop, _pace(options), progress).run()
         finally:
             inbox.close()
             journal.close()
@@ -97,18 +99,25 @@ def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:
     )
 
 
-def _resume(store: CheckpointStore, keeper: Keeper, updater: Updater, spec: GameSpec, reporter: Reporter) -> Progress:
+def _resume(
+    store: CheckpointStore,
+    keeper: Keeper,
+    published: PublishedVersion,
+    updater: Updater,
+    spec: GameSpec,
+    reporter: Reporter,
+) -> Progress:
     """Weights, moments and league of the newest whole checkpoint; a fresh start where there is none."""
     checkpoint = store.latest(spec)
     if checkpoint is None:
-        return Progress()
+        return Progress(published.read() + 1)
     restore(checkpoint, updater.network, updater.optimizer)
     meta = checkpoint.meta
     keeper.resumed(checkpoint, time.monotonic())
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
     for note in (*checkpoint.notes, *keeper.league.load(spec, meta.decisions), resumed):
         reporter.send({}, event=note)
-    return Progress(meta.version + 1, meta.decisions, meta.updates)
+    return Progress(max(meta.version, published.read()) + 1, meta.decisions, meta.updates)
 
 
 def _pace(options: LearnerConfig) -> Pace:

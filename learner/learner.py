@@ -13,6 +13,7 @@ from learner.algorithms import Settings
 from learner.inbox import Inbox
 from learner.keeper import Keeper
 from learner.postbox import LEARNER
+from learner.published import PublishedVersion
 from learner.reports import Journal, StallAlarm, Statistics
 from learner.unrolls import ReceivedUnroll
 from learner.update import Updater
@@ -47,6 +48,7 @@ class Learner:
         updater: Updater,
         inbox: Inbox,
         keeper: Keeper,
+        published: PublishedVersion,
         journal: Journal,
         reporter: Reporter,
         stop: StopFlag,
@@ -57,6 +59,7 @@ class Learner:
         self._updater = updater
         self._inbox = inbox
         self._keeper = keeper
+        self._published = published
         self._journal = journal
         self._reporter = reporter
         self._stop = stop
@@ -118,6 +121,8 @@ class Learner:
         for past in league.resident:
             if not self._inbox.postbox.has(past.name):
                 self._inbox.publish(past.name, past.version, past.weights, resident)
+        if failure := self._published.write(progress.version):
+            self._report(event=failure)
         self._inbox.publish(LEARNER, progress.version, self._weights, resident)
 
     def _save(self, last: bool = False) -> None:

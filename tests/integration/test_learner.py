@@ -193,6 +193,24 @@ def test_learns_publishes_survives_a_kill_and_stops_cleanly(supervisor):
     assert (supervisor.run_dir.root / "learner.csv").read_text().count("policy_version") == 1
 
 
+def test_versions_do_not_repeat_when_learner_and_server_die_before_a_checkpoint(supervisor):
+    rare = msgspec.structs.replace(CONFIG.learner, checkpoint_every_sec=1e6, milestone_every_decisions=10**9)
+    supervisor.run_dir.write_config(msgspec.structs.replace(CONFIG, learner=rare))
+    newest = -1
+    for checkpoint in (None, 0):  # none yet; then the one that the first life wrote at its start
+        process = supervisor.start()
+        server = FakeServer(supervisor.run_dir)  # a new server: it has served nothing
+        server.until(lambda server=server: len(server.versions) >= 4, "some versions")
+        process.kill()
+        process.wait()
+        server.exchange()
+        server.close()
+        assert server.versions[0] > newest, f"with checkpoint {checkpoint}"
+        newest = server.versions[-1]
+    saved = [int(path.name) for path in supervisor.run_dir.checkpoints.iterdir() if path.name.isdigit()]
+    assert max(saved) < newest
+
+
 def test_drops_by_cause_and_learns_on(supervisor):
     supervisor.start()
     server = FakeServer(supervisor.run_dir)
