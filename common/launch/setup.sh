@@ -5,6 +5,7 @@ set -u
 
 STAMP=.venv/.simul-setup
 LOCK=env_worker/games/pokemon/sim_host/package-lock.json
+FALLBACK=.venv/.simul-node-fallback # an older Node stands in for the one that could not be fetched
 SIMULATOR=env_worker/games/pokemon/sim_host/node_modules/.simul-stamp
 
 say() { printf '[setup] %s\n' "$*"; }
@@ -72,6 +73,7 @@ install_packages() {
 
 started=$(date +%s)
 if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && [ -x .venv/bin/simul ] && [ -f "$SIMULATOR" ]; then
+    [ ! -f "$FALLBACK" ] || .venv/bin/python -m env_worker.games.pokemon.setup_node || exit 2
     exit 0
 fi
 [ -w . ] || fail "The folder $(pwd) cannot be written. Clone Simul into a folder of yours."

