@@ -22,7 +22,7 @@ class UpdateResult:
     Attributes:
         figures: losses and the rest of `learner.reports.FIGURES`.
         ratio_error: float32 [n], |ratio - 1| of the steps chosen by the very weights that were updated
-            (lag 0, first minibatch): what the server's precision costs.
+            (unrolls of lag 0 throughout, first minibatch): what the server's and the learner's precision cost.
         skipped: minibatches left out because the gradient was not finite.
     """
 
@@ -71,7 +71,8 @@ class Updater:
         for number, minibatch in enumerate(self._draw(unrolls)):
             loss = self._loss(minibatch, settings)
             if number == 0:
-                fresh = (minibatch.policy_version == version) & minibatch.trajectories.valid
+                # An unroll that older weights began reaches the current ones in a state that these never made.
+                fresh = (minibatch.policy_version[0] == version) & minibatch.trajectories.valid  # (T, B)
                 ratio_error = (loss.log_ratio.exp() - 1).abs()[fresh].cpu().numpy()
             gradient_norm = self._step(loss.total)
             if not np.isfinite(gradient_norm):

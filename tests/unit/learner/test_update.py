@@ -39,6 +39,9 @@ def test_the_ratio_error_is_zero_when_server_and_learner_agree(draw, network):
     assert result.ratio_error.size == 20
     assert result.ratio_error.max() < 1e-5
     assert updater(network).update(unrolls, 4, 1e-3, Settings()).ratio_error.size == 0, "lag 0 only"
+    for unroll in unrolls:
+        unroll.arrays["policy_version"][0] = 2  # older weights made the state of its later steps
+    assert updater(network).update(unrolls, 3, 1e-3, Settings()).ratio_error.size == 0
 
 
 def test_it_learns_which_action_pays(draw, network):
