@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -44,6 +44,14 @@ DURATIONS = {
 }
 
 
+class Published(NamedTuple):
+    """A report as the HTTP thread reads it; nothing of it changes afterwards."""
+
+    metrics: Mapping[str, Any]
+    durations: Mapping[str, Histogram]
+    stage_seconds: Mapping[str, float]
+
+
 class Exporter:
     """Serves the last published report. Raises ConfigError where the port is taken."""
 
@@ -62,7 +70,7 @@ class Exporter:
     def publish(self, metrics: Mapping[str, Any], statistics: Statistics) -> None:
         """Serve these figures from now on; `metrics` is not changed afterwards."""
         durations = {name: getattr(statistics, key).histogram(BOUNDS_US) for name, (key, _) in DURATIONS.items()}
-        self._collector.report = (metrics, durations)
+        self._collector.report = Published(metrics, durations, dict(statistics.stages.seconds))
 
     def close(self) -> None:
         """Stop serving."""
@@ -75,19 +83,20 @@ class ReportCollector(Collector):
     """Turns the last report into Prometheus' families; nothing before the first."""
 
     def __init__(self) -> None:
-        self.report: tuple[Mapping[str, Any], Mapping[str, Histogram]] | None = None
+        self.report: Published | None = None
 
     def collect(self) -> Iterator[Metric]:
         """Called by the registry at every scrape, in the HTTP thread."""
         if self.report is None:
             return
-        metrics, durations = self.report
+        metrics, durations, stages = self.report
         for name, (key, meaning) in COUNTERS.items():
             yield CounterMetricFamily(name, meaning, value=metrics[key])
         for name, (key, meaning) in GAUGES.items():
             yield GaugeMetricFamily(name, meaning, value=metrics[key])
         for name, (_, meaning) in DURATIONS.items():
             yield _duration(name, meaning, durations[name])
+        yield _labelled("simul_stage_seconds", "Time of the loop.", "stage", stages)
         yield _batch_size(metrics["batch_histogram"], metrics["decisions"])
         yield _labelled("simul_rows_errored", "Rows refused.", "code", metrics["rows_errored"])
         yield _labelled("simul_sessions_ended", "Sessions ended.", "cause", metrics["sessions_ended"])
@@ -121,7 +130,7 @@ def _batch_size(by_size: Mapping[str, int], rows: int) -> HistogramMetricFamily:
     )
 
 
-def _labelled(name: str, meaning: str, label: str, values: Mapping[str, int]) -> CounterMetricFamily:
+def _labelled(name: str, meaning: str, label: str, values: Mapping[str, float]) -> CounterMetricFamily:
     family = CounterMetricFamily(name, meaning, labels=[label])
     for value, count in values.items():
         family.add_metric([value], count)

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from common.errors import ConfigError
 from inference_server.prometheus import Exporter
+from inference_server.statistics import STAGES
 from tests.support.stand import Stand, exchange
 
 
@@ -54,6 +55,7 @@ def test_the_figures_of_a_server_that_serves() -> None:
         for name in ("queue_wait", "latency"):
             assert figures[f"simul_{name}_seconds_count",] == 60
         assert figures["simul_forward_seconds_count",] == metrics["batches"]
+        assert all(figures["simul_stage_seconds_total", stage] > 0 for stage in STAGES)
         latency = [figures["simul_latency_seconds_bucket", repr(50e-6 * 2**k)] for k in range(17)]
         assert latency == sorted(latency)
         assert latency[-1] == figures["simul_latency_seconds_bucket", "+Inf"] == 60

@@ -8,7 +8,7 @@ from pathlib import Path
 from common.metrics import Timings
 from env_worker.games.gymnasium.tally import Tally
 from env_worker.games.pokemon.scoreboard import Scoreboard
-from inference_server.prometheus import BOUNDS_US, DURATIONS, ReportCollector
+from inference_server.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
 from inference_server.statistics import Statistics
 from learner.reports import COLUMNS
 
@@ -56,7 +56,8 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
 
 def test_every_name_for_prometheus_is_explained_and_every_explanation_has_its_name() -> None:
     collector = ReportCollector()
-    collector.report = (REPORT, dict.fromkeys(DURATIONS, Timings().histogram(BOUNDS_US)))
+    durations = dict.fromkeys(DURATIONS, Timings().histogram(BOUNDS_US))
+    collector.report = Published(REPORT, durations, Statistics().stages.seconds)
     kinds = {family.name: family.type for family in collector.collect()}
     exported = {f"{name}_total" if kind == "counter" else name for name, kind in kinds.items()}
     assert exported == _documented(prometheus=True)
