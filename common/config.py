@@ -34,6 +34,7 @@ class PokemonConfig(Section, frozen=True):
     """Battles on a local simulator host."""
 
     format: str = "gen9randombattle"
+    teams: str = ""  # file or folder of teams (Showdown's export) for formats that draw none; both seats draw from it
     max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
     accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
     encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here

@@ -71,11 +71,11 @@ def build_source(
 def game_spec(config: Config) -> GameSpec:
     """The spec of the configured game; an env is built, stepped once and closed. Raises ConfigError."""
     if config.game == "pokemon":
-        from env_worker.games.pokemon.node import node_for
         from env_worker.games.pokemon.source import pokemon_spec
+        from env_worker.games.pokemon.teams import check_battles
 
         _check_simulator()
-        node_for(config.pokemon.encoder)  # raises now, before others are started for nothing
+        check_battles(config.pokemon)  # raises now, before others are started for nothing
         return pokemon_spec(config.pokemon)
     if offers := _own_source(config):
         source = _checked(

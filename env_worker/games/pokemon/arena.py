@@ -24,6 +24,7 @@ class Arena:
         self.battles: dict[int, LiveBattle] = {}
         self.by_env: list[LiveBattle | None] = [None] * envs
         self.open = True
+        self.teams: list[str] = []  # packed; for formats that draw none
         self._matchmaker = matchmaker
         self._score = score
         self._format = battle_format
@@ -66,7 +67,10 @@ class Arena:
         self.battles[number] = battle
         self.by_env[env] = battle
         seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
-        host.start_battle(number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), encode=battle.encoded)
+        teams = (rng.choice(self.teams), rng.choice(self.teams)) if self.teams else (None, None)
+        host.start_battle(
+            number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams, encode=battle.encoded
+        )
 
     def _forget(self, battle: LiveBattle) -> None:
         del self.battles[battle.number]

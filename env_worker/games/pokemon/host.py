@@ -22,7 +22,7 @@ import select
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -104,7 +104,7 @@ class SimHost:
         for fd in (self._stdin, self._stdout):
             os.set_blocking(fd, False)
             _enlarge_pipe(fd)
-        self._await_hello(timeout_sec)
+        self._await(lambda tick: tick.hello, timeout_sec)
 
     def start_battle(
         self,
@@ -145,6 +145,11 @@ class SimHost:
     def send_tables(self, tables: dict[str, Any]) -> None:
         """Queues what the host needs to encode decisions (`host_tables.encoder_tables`)."""
         self._commands.append({"c": "tables", "tables": tables})
+
+    def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
+        """Whether a format can be played and these teams are legal in it, see sim_host/formats.mjs. Blocks."""
+        self._commands.append({"c": "format", "format": battle_format, "teams": list(teams)})
+        return self._await(lambda tick: tick.format, timeout_sec)
 
     def stop_battle(self, battle: int) -> None:
         """Queues the end of a battle without a result; it is reported as `stopped`."""
@@ -213,15 +218,17 @@ class SimHost:
             if len(chunk) < READ_BYTES:
                 return False
 
-    def _await_hello(self, timeout_sec: float) -> None:
+    def _await(self, answer: Callable[[HostTick], dict[str, Any]], timeout_sec: float) -> dict[str, Any]:
+        """Wait for one answer; nothing else may be under way."""
+        self.flush()
         deadline = time.monotonic() + timeout_sec
-        while not self.hello:
+        while not (found := answer(self.poll())):
             left = deadline - time.monotonic()
             if left <= 0:
                 self.close(0.1)
                 raise EnvError(f"simulator host {self.index} did not answer within {timeout_sec:g} s")
-            select.select([self._stdout], [], [], left)
-            self.poll()
+            select.select([self._stdout], [self._stdin] if self.wants_write else [], [], left)
+        return found
 
     def _death(self) -> HostDied:
         code = self._process.wait() if self._process is not None else None

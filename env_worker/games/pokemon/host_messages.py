@@ -77,6 +77,7 @@ class HostTick:
     parse_errors: dict[str, int] = field(default_factory=dict)
     pong: Any = None
     hello: dict[str, Any] = field(default_factory=dict)
+    format: dict[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.records or self.rows or self.errors or self.ended)
@@ -103,6 +104,7 @@ class HostTick:
             self.parse_errors[event] = self.parse_errors.get(event, 0) + count
         self.pong = message.get("pong", self.pong)
         self.hello = message.get("hello", self.hello)
+        self.format = message.get("format", self.format)
 
     def _take_rows(self, data: bytes) -> None:
         rows = np.frombuffer(data, _ROW)

@@ -19,6 +19,7 @@ from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
 from env_worker.games.pokemon.spec import pokemon_spec
+from env_worker.games.pokemon.teams import legal_teams, read_teams
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 PREVIEW_COMMAND = "default"
@@ -43,6 +44,7 @@ class PokemonSource:
         self.spec = pokemon_spec(config)
         self.envs = envs
         self._max_turns = config.max_turns
+        self._format, self._teams = config.format, config.teams
         self._accelerate = config.accelerate
         self._encoder = config.encoder
         self._tables = encoder_tables(generation(config.format)) if config.encoder == "host" else None
@@ -72,6 +74,7 @@ class PokemonSource:
         )  # fmt: skip
         host = keeper.start()
         self._keeper = keeper
+        self._arena.teams = legal_teams(host, self._format, read_teams(self._teams))
         self._arena.fill(host)
 
     def poll(self) -> list[Decision]:

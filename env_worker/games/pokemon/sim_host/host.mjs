@@ -6,10 +6,12 @@
 //    "encode":[false,false]}
 //   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
 //   {"c":"stop","b":id}      {"c":"ping","n":any}      {"c":"tables","tables":{...}} before anything is encoded
+//   {"c":"format","format":"gen9ou","teams":[text,...]}
 // Out, one line a tick; what is empty is left out:
 //   {"records":[[id,seat,request_number,lines,request|null],...],
 //    "errors":[[id,seat,request_number,kind,message],...],
-//    "ended":[[id,winner_seat|null,turns,reason],...],"parse_errors":{event:n},"pong":n,"encoded":n}
+//    "ended":[[id,winner_seat|null,turns,reason],...],"parse_errors":{event:n},"pong":n,"encoded":n,
+//    "format":{...}}, see formats.mjs
 // After the newline follow `encoded` rows of rowBytes() each (see outbox.mjs): decisions of the encoded seats.
 // The first line out is {"hello":{...}}.
 //
@@ -21,6 +23,7 @@ import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
 
 import { Tables } from './encoder/tables.mjs';
+import { checkFormat } from './formats.mjs';
 import { HostedBattle } from './hosted_battle.mjs';
 import { Outbox } from './outbox.mjs';
 import { loadSimulator } from './simulator.mjs';
@@ -51,6 +54,7 @@ export class Host {
 			case 'start': this.start(command); break;
 			case 'stop': this.stop(command.b); break;
 			case 'ping': this.outbox.pong = command.n; break;
+			case 'format': this.outbox.format = checkFormat(this.sim, command.format, command.teams); break;
 			case 'tables': this.tables = new Tables(command.tables); break;
 			default: this.outbox.error(command.b ?? null, null, null, 'malformed', `unknown command ${command.c}`);
 			}

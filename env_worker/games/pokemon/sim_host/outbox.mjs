@@ -56,6 +56,7 @@ export class Outbox {
 		this.ended = [];
 		this.parseErrors = null;
 		this.pong = null;
+		this.format = null;
 		this.rows = new Rows();
 	}
 
@@ -89,11 +90,12 @@ export class Outbox {
 		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
 		if (this.parseErrors !== null) parts.push(`"parse_errors":${JSON.stringify(this.parseErrors)}`);
 		if (this.pong !== null) parts.push(`"pong":${JSON.stringify(this.pong)}`);
+		if (this.format !== null) parts.push(`"format":${JSON.stringify(this.format)}`);
 		if (encoded) parts.push(`"encoded":${encoded}`);
 		this.records = [];
 		this.errors = [];
 		this.ended = [];
-		this.parseErrors = this.pong = null;
+		this.parseErrors = this.pong = this.format = null;
 		return [parts.length ? `{${parts.join(',')}}\n` : '', this.rows.take()];
 	}
 }

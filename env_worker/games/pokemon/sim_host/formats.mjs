@@ -1,0 +1,31 @@
+// Whether a format can be played here, and whether teams are legal in it: the simulator's own words.
+
+/**
+ * @param {string[]} teams as people write them (Showdown's export) or packed; none for formats that draw their own
+ * @returns {{problem: string, formats: string[], teams: string[], illegal: [number, string[]][]}}
+ *    problem: '' | 'unknown' (then `formats` lists what there is) | 'players' | 'doubles' | 'teams' (it needs some);
+ *    teams: packed; illegal: place of a team and what the validator says of it
+ */
+export function checkFormat(sim, id, teams) {
+	const answer = { problem: '', formats: [], teams: [], illegal: [] };
+	const format = sim.Dex.formats.get(id);
+	if (!format.exists) {
+		answer.problem = 'unknown';
+		answer.formats = sim.Dex.formats.all().map(known => known.id);
+	} else if (format.playerCount !== 2) {
+		answer.problem = 'players';
+	} else if (format.gameType !== 'singles') {
+		answer.problem = 'doubles';
+	} else if (!format.team && !teams.length) {
+		answer.problem = 'teams';
+	}
+	if (answer.problem || format.team) return answer;
+	const validator = sim.TeamValidator.get(format);
+	teams.forEach((text, place) => {
+		const team = sim.Teams.import(text);
+		const objections = team?.length ? validator.validateTeam(team) : ['there is no team in it'];
+		if (objections?.length) answer.illegal.push([place, objections]);
+		else answer.teams.push(sim.Teams.pack(team));
+	});
+	return answer;
+}

@@ -1,0 +1,85 @@
+"""Formats and team files, checked by the simulator itself before anything is played."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from common.config import PokemonConfig
+from common.errors import ConfigError
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.node import node_for
+
+SHOWN = 3  # illegal teams that an error message quotes
+_TITLE = re.compile(r"^===.*===\s*$", re.MULTILINE)  # between the teams of a Showdown backup
+_REASONS = {
+    "players": "is not for two players",
+    "doubles": "is not played in singles; doubles are not supported",
+    "teams": "gives out no teams of its own: name a file or a folder of teams with pokemon.teams",
+}
+
+
+class TeamText(NamedTuple):
+    """One team as people write it, and where it came from."""
+
+    source: str
+    text: str
+
+
+def read_teams(where: str) -> list[TeamText]:
+    """Teams in a file (one, or a Showdown backup of many), or in every .txt file of a folder. Raises ConfigError."""
+    if not where:
+        return []
+    path = Path(where)
+    files = sorted(path.glob("*.txt")) if path.is_dir() else [path]
+    teams = []
+    for file in files:
+        try:
+            parts = [part.strip() for part in _TITLE.split(file.read_text(encoding="utf-8"))]
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ConfigError(f"pokemon.teams: {file} cannot be read: {reason}.") from None
+        found = [part for part in parts if part]
+        teams += [
+            TeamText(f"{file}, team {i}" if len(found) > 1 else str(file), part) for i, part in enumerate(found, 1)
+        ]
+    if not teams:
+        raise ConfigError(
+            f"pokemon.teams: there is no team in {where}; expected Showdown's export format in .txt files."
+        )
+    return teams
+
+
+def legal_teams(host: SimHost, battle_format: str, teams: Sequence[TeamText]) -> list[str]:
+    """The teams, packed; none for a format that draws its own.
+
+    Raises:
+        ConfigError: the format is unknown (with the nearest names), cannot be played here, or a team is illegal
+            (in the validator's own words).
+    """
+    answer = host.check_format(battle_format, [team.text for team in teams])
+    problem = answer["problem"]
+    if problem == "unknown":
+        near = difflib.get_close_matches(battle_format, answer["formats"], n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "try gen9randombattle."
+        raise ConfigError(f"pokemon.format: the simulator knows no format {battle_format!r}; {hint}")
+    if problem:
+        raise ConfigError(f"pokemon.format: {battle_format} {_REASONS[problem]}.")
+    illegal = [f"{teams[place].source}: {'; '.join(words)}" for place, words in answer["illegal"]]
+    if illegal:
+        more = f" ({len(illegal) - SHOWN} more are not legal either)" if len(illegal) > SHOWN else ""
+        raise ConfigError(f"pokemon.teams: not legal in {battle_format}: {' | '.join(illegal[:SHOWN])}{more}")
+    return list(answer["teams"])
+
+
+def check_battles(config: PokemonConfig) -> None:
+    """Whether these battles can be played, asked of a simulator that is started for it. Raises ConfigError."""
+    host = SimHost(node_for(config.encoder).path, accelerate=config.accelerate)
+    host.start()
+    try:
+        legal_teams(host, config.format, read_teams(config.teams))
+    finally:
+        host.close()
