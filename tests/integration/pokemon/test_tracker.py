@@ -11,9 +11,19 @@ import pytest
 from env_worker.games.pokemon.actions import FIRST_MOVE, legal_choices
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.node import find_node
+from tests.golden.pokemon.garbled import garbled
 from tests.golden.pokemon.recorded import recorded_seats
 from tests.golden.pokemon.tracker_reference import Seat, compare, write_tables
+from tests.golden.pokemon.wild_teams import wild_team
 
+# What must have come up: each is part of a line.
+RARE_TEXT = """
+|-transform| Imposter |replace| |Mimic| |Revival_Blessing| |-terastallize| |Dynamax |-mega| |-zpower| |-primal|
+|Baton_Pass| |-formechange| |detailschange| |-curestatus| |-cureteam| |cant| |-swapboost| |-copyboost|
+|-setboost| |-clearallboost |-clearnegativeboost| |-sethp| |typechange| Skill_Swap move:_Trick Mummy Symbiosis
+Trace Frisk Magician |-prepare| |-mustrecharge| Neutralizing_Gas Leppa_Berry Regenerator Thief
+"""
+RARE = RARE_TEXT.split()
 GIMMICKS = FIRST_MOVE + 4  # the first action with one
 
 
@@ -78,14 +88,36 @@ def test_recorded_battles(tables):
     assert compare(tables, seats) > 1500
 
 
+def test_spoilt_lines(tables):
+    """Both fail on the same lines and know the same afterwards."""
+    rng = random.Random(1)
+    seats = [garbled(Seat(seat.role, seat.gen, seat.records), rng) for seat in recorded_seats()]
+    assert compare(tables, seats) > 500
+
+
 @pytest.mark.parametrize("gen", range(1, 10))
 def test_fresh_battles(host, tables, gen):
-    assert compare(tables, play(host, f"gen{gen}randombattle", range(8))) > 200
+    assert compare(tables, play(host, f"gen{gen}randombattle", range(5))) > 100
+
+
+def wild_battles(host, gen, numbers):
+    return play(host, f"gen{gen}customgame", numbers, teams=lambda n: (wild_team(gen, (n, 0)), wild_team(gen, (n, 1))))
+
+
+def test_rare_events(host, tables):
+    missing = set(RARE)
+    for gen in range(1, 10):
+        seats = wild_battles(host, gen, range(6 if gen == 9 else 2))
+        assert compare(tables, seats) > 100
+        told = "\n".join(lines for seat in seats for lines, _ in seat.records)
+        missing = {event for event in missing if event.replace("_", " ") not in told}
+    assert not missing
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("gen", range(1, 10))
-def test_many_fresh_battles(host, tables, gen):
+def test_many_battles(host, tables, gen):
     for first in range(1000, 1560, 40):
         compare(tables, play(host, f"gen{gen}randombattle", range(first, first + 40)))
+        compare(tables, wild_battles(host, gen, range(first, first + 5)))
