@@ -29,7 +29,7 @@ aegislash/leftovers/stancechange cherrim/heatrock/flowergift charizard/charizard
 cramorant/leftovers/gulpmissile ditto/choicescarf/imposter eiscue/leftovers/iceface gardevoir/leppaberry/trace
 groudon/redorb/drought hooh/powerherb/regenerator kyogre/blueorb/drizzle mewtwo/mewtwonitey/pressure
 mimikyu/ghostiumz/disguise minior/whiteherb/shieldsdown morpeko/leftovers/hungerswitch oricorio/leftovers/dancer
-ogerponwellspring/wellspringmask/waterabsorb pikachu/leppaberry/symbiosis porygonz/leftovers/download
+ogerponwellspring/wellspringmask/waterabsorb pikachu/leppaberry/symbiosis porygon2/leftovers/download
 snorlax/normaliumz/magician terapagos/leftovers/terashift weezinggalar/leftovers/neutralizinggas
 yamask/leftovers/mummy yamaskgalar/leftovers/wanderingspirit zoroark/lifeorb/illusion
 zygarde/leftovers/powerconstruct smeargle/leppaberry/frisk weavile/leftovers/pickpocket
