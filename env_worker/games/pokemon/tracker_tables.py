@@ -35,7 +35,7 @@ def tracker_tables(gen: int) -> dict[str, Any]:
     return {
         "gen": gen,
         "types": TYPES,
-        "species": {id_: _species(entry) for id_, entry in data.pokedex.items() if _types_known(entry)},
+        "species": {id_: _species(entry) for id_, entry in data.pokedex.items() if _makes_a_pokemon(entry)},
         "moves": {id_: _move(id_, gen) for id_ in data.moves},
         "special_moves": ["fight", "recharge"],  # moves that have no entry of their own
         "effects": {effect.name: [bool(effect.breaks_protect), bool(effect.ends_on_turn)] for effect in Effect},
@@ -49,10 +49,10 @@ def tracker_tables(gen: int) -> dict[str, Any]:
     }
 
 
-def _types_known(entry: dict[str, Any]) -> bool:
-    """poke-env makes no Pokemon of entries without types or of a type that it does not know (MissingNo)."""
+def _makes_a_pokemon(entry: dict[str, Any]) -> bool:
+    """poke-env raises on entries without types, of a type it does not know (MissingNo) and with an empty `prevo`."""
     types = entry.get("types", ())
-    return len(types) > 0 and all(name.upper() in TYPES for name in types)
+    return len(types) > 0 and all(name.upper() in TYPES for name in types) and entry.get("prevo", "") is not None
 
 
 def _species(entry: dict[str, Any]) -> list[Any]:

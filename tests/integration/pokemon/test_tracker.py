@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import random
 import select
+import subprocess
 from collections import defaultdict
 
 import pytest
+from poke_env.battle.effect import Effect
+from poke_env.battle.field import Field
+from poke_env.battle.side_condition import SideCondition
+from poke_env.battle.weather import Weather
 
 from env_worker.games.pokemon.actions import FIRST_MOVE, legal_choices
-from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.host import HOST_SCRIPT, SimHost
 from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.tracker_tables import tracker_tables
+from tests.golden.pokemon.garbled import garbled
 from tests.golden.pokemon.recorded import recorded_seats
 from tests.golden.pokemon.tracker_reference import Seat, compare, write_tables
+from tests.golden.pokemon.wild_teams import wild_team
 
+# What must have come up: each is part of a line.
+RARE_TEXT = """
+|-transform| Imposter |replace| |Mimic| |Revival_Blessing| |-terastallize| |Dynamax |-mega| |-zpower| |-primal|
+|Baton_Pass| |-formechange| |detailschange| |-curestatus| |-cureteam| |cant| |-swapboost| |-copyboost|
+|-setboost| |-clearallboost |-clearnegativeboost| |-sethp| |typechange| Skill_Swap move:_Trick Mummy Symbiosis
+Trace Frisk Magician |-prepare| |-mustrecharge| Neutralizing_Gas Leppa_Berry Regenerator Thief
+"""
+RARE = RARE_TEXT.split()
 GIMMICKS = FIRST_MOVE + 4  # the first action with one
 
 
@@ -78,14 +95,74 @@ def test_recorded_battles(tables):
     assert compare(tables, seats) > 1500
 
 
+def test_spoilt_lines(tables):
+    """Both fail on the same lines and know the same afterwards."""
+    rng = random.Random(1)
+    seats = [garbled(Seat(seat.role, seat.gen, seat.records), rng) for seat in recorded_seats()]
+    assert compare(tables, seats) > 500
+
+
+def spellings(members):
+    """How the protocol might write each name."""
+    for name in members:
+        words = name.replace("_", " ").lower()
+        yield from (
+            words,
+            f"move: {words.title()}",
+            f"ability: {words}",
+            f"item: {words}",
+            words.replace(" ", "-"),
+            name,
+        )
+        yield words.replace(" ", "")
+
+
+def test_names_are_read_as_poke_env_reads_them():
+    enums = {"effect": Effect, "weather": Weather, "field": Field, "side": SideCondition}
+    texts = [text for kind in enums.values() for text in spellings(kind.__members__)] + ["fallenundefined"]
+    script = f"""
+        import {{ readFileSync }} from 'node:fs';
+        import {{ dexOf }} from {json.dumps((HOST_SCRIPT.parent / "tracker" / "dex.mjs").as_uri())};
+        const [tables, texts] = JSON.parse(readFileSync(0, 'utf8'));
+        const dex = dexOf(tables);
+        const read = kind => texts.map(text => dex[kind](text));
+        console.log(JSON.stringify({{{", ".join(f"{kind}: read('{kind}')" for kind in enums)}}}));
+    """
+    answer = subprocess.run(
+        [find_node().path, "--input-type=module", "--eval", script],
+        input=json.dumps([tracker_tables(9), texts]).encode(),
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads(answer.stdout)
+    for kind, enum in enums.items():
+        expected = [enum.from_showdown_message(text).name for text in texts]
+        assert dict(zip(texts, found[kind])) == dict(zip(texts, expected))
+
+
 @pytest.mark.parametrize("gen", range(1, 10))
 def test_fresh_battles(host, tables, gen):
-    assert compare(tables, play(host, f"gen{gen}randombattle", range(8))) > 200
+    assert compare(tables, play(host, f"gen{gen}randombattle", range(5))) > 100
+
+
+def wild_battles(host, gen, numbers):
+    return play(host, f"gen{gen}customgame", numbers, teams=lambda n: (wild_team(gen, (n, 0)), wild_team(gen, (n, 1))))
+
+
+def test_rare_events(host, tables):
+    missing = set(RARE)
+    for gen in range(1, 10):
+        seats = wild_battles(host, gen, range(6 if gen == 9 else 2))
+        assert compare(tables, seats) > 100
+        told = "\n".join(lines for seat in seats for lines, _ in seat.records)
+        missing = {event for event in missing if event.replace("_", " ") not in told}
+    assert not missing
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("gen", range(1, 10))
-def test_many_fresh_battles(host, tables, gen):
+def test_many_battles(host, tables, gen):
     for first in range(1000, 1560, 40):
         compare(tables, play(host, f"gen{gen}randombattle", range(first, first + 40)))
+        compare(tables, wild_battles(host, gen, range(first, first + 5)))
