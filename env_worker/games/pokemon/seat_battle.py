@@ -113,7 +113,10 @@ class SeatBattle(Battle):
         for mon in came:
             mon.switch_in()
         for entry in side:
-            mon = team[entry["ident"]]
+            mon = self._team.get(entry["ident"])
+            if mon is None:  # poke-env takes some neighbours (Porygon, Porygon-Z) for one, and the other is gone
+                self.parse_errors["request"] = self.parse_errors.get("request", 0) + 1
+                continue
             if entry["active"] or mon._last_request != entry or mon._last_details != entry["details"]:
                 _update(mon, entry)
                 position = positions[entry["ident"]]
