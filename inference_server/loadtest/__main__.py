@@ -1,0 +1,29 @@
+"""`python -m inference_server.loadtest`, which `simul loadtest` starts."""
+
+from __future__ import annotations
+
+import sys
+
+from common.errors import CheckpointError, ConfigError, SimulError
+from inference_server.loadtest.options import parse
+
+
+def main() -> int:
+    """Exit code 0: measured; 1: something failed; 2: a sentence says what to change."""
+    try:
+        options = parse(None)
+        from inference_server.loadtest.run import run  # brings torch: a wrong option shall be told at once
+
+        return run(options)
+    except (ConfigError, CheckpointError) as error:
+        sys.stderr.write(f"simul: {error}\n")
+        return 2
+    except SimulError as error:
+        sys.stderr.write(f"simul: {error}\n")
+        return int(getattr(error, "exit_code", 1))
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
