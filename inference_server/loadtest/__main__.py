@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 
 from common.errors import CheckpointError, ConfigError, SimulError
-from inference_server.loadtest.options import parse
+from inference_server.loadtest.options import claim_folder, parse
 
 
 def main() -> int:
     """Exit code 0: measured; 1: something failed; 2: a sentence says what to change."""
     try:
         options = parse(None)
-        from inference_server.loadtest.run import run  # brings torch: a wrong option shall be told at once
+        claim_folder(options.out)
+        from inference_server.loadtest.run import run  # brings torch: what is wrong shall be told at once
 
         return run(options)
     except (ConfigError, CheckpointError) as error:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from common.errors import InferenceError
 from inference_server.loadtest.cells import Cell, Mode
 from inference_server.loadtest.crew import Crew
 from inference_server.loadtest.orders import Forward, Forwarded, Go, Prepare, Stop
-from inference_server.loadtest.served import StartedServer, batches_between
+from inference_server.loadtest.served import StartedServer, batches_between, stages_between
 from inference_server.loadtest.windows import (
     Figures,
     Window,
@@ -105,7 +104,7 @@ class Bench:
         batches = batches_between(*reports) if reports is not None else None
         if reports is None or batches is None:
             return None, None, None
-        return *batches, _stages(reports[1])
+        return *batches, stages_between(*reports)
 
     def _forward(self, batch: float | None) -> float | None:
         """Actions a second of the bare forward, timed once a batch size."""
@@ -118,11 +117,6 @@ class Bench:
             assert isinstance(answer, Forwarded)
             self._forwards[size] = round(answer.actions_per_sec, 1)
         return self._forwards[size]
-
-
-def _stages(metrics: dict[str, Any]) -> dict[str, float] | None:
-    stages = metrics.get("stage_us")
-    return dict(stages) if stages else None
 
 
 def _in_words(found: Figures) -> str:

@@ -128,3 +128,14 @@ def _precisions(text: str) -> tuple[str, ...]:
         if name not in PRECISIONS:
             raise ConfigError(f"--precisions: expected {', '.join(PRECISIONS)}; got {name!r}.")
     return names
+
+
+def claim_folder(folder: Path) -> None:
+    """Make the folder of the results before anything is measured. Raises ConfigError where that is not possible."""
+    trial = folder / ".writable"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        trial.write_bytes(b"")
+        trial.unlink()
+    except OSError as error:
+        raise ConfigError(f"--out: the folder {folder} cannot be written: {error.strerror}. Choose another.") from None

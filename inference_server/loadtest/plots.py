@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from common.errors import ConfigError
 from inference_server.loadtest.cells import Cell
@@ -18,6 +21,7 @@ matplotlib.use("Agg")
 SIZE_INCHES = (7.0, 4.2)
 DOTS_PER_INCH = 110
 COLORS = {"p50": "#2a6f97", "p90": "#e09f3e", "p99": "#9e2a2b", "rate": "#335c67"}
+DOTS: dict[str, Any] = {"marker": "o", "markersize": 4}
 
 Draw = Callable[[Figure, Sequence[Cell]], None]
 
@@ -40,54 +44,61 @@ def write_plots(folder: Path, cells: Sequence[Cell]) -> list[str]:
 
 
 def _batch(figure: Figure, cells: Sequence[Cell]) -> None:
-    """Mean batch (rows offered at once where the server does not say) against latency and throughput."""
+    """Batch size against latency and throughput, for the number of clients that reached most."""
     latency, throughput = figure.subplots(1, 2)
-    precisions = list(dict.fromkeys(cell.precision for cell in cells))
-    known = all(cell.mean_batch is not None for cell in cells)
-    for precision, style in zip(precisions, ("-", "--", ":")):
-        own = sorted((cell for cell in cells if cell.precision == precision), key=_rows)
-        own = _frontier(own)
+    clients = max(cells, key=lambda cell: cell.actions_per_sec).clients
+    cells = sorted((cell for cell in cells if cell.clients == clients), key=_rows)
+    for own, style, label in _by_precision(cells):
         rows = [_rows(cell) for cell in own]
-        label = f" {precision}" if len(precisions) > 1 else ""
         for name in ("p50", "p90", "p99"):
             values = [cell.latency_us[name] / 1000 for cell in own]
-            latency.plot(rows, values, style, marker="o", markersize=4, color=COLORS[name], label=f"{name}{label}")
+            latency.plot(rows, values, style, color=COLORS[name], label=f"{name}{label}", **DOTS)
         values = [cell.actions_per_sec / 1000 for cell in own]
-        throughput.plot(rows, values, style, marker="o", markersize=4, color=COLORS["rate"], label=f"served{label}")
-        forwards = [
-            (n, cell.forward_actions_per_sec / 1000) for n, cell in zip(rows, own) if cell.forward_actions_per_sec
-        ]
-        if forwards:
-            throughput.plot(*zip(*forwards), style, color="#999999", label=f"bare forward{label}")
-    what = "rows a forward (mean)" if known else "envs in flight"
-    _axes(latency, what, "latency (ms)", "Latency by batch size", log=True)
-    _axes(throughput, what, "thousand actions/s", "Throughput by batch size", log=False)
+        throughput.plot(rows, values, style, color=COLORS["rate"], label=f"served{label}", **DOTS)
+        forwards = [cell.forward_actions_per_sec for cell in own]
+        if known := [(n, forward / 1000) for n, forward in zip(rows, forwards) if forward]:
+            throughput.plot(*zip(*known), style, color="#999999", label=f"bare forward{label}", **DOTS)
+    what = "rows a forward (mean)" if all(cell.mean_batch is not None for cell in cells) else "envs in flight"
+    title = f"{clients} client{'s' * (clients > 1)}, closed loop"
+    _axes(latency, what, "latency (ms)", f"Latency, {title}", log=True)
+    _axes(throughput, what, "thousand actions/s", f"Throughput, {title}", log=False)
 
 
-def _frontier(cells: Sequence[Cell]) -> list[Cell]:
-    """Of cells with about the same batch the one with the most actions a second."""
-    best: dict[int, Cell] = {}
-    for cell in cells:
-        size = round(_rows(cell))
-        if size not in best or cell.actions_per_sec > best[size].actions_per_sec:
-            best[size] = cell
-    return [best[size] for size in sorted(best)]
+def _by_precision(cells: Sequence[Cell]) -> list[tuple[list[Cell], str, str]]:
+    """Cells of each precision, the style of their line, and what to add to its label where there are several."""
+    names = list(dict.fromkeys(cell.precision for cell in cells))
+    return [
+        ([cell for cell in cells if cell.precision == name], style, f" {name}" if len(names) > 1 else "")
+        for name, style in zip(names, ("-", "--", ":"))
+    ]
 
 
 def _stages(figure: Figure, cells: Sequence[Cell]) -> None:
-    """Where the server's time goes, one bar a setting."""
+    """What a median answer's time is made of, one bar a setting."""
     axes = figure.subplots()
-    cells = sorted(cells, key=_rows)
-    labels = [_label(cell) for cell in cells]
-    stages = list(dict.fromkeys(stage for cell in cells for stage in cell.stages_us or {}))
+    cells = sorted(cells, key=lambda cell: (cell.precision or "", cell.clients, cell.envs_per_client))
+    split = [latency_split(cell) for cell in cells]
+    stages = list(dict.fromkeys(stage for parts in split for stage in parts))
     bottom = [0.0] * len(cells)
-    palette = matplotlib.colormaps["tab20c"]
+    palette = matplotlib.colormaps["tab20"]
     for number, stage in enumerate(stages):
-        values = [(cell.stages_us or {}).get(stage, 0.0) for cell in cells]
+        values = [parts.get(stage, 0.0) / 1000 for parts in split]
         axes.bar(range(len(cells)), values, bottom=bottom, label=stage, color=palette(number % 20))
         bottom = [b + v for b, v in zip(bottom, values)]
+    labels = [f"{_label(cell)}{label}" for own, _, label in _by_precision(cells) for cell in own]
     axes.set_xticks(range(len(cells)), labels, rotation=30, ha="right", fontsize=8)
-    _axes(axes, "clients x envs", "us an action in the server", "Server time by stage", log=None)
+    _axes(axes, "clients x envs", "ms of the median latency", "Latency by stage", log=None)
+
+
+def latency_split(cell: Cell) -> dict[str, float]:
+    """Microseconds of the median latency by stage: a row goes through the server's stages with its whole batch.
+
+    What the stages do not explain is `wait`: for another batch, on the wire, in the client.
+    """
+    assert cell.stages_us is not None
+    assert cell.mean_batch is not None
+    parts = {stage: value * cell.mean_batch for stage, value in cell.stages_us.items()}
+    return {**parts, "wait": max(0.0, cell.latency_us["p50"] - sum(parts.values()))}
 
 
 def _histogram(figure: Figure, cells: Sequence[Cell]) -> None:
@@ -101,35 +112,34 @@ def _histogram(figure: Figure, cells: Sequence[Cell]) -> None:
     axes.set_xticks(range(len(sizes)), labels, fontsize=8)
     axes.set_xlabel("rows a forward")
     axes.set_ylabel("forwards")
-    axes.set_title(f"Batch sizes, {_label(cell)} (mean {cell.mean_batch:.1f})")
+    axes.set_title(f"Batch sizes, clients x envs {_label(cell)} (mean {cell.mean_batch:.1f})")
     axes.grid(axis="y", alpha=0.3)
 
 
 def _rate(figure: Figure, cells: Sequence[Cell]) -> None:
     """Offered rate against latency, counted from the time a row was due."""
     axes = figure.subplots()
-    cells = sorted(cells, key=lambda cell: cell.offered_per_sec or 0.0)
-    precisions = list(dict.fromkeys(cell.precision for cell in cells))
-    for precision, style in zip(precisions, ("-", "--", ":")):
-        own = [cell for cell in cells if cell.precision == precision]
-        for name in ("p50", "p99"):
-            rates = [(cell.offered_per_sec or 0.0) / 1000 for cell in own]
+    for own, style, label in _by_precision(sorted(cells, key=lambda cell: cell.offered_per_sec or 0.0)):
+        rates = [(cell.offered_per_sec or 0.0) / 1000 for cell in own]
+        for name in ("p50", "p90", "p99"):
             values = [cell.latency_us[name] / 1000 for cell in own]
-            label = f"{name} {precision}" if len(precisions) > 1 else name
-            axes.plot(rates, values, style, marker="o", markersize=4, color=COLORS[name], label=label)
+            axes.plot(rates, values, style, color=COLORS[name], label=f"{name}{label}", **DOTS)
     axes.set_yscale("log")
-    _axes(axes, "thousand actions/s offered, Poisson", "latency from due time (ms)", "Latency by rate", log=None)
+    _plain(axes.yaxis, decades=True)
+    axes.set_xlim(left=0)
+    _axes(
+        axes, "thousand actions/s offered, Poisson arrivals", "latency from due time (ms)", "Latency by rate", log=None
+    )
 
 
 def _axes(axes: Axes, x: str, y: str, title: str, *, log: bool | None) -> None:
     """Labels and grid; `log`: rows on a logarithmic axis (None: leave the axis), latency too where True."""
     if log is not None:
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter("{x:g}")
+        _plain(axes.xaxis, decades=False)
     if log:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("{x:g}")
+        _plain(axes.yaxis, decades=True)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_title(title)
@@ -137,12 +147,20 @@ def _axes(axes: Axes, x: str, y: str, title: str, *, log: bool | None) -> None:
     axes.legend(fontsize=8, frameon=False)
 
 
+def _plain(axis: Axis, *, decades: bool) -> None:
+    """Numbers as people write them on a logarithmic axis, few of them."""
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+    if decades:
+        axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
+
+
 def _rows(cell: Cell) -> float:
     return cell.mean_batch if cell.mean_batch is not None else float(cell.clients * cell.envs_per_client)
 
 
 def _label(cell: Cell) -> str:
-    return f"{cell.clients} x {cell.envs_per_client}{f' {cell.precision}' if cell.precision else ''}"
+    return f"{cell.clients} x {cell.envs_per_client}"
 
 
 _PLOTS: tuple[tuple[str, Draw, Callable[[Cell], bool]], ...] = (

@@ -9,10 +9,14 @@ from inference_server.loadtest.cells import Cell, MaxRate
 ENOUGH = 0.90  # of the maximum: more envs beyond this buy latency, not throughput
 LATE_US = 1000.0
 BUSY = 0.9
+DISTURBED = 0.1
 
 
-def recommendation(cells: Sequence[Cell], max_rates: Sequence[MaxRate]) -> list[str]:
-    """Sentences: the setting to take, precision, the local alternative, the largest rate, and what to doubt."""
+def recommendation(cells: Sequence[Cell], max_rates: Sequence[MaxRate], others_busy: float = 0.0) -> list[str]:
+    """Sentences: the setting to take, precision, the local alternative, the largest rate, and what to doubt.
+
+    `others_busy`: share of the processor that other processes took while it was measured.
+    """
     sentences = []
     for precision in _in_order(cell.precision for cell in cells):
         own = [cell for cell in cells if cell.precision == precision]
@@ -23,6 +27,10 @@ def recommendation(cells: Sequence[Cell], max_rates: Sequence[MaxRate]) -> list[
         if closed and local:
             sentences.append(_against_local(closed, local))
     sentences += [_max_rate(found) for found in max_rates]
+    if others_busy > DISTURBED:
+        sentences.append(
+            f"Other processes took {others_busy:.0%} of the processor: the figures are worse than they could be."
+        )
     return sentences + _doubts(cells)
 
 
@@ -49,8 +57,8 @@ def _setting(closed: Sequence[Cell], precision: str | None) -> str:
     best = best_setting(closed)
     most = max(cell.actions_per_sec for cell in closed)
     words = (
-        f"{_count(best.clients, 'client')} with {_count(best.envs_per_client, 'env')} each "
-        f"{'reaches' if best.clients == 1 else 'reach'} {best.actions_per_sec / most:.0%} of the maximum "
+        f"{_count(best.clients, 'client')} with {_count(best.envs_per_client, 'env')} "
+        f"{'reaches' if best.clients == 1 else 'each reach'} {best.actions_per_sec / most:.0%} of the maximum "
         f"({best.actions_per_sec:,.0f} of {most:,.0f} actions/s) at p99 {best.latency_us['p99'] / 1000:.1f} ms"
     )
     if best.forward_actions_per_sec:

@@ -26,17 +26,6 @@ from inference_server.loadtest.subject import Subject
 UNKNOWN = "—"
 
 
-def claim_folder(folder: Path) -> None:
-    """Make the folder of the results before anything is measured. Raises ConfigError where that is not possible."""
-    trial = folder / ".writable"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        trial.write_bytes(b"")
-        trial.unlink()
-    except OSError as error:
-        raise ConfigError(f"--out: the folder {folder} cannot be written: {error.strerror}. Choose another.") from None
-
-
 def conditions(options: Options, subject: Subject, cores: Cores) -> dict[str, Any]:
     """What belongs beside every figure."""
     return {

@@ -9,31 +9,32 @@ from rich.console import Console
 
 from common.errors import ConfigError
 from inference_server.loadtest.cells import Result
-from inference_server.loadtest.cores import split_cores
+from inference_server.loadtest.cores import Neighbours, our_cores, read_times, split_cores
 from inference_server.loadtest.options import Options
 from inference_server.loadtest.plots import write_plots
 from inference_server.loadtest.progress import Progress
 from inference_server.loadtest.recommend import recommendation
-from inference_server.loadtest.report import claim_folder, conditions, table, write
+from inference_server.loadtest.report import conditions, table, write
 from inference_server.loadtest.subject import make_subject
 from inference_server.loadtest.sweep import AUTO_RATES, Sweep
 
 
 def run(options: Options) -> int:
     """Measure everything `options` asks for. Raises SimulError."""
-    claim_folder(options.out)
     console = Console()
+    neighbours = Neighbours(our_cores(), read_times)
     with tempfile.TemporaryDirectory(prefix="simul-loadtest-") as root:
         subject = make_subject(options, Path(root))
         cores = split_cores(subject.config.server.threads)
         with Progress(console, planned_cells(options)) as progress:
             sweep = Sweep(options, subject, cores, progress)
             sweep.run()
+        others = neighbours.share()
         result = Result(
-            conditions={**conditions(options, subject, cores), **sweep.facts},
+            conditions={**conditions(options, subject, cores), **sweep.facts, "others_busy": others},
             cells=sweep.cells,
             max_rates=sweep.max_rates,
-            recommendation=recommendation(sweep.cells, sweep.max_rates),
+            recommendation=recommendation(sweep.cells, sweep.max_rates, others),
         )
     write(options.out, result)
     plots = write_plots(options.out, result.cells)

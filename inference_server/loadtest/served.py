@@ -95,5 +95,17 @@ def batches_between(first: Metrics, last: Metrics) -> tuple[float, dict[str, int
     return round((last["decisions"] - first["decisions"]) / batches, 1), histogram
 
 
+def stages_between(first: Metrics, last: Metrics) -> dict[str, float] | None:
+    """Microseconds an action by stage, between two reports; None where nothing was served."""
+    served = last["decisions"] - first["decisions"]
+    if not served:
+        return None
+    before: Mapping[str, float] = first["stage_us"]  # means since the server's start
+    return {
+        stage: round((mean * last["decisions"] - before.get(stage, 0.0) * first["decisions"]) / served, 2)
+        for stage, mean in last["stage_us"].items()
+    }
+
+
 def _difference(first: Mapping[str, int], last: Mapping[str, int]) -> dict[str, int]:
     return {size: count - first.get(size, 0) for size, count in last.items() if count > first.get(size, 0)}

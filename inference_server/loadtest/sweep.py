@@ -74,7 +74,7 @@ class Sweep:
         reached = []
         for clients in self._options.clients:
             for envs in self._options.envs:
-                what = f"closed loop, {clients} clients x {envs} envs"
+                what = f"closed loop, clients x envs {clients} x {envs}"
                 cell = self._cell(what, partial(bench.closed, clients, envs))
                 reached.append(cell.actions_per_sec)
         return max(reached)
@@ -105,7 +105,7 @@ class Sweep:
         bench = self._bench(stack.enter_context(Crew(setups)), None, timer, precision)
         for clients in options.clients:
             for envs in options.envs:
-                what = f"local policy, {clients} clients x {envs} envs"
+                what = f"local policy, clients x envs {clients} x {envs}"
                 self._cell(what, partial(bench.closed, clients, envs, mode="local"))
 
     def _timer(self, subject: Subject) -> Crew:

@@ -28,7 +28,7 @@ def test_each_precision_gets_its_sentence_and_the_forward_is_named() -> None:
     cells = [_cell(1, 1, 10.0, forward_actions_per_sec=20.0), _cell(1, 1, 30.0, precision="bfloat16")]
     first, second = recommendation(cells, [])
     assert first == (
-        "1 client with 1 env each reaches 100% of the maximum (10 of 10 actions/s) at p99 1.0 ms; "
+        "1 client with 1 env reaches 100% of the maximum (10 of 10 actions/s) at p99 1.0 ms; "
         "that is 50% of the bare forward (float32)."
     )
     assert "(30 of 30 actions/s)" in second
@@ -54,6 +54,12 @@ def test_a_missed_promise_and_every_doubt_are_said() -> None:
     assert words[2].startswith("1 of 2 cells did not become stable")
     assert words[3].startswith("From 1,000 actions/s offered on, the clients were busy")
     assert words[4].startswith("7 rows were refused")
+
+
+def test_neighbours_are_named_where_they_disturb() -> None:
+    cells = [_cell(1, 8, 900.0)]
+    assert "Other processes took 40% of the processor" in recommendation(cells, [], others_busy=0.4)[1]
+    assert len(recommendation(cells, [], others_busy=0.04)) == 1
 
 
 def test_nothing_measured_in_closed_loop_recommends_nothing() -> None:
