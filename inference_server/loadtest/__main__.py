@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from common.errors import CheckpointError, ConfigError, SimulError
@@ -10,6 +11,7 @@ from inference_server.loadtest.options import claim_folder, parse
 
 def main() -> int:
     """Exit code 0: measured; 1: something failed; 2: a sentence says what to change."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
     try:
         options = parse(None)
         claim_folder(options.out)

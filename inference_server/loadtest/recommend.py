@@ -70,9 +70,10 @@ def _against_local(closed: Sequence[Cell], local: Sequence[Cell]) -> str:
     clients = max(cell.clients for cell in local)
     from_here = crossover(closed, local, clients)
     who = f"{_count(clients, 'client')} that {'runs' if clients == 1 else 'run'} the policy on all cores"
+    precision = f" ({closed[0].precision})" if closed[0].precision else ""
     if from_here is None:
-        return f"Against {who}: at the most envs measured, deciding locally gives more actions a second."
-    return f"Against {who}: the server gives more actions a second from {from_here} envs per client on."
+        return f"Against {who}: at the most envs measured, deciding locally gives more actions a second{precision}."
+    return f"Against {who}: the server gives more actions a second from {from_here} envs per client on{precision}."
 
 
 def _max_rate(found: MaxRate) -> str:

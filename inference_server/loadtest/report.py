@@ -24,6 +24,7 @@ from inference_server.loadtest.options import Options
 from inference_server.loadtest.subject import Subject
 
 UNKNOWN = "—"
+SHORT = {"float32": "fp32", "bfloat16": "bf16"}
 
 
 def conditions(options: Options, subject: Subject, cores: Cores) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def table(cells: Sequence[Cell]) -> Table:
     for head in heads:
         found.add_column(head, justify="right", no_wrap=True)
     for cell in cells:
-        precision = f" {cell.precision}" if len(precisions) > 1 else ""
+        precision = f" {SHORT.get(cell.precision, '')}" if len(precisions) > 1 and cell.precision else ""
         found.add_row(
             f"{cell.mode}{precision}", f"{cell.clients} x {cell.envs_per_client}", _number(cell.offered_per_sec),
             f"{'' if cell.stable else '~'}{cell.actions_per_sec:,.0f}",
