@@ -52,7 +52,7 @@ def test_a_missed_promise_and_every_doubt_are_said() -> None:
     assert words[0] == "No rate keeps p99 within 5 ms (float32)."
     assert words[1].startswith("Up to 800 actions/s")
     assert words[2].startswith("1 of 2 cells did not become stable")
-    assert words[3].startswith("From 1,000 actions/s offered on, the clients were busy")
+    assert words[3].startswith("From 1,000 actions/s offered on, rows waited in the client")
     assert words[4].startswith("7 rows were refused")
 
 
