@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from inference_server.loadtest.cells import Cell, MaxRate
@@ -19,7 +20,7 @@ def recommendation(cells: Sequence[Cell], max_rates: Sequence[MaxRate], others_b
     sentences = []
     for precision in _in_order(cell.precision for cell in cells):
         own = [cell for cell in cells if cell.precision == precision]
-        closed = [cell for cell in own if cell.mode == "closed" and cell.latency_us]
+        closed = [cell for cell in own if cell.mode == "closed" and cell.latency_us and not cell.errors]
         if closed:
             sentences.append(_setting(closed, precision))
         local = [cell for cell in own if cell.mode == "local" and cell.latency_us]
@@ -95,9 +96,12 @@ def _doubts(cells: Sequence[Cell]) -> list[str]:
             f"From {rate:,.0f} actions/s offered on, rows waited in the client (p99 above 1 ms) for a free session "
             "or for the processor; that wait is counted."
         )
-    failed = sum(sum(cell.errors.values()) for cell in cells)
-    if failed:
-        doubts.append(f"{failed:,} rows were refused; `errors` in loadtest.json says with which code.")
+    refused: Counter[str] = Counter()
+    for cell in cells:
+        refused.update(cell.errors)
+    if refused:
+        codes = ", ".join(f"{code} {rows:,}" for code, rows in refused.items())
+        doubts.append(f"Rows were refused, and settings with refused rows are not recommended: {codes}.")
     return doubts
 
 

@@ -29,7 +29,7 @@ def run(options: Options) -> int:
         with Progress(console, planned_cells(options)) as progress:
             sweep = Sweep(options, subject, cores, progress)
             sweep.run()
-        others = neighbours.share()
+        others = neighbours.share() if options.connect is None else 0.0  # there, the server is among them
         result = Result(
             conditions={**conditions(options, subject, cores), **sweep.facts, "others_busy": others},
             cells=sweep.cells,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from common.errors import ConfigError, InferenceError
+from common.errors import ERR_SPEC, ConfigError, InferenceError
 from inference_server.loadtest.bisection import MaxRateSearch
 from inference_server.loadtest.cells import Cell, MaxRate
 from inference_server.loadtest.cores import Cores
@@ -133,4 +133,5 @@ def _reached(endpoint: str) -> Iterator[None]:
     try:
         yield
     except InferenceError as error:
-        raise ConfigError(f"The server at {endpoint} could not be loaded: {error}") from None
+        hint = " Name its game with --config, or --connect to its run directory." if ERR_SPEC in str(error) else ""
+        raise ConfigError(f"The server at {endpoint} could not be loaded: {error}.{hint}") from None

@@ -45,15 +45,17 @@ def test_crossover_is_where_the_server_stays_ahead() -> None:
 
 def test_a_missed_promise_and_every_doubt_are_said() -> None:
     cells = [
-        _cell(1, 8, 900.0, stable=False, errors={"ERR_BUSY": 7}),
+        _cell(1, 8, 900.0, stable=False),
+        _cell(1, 16, 2000.0, errors={"ERR_BUSY": 7}),
         _cell(1, 8, 900.0, mode="open", offered_per_sec=1000.0, send_lag_us={"p99": 4000.0}, client_busy=0.97),
     ]
-    words = recommendation(cells, [MaxRate(5.0, "float32", None, 1), MaxRate(5.0, "float32", 800.0, 9)])[1:]
+    setting, *words = recommendation(cells, [MaxRate(5.0, "float32", None, 1), MaxRate(5.0, "float32", 800.0, 9)])
+    assert setting.startswith("1 client with 8 envs")
     assert words[0] == "No rate keeps p99 within 5 ms (float32)."
     assert words[1].startswith("Up to 800 actions/s")
-    assert words[2].startswith("1 of 2 cells did not become stable")
+    assert words[2].startswith("1 of 3 cells did not become stable")
     assert words[3].startswith("From 1,000 actions/s offered on, rows waited in the client")
-    assert words[4].startswith("7 rows were refused")
+    assert words[4].endswith("not recommended: ERR_BUSY 7.")
 
 
 def test_neighbours_are_named_where_they_disturb() -> None:
