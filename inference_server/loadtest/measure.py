@@ -97,10 +97,11 @@ class Bench:
         )  # fmt: skip
 
     def _seen_by_server(self, span: Span) -> tuple[float | None, dict[str, int] | None, dict[str, float] | None]:
-        """Mean batch, batch histogram and stage times while it was measured."""
+        """Mean batch, batch histogram and stage times while it was measured; with warm-up where that was too short."""
         if self._server is None:
             return None, None, None
-        reports = self._server.between(*span)
+        begin, end = span
+        reports = self._server.between(begin, end) or self._server.between(begin - self._warm_up_sec, end)
         batches = batches_between(*reports) if reports is not None else None
         if reports is None or batches is None:
             return None, None, None
