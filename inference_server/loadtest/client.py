@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,9 +31,11 @@ class Remote(ColumnClient):
     """A column client that waits on its socket."""
 
     def wait(self, timeout_sec: float) -> None:
-        """Until something arrives, or `timeout_sec` has passed."""
+        """Until something arrives, or `timeout_sec` has passed; 0: only let others on this core have a turn."""
         if timeout_sec > 0:
             self.poller.wait(timeout_sec)
+        elif hasattr(os, "sched_yield"):  # among them the thread that reads our socket
+            os.sched_yield()
 
 
 def main() -> int:

@@ -90,8 +90,9 @@ class Driver:
                 free, pending = free[count:], pending[count:]
             answered = self._answered()
             free = np.concatenate((free, answered))
-            if not answered.size:
-                self._policy.wait(max(0.0, min(schedule.next - self._clock() - SPIN_SEC, WAIT_SEC)))
+            if not answered.size:  # without a free session only an answer can help
+                gap = schedule.next - self._clock() - SPIN_SEC if free.size else WAIT_SEC
+                self._policy.wait(max(0.0, min(gap, WAIT_SEC)))
 
     def _submit(self, seats: Seat, since: Times) -> None:
         number = self._policy.submit(self._seats.rows(seats))
