@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint learn-check bench-pokemon bench-serving clean
+.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-serving clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,9 @@ lint: setup ## style, types, import contracts
 
 learn-check: setup ## CartPole and the memory task learn, through all three processes
 	$(PY) benchmarks/learn_check.py $(ARGS)
+
+loadtest: setup ## how many actions a second at which latency, under 2 minutes (ARGS="--help")
+	@.venv/bin/simul loadtest $(ARGS)
 
 bench-pokemon: setup ## what each layer costs, from the simulator alone to all of `make up`
 	$(PY) benchmarks/bench_pokemon.py $(ARGS)

@@ -18,7 +18,10 @@ OPPONENTS = ("random", "max_base_power", "simple_heuristics")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: done; 1: something failed; 2: a sentence says what to change."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options, rest = parser.parse_known_args(arguments)
+    if rest and options.run is not _loadtest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    options.rest = rest
     try:
         _check_checkout()
         return int(options.run(options))
@@ -80,6 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("--client", default="client", metavar="NAME", help="whose keys, beside the server's")
     new.set_defaults(run=_keys_new)
 
+    loadtest = commands.add_parser(
+        "loadtest", add_help=False, help="how many actions a second the server gives at which latency"
+    )
+    loadtest.set_defaults(run=_loadtest)  # its options are its own: see inference_server.loadtest
+
     doctor = commands.add_parser("doctor", help="what is missing on this machine, and the command that mends it")
     doctor.set_defaults(run=_doctor)
     return parser
@@ -136,6 +144,12 @@ def _keys_new(options: argparse.Namespace) -> int:
     from common.launch.keys import keys_new
 
     return keys_new(options.folder, options.client)
+
+
+def _loadtest(options: argparse.Namespace) -> int:
+    from common.launch.processes import run_in_foreground
+
+    return run_in_foreground("inference_server.loadtest", options.rest)
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -41,6 +41,14 @@ def role_environment(threads: int) -> dict[str, str]:
     }
 
 
+def run_in_foreground(module: str, arguments: Sequence[str]) -> int:
+    """Run a role's tool on this terminal and return its exit code. Ctrl-C reaches it too, and it cleans up."""
+    with subprocess.Popen([*role_command(module), *arguments], env=role_environment(1)) as process:
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):
+                return process.wait()
+
+
 class Child:
     """One life of one role process. Its own session, so that Ctrl-C reaches the supervisor alone."""
 

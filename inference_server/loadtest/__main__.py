@@ -1,0 +1,32 @@
+"""`python -m inference_server.loadtest`, which `simul loadtest` starts."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from common.errors import CheckpointError, ConfigError, SimulError
+from inference_server.loadtest.options import claim_folder, parse
+
+
+def main() -> int:
+    """Exit code 0: measured; 1: something failed; 2: a sentence says what to change."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
+    try:
+        options = parse(None)
+        claim_folder(options.out)
+        from inference_server.loadtest.run import run  # brings torch: what is wrong shall be told at once
+
+        return run(options)
+    except (ConfigError, CheckpointError) as error:
+        sys.stderr.write(f"simul: {error}\n")
+        return 2
+    except SimulError as error:
+        sys.stderr.write(f"simul: {error}\n")
+        return int(getattr(error, "exit_code", 1))
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

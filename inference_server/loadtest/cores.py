@@ -1,0 +1,70 @@
+"""Who runs on which processor core, where the system lets us choose, and what other processes took of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import psutil
+
+Times = tuple[float, float, float]
+_BUSY = ("user", "nice", "system", "irq", "softirq", "interrupt", "dpc", "steal")
+
+
+@dataclass(frozen=True)
+class Cores:
+    """Cores of the server and of the clients; both empty where they cannot be told apart."""
+
+    server: tuple[int, ...]
+    clients: tuple[int, ...]
+
+
+def split_cores(server_threads: int) -> Cores:
+    """The first `server_threads` cores that this process may use for the server, the others for the clients."""
+    process = psutil.Process()
+    allowed = list(process.cpu_affinity() or ()) if hasattr(process, "cpu_affinity") else []
+    if len(allowed) <= server_threads:
+        return Cores((), ())
+    return Cores(tuple(allowed[:server_threads]), tuple(allowed[server_threads:]))
+
+
+def pin(pid: int, cores: tuple[int, ...]) -> None:
+    """Bind a process that has just been started; threads it starts later inherit it."""
+    if cores:
+        with contextlib.suppress(AttributeError, psutil.Error, OSError):
+            psutil.Process(pid).cpu_affinity(list(cores))
+
+
+class Neighbours:
+    """The share of our cores that other processes, and other machines on the same hardware, take from now on.
+
+    `read` gives three times in seconds: now, processor time of `cores`, and our own with our children's.
+    """
+
+    def __init__(self, cores: Sequence[int], read: Callable[[Sequence[int]], Times]) -> None:
+        self._cores = cores
+        self._read = read
+        self._begin = read(cores)
+
+    def share(self) -> float:
+        """0 to 1, since the start; ask when all our children have ended and were waited for."""
+        seconds, busy, ours = (now - before for now, before in zip(self._read(self._cores), self._begin))
+        return round(min(1.0, max(0.0, (busy - ours) / (seconds * len(self._cores)))), 3)
+
+
+def our_cores() -> list[int]:
+    """The cores that this process may use."""
+    process = psutil.Process()
+    allowed = process.cpu_affinity() if hasattr(process, "cpu_affinity") else None
+    return list(allowed or range(os.cpu_count() or 1))
+
+
+def read_times(cores: Sequence[int]) -> Times:
+    """What `Neighbours` reads: children count once they have been waited for."""
+    times = psutil.cpu_times(percpu=True)
+    busy = sum(getattr(times[core], kind, 0.0) for core in cores for kind in _BUSY)
+    own = os.times()
+    return time.perf_counter(), busy, own.user + own.system + own.children_user + own.children_system

@@ -1,0 +1,117 @@
+"""The client processes of the load test, from the side of the one who gives the orders."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from queue import Empty, Queue
+from types import TracebackType
+
+import msgspec
+
+from common.errors import InferenceError
+from common.launch.processes import role_environment
+from inference_server.loadtest.orders import Failed, Order, Report, SetUp, read_report
+from inference_server.loadtest.windows import Window
+
+ANSWER_SEC = 120.0
+LEAVE_SEC = 5.0
+
+
+class Crew:
+    """Processes that carry out orders side by side: `with Crew([SetUp(...), ...]) as crew:`."""
+
+    def __init__(self, setups: Sequence[SetUp]) -> None:
+        self._setups = setups
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._said: Queue[tuple[int, Report | None]] = Queue()
+
+    def __enter__(self) -> Crew:
+        """Start them all and wait until each is ready. Raises InferenceError."""
+        try:
+            for index, setup in enumerate(self._setups):
+                self._start(index)
+                self._tell(index, setup)
+            self.gather(len(self._setups))
+        except BaseException:
+            self._end(0.0)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(LEAVE_SEC if error is None else 0.0)
+
+    def tell(self, order: Order, count: int) -> None:
+        """Give the first `count` processes an order."""
+        for index in range(count):
+            self._tell(index, order)
+
+    def hear(self, timeout_sec: float) -> tuple[int, Report] | None:
+        """What one process said; None after `timeout_sec`. Raises InferenceError where one cannot go on."""
+        try:
+            index, report = self._said.get(timeout=timeout_sec)
+        except Empty:
+            return None
+        if isinstance(report, Failed):
+            raise InferenceError("ERR_LOADTEST", f"a client cannot go on: {report.sentence}")
+        if report is None:
+            raise InferenceError("ERR_LOADTEST", f"client {index} ended with {self._processes[index].wait()}")
+        return index, report
+
+    def gather(self, count: int) -> list[Report]:
+        """One answer each of `count` processes; windows still on their way are dropped. Raises InferenceError."""
+        answers: list[Report] = []
+        deadline = time.monotonic() + ANSWER_SEC
+        while len(answers) < count:
+            heard = self.hear(max(0.0, deadline - time.monotonic()))
+            if heard is None:
+                raise InferenceError("ERR_TIMEOUT", f"a client process has said nothing for {ANSWER_SEC:.0f} s")
+            if not isinstance(heard[1], Window):
+                answers.append(heard[1])
+        return answers
+
+    def _start(self, index: int) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "inference_server.loadtest.client"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=role_environment(1),
+            start_new_session=sys.platform != "win32",
+        )  # fmt: skip
+        self._processes.append(process)
+        threading.Thread(target=self._read, args=(index, process), daemon=True).start()
+
+    def _read(self, index: int, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self._said.put((index, read_report(line)))
+        self._said.put((index, None))
+
+    def _tell(self, index: int, order: Order) -> None:
+        stdin = self._processes[index].stdin
+        assert stdin is not None
+        try:
+            stdin.write(msgspec.json.encode(order) + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            return  # what it said last explains it; `hear` raises
+
+    def _end(self, patience_sec: float) -> None:
+        for process in self._processes:
+            assert process.stdin is not None
+            try:
+                process.stdin.close()
+            except BrokenPipeError:
+                continue
+        deadline = time.monotonic() + patience_sec
+        for process in self._processes:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            assert process.stdout is not None
+            process.stdout.close()

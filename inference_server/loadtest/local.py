@@ -1,0 +1,97 @@
+"""The policy in the client's own process, without any server: the honest alternative, and the bare forward."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from common.column_client import Answer, Columns
+from common.config import Config
+from common.messages import Error
+from common.nets.base import RecurrentNetwork
+from common.nets.build import build_network
+from common.nets.devices import choose_device, choose_precision
+from common.nets.load import WEIGHTS_FILE
+from common.nets.traced import trace
+from common.nets.weights import bytes_to_state
+from common.specs import GameSpec
+from inference_server.engine.sampling import sample
+from inference_server.loadtest.traffic import masks, observations
+
+WARM_UP_FORWARDS = 5
+
+
+class LocalPolicy:
+    """Forward and sampling of all envs of a client at once. Answers lie ready when `submit` returns.
+
+    A client's envs always come together, so their recurrent state is carried from one forward to the next as it is.
+    """
+
+    def __init__(self, config: Config, spec: GameSpec, checkpoint: Path) -> None:
+        torch.set_num_threads(config.server.threads)
+        self.refusals: list[Error] = []
+        self._spec = spec
+        self._device = choose_device(config.server.device)
+        self._network = _network(config, spec, checkpoint, self._device)
+        self._run = trace(self._network, spec)
+        self._state = torch.zeros(0, self._network.state_size)
+        self._answers: list[Answer] = []
+        self._next_id = 0
+
+    @torch.inference_mode()
+    def submit(self, columns: Columns) -> int:
+        """One forward over rows of all envs, in order."""
+        rows = len(columns.flags)
+        if self._state.shape[0] != rows:
+            self._state = self._network.initial_state(rows)
+        observation = torch.from_numpy(columns.observation).to(self._device)
+        legal = torch.from_numpy(columns.mask).to(self._device) > 0
+        logits, value, self._state = self._run(observation, legal, self._state)
+        noise = -torch.empty_like(logits, dtype=torch.float32).exponential_().log()
+        action, log_prob = sample(logits.float(), legal, noise)
+        on_host = torch.stack((action.float(), log_prob, value.float())).cpu().numpy()  # device-to-host sync here
+        self._next_id += 1
+        numbers = np.arange(rows, dtype=np.int32)
+        versions = np.zeros(rows, np.int64)
+        self._answers.append(
+            Answer(self._next_id, numbers, on_host[0].astype(np.int32), on_host[1], on_host[2], versions)
+        )
+        return self._next_id
+
+    def poll(self) -> list[Answer]:
+        """What `submit` has answered."""
+        answers, self._answers = self._answers, []
+        return answers
+
+    def wait(self, timeout_sec: float) -> None:
+        """Nothing ever arrives later."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    @torch.inference_mode()
+    def forward_per_sec(self, batch: int, seconds: float) -> float:
+        """Rows a second of the network alone at `batch`: no sampling, no server, the state carried along."""
+        draw = np.random.default_rng(0)
+        observation = torch.from_numpy(observations(self._spec, batch, draw)).to(self._device)
+        legal = torch.from_numpy(masks(self._spec, batch, draw)).to(self._device) > 0
+        state = self._network.initial_state(batch)
+        forwards, begin = -WARM_UP_FORWARDS, 0.0
+        while forwards <= 0 or time.perf_counter() - begin < seconds:
+            _, value, state = self._run(observation, legal, state)
+            value.cpu()  # device-to-host sync here
+            forwards += 1
+            if forwards == 0:
+                begin = time.perf_counter()
+        return forwards * batch / (time.perf_counter() - begin)
+
+
+def _network(config: Config, spec: GameSpec, checkpoint: Path, device: torch.device) -> RecurrentNetwork:
+    network = build_network(config.network, spec, seed=config.seed)
+    network.load_state_dict(bytes_to_state((checkpoint / WEIGHTS_FILE).read_bytes()))
+    precision = choose_precision(config.server.precision, device)
+    own = network.lowered(precision) if precision != torch.float32 else network
+    return own.to(device).eval().requires_grad_(False)

@@ -1,0 +1,125 @@
+"""Measures one cell at a time: clients under way, windows until they are stable, the server's own figures beside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from common.errors import InferenceError
+from inference_server.loadtest.cells import Cell, Mode
+from inference_server.loadtest.crew import Crew
+from inference_server.loadtest.orders import Forward, Forwarded, Go, Prepare, Stop
+from inference_server.loadtest.served import StartedServer, batches_between, stages_between
+from inference_server.loadtest.windows import (
+    Figures,
+    Window,
+    complete_windows,
+    figures,
+    is_stable,
+)
+
+HEAR_SEC = 0.05
+LATE_SEC = 15.0
+FORWARD_SEC = 0.3
+
+Span = tuple[float, float]  # of time.perf_counter()
+Tick = Callable[[str], None]  # shown while a cell runs: what its windows say so far
+
+
+class Bench:
+    """Cells against one server (None: a running one), with one crew; forwards are timed by `timer`, one process."""
+
+    def __init__(
+        self, crew: Crew, server: StartedServer | None, timer: Crew | None, *,
+        precision: str | None, warm_up_sec: float, window_sec: float, max_windows: int, seed: int,
+    ) -> None:  # fmt: skip
+        self._crew = crew
+        self._server = server
+        self._timer = timer
+        self._precision = precision
+        self._warm_up_sec = warm_up_sec
+        self._window_sec = window_sec
+        self._max_windows = max_windows
+        self._seed = seed
+        self._forwards: dict[int, float] = {}
+
+    def closed(self, clients: int, envs: int, tick: Tick, mode: Mode = "closed") -> Cell:
+        """`clients` processes with `envs` sessions each, closed loop. Raises InferenceError, RoleDied."""
+        found, span = self._run(clients, Prepare("closed", envs, self._seed), tick)
+        return self._cell(mode, clients, envs, found, span)
+
+    def open(self, clients: int, envs: int, rate_per_sec: float, tick: Tick) -> Cell:
+        """Poisson arrivals at `rate_per_sec` over all clients. Raises InferenceError, RoleDied."""
+        order = Prepare("open", envs, self._seed, rate_per_sec / clients)
+        found, span = self._run(clients, order, tick)
+        return self._cell("open", clients, envs, found, span, offered_per_sec=round(rate_per_sec, 1))
+
+    def _run(self, clients: int, prepare: Prepare, tick: Tick) -> tuple[Figures, Span]:
+        """Figures of a cell, and when its windows began and ended."""
+        self._crew.tell(prepare, clients)
+        self._crew.gather(clients)
+        start = time.perf_counter()
+        self._crew.tell(Go(start, self._warm_up_sec, self._window_sec), clients)
+        by_client: list[list[Window]] = [[] for _ in range(clients)]
+        windows: list[list[Window]] = []
+        while not is_stable(windows) and len(windows) < self._max_windows:
+            self._listen(by_client)
+            done = complete_windows(by_client)
+            if len(done) > len(windows):
+                tick(_in_words(figures(done)))
+            windows = done
+            expected = start + self._warm_up_sec + (len(windows) + 1) * self._window_sec
+            if time.perf_counter() > expected + LATE_SEC:
+                raise InferenceError("ERR_TIMEOUT", f"no figures from the clients for {LATE_SEC:.0f} s")
+        self._crew.tell(Stop(), clients)
+        self._crew.gather(clients)
+        begin = start + self._warm_up_sec
+        return figures(windows), (begin, begin + len(windows) * self._window_sec)
+
+    def _listen(self, by_client: list[list[Window]]) -> None:
+        heard = self._crew.hear(HEAR_SEC)
+        if heard is not None and isinstance(heard[1], Window):
+            by_client[heard[0]].append(heard[1])
+        if self._server is not None:
+            self._server.listen()
+
+    def _cell(
+        self, mode: Mode, clients: int, envs: int, found: Figures, span: Span, offered_per_sec: float | None = None
+    ) -> Cell:
+        mean_batch, histogram, stages = (None, None, None) if mode == "local" else self._seen_by_server(span)
+        forward = self._forward(envs if mode == "local" else mean_batch)
+        return Cell(
+            mode=mode, clients=clients, envs_per_client=envs, precision=self._precision,
+            offered_per_sec=offered_per_sec, actions_per_sec=found.actions_per_sec, latency_us=found.latency_us,
+            send_lag_us=found.send_lag_us, samples=found.samples, windows=found.windows, stable=found.stable,
+            mean_batch=float(envs) if mode == "local" else mean_batch, batch_histogram=histogram,
+            forward_actions_per_sec=forward, stages_us=stages, errors=found.errors, client_busy=found.client_busy,
+        )  # fmt: skip
+
+    def _seen_by_server(self, span: Span) -> tuple[float | None, dict[str, int] | None, dict[str, float] | None]:
+        """Mean batch, batch histogram and stage times while it was measured; with warm-up where that was too short."""
+        if self._server is None:
+            return None, None, None
+        begin, end = span
+        reports = self._server.between(begin, end) or self._server.between(begin - self._warm_up_sec, end)
+        batches = batches_between(*reports) if reports is not None else None
+        if reports is None or batches is None:
+            return None, None, None
+        return *batches, stages_between(*reports)
+
+    def _forward(self, batch: float | None) -> float | None:
+        """Actions a second of the bare forward, timed once a batch size."""
+        if batch is None or self._timer is None:
+            return None
+        size = max(1, round(batch))
+        if size not in self._forwards:
+            self._timer.tell(Forward(size, FORWARD_SEC), 1)
+            (answer,) = self._timer.gather(1)
+            assert isinstance(answer, Forwarded)
+            self._forwards[size] = round(answer.actions_per_sec, 1)
+        return self._forwards[size]
+
+
+def _in_words(found: Figures) -> str:
+    p99 = found.latency_us.get("p99", 0.0) / 1000
+    return f"{found.actions_per_sec:,.0f} actions/s, p99 {p99:.2f} ms"

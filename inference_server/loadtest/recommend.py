@@ -1,0 +1,113 @@
+"""What the figures say, in words. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from inference_server.loadtest.cells import Cell, MaxRate
+
+ENOUGH = 0.90  # of the maximum: more envs beyond this buy latency, not throughput
+LATE_US = 1000.0
+DISTURBED = 0.1
+
+
+def recommendation(cells: Sequence[Cell], max_rates: Sequence[MaxRate], others_busy: float = 0.0) -> list[str]:
+    """Sentences: the setting to take, precision, the local alternative, the largest rate, and what to doubt.
+
+    `others_busy`: share of the processor that other processes took while it was measured.
+    """
+    sentences = []
+    for precision in _in_order(cell.precision for cell in cells):
+        own = [cell for cell in cells if cell.precision == precision]
+        closed = [cell for cell in own if cell.mode == "closed" and cell.latency_us and not cell.errors]
+        if closed:
+            sentences.append(_setting(closed, precision))
+        local = [cell for cell in own if cell.mode == "local" and cell.latency_us]
+        if closed and local:
+            sentences.append(_against_local(closed, local))
+    sentences += [_max_rate(found) for found in max_rates]
+    if others_busy > DISTURBED:
+        sentences.append(
+            f"Other processes took {others_busy:.0%} of the processor: the figures are worse than they could be."
+        )
+    return sentences + _doubts(cells)
+
+
+def best_setting(cells: Sequence[Cell]) -> Cell:
+    """The fewest sessions that reach 90% of the most actions a second; of equals the one with the lowest p99."""
+    most = max(cell.actions_per_sec for cell in cells)
+    enough = [cell for cell in cells if cell.actions_per_sec >= ENOUGH * most]
+    return min(enough, key=lambda cell: (cell.clients * cell.envs_per_client, cell.latency_us["p99"]))
+
+
+def crossover(closed: Sequence[Cell], local: Sequence[Cell], clients: int) -> int | None:
+    """The fewest envs per client from which on the server is faster than `clients` that decide by themselves."""
+    own = {cell.envs_per_client: cell.actions_per_sec for cell in local if cell.clients == clients}
+    served = {cell.envs_per_client: cell.actions_per_sec for cell in closed if cell.clients == clients}
+    from_here = None
+    for envs in sorted(own.keys() & served.keys(), reverse=True):
+        if served[envs] <= own[envs]:
+            break
+        from_here = envs
+    return from_here
+
+
+def _setting(closed: Sequence[Cell], precision: str | None) -> str:
+    best = best_setting(closed)
+    most = max(cell.actions_per_sec for cell in closed)
+    words = (
+        f"{_count(best.clients, 'client')} with {_count(best.envs_per_client, 'env')} "
+        f"{'reaches' if best.clients == 1 else 'each reach'} {best.actions_per_sec / most:.0%} of the maximum "
+        f"({best.actions_per_sec:,.0f} of {most:,.0f} actions/s) at p99 {best.latency_us['p99'] / 1000:.1f} ms"
+    )
+    if best.forward_actions_per_sec:
+        words += f"; that is {best.actions_per_sec / best.forward_actions_per_sec:.0%} of the bare forward"
+    return f"{words}{f' ({precision})' if precision else ''}."
+
+
+def _against_local(closed: Sequence[Cell], local: Sequence[Cell]) -> str:
+    clients = max(cell.clients for cell in local)
+    from_here = crossover(closed, local, clients)
+    who = f"{_count(clients, 'client')} that {'runs' if clients == 1 else 'run'} the policy on all cores"
+    precision = f" ({closed[0].precision})" if closed[0].precision else ""
+    if from_here is None:
+        return f"Against {who}: at the most envs measured, deciding locally gives more actions a second{precision}."
+    return f"Against {who}: the server gives more actions a second from {from_here} envs per client on{precision}."
+
+
+def _max_rate(found: MaxRate) -> str:
+    precision = f" ({found.precision})" if found.precision else ""
+    if found.actions_per_sec is None:
+        return f"No rate keeps p99 within {found.p99_ms:g} ms{precision}."
+    rate = f"{found.actions_per_sec:,.0f} actions/s"
+    return f"Up to {rate}, arriving at random, keep p99 within {found.p99_ms:g} ms{precision}."
+
+
+def _doubts(cells: Sequence[Cell]) -> list[str]:
+    doubts = []
+    unstable = sum(not cell.stable for cell in cells)
+    if unstable:
+        doubts.append(f"{unstable} of {len(cells)} cells did not become stable (marked ~): measure longer, or alone.")
+    late = [cell for cell in cells if cell.send_lag_us.get("p99", 0.0) > LATE_US]
+    if late:
+        rate = min(cell.offered_per_sec or 0.0 for cell in late)
+        doubts.append(
+            f"From {rate:,.0f} actions/s offered on, rows waited in the client (p99 above 1 ms) for a free session "
+            "or for the processor; that wait is counted."
+        )
+    refused: Counter[str] = Counter()
+    for cell in cells:
+        refused.update(cell.errors)
+    if refused:
+        codes = ", ".join(f"{code} {rows:,}" for code, rows in refused.items())
+        doubts.append(f"Rows were refused, and settings with refused rows are not recommended: {codes}.")
+    return doubts
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _in_order(names: Iterable[str | None]) -> list[str | None]:
+    return list(dict.fromkeys(names))

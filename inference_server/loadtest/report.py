@@ -1,0 +1,137 @@
+"""The results for people and for programs: a table, loadtest.csv, loadtest.json."""
+
+from __future__ import annotations
+
+import csv
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from common.errors import ConfigError
+from common.launch.processes import CHECKOUT
+from inference_server.loadtest.cells import Cell, Result
+from inference_server.loadtest.cores import Cores
+from inference_server.loadtest.options import Options
+from inference_server.loadtest.subject import Subject
+
+UNKNOWN = "—"
+SHORT = {"float32": "fp32", "bfloat16": "bf16"}
+
+
+def conditions(options: Options, subject: Subject, cores: Cores) -> dict[str, Any]:
+    """What belongs beside every figure."""
+    return {
+        "policy": f"{subject.config.network.name} {subject.config.network.options or ''}".strip(),
+        "parameters": subject.parameters,
+        "observation": f"{subject.spec.observation_dtype}[{subject.spec.observation_size}]",
+        "actions": subject.spec.num_actions,
+        "game": subject.spec.name,
+        "server": options.connect or msgspec.to_builtins(subject.config.server),
+        "server_cores": list(cores.server),
+        "client_cores": list(cores.clients),
+        "cpu": _cpu_model(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": str(torch.__version__),
+        "commit": _commit(),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "warm_up_sec": options.warm_up_sec,
+        "window_sec": options.window_sec,
+    }
+
+
+def table(cells: Sequence[Cell]) -> Table:
+    """One row a cell; `~` marks cells that did not become stable, — what is not known."""
+    found = Table(
+        caption="envs: clients x envs of each; offered and actions a second; latency in ms; "
+        "batch: mean rows a forward; of fwd: share of the bare forward at that batch; ~ not stable; — not known",
+        box=SIMPLE_HEAD, show_edge=False, padding=0, caption_justify="left",
+    )  # fmt: skip
+    precisions = {cell.precision for cell in cells}
+    found.add_column("mode", no_wrap=True)
+    heads = ("envs", "offered", "actions/s", "p50", "p90", "p99", "batch", "of fwd", "samples", "errors")
+    for head in heads:
+        found.add_column(head, justify="right", no_wrap=True)
+    for cell in cells:
+        precision = f" {SHORT.get(cell.precision, '')}" if len(precisions) > 1 and cell.precision else ""
+        found.add_row(
+            f"{cell.mode}{precision}", f"{cell.clients} x {cell.envs_per_client}", _number(cell.offered_per_sec),
+            f"{'' if cell.stable else '~'}{cell.actions_per_sec:,.0f}",
+            *(_milliseconds(cell, name) for name in ("p50", "p90", "p99")),
+            UNKNOWN if cell.mean_batch is None else f"{cell.mean_batch:.0f}", _of_forward(cell),
+            f"{cell.samples:,}", f"{sum(cell.errors.values()):,}",
+        )  # fmt: skip
+    return found
+
+
+def write(folder: Path, result: Result) -> None:
+    """loadtest.json and loadtest.csv. Raises ConfigError where the disk refuses."""
+    columns = ["mode", "clients", "envs_per_client", "precision", "offered_per_sec", "actions_per_sec", "p50_us",
+               "p90_us", "p99_us", "samples", "stable", "mean_batch", "forward_actions_per_sec", "errors",
+               "client_busy"]  # fmt: skip
+    try:
+        (folder / "loadtest.json").write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
+        with (folder / "loadtest.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, columns, extrasaction="ignore")
+            writer.writeheader()
+            for cell in result.cells:
+                percentiles = {f"{name}_us": value for name, value in cell.latency_us.items()}
+                plain = msgspec.to_builtins(cell)
+                writer.writerow({**plain, **percentiles, "errors": sum(cell.errors.values())})
+    except OSError as error:
+        raise ConfigError(f"--out: the results cannot be written: {error.strerror}. Choose another folder.") from None
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"
+
+
+def _milliseconds(cell: Cell, percentile: str) -> str:
+    if percentile not in cell.latency_us:
+        return UNKNOWN
+    value = cell.latency_us[percentile] / 1000
+    return f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def _of_forward(cell: Cell) -> str:
+    if not cell.forward_actions_per_sec:
+        return UNKNOWN
+    if cell.mode == "open":  # the rate was given, so its share of the forward says nothing
+        return ""
+    return f"{cell.actions_per_sec / cell.forward_actions_per_sec:.0%}"
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.lower().startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str:
+    """Short hash, with a `+` where the working tree differs."""
+    found = _git("rev-parse", "--short=12", "HEAD")
+    return found + ("+" if _git("status", "--porcelain") else "") if found else "unknown"
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=CHECKOUT, capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

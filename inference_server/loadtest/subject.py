@@ -1,0 +1,106 @@
+"""What is loaded: a game spec, a configuration and weights, laid out as a run directory for server and clients."""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import torch
+
+from common.config import Config, NetworkConfig
+from common.errors import ConfigError
+from common.launch.eval_checkpoint import config_of, newest_checkpoint
+from common.launch.game_spec import ask_for_spec
+from common.launch.processes import role_command
+from common.nets.build import build_network
+from common.nets.load import META_FILE, WEIGHTS_FILE, Meta
+from common.nets.weights import fingerprint, weights_to_bytes
+from common.rundir import RunDir
+from common.specs import GameSpec
+from common.strict_yaml import config_from_tree, load_config
+from inference_server.loadtest.options import Options
+
+# The policy P that every published figure of the server uses: mlp_lstm with its default of 256 units.
+POLICY_P = GameSpec(name="loadtest/P", observation_size=2160, num_actions=26)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`endpoint` is empty where the load test starts the server itself."""
+
+    run_dir: RunDir
+    config: Config
+    spec: GameSpec
+    checkpoint: Path
+    endpoint: str
+    parameters: int
+
+    def with_precision(self, precision: str) -> Subject:
+        """The same in another precision; config.yaml says so from now on."""
+        server = msgspec.structs.replace(self.config.server, precision=precision)
+        config = msgspec.structs.replace(self.config, server=server)
+        self.run_dir.write_config(config)
+        return Subject(self.run_dir, config, self.spec, self.checkpoint, self.endpoint, self.parameters)
+
+
+def make_subject(options: Options, root: Path) -> Subject:
+    """Lay out a run directory in `root`. Raises ConfigError, RoleDied."""
+    given = newest_checkpoint(options.checkpoint) if options.checkpoint is not None else None
+    config, spec, endpoint = _what(options, given)
+    most = max(max(options.clients) * max(options.envs), options.open_sessions * max(options.clients))
+    server = msgspec.structs.replace(
+        config.server, endpoint="", max_sessions=max(config.server.max_sessions, 2 * most)
+    )  # twice: a cell's sessions may still be there when the next one's begin
+    config = msgspec.structs.replace(config, server=server)
+    run_dir = RunDir(root)
+    run_dir.create()
+    run_dir.write_config(config)
+    run_dir.write_spec(spec)
+    network = build_network(config.network, spec, seed=config.seed)
+    checkpoint = given or _fresh_checkpoint(run_dir, config, spec, weights_to_bytes(network))
+    return Subject(run_dir, config, spec, checkpoint, endpoint, sum(p.numel() for p in network.parameters()))
+
+
+def _what(options: Options, checkpoint: Path | None) -> tuple[Config, GameSpec, str]:
+    """Configuration, spec, and the endpoint of a running server."""
+    endpoint = options.connect or ""
+    if endpoint and "://" not in endpoint:
+        return _of_run(RunDir(endpoint))
+    if options.config is not None:
+        config = load_config(options.config, options.overrides)
+    elif checkpoint is not None:
+        config = config_of(checkpoint, options.overrides)
+    else:
+        policy_p = {"network": msgspec.to_builtins(NetworkConfig())}
+        return config_from_tree(policy_p, "the policy P", options.overrides), POLICY_P, endpoint
+    return config, ask_for_spec(config, role_command), endpoint
+
+
+def _of_run(run_dir: RunDir) -> tuple[Config, GameSpec, str]:
+    try:
+        config, spec = run_dir.read_config(), run_dir.read_spec()
+    except (OSError, msgspec.DecodeError):
+        raise ConfigError(
+            f"--connect: {run_dir.root} is no run directory (no config.yaml and spec.json), and no endpoint either: "
+            "expected a run directory, ipc://PATH or tcp://HOST:PORT."
+        ) from None
+    return config, spec, config.server.endpoint or run_dir.endpoint("data")
+
+
+def _fresh_checkpoint(run_dir: RunDir, config: Config, spec: GameSpec, data: bytes) -> Path:
+    """Untrained weights in the form that the server loads."""
+    folder = run_dir.checkpoints / "000000000"
+    folder.mkdir(parents=True)
+    meta = Meta(
+        version=0, decisions=0, spec_fingerprint=spec.fingerprint(), spec=spec, network=config.network,
+        config_fingerprint=config.fingerprint(), seed=config.seed,
+        time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        packages={"python": platform.python_version(), "torch": str(torch.__version__)},
+        files={WEIGHTS_FILE: fingerprint(data)},
+    )  # fmt: skip
+    (folder / WEIGHTS_FILE).write_bytes(data)
+    (folder / META_FILE).write_bytes(msgspec.json.encode(meta))
+    return folder

@@ -1,0 +1,140 @@
+"""Measuring in windows: what a client counted in each, and when a cell has become stable. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from inference_server.loadtest.latencies import Latencies, merged
+
+STABLE_WINDOWS = 3
+STABLE_WITHIN = 0.10
+
+
+class Window(msgspec.Struct, frozen=True, tag="window"):
+    """One client's figures of one window. Latencies in the buckets of `Latencies`; every client has the same windows.
+
+    Attributes:
+        index: 0 for the first window after warm-up.
+        latencies: from the moment a row was sent (closed loop) or due (open loop) to its answer.
+        send_lags: open loop only: from the moment a row was due to the moment it was sent.
+        errors: rows refused, by code.
+        cpu_sec: processor time of the client process.
+    """
+
+    index: int
+    seconds: float
+    latencies: dict[int, int]
+    send_lags: dict[int, int]
+    errors: dict[str, int]
+    cpu_sec: float
+
+
+class WindowClock:
+    """Sorts what a client counts into windows; time is an argument, `cpu` is processor time, both in seconds."""
+
+    def __init__(self, start: float, warm_up_sec: float, window_sec: float) -> None:
+        self._begin = start + warm_up_sec
+        self._window_sec = window_sec
+        self._index = -1  # warm-up
+        self._clear(0.0)
+
+    def latencies(self, seconds: NDArray[np.float64]) -> None:
+        """Rows that were answered, float64 [N]."""
+        self._latencies.add(seconds)
+
+    def send_lags(self, seconds: NDArray[np.float64]) -> None:
+        """Rows that were sent, float64 [N]."""
+        self._send_lags.add(seconds)
+
+    def errors(self, code: str, rows: int) -> None:
+        """Rows that were refused."""
+        self._errors[code] += rows
+
+    def roll(self, now: float, cpu: float) -> Window | None:
+        """The window that ended before `now`, once; None while one is open or during warm-up."""
+        if now < self._begin + (self._index + 1) * self._window_sec:
+            return None
+        ended = None
+        if self._index >= 0:
+            ended = Window(
+                index=self._index,
+                seconds=self._window_sec,
+                latencies=self._latencies.counts(),
+                send_lags=self._send_lags.counts(),
+                errors=dict(self._errors),
+                cpu_sec=cpu - self._cpu,
+            )
+        self._index += 1
+        self._clear(cpu)
+        return ended
+
+    def _clear(self, cpu: float) -> None:
+        self._latencies, self._send_lags = Latencies(), Latencies()
+        self._errors: Counter[str] = Counter()
+        self._cpu = cpu
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """All clients together, over the last windows.
+
+    Attributes:
+        actions_per_sec: answered rows a second.
+        latency_us, send_lag_us: p50, p90, p99; empty where nothing was counted.
+        samples: latencies behind the percentiles.
+        stable: throughput and median latency of the last three windows lie within 10%.
+        client_busy: share of the time that the busiest client process was computing.
+    """
+
+    actions_per_sec: float
+    latency_us: dict[str, float]
+    send_lag_us: dict[str, float]
+    samples: int
+    windows: int
+    stable: bool
+    errors: dict[str, int]
+    client_busy: float
+
+
+def complete_windows(by_client: Sequence[Sequence[Window]]) -> list[list[Window]]:
+    """Windows that every client has reported: one list a window, of one entry a client."""
+    return [list(windows) for windows in zip(*by_client)]
+
+
+def is_stable(windows: Sequence[Sequence[Window]]) -> bool:
+    """Whether throughput and median latency of the last three windows lie within 10% (largest over smallest)."""
+    last = windows[-STABLE_WINDOWS:]
+    if len(last) < STABLE_WINDOWS:
+        return False
+    sums = [merged(client.latencies for client in window) for window in last]
+    if not all(total.total for total in sums):
+        return False
+    rates = [total.total for total in sums]
+    medians = [total.percentiles()["p50"] for total in sums]
+    return all(max(values) <= (1 + STABLE_WITHIN) * min(values) for values in (rates, medians))
+
+
+def figures(windows: Sequence[Sequence[Window]]) -> Figures:
+    """Over the last three windows, or all where there are fewer; of all clients. Needs one window at least."""
+    last = windows[-STABLE_WINDOWS:]
+    flat = [client for window in last for client in window]
+    latencies = merged(client.latencies for client in flat)
+    seconds = sum(window[0].seconds for window in last)
+    errors: Counter[str] = Counter()
+    for client in flat:
+        errors.update(client.errors)
+    busy = [sum(client.cpu_sec for client in one) for one in zip(*last)]
+    return Figures(
+        actions_per_sec=round(latencies.total / seconds, 1),
+        latency_us=latencies.percentiles(),
+        send_lag_us=merged(client.send_lags for client in flat).percentiles(),
+        samples=latencies.total,
+        windows=len(last),
+        stable=is_stable(windows),
+        errors=dict(errors),
+        client_busy=round(max(busy) / seconds, 3),
+    )

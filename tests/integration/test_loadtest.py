@@ -1,0 +1,89 @@
+"""`simul loadtest` for real: a server, client processes, both loops, the files it leaves; and its refusals."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from inference_server.loadtest.cells import Cell, Result
+from tests.support.stand import Stand
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PNG = b"\x89PNG\r\n"
+QUICK = ["--warm-up-sec", "0.5", "--window-sec", "0.5", "--max-windows", "3"]
+SMALL = ["--clients", "2", "--envs", "4", "--set", "network.options={hidden: 16}"]
+
+
+def _loadtest(*arguments: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "common.cli", "loadtest", *arguments]
+    return subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=120, check=False)
+
+
+def _result(folder: Path) -> Result:
+    return msgspec.json.decode((folder / "loadtest.json").read_bytes(), type=Result)
+
+
+def test_both_loops_the_local_baseline_and_a_promise_that_cannot_be_kept(tmp_path: Path) -> None:
+    promise = ["--find-max-rate", "--p99-ms", "0.001"]
+    done = _loadtest(*SMALL, *QUICK, "--rates", "200", *promise, "--baseline", "local", "--out", str(tmp_path))
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("simul: --find-max-rate: p99 was above 0.001 ms at the lowest rate tried")
+    result = _result(tmp_path)
+    closed, opened, lowest, local = result.cells
+    assert (lowest.mode, result.max_rates[0].actions_per_sec, result.max_rates[0].trials) == ("open", None, 1)
+    _check_closed(closed)
+    assert (opened.mode, opened.offered_per_sec) == ("open", 200.0)
+    assert 100 < opened.actions_per_sec < 300
+    assert opened.send_lag_us["p50"] > 0
+    assert (local.mode, local.mean_batch, local.batch_histogram) == ("local", 4.0, None)
+    assert local.actions_per_sec > 0
+    for name in ("batch.png", "stages.png", "batch_histogram.png", "rate.png"):
+        assert (tmp_path / name).read_bytes().startswith(PNG)
+    assert len((tmp_path / "loadtest.csv").read_text().splitlines()) == 5
+    assert result.conditions["observation"] == "float32[2160]"
+    assert result.recommendation[0].startswith("2 clients with 4 envs each reach 100% of the maximum")
+    assert " ".join(result.recommendation[0].split()) in " ".join(done.stdout.split())
+
+
+def _check_closed(cell: Cell) -> None:
+    assert (cell.mode, cell.clients, cell.envs_per_client, cell.errors) == ("closed", 2, 4, {})
+    assert 0 < cell.latency_us["p50"] <= cell.latency_us["p90"] <= cell.latency_us["p99"]
+    assert cell.samples == pytest.approx(cell.actions_per_sec * 3 * 0.5, rel=0.01)
+    assert cell.mean_batch is not None
+    assert 1 <= cell.mean_batch <= 8
+    assert cell.batch_histogram
+    assert max(int(size) for size in cell.batch_histogram) <= 8
+    assert cell.stages_us is not None
+    assert cell.stages_us["forward"] > 0
+    assert cell.forward_actions_per_sec is not None
+    assert cell.actions_per_sec < cell.forward_actions_per_sec
+
+
+def test_a_running_server_is_loaded_and_what_is_not_known_is_not_invented(tmp_path: Path) -> None:
+    with Stand() as stand:
+        root = str(stand.run_dir.root)
+        done = _loadtest("--connect", root, *SMALL[:4], *QUICK, "--rates", "none", "--out", str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        assert stand.client("after").connected
+    (cell,) = _result(tmp_path).cells
+    assert cell.actions_per_sec > 0
+    assert (cell.mean_batch, cell.batch_histogram, cell.forward_actions_per_sec, cell.stages_us) == (None,) * 4
+    assert "not known of a server that was not started here" in " ".join(done.stdout.split())
+
+
+def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
+    nobody = f"ipc://{tmp_path}/nobody.ipc"
+    for arguments, sentence in (
+        (["--envs", "none"], "--envs: expected a whole number"),
+        (["--out", str(tmp_path / "file" / "x")], "cannot be written: Not a directory"),
+        (["--out", str(tmp_path), "--connect", nobody], f"The server at {nobody} could not be loaded"),
+    ):
+        (tmp_path / "file").touch()
+        done = _loadtest(*arguments)
+        assert (done.returncode, done.stdout) == (2, ""), (arguments, done)
+        assert sentence in done.stderr
+        assert len(done.stderr.splitlines()) == 1, done.stderr

@@ -1,0 +1,61 @@
+"""What is loaded, and what cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from common.config import Config, ServerConfig
+from common.errors import ConfigError
+from common.nets.load import load_policy
+from common.rundir import RunDir
+from common.specs import GameSpec
+from inference_server.loadtest.options import parse
+from inference_server.loadtest.subject import POLICY_P, make_subject
+
+
+def test_the_default_is_policy_p_with_fresh_weights_that_the_server_can_load(tmp_path: Path) -> None:
+    subject = make_subject(parse(["--clients", "64", "--envs", "128"]), tmp_path)
+    assert subject.endpoint == ""
+    assert subject.parameters == pytest.approx(1.09e6, rel=0.005)
+    assert subject.run_dir.read_spec() == POLICY_P
+    assert load_policy(subject.checkpoint).spec == POLICY_P
+    assert subject.run_dir.read_config().server.max_sessions >= 64 * 512
+    assert subject.with_precision("float32").run_dir.read_config().server.precision == "float32"
+
+
+def test_overrides_reach_the_server(tmp_path: Path) -> None:
+    subject = make_subject(parse(["--set", "server.max_batch=64", "--set", "network.options={hidden: 8}"]), tmp_path)
+    assert subject.run_dir.read_config().server.max_batch == 64
+    assert subject.parameters < 30_000
+
+
+def test_a_run_directory_names_its_endpoint_game_and_network(tmp_path: Path) -> None:
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    run_dir.write_config(Config(server=ServerConfig(endpoint="tcp://127.0.0.1:9")))
+    run_dir.write_spec(GameSpec("test/numbers", 3, 2))
+    subject = make_subject(parse(["--connect", str(run_dir.root)]), tmp_path / "load")
+    assert subject.endpoint == "tcp://127.0.0.1:9"
+    assert subject.spec.name == "test/numbers"
+    config = run_dir.read_config()
+    run_dir.write_config(msgspec.structs.replace(config, server=ServerConfig()))
+    assert make_subject(parse(["--connect", str(run_dir.root)]), tmp_path / "more").endpoint == run_dir.endpoint("data")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--connect", "{folder}"], "is no run directory (no config.yaml and spec.json), and no endpoint either"),
+        (["--checkpoint", "{folder}"], "There is no checkpoint in"),
+        (["--config", "{folder}/none.yaml"], "none.yaml"),
+        (["--set", "server.max_bach=4"], "did you mean server.max_batch?"),
+    ],
+)
+def test_what_cannot_be_loaded_is_said(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    given = [argument.format(folder=tmp_path) for argument in arguments]
+    with pytest.raises(ConfigError) as caught:
+        make_subject(parse(given), tmp_path / "load")
+    assert sentence in str(caught.value)

@@ -1,0 +1,66 @@
+"""Windows by hand: what is counted where, and when three of them agree."""
+
+import numpy as np
+import pytest
+
+from inference_server.loadtest.latencies import Latencies
+from inference_server.loadtest.windows import Window, WindowClock, complete_windows, figures, is_stable
+
+
+def _window(rows: int, latency_us: float, *, index: int = 0, cpu_sec: float = 0.25) -> Window:
+    latencies = Latencies()
+    latencies.add(np.full(rows, latency_us * 1e-6))
+    return Window(index, 0.5, latencies.counts(), {}, {"ERR_BUSY": 1}, cpu_sec)
+
+
+def test_warm_up_is_dropped_and_every_row_falls_into_its_window() -> None:
+    clock = WindowClock(start=10.0, warm_up_sec=1.0, window_sec=0.5)
+    clock.latencies(np.array([1e-3]))  # during warm-up
+    assert clock.roll(10.9, cpu=1.0) is None
+    assert clock.roll(11.0, cpu=1.0) is None  # warm-up is over; nothing to report yet
+    clock.latencies(np.array([1e-3, 2e-3]))
+    clock.errors("ERR_BUSY", 3)
+    assert clock.roll(11.4, cpu=1.2) is None
+    first = clock.roll(11.51, cpu=1.3)
+    assert first is not None
+    assert (first.index, sum(first.latencies.values()), first.errors) == (0, 2, {"ERR_BUSY": 3})
+    assert first.cpu_sec == pytest.approx(0.3)
+    second = clock.roll(12.0, cpu=1.3)
+    assert second is not None
+    assert (second.index, second.latencies, second.errors) == (1, {}, {})
+
+
+def test_only_windows_of_all_clients_count() -> None:
+    a, b = [_window(1, 100.0), _window(2, 100.0)], [_window(3, 100.0)]
+    assert complete_windows([a, b]) == [[a[0], b[0]]]
+    assert complete_windows([a, []]) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "latencies_us", "stable"),
+    [
+        ([100, 105, 109], [500.0, 500.0, 500.0], True),
+        ([100, 105, 115], [500.0, 500.0, 500.0], False),
+        ([100, 100, 100], [500.0, 500.0, 600.0], False),
+        ([10, 100, 100, 100], [500.0] * 4, True),
+        ([100, 100], [500.0, 500.0], False),
+        ([0, 0, 0], [500.0] * 3, False),
+    ],
+)
+def test_stable_means_the_last_three_agree_in_throughput_and_latency(
+    rows: list[int], latencies_us: list[float], stable: bool
+) -> None:
+    windows = [[_window(count // 2, us), _window(count - count // 2, us)] for count, us in zip(rows, latencies_us)]
+    assert is_stable(windows) is stable
+
+
+def test_figures_are_of_all_clients_over_the_last_three_windows() -> None:
+    windows = [[_window(9999, 9.0), _window(1, 9.0)]] + [[_window(300, 100.0), _window(200, 400.0, cpu_sec=0.4)]] * 3
+    found = figures(windows)
+    assert found.actions_per_sec == pytest.approx(500 * 3 / 1.5)
+    assert found.samples == 1500
+    assert found.latency_us["p50"] == pytest.approx(100.0, rel=0.03)
+    assert found.latency_us["p90"] == pytest.approx(400.0, rel=0.03)
+    assert found.errors == {"ERR_BUSY": 6}
+    assert found.client_busy == pytest.approx(0.8)
+    assert found.stable
