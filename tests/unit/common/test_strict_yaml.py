@@ -73,7 +73,7 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "workers.cout": "there is no such key; did you mean workers.count?",
         "server.device": "expected one of auto, cpu, cuda, mps, got 'gpu'",
         "run_dir": "expected text, got 3",
-        "pokemon": "expected a section with keys such as format, max_turns, accelerate, got 3",
+        "pokemon": "expected a section with keys such as format, teams, max_turns, got 3",
     }
 
 
