@@ -69,10 +69,8 @@ class Admission:
         result, queued = Admitted(), _Queued()
         matches, slots = self._sessions.ordinary(client, rows.keys)
         ordinary = matches & rows.plain
-        if ordinary.all():
-            which = np.arange(len(slots))
-        else:
-            which = np.flatnonzero(ordinary)
+        which = np.flatnonzero(ordinary)
+        if len(which) < len(slots):
             slots = slots[which]
         self._sessions.begin_ordinary(slots)
         self._recorder.rewards(self._sessions.unroll_row.take(slots), rows.reward[which])
@@ -119,7 +117,9 @@ class Admission:
             client, message.id, "", False, now, rows.observation, rows.mask,
             which, slots, self._sessions.number.take(slots), redo,
         )  # fmt: skip
-        kinds = groups[:1].tolist() if (groups == groups[0]).all() else np.unique(groups).tolist()
+        kinds = (
+            groups[:1].tolist() if np.count_nonzero(groups == groups[0]) == len(groups) else np.unique(groups).tolist()
+        )
         for group in kinds:
             chunk = everything if len(kinds) == 1 else everything.pick(groups == group)
             chunk.policy, chunk.recorded = self._sessions.policy_of(group), bool(group & 1)
@@ -175,7 +175,7 @@ class Admission:
         else:
             self._reward(session, rows, i)
             self._statistics.steps_seen += session.record
-        self._sessions.begin_step(session, step, attempt, redo)
+        self._sessions.begin_step(session, step, attempt)
         queued.rows.append(i)
         queued.slots.append(session.slot)
         queued.redo.append(redo)
