@@ -21,6 +21,8 @@ from common.messages import Message
 Tensors = Mapping[str, NDArray[Any]]
 Frame = bytes | memoryview
 
+SMALL_BYTES = 4096  # below, a copy is cheaper than a view
+MOST_LAYOUTS = 1024
 MAX_FRAMES = 16
 MAX_HEADER_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
@@ -30,6 +32,7 @@ _DTYPES = {
 }
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}  # `dtype.name` is computed anew, and slowly, every time
 
+_Layout = list[tuple[str, np.dtype[Any], tuple[int, ...], int]]  # name, dtype, shape, bytes
 M = TypeVar("M")
 _encoder = msgspec.msgpack.Encoder()
 
@@ -48,11 +51,16 @@ def encode(message: Message, tensors: Tensors | None = None) -> list[Frame]:
         dtype = _NAMES.get(array.dtype) or array.dtype.name
         if dtype not in _DTYPES:
             raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype}; expected one of {', '.join(_DTYPES)}")
-        flat = np.ascontiguousarray(array, dtype=_DTYPES[dtype])
         declared.append((name, dtype, array.shape))
-        frames.append(flat.reshape(-1).view(np.uint8).data if flat.size else b"")
+        frames.append(_bytes_of(array, _DTYPES[dtype]))
     frames[0] = _encoder.encode(msgspec.structs.replace(message, tensors=tuple(declared)))
     return frames
+
+
+def _bytes_of(array: NDArray[Any], dtype: np.dtype[Any]) -> Frame:
+    if array.nbytes <= SMALL_BYTES:
+        return array.astype(dtype, copy=False).tobytes()
+    return np.ascontiguousarray(array, dtype=dtype).reshape(-1).view(np.uint8).data
 
 
 class Codec(Generic[M]):
@@ -61,6 +69,7 @@ class Codec(Generic[M]):
     def __init__(self, messages: type[M] | UnionType, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(messages)
         self._max_bytes = max_bytes
+        self._layouts: dict[tuple[Any, ...], _Layout] = {}
 
     def decode(self, frames: Sequence[Frame]) -> tuple[M, dict[str, NDArray[Any]]]:
         """The message and its tensors by name, as read-only views of the frames.
@@ -78,12 +87,22 @@ class Codec(Generic[M]):
             raise ProtocolError(
                 ERR_MALFORMED, f"the header declares {len(declared)} tensors, {len(frames) - 1} frames follow"
             )
-        tensors: dict[str, NDArray[Any]] = {}
-        for (name, dtype, shape), frame in zip(declared, frames[1:]):
-            if name in tensors:
-                raise ProtocolError(ERR_MALFORMED, f"the header declares tensor {name[:40]!r} twice")
-            tensors[name] = _tensor(name[:40], dtype[:40], shape, frame)
-        return message, tensors
+        return message, {
+            name: _tensor(name, dtype, shape, size, frame)
+            for (name, dtype, shape, size), frame in zip(self._layout(declared, len(frames[0])), frames[1:])
+        }
+
+    def _layout(self, declared: tuple[tuple[str, str, tuple[int, ...]], ...], header_bytes: int) -> _Layout:
+        """Checked declarations: clients say the same ones again and again, so those of usual length are remembered."""
+        if header_bytes > SMALL_BYTES:
+            return _check_layout(declared)
+        layout = self._layouts.get(declared)
+        if layout is None:
+            layout = _check_layout(declared)
+            if len(self._layouts) >= MOST_LAYOUTS:
+                self._layouts.clear()
+            self._layouts[declared] = layout
+        return layout
 
 
 def expect(tensors: Tensors, name: str, dtype: str | np.dtype[Any], shape: tuple[int | None, ...]) -> NDArray[Any]:
@@ -91,6 +110,8 @@ def expect(tensors: Tensors, name: str, dtype: str | np.dtype[Any], shape: tuple
     array = tensors.get(name)
     if array is None:
         raise ProtocolError(ERR_SHAPE, f"tensor {name!r} is missing")
+    if array.dtype == dtype and array.shape == shape:
+        return array
     fits = len(array.shape) == len(shape) and all(w is None or w == h for w, h in zip(shape, array.shape))
     if array.dtype != np.dtype(dtype) or not fits:
         wanted = "[" + ", ".join("*" if n is None else str(n) for n in shape) + "]"
@@ -113,17 +134,31 @@ def _check_limits(frames: Sequence[Frame], max_bytes: int) -> None:
         raise ProtocolError(ERR_LIMIT, f"{total} bytes in one message; at most {max_bytes}")
 
 
-def _tensor(name: str, dtype: str, shape: tuple[int, ...], frame: Frame) -> NDArray[Any]:
-    if dtype not in _DTYPES:
-        raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype!r}; expected one of {', '.join(_DTYPES)}")
-    if len(shape) > 4 or any(n < 0 for n in shape):
-        raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has shape {list(shape[:5])}; expected at most 4 sizes >= 0")
-    wanted = math.prod(shape) * _DTYPES[dtype].itemsize
-    if wanted != len(frame):
+def _check_layout(declared: tuple[tuple[str, str, tuple[int, ...]], ...]) -> _Layout:
+    layout: dict[str, tuple[str, np.dtype[Any], tuple[int, ...], int]] = {}
+    for name, dtype, shape in declared:
+        name, dtype = name[:40], dtype[:40]
+        if name in layout:
+            raise ProtocolError(ERR_MALFORMED, f"the header declares tensor {name!r} twice")
+        if dtype not in _DTYPES:
+            raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype!r}; expected one of {', '.join(_DTYPES)}")
+        if len(shape) > 4 or any(n < 0 for n in shape):
+            raise ProtocolError(
+                ERR_SHAPE, f"tensor {name!r} has shape {list(shape[:5])}; expected at most 4 sizes >= 0"
+            )
+        layout[name] = (name, _DTYPES[dtype], shape, math.prod(shape) * _DTYPES[dtype].itemsize)
+    return list(layout.values())
+
+
+def _tensor(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], size: int, frame: Frame) -> NDArray[Any]:
+    if size != len(frame):
         raise ProtocolError(
-            ERR_SHAPE, f"tensor {name!r}: {dtype} {list(shape)} is {wanted} bytes, the frame has {len(frame)}"
+            ERR_SHAPE, f"tensor {name!r}: {dtype.name} {list(shape)} is {size} bytes, the frame has {len(frame)}"
         )
+    flat = np.frombuffer(frame, dtype=dtype)
+    if len(shape) == 1:
+        return flat
     try:
-        return np.frombuffer(frame, dtype=_DTYPES[dtype]).reshape(shape)
+        return flat.reshape(shape)
     except ValueError:  # a size of 0 beside one that no array can have
         raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has the impossible shape {list(shape)}") from None

@@ -6,6 +6,7 @@ The mixer is SplitMix64's finaliser (Steele, Lea, Flood 2014, "Fast splittable p
 
 from __future__ import annotations
 
+import functools
 import hashlib
 
 import numpy as np
@@ -33,6 +34,11 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x
 
 
+@functools.cache
+def _offsets(num_actions: int) -> NDArray[np.uint64]:
+    return _GOLDEN * np.arange(1, num_actions + 1, dtype=np.uint64)
+
+
 def uniform(
     keys: NDArray[np.uint64], steps: NDArray[np.uint64], attempts: NDArray[np.uint64], num_actions: int
 ) -> NDArray[np.float32]:
@@ -48,8 +54,7 @@ def uniform(
         float32 [B, A].
     """
     rows = _mix(_mix(keys + _GOLDEN * (steps + np.uint64(1))) + attempts)  # (B,)
-    actions = _GOLDEN * np.arange(1, num_actions + 1, dtype=np.uint64)  # (A,)
-    bits = _mix(rows[:, None] + actions[None, :])
+    bits = _mix(rows[:, None] + _offsets(num_actions))  # (B, A)
     bits >>= _S41  # 23 bits: float32 holds (bits + 0.5) exactly
     draws = bits.astype(np.float32)
     draws += np.float32(0.5)

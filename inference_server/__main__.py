@@ -87,7 +87,8 @@ def build_server(
     statistics, clients = Statistics(), ClientTable(run_dir.token())
     sessions = SessionTable(config.server.max_sessions, config.seed)
     state_size = policies["learner"].engine.state_size
-    recorder = Recorder(UnrollBuilder(spec, config.learner.unroll_length, state_size), link, statistics)
+    builder = UnrollBuilder(spec, config.learner.unroll_length, state_size, config.server.max_sessions)
+    recorder = Recorder(builder, link, statistics)
     admission = Admission(spec, sessions, policies, recorder, statistics)
     keys = server_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None
     socket = RouterSocket(config.server.endpoint or run_dir.endpoint("data"), keys=keys)

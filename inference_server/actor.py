@@ -137,7 +137,7 @@ class Actor:
         living = []
         for chunk in sorted(batch, key=lambda chunk: not chunk.recorded):
             alive = self._sessions.number.take(chunk.slots) == chunk.numbers
-            if not alive.all():
+            if np.count_nonzero(alive) < len(chunk):
                 ended = chunk.rows[~alive].tolist()
                 self._statistics.rows_errored[ERR_NO_SESSION] += len(ended)
                 self._gateway.refuse(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,7 @@ class _Queued:
 
     rows: list[int] = field(default_factory=list)
     slots: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)  # a later row may end the session and another take its slot
     redo: list[bool] = field(default_factory=list)
 
 
@@ -69,10 +71,8 @@ class Admission:
         result, queued = Admitted(), _Queued()
         matches, slots = self._sessions.ordinary(client, rows.keys)
         ordinary = matches & rows.plain
-        if ordinary.all():
-            which = np.arange(len(slots))
-        else:
-            which = np.flatnonzero(ordinary)
+        which = np.flatnonzero(ordinary)
+        if len(which) < len(slots):
             slots = slots[which]
         self._sessions.begin_ordinary(slots)
         self._recorder.rewards(self._sessions.unroll_row.take(slots), rows.reward[which])
@@ -86,7 +86,7 @@ class Admission:
         result.chunks.extend(self._chunks(client, message, rows, which, slots, queued, now))
         return result
 
-    def end(self, session: Session, kind: int, final: NDArray[np.floating] | None, cause: str, now: float) -> None:
+    def end(self, session: Session, kind: int, final: NDArray[Any] | None, cause: str, now: float) -> None:
         """End a session, whoever asks for it; the slot is freed once."""
         if session.alive:
             if session.record:
@@ -105,24 +105,24 @@ class Admission:
         now: float,
     ) -> Iterator[Chunk]:
         """Admitted rows by policy and by whether they are recorded."""
-        groups = self._sessions.group.take(slots)
+        table = self._sessions
+        groups, numbers = table.group.take(slots), table.number.take(slots)
         self._statistics.steps_seen += int(np.count_nonzero(groups & 1))
         redo = np.zeros(len(slots), np.bool_)
         if queued.rows:
-            which = np.concatenate((which, queued.rows))
-            slots = np.concatenate((slots, queued.slots))
-            redo = np.concatenate((redo, queued.redo))
-            groups = self._sessions.group.take(slots)
+            which, slots = np.concatenate((which, queued.rows)), np.concatenate((slots, queued.slots))
+            numbers, redo = np.concatenate((numbers, queued.numbers)), np.concatenate((redo, queued.redo))
+            groups = table.group.take(slots)
         if not len(slots):
             return
         everything = Chunk(
-            client, message.id, "", False, now, rows.observation, rows.mask,
-            which, slots, self._sessions.number.take(slots), redo,
+            client, message.id, "", False, now, rows.observation, rows.mask, which, slots, numbers, redo
         )  # fmt: skip
-        kinds = groups[:1].tolist() if (groups == groups[0]).all() else np.unique(groups).tolist()
+        alike = np.count_nonzero(groups == groups[0]) == len(groups)
+        kinds = groups[:1].tolist() if alike else np.unique(groups).tolist()
         for group in kinds:
-            chunk = everything if len(kinds) == 1 else everything.pick(groups == group)
-            chunk.policy, chunk.recorded = self._sessions.policy_of(group), bool(group & 1)
+            chunk = everything if alike else everything.pick(groups == group)
+            chunk.policy, chunk.recorded = table.policy_of(group), bool(group & 1)
             yield chunk
 
     def _admit_row(
@@ -175,9 +175,10 @@ class Admission:
         else:
             self._reward(session, rows, i)
             self._statistics.steps_seen += session.record
-        self._sessions.begin_step(session, step, attempt, redo)
+        self._sessions.begin_step(session, step, attempt)
         queued.rows.append(i)
         queued.slots.append(session.slot)
+        queued.numbers.append(session.number)
         queued.redo.append(redo)
 
     def _end_row(self, session: Session | None, rows: Rows, i: int, now: float) -> None:

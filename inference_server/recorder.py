@@ -32,10 +32,10 @@ class Recorder:
 
     def rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
         """What the last step of every session earned, arrays [B]; rows -1 are not recorded."""
-        kept = rows >= 0
-        if kept.all():
+        kept = np.flatnonzero(rows >= 0)
+        if len(kept) == len(rows):
             self._builder.rewards(rows, reward)
-        elif kept.any():
+        elif len(kept):
             self._builder.rewards(rows[kept], reward[kept])
 
     def append(
@@ -54,7 +54,7 @@ class Recorder:
         for i in np.flatnonzero(self._builder.full(rows) & ~redo).tolist():
             self._send(self._builder.close_full(int(rows[i]), observation[i], mask[i], outputs.value[i]), now)
         fresh = self._builder.fresh(rows)
-        if fresh.any():
+        if np.count_nonzero(fresh):
             self._builder.begin(rows[fresh], engine.states(read_rows[fresh]))
         self._builder.append(
             rows, redo, observation, mask, outputs.action, outputs.log_prob, outputs.value, version

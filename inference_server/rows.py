@@ -14,6 +14,7 @@ from common.messages import DECISION
 from common.specs import GameSpec
 
 MAX_ROWS = 4096
+_INT64, _FLOAT32, _UINT8 = (np.dtype(name) for name in ("int64", "float32", "uint8"))
 
 
 @dataclass(eq=False, slots=True)
@@ -42,25 +43,25 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
     Raises:
         ProtocolError: ERR_LIMIT or ERR_SHAPE: the message as a whole is wrong.
     """
-    keys = expect(tensors, "keys", "int64", (None, 5))
+    keys = expect(tensors, "keys", _INT64, (None, 5))
     n = len(keys)
     if n > MAX_ROWS:
         raise ProtocolError(ERR_LIMIT, f"{n} rows in one STEP; at most {MAX_ROWS}")
     observation = expect(tensors, "observation", spec.dtype(), (n, spec.observation_size))
-    mask = expect(tensors, "mask", "uint8", (n, spec.num_actions))
-    reward = expect(tensors, "reward", "float32", (n,))
-    kind = expect(tensors, "kind", "uint8", (n,))
+    mask = expect(tensors, "mask", _UINT8, (n, spec.num_actions))
+    reward = expect(tensors, "reward", _FLOAT32, (n,))
+    kind = expect(tensors, "kind", _UINT8, (n,))
     finite = _finite(observation)
     finite &= np.isfinite(reward)
-    has_legal: NDArray[np.bool_] = mask.max(axis=1, initial=0) == 1
+    has_legal: NDArray[np.bool_] = np.maximum.reduce(mask, axis=1, initial=0) == 1
     plain = finite & has_legal
     plain &= kind == DECISION
     return Rows(
         keys=keys,
         kind=kind,
-        flags=expect(tensors, "flags", "uint8", (n,)),
+        flags=expect(tensors, "flags", _UINT8, (n,)),
         reward=reward,
-        policy=expect(tensors, "policy", "uint8", (n,)),
+        policy=expect(tensors, "policy", _UINT8, (n,)),
         observation=observation,
         mask=mask,
         finite=finite,
@@ -75,6 +76,6 @@ def _finite(observation: NDArray[Any]) -> NDArray[np.bool_]:
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.vecdot(observation, observation)
         finite: NDArray[np.bool_] = np.isfinite(squares)
-        if finite.all():
+        if np.count_nonzero(finite) == len(finite):
             return finite
     return np.isfinite(observation).all(axis=1)

@@ -11,7 +11,7 @@ from common.codec import Tensors
 from common.errors import ProtocolError, WeightsError
 from common.lifecycle import Reporter, StopFlag
 from common.messages import ABORTED, Step
-from common.transport import Poller
+from common.transport import DealerSocket, Poller, RouterSocket
 from inference_server.actor import Actor
 from inference_server.admission import Admission
 from inference_server.batcher import Batcher
@@ -71,6 +71,8 @@ class Server:
         self._next_reap = 0.0
         self._event = ""
         self._pause_sec = WAIT_SEC
+        self._polled: list[RouterSocket | DealerSocket] = []
+        self._poller = Poller()
 
     def run(self, stop: StopFlag) -> None:
         """Serve until `stop` is set, then answer what waits and report."""
@@ -193,7 +195,9 @@ class Server:
 
     def _wait(self) -> None:
         sockets = [self._gateway.socket, *(self._link.sockets() if self._link else ())]
-        poller = Poller(sockets)
+        if sockets != self._polled:
+            self._polled, self._poller = sockets, Poller(sockets)
+        poller = self._poller
         (poller.wait if self._pause_sec >= WAIT_SEC else poller.wait_briefly)(self._pause_sec)
 
 

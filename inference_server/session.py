@@ -74,7 +74,7 @@ class Session:
     @property
     def redoing(self) -> bool:
         """What is pending is a REDO: its step stands in the unroll already."""
-        return bool(self._table.redoing[self.slot])
+        return self.attempt > 0
 
     @property
     def record(self) -> bool:

@@ -16,6 +16,7 @@ from common import rng
 from common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError
 from common.messages import GREEDY, RECORD
 from inference_server.clients import Client
+from inference_server.rows import MAX_ROWS
 from inference_server.session import WAITING, Session
 
 _ADMITTED = np.array([0, 0, 0, 1, WAITING])  # what admitting a step adds to the row that was due
@@ -30,8 +31,7 @@ class SessionTable:
         n = max_sessions + 1
         self.due = np.full((n, 5), WAITING)  # the ordinary next row: env, seat, episode, step, attempt 0 or WAITING
         self.number = np.zeros(n, np.int64)  # generation of the slot, 0: free
-        self.attempt = np.zeros(n, np.int64)
-        self.redoing = np.zeros(n, np.bool_)
+        self.attempt = np.zeros(n, np.int64)  # the last admitted one; above 0 it is a REDO
         self.group = np.zeros(n, np.int64)  # 2 * number of the policy + recorded
         self.unroll_row = np.full(n, -1)  # row of the unroll buffers, -1: not recorded
         self.greedy = np.zeros(n, np.bool_)
@@ -45,6 +45,7 @@ class SessionTable:
         self._spare = np.zeros(n, np.int64)  # state row that the next step writes
         self._zero_row = 2 * max_sessions
         self._positions = np.zeros(n, np.int64)
+        self._at = np.arange(MAX_ROWS)
         self._seed = seed
         self._free = list(range(max_sessions - 1, -1, -1))
         self._clients: dict[int, Client] = {}  # by slot
@@ -65,7 +66,7 @@ class SessionTable:
     def pending_recorded(self) -> int:
         """Recorded steps that wait for a batch and are not in the unroll buffers yet."""
         waiting = self.due[:, 4] == WAITING
-        return int(np.count_nonzero((self.number > 0) & waiting & (self.group & 1 > 0) & ~self.redoing))
+        return int(np.count_nonzero((self.number > 0) & waiting & (self.group & 1 > 0) & (self.attempt == 0)))
 
     def bound_to(self, policy: str) -> int:
         """How many live sessions are bound to a policy."""
@@ -99,7 +100,6 @@ class SessionTable:
         self.number[slot] = self.started
         self.due[slot] = (env, seat, episode, 0, 0)
         self.attempt[slot] = 0
-        self.redoing[slot] = False
         self.group[slot] = 2 * self._policies.index(policy) + bool(flags & RECORD)
         self.greedy[slot] = bool(flags & GREEDY)
         self.noise_key[slot] = rng.session_key(self._seed, client.name, env, seat, episode)
@@ -119,11 +119,13 @@ class SessionTable:
             bool [N], and the slot of each of those rows, int64 [N] (of the others: meaningless).
         """
         slots = client.seats.guess(keys)
-        matches: NDArray[np.bool_] = (self.due.take(slots, axis=0) == keys).all(axis=1)
+        matches: NDArray[np.bool_] = np.logical_and.reduce(self.due.take(slots, axis=0) == keys, axis=1)
         matches &= keys[:, 4] == 0
-        at = np.arange(len(keys))
+        at = self._at[: len(keys)]
         self._positions[slots] = at
-        if not (self._positions.take(slots) == at).all():  # seats that have more rows than one: in their order
+        if np.count_nonzero(self._positions.take(slots) == at) < len(
+            keys
+        ):  # seats that have more rows than one: in their order
             matches &= np.bincount(slots + 1)[slots + 1] == 1  # NOBODY is -1
         return matches, slots
 
@@ -131,20 +133,19 @@ class SessionTable:
         """Rows found `ordinary` are admitted: they wait for their batch."""
         self.due[slots] += _ADMITTED
         self.attempt[slots] = 0
-        self.redoing[slots] = False
 
-    def begin_step(self, session: Session, step: int, attempt: int, redo: bool) -> None:
+    def begin_step(self, session: Session, step: int, attempt: int) -> None:
         """The row is admitted: it waits for its batch."""
         slot = session.slot
         self.due[slot, 3:] = (step + 1, WAITING)
-        self.attempt[slot], self.redoing[slot] = attempt, redo
+        self.attempt[slot] = attempt
 
     def state_rows(
         self, slots: NDArray[np.int64], redo: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows of the state before the steps that wait, and rows that the new states go to; int64 [B] each."""
         read, write = self._newest.take(slots), self._spare.take(slots)
-        if redo.any():
+        if np.count_nonzero(redo):
             first = self.due[slots, 3] == 1
             read, write = np.where(redo, np.where(first, self._zero_row, write), read), np.where(redo, read, write)
         return read, write

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from common.messages import TERMINATED, TRUNCATED, Unroll
 from common.specs import GameSpec
 
+RESERVED_BYTES = 256 * 1024 * 1024
+
 
 @dataclass(slots=True)
 class Finished:
@@ -34,7 +36,11 @@ class Finished:
 
 
 class UnrollBuilder:
-    """Buffers [sessions, T + 1, ...], grown by doubling; `steps_open` counts steps not yet sent or dropped."""
+    """Buffers [sessions, T + 1, ...]; `steps_open` counts steps not yet sent or dropped.
+
+    Room for `capacity` sessions, but no more than RESERVED_BYTES, is reserved at once; it is doubled where that is not
+    enough. The operating system backs what is touched: about (T + 1) * D * itemsize bytes a session recorded at a time.
+    """
 
     def __init__(self, spec: GameSpec, unroll_length: int, state_size: int, capacity: int = 64) -> None:
         self._spec = spec
@@ -45,7 +51,8 @@ class UnrollBuilder:
         self._free: list[int] = []
         self.steps_open = 0
         self.dropped: Counter[str] = Counter()
-        self._allocate(capacity)
+        observations = (unroll_length + 1) * spec.observation_size * spec.dtype().itemsize
+        self._allocate(max(1, min(capacity, RESERVED_BYTES // observations)))
 
     def open(self) -> int:
         """A row for a new session."""

@@ -115,7 +115,7 @@ def _print(precision: str, repeats: list[Repeat], found: list[Line], memory: dic
     def middle(window: str, name: str) -> float:
         return median(getattr(r.found[window], name) for r in repeats)
 
-    out = [f"\n{precision}: window, actions/s, processor us/action, rows/batch, p50 us, p99 us"]
+    out = [f"\n{precision}: window, actions/s, processor us/action, p50 us, p99 us, rows/batch"]
     names = [name for name in Found.__dataclass_fields__ if name not in ("stage_us", "rss_bytes")]
     out += ["  ".join([f"{w:10s}", *(f"{middle(w, name):10.1f}" for name in names)]) for w in repeats[0].found]
     out += [f"4 x 32, us/action by stage: {stages(repeats, 'plain')}"]

@@ -179,6 +179,45 @@ def test_a_row_whose_session_ended_meanwhile_is_answered_too_and_a_stale_start_o
         assert [(a.episode, a.action >= 0) for a in replies.actions if a.env == 1 and a.action >= 0] == [(1, True)]
 
 
+def test_a_session_that_begins_and_ends_in_one_message_leaves_its_slot_to_the_next_one() -> None:
+    with Stand(deterministic=True) as stand:
+        client = stand.client("a")
+        replies = exchange(
+            client,
+            [
+                stand.decision(0, 0),
+                stand.decision(0, 1, kind=ABORTED, observation=None, mask=None),
+                stand.decision(0, 0, episode=1, policy="learner"),
+                stand.decision(1, 0),
+            ],
+        )
+        assert [(f.episode, f.code) for f in replies.failures] == [(0, ERR_NO_SESSION)]
+        assert sorted((a.env, a.episode) for a in replies.actions if a.action >= 0) == [(0, 1), (1, 0)]
+        assert stand.server.metrics()["batch_histogram"] == {"2": 1}
+        stand.server._sessions.check()
+
+
+def test_ordinary_rows_and_all_others_share_a_message() -> None:
+    with Stand(deterministic=True, unroll_length=3) as stand:
+        reference = _play(stand, "a", [0, 1, 2, 3])
+        client = stand.client("a", run_id=2)
+        for step in range(STEPS):
+            rows = [stand.decision(env, step) for env in range(4)]
+            late = stand.decision(4, step, flags=0)  # never began
+            again = [stand.decision(1, step - 1)] if step else []  # the answer is known
+            actions = exchange(client, [rows[0], late, *again, *rows[2:]]).actions
+            actions += exchange(client, [rows[1]]).actions
+            got = {(a.env, a.step): a for a in actions}
+            for env in range(4):
+                expected = reference[env, step]
+                assert (got[env, step].action, got[env, step].value) == (expected.action, expected.value)
+            if step:
+                assert got[1, step - 1].value == reference[1, step - 1].value
+        metrics = stand.server.metrics()
+        assert metrics["rows_errored"] == {ERR_NO_SESSION: STEPS}
+        assert metrics["rows_cached"] == STEPS - 1
+
+
 def test_what_is_resent_after_a_long_wait_is_answered_once() -> None:
     with Stand(credit=0) as stand:
         client = stand.client("a")

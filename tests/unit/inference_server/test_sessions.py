@@ -41,12 +41,12 @@ def test_a_step_reads_one_row_and_writes_the_other_and_a_redo_reads_the_same_aga
     session = table.open(client, 0, 0, 0, START, "learner", 0.0)
     before = 2 * SLOTS  # the row of zeros
     for step in range(4):
-        table.begin_step(session, step, 0, False)
+        table.begin_step(session, step, 0)
         read, write = _commit(table, session)
         assert read != write
         assert write // 2 == session.slot
         for attempt in (1, 2):
-            table.begin_step(session, step, attempt, True)
+            table.begin_step(session, step, attempt)
             assert _commit(table, session) == (read, write)
         assert read == before
         before = write
@@ -104,7 +104,7 @@ class Interleavings(RuleBasedStateMachine):
                 self.table.open(*arguments)
             return
         session = self.table.open(*arguments)
-        self.table.begin_step(session, 0, 0, False)
+        self.table.begin_step(session, 0, 0)
 
     @rule(seat=seats, step=st.integers(0, 4), attempt=st.integers(0, 2))
     def step(self, seat: tuple[int, int], step: int, attempt: int) -> None:
@@ -120,7 +120,8 @@ class Interleavings(RuleBasedStateMachine):
         if same:
             assert verdict is (Verdict.PENDING if session.pending else Verdict.CACHED)
             return
-        self.table.begin_step(session, step, attempt, verdict is Verdict.REDO)
+        self.table.begin_step(session, step, attempt)
+        assert session.redoing == (verdict is Verdict.REDO)
 
     @staticmethod
     def _follows(session: Session, step: int, attempt: int) -> bool:

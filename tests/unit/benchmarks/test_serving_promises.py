@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.serving.client import Games
+from benchmarks.serving.promises import Repeat, lines, stages
+from benchmarks.serving.stand import Found
+from common.messages import RECORD, START
+
+
+def _found(rate: float, *, p50: float = 100.0, batch: float = 64.0) -> Found:
+    return Found(rate, 1e6 / rate, p50, 2 * p50, batch, {"forward": 20.0, "reply": 1.0})
+
+
+def _repeat(plain: float, recorded: float) -> Repeat:
+    found = {name: _found(plain) for name in ("plain", "swapped", "envs2", "envs8")}
+    found |= {"recorded": _found(recorded), "2x8": _found(1000.0, batch=15.9), "1x1": _found(1000.0, p50=400.0)}
+    return Repeat(found, {1: (300.0, 300.0), 128: (128 * 20.0, 128 * 20.0)}, {"plain": (22.0, 22.0)})
+
+
+def test_lines_are_medians_of_ratios_within_a_repeat() -> None:
+    repeats = [_repeat(40_000.0, 30_000.0), _repeat(20_000.0, 19_000.0), _repeat(40_000.0, 38_000.0)]
+    found = {line.name: line for line in lines("float32", repeats, (2, 8))}
+    same = found["float32, 4 x 32: served / forward at its own mean batch"]
+    assert round(same.found, 3) == 0.88
+    assert same.kept
+    at_128 = found["float32, 4 x 32: served / forward at batch 128"]
+    assert round(at_128.found, 3) == 0.8
+    assert round(found["float32: recorded / not recorded"].found, 3) == 0.95
+    assert round(found["float32, 1 x 1: round trip p50 minus the forward of one row, us"].found) == 100
+    assert found["float32: cost of an action at 8 envs / at 2"].kept
+    assert str(same).startswith("PASS")
+    assert stages(repeats, "plain") == {"forward": 20.0, "reply": 1.0}
+
+
+def test_a_promise_that_is_not_kept_is_told() -> None:
+    found = {line.name: line for line in lines("float32", [_repeat(30_000.0, 20_000.0)], (2, 8))}
+    line = found["float32: recorded / not recorded"]
+    assert not line.kept
+    assert str(line).startswith("FAIL  float32: recorded / not recorded: 0.67 (promised at least 0.9")
+
+
+def test_the_benchmarks_games_are_sessions_that_begin_step_and_end() -> None:
+    games = Games(envs=5, length=3, record=True)
+    live: dict[int, tuple[int, int]] = {}
+    for _ in range(20):
+        columns = games.next()
+        for key, kind, flags in zip(columns.keys.tolist(), columns.kind.tolist(), columns.flags.tolist()):
+            env, _, episode, step, _ = key
+            if kind:
+                assert live.pop(env) == (episode, step - 1)
+            elif flags:
+                assert flags == START | RECORD
+                assert step == 0
+                assert env not in live
+                live[env] = (episode, 0)
+            else:
+                assert live[env] == (episode, step - 1)
+                live[env] = (episode, step)
+        assert sorted(live) == list(range(5))
+        assert columns.observation.dtype == np.float32
+        assert len(columns.observation) == len(columns.keys)
