@@ -5,7 +5,8 @@
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 
-import { HostedBattle, Outbox } from './hosted_battle.mjs';
+import { HostedBattle } from './hosted_battle.mjs';
+import { Outbox } from './outbox.mjs';
 import { randomChoice, seededRandom } from './random_choice.mjs';
 import { loadSimulator } from './simulator.mjs';
 
