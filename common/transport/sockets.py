@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 import zmq
 
@@ -121,13 +121,19 @@ class RouterSocket(_Socket):
 
     def send(self, peer: bytes, frames: Sequence[Frame]) -> bool:
         """Send without waiting. False when the peer is gone or does not read: the message is dropped."""
+        return self.deliver(peer, frames) == "sent"
+
+    def deliver(self, peer: bytes, frames: Sequence[Frame]) -> Literal["sent", "full", "gone"]:
+        """Send without waiting. Dropped when the peer's queue is `full`, because it does not read, or it is `gone`."""
         try:
             self.raw.send_multipart([peer, *frames], zmq.NOBLOCK)
         except zmq.ZMQError as error:
-            if error.errno in (zmq.EAGAIN, zmq.EHOSTUNREACH):
-                return False
+            if error.errno == zmq.EAGAIN:
+                return "full"
+            if error.errno == zmq.EHOSTUNREACH:
+                return "gone"
             raise
-        return True
+        return "sent"
 
     def receive(self) -> tuple[bytes, list[Frame]] | None:
         """(peer, frames) of the next message, or None when nothing waits."""
