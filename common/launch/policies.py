@@ -11,29 +11,37 @@ from common.control_client import ControlClient
 from common.errors import ConfigError
 from common.launch.remote import choose_run
 from common.messages import ControlAnswer
+from common.rundir import RunDir
 
 LIST_TIMEOUT_SEC = 5.0
 
 
 def list_policies(root: Path | None) -> int:
     """Print a table. Exit code 0."""
-    with ControlClient(choose(root, active_only=root is None), LIST_TIMEOUT_SEC) as control:
+    with ControlClient(_run_dir(root), LIST_TIMEOUT_SEC) as control:
         _show(control.policies())
     return 0
 
 
 def load_policy(root: Path | None, name: str, checkpoint: Path) -> int:
     """Serve a checkpoint, or the newest one of a run directory, under a name. Exit code 0."""
-    with ControlClient(choose(root, active_only=root is None)) as control:
+    with ControlClient(_run_dir(root)) as control:
         _show(control.load(name, _folder(checkpoint)))
     return 0
 
 
 def unload_policy(root: Path | None, name: str, *, drain: bool) -> int:
     """Take a loaded policy away. Exit code 0."""
-    with ControlClient(choose(root, active_only=root is None)) as control:
+    with ControlClient(_run_dir(root)) as control:
         _show(control.unload(name, drain=drain))
     return 0
+
+
+def _run_dir(root: Path | None) -> RunDir:
+    run_dir = choose(root, active_only=True)
+    if not run_dir.root.is_dir():
+        raise ConfigError(f"There is no run in {run_dir.root}. Name a run directory with --run-dir.")
+    return run_dir
 
 
 def _folder(path: Path) -> Path:
