@@ -58,6 +58,7 @@ class Gateway:
         figures: Callable[[Client, int], Figures],
     ) -> None:
         self.socket = socket
+        self.read_all = True  # the last `receive` left nothing behind
         self.departed: list[tuple[Client, str]] = []  # clients whose sessions must end, with the cause
         self._spec = spec
         self._clients = clients
@@ -74,9 +75,11 @@ class Gateway:
         been read (the socket reads its peers in turns).
         """
         enough = time.perf_counter() + RECEIVE_SEC
+        self.read_all = False
         for _ in range(most):
             received = self.socket.receive()
             if received is None:
+                self.read_all = True
                 return
             peer, frames = received
             try:

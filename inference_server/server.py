@@ -31,6 +31,7 @@ from inference_server.watchdog import Watchdog
 
 WAIT_SEC = 0.02
 REAP_EVERY_SEC = 1.0
+DRAIN_READS_SEC = 1.0
 LEARNER_PATIENCE_SEC = 5.0
 
 
@@ -153,12 +154,17 @@ class Server:
         """Answer everything that has arrived; no session begins any more, and what comes later is refused."""
         self._report(state="draining")
         self._sessions.accepting = False
+        enough = time.monotonic() + DRAIN_READS_SEC  # whoever goes on flooding shall not keep the server
         self._receive(time.monotonic())
+        while not self._gateway.read_all and time.monotonic() < enough:
+            self._receive(time.monotonic())
         self._intake.closed = True
-        while self._batcher.waiting or self._evaluator.waiting:
+        while self._batcher.waiting or self._evaluator.waiting or not self._gateway.read_all:
             self._watchdog.beat()
             self._act(training_open=True)
             self._receive(time.monotonic())
+            if time.monotonic() > enough and not (self._batcher.waiting or self._evaluator.waiting):
+                break
         for client in self._clients:
             self._end_sessions(client, "shutdown", time.monotonic())
 

@@ -45,10 +45,10 @@ def recorded_sampler(num_actions: int, device: torch.device) -> Sampler:
     example = (logits, logits[:, 0], logits == 0, logits, logits[:, 0] + 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # recording tells that it will be removed one day
-        recorded: Sampler = torch.jit.trace(
-            sample_packed, example, check_trace=False
-        )
+        recorded: Sampler = torch.jit.trace(sample_packed, example, check_trace=False)
     return recorded
+
+
 def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     """float32 [B, A]: probabilities over the legal actions, 0 elsewhere. Arguments as for `sample`."""
     return torch.softmax(torch.where(mask, logits, ILLEGAL), dim=-1) * mask
