@@ -20,6 +20,7 @@ from common.transport.endpoints import check_endpoint, lock_ipc
 from common.transport.watch import ConnectionWatch, Fate
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
+HANDSHAKE_MS = 5000  # who connects and then says nothing holds a file descriptor no longer
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 VIEW_BYTES = 16 * 1024  # a frame of at least so many is not copied
 LOOK_EVERY_SEC = 30e-6  # short enough to cost no latency, long enough to leave the core to others
@@ -108,7 +109,7 @@ class RouterSocket(_Socket):
             zmq.ROUTER, endpoint, queue=queue, context=self.doorkeeper.context if self.doorkeeper else None
         )
         self.raw.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        self.raw.setsockopt(zmq.HANDSHAKE_IVL, 5000)
+        self.raw.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         if self.doorkeeper is not None:
             self.doorkeeper.guard(self.raw)
         self._bind(curve=keys is not None)
