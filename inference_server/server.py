@@ -115,6 +115,7 @@ class Server:
         self._watchdog.beat()
         self._receive(now)
         self._swap(now)
+        self._control.poll()
         self._housekeeping(now)
         patience = self._batcher.patience(now)
         self._pause_sec = patience or WAIT_SEC
@@ -203,7 +204,6 @@ class Server:
             self._end_sessions(*self._gateway.departed.pop(), now)
 
     def _swap(self, now: float) -> None:
-        self._control.poll()
         if self._link is None:
             return
         for weights, data in self._link.poll(now, self._policies.learner_version):
