@@ -17,11 +17,11 @@ import numpy as np
 import psutil
 import pytest
 
-from common import transport
 from common.client import pack_step
 from common.codec import Codec, encode
 from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
 from common.messages import PROTOCOL, TO_SERVER, Error, Hello, Pong
+from common.transport import DealerSocket, sockets
 from tests.support.faults import FREE, Neighbour, assert_serves, dial, free_port, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import SPEC, Stand
@@ -44,8 +44,8 @@ def raw(stand):
 
 @pytest.fixture
 def tcp_stand(monkeypatch):
-    monkeypatch.setattr(transport, "HANDSHAKE_MS", 300)
-    monkeypatch.setattr(transport, "MAX_FRAME_BYTES", 1 << 20)
+    monkeypatch.setattr(sockets, "HANDSHAKE_MS", 300)
+    monkeypatch.setattr(sockets, "MAX_FRAME_BYTES", 1 << 20)
     with Stand(endpoint=f"tcp://127.0.0.1:{free_port()}") as one:
         yield one
 
@@ -151,7 +151,7 @@ def test_fault_06_without_file_descriptors_a_tcp_endpoint_survives_and_recovers(
             for line in lines:
                 line.close()
             assert process.poll() is None
-            with transport.DealerSocket(f"tcp://127.0.0.1:{port}") as dealer:
+            with DealerSocket(f"tcp://127.0.0.1:{port}") as dealer:
                 dealer.send([b"still there"])
                 wait_for(lambda: dealer.receive() == [b"still there"])
         finally:
