@@ -88,9 +88,43 @@ def _parser() -> argparse.ArgumentParser:
     )
     loadtest.set_defaults(run=_loadtest)  # its options are its own: see inference_server.loadtest
 
+    _add_policies(commands.add_parser("policies", help="which policies a running server serves: list, load, unload"))
+
     doctor = commands.add_parser("doctor", help="what is missing on this machine, and the command that mends it")
     doctor.set_defaults(run=_doctor)
     return parser
+
+
+def _add_policies(policies: argparse.ArgumentParser) -> None:
+    actions = policies.add_subparsers(required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="names, versions, sessions")
+    load = actions.add_parser("load", help="serve a checkpoint, frozen, under a name of its own")
+    load.add_argument("name", metavar="NAME")
+    load.add_argument("checkpoint", type=Path, metavar="D", help="a checkpoint or a run directory")
+    unload = actions.add_parser("unload", help="serve a loaded policy no longer")
+    unload.add_argument("name", metavar="NAME")
+    unload.add_argument("--drain", action="store_true", help="let the sessions that are bound to it play to their end")
+    for action, run in ((listing, _list_policies), (load, _load_policy), (unload, _unload_policy)):
+        action.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/")
+        action.set_defaults(run=run)
+
+
+def _list_policies(options: argparse.Namespace) -> int:
+    from common.launch.policies import list_policies
+
+    return list_policies(options.run_dir)
+
+
+def _load_policy(options: argparse.Namespace) -> int:
+    from common.launch.policies import load_policy
+
+    return load_policy(options.run_dir, options.name, options.checkpoint)
+
+
+def _unload_policy(options: argparse.Namespace) -> int:
+    from common.launch.policies import unload_policy
+
+    return unload_policy(options.run_dir, options.name, drain=options.drain)
 
 
 def _up(options: argparse.Namespace) -> int:

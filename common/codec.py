@@ -24,6 +24,7 @@ Frame = bytes | memoryview
 SMALL_BYTES = 4096  # below, a copy is cheaper than a view
 MOST_LAYOUTS = 1024
 MAX_FRAMES = 16
+MAX_DIMENSIONS = 4
 MAX_HEADER_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 _DTYPES = {
@@ -142,9 +143,9 @@ def _check_layout(declared: tuple[tuple[str, str, tuple[int, ...]], ...]) -> _La
             raise ProtocolError(ERR_MALFORMED, f"the header declares tensor {name!r} twice")
         if dtype not in _DTYPES:
             raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype!r}; expected one of {', '.join(_DTYPES)}")
-        if len(shape) > 4 or any(n < 0 for n in shape):
+        if len(shape) > MAX_DIMENSIONS or any(n < 0 for n in shape):
             raise ProtocolError(
-                ERR_SHAPE, f"tensor {name!r} has shape {list(shape[:5])}; expected at most 4 sizes >= 0"
+                ERR_SHAPE, f"tensor {name!r} has shape {list(shape[:5])}; expected at most {MAX_DIMENSIONS} sizes >= 0"
             )
         layout[name] = (name, _DTYPES[dtype], shape, math.prod(shape) * _DTYPES[dtype].itemsize)
     return list(layout.values())

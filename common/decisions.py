@@ -23,6 +23,7 @@ class Decision(msgspec.Struct, gc=False):
         observation: wire dtype [D]; None for TERMINATED and ABORTED, the final one for TRUNCATED.
         mask: uint8 [A], 1 = legal; None for ends.
         policy: name the session is bound to, read with START.
+        temperature: the logits are divided by it before sampling, read with START; above 0, at most 100.
     """
 
     env: int
@@ -36,6 +37,7 @@ class Decision(msgspec.Struct, gc=False):
     observation: NDArray[Any] | None = None
     mask: NDArray[Any] | None = None
     policy: str = "learner"
+    temperature: float = 1.0
 
 
 class Action(msgspec.Struct, gc=False):

@@ -53,15 +53,35 @@ class Step(Message, frozen=True, tag="STEP"):
     Tensors: keys: int64 [N, 5] (env, seat, episode, step, attempt); kind: uint8 [N]; flags: uint8 [N];
     reward: float32 [N] (since the session's last decision); observation: wire dtype [N, D]
     (ignored for TERMINATED and ABORTED); mask: uint8 [N, A] (1 = legal; ignored for ends);
-    policy: uint8 [N], an index into `policies`, read with START only.
+    policy: uint8 [N], an index into `policies`, read with START only; temperature: float32 [N], may be left out
+    (1 then), read with START only: the logits are divided by it; above 0, at most 100, and 1 with RECORD.
     """
 
     id: int
     policies: tuple[str, ...] = ("learner",)
+    deadline_ms: int = 0  # rows that still wait so long after they came are refused with ERR_DEADLINE; 0: never
+
+
+class Evaluate(Message, frozen=True, tag="EVALUATE"):
+    """Policy and value without acting, for search and analysis: no session moves, nothing is recorded.
+
+    Tensors: observation: wire dtype [N, D]; mask: uint8 [N, ceil(A / 8)], bits, the lowest bit of a byte first
+    (1 = legal); session: int64 [N, 3] (env, seat, episode), may be left out: the row is evaluated with the state
+    that this own session's next step would read; env -1, or no tensor: with zero state.
+    """
+
+    id: int
+    policy: str = "learner"
 
 
 class Ping(Message, frozen=True, tag="PING"):
     """Sign of life; answered by PONG."""
+
+    id: int = 0
+
+
+class StatusRequest(Message, frozen=True, tag="STATUS"):
+    """A client asks for the server's figures; answered by FIGURES."""
 
     id: int = 0
 
@@ -91,11 +111,22 @@ class Actions(Message, frozen=True, tag="ACTIONS"):
     """Answers rows of the STEP message `id`, each exactly once, perhaps in several ACTIONS.
 
     Tensors: row: int32 [M] (position in the STEP message); action: int32 [M] (-1 acknowledges an end);
-    log_prob: float32 [M] (of the distribution that was sampled, mask included); value: float32 [M];
+    log_prob: float32 [M] (of the distribution that was sampled, mask and temperature included); value: float32 [M];
     policy_version: int64 [M].
     """
 
     id: int
+
+
+class Evaluated(Message, frozen=True, tag="EVALUATED"):
+    """Answers rows of the EVALUATE message `id`, each exactly once, perhaps in several EVALUATED.
+
+    Tensors: row: int32 [M] (position in the EVALUATE message); value: float32 [M]; priors: float32 [K], the
+    probabilities of the legal actions only, in order of their ids, one row behind the other (temperature 1).
+    """
+
+    id: int
+    policy_version: int
 
 
 class Pong(Message, frozen=True, tag="PONG"):
@@ -104,6 +135,22 @@ class Pong(Message, frozen=True, tag="PONG"):
     id: int = 0
     policies: tuple[str, ...] = ()
     ready: bool = True
+
+
+class Figures(Message, frozen=True, tag="FIGURES"):
+    """Answer to STATUS: the server as it is now."""
+
+    id: int
+    ready: bool
+    policies: dict[str, int]  # policy_version by name, those that serve bound sessions only among them
+    sessions: int  # of all clients
+    own_sessions: int
+    clients: int
+    waiting: int  # rows of STEP and EVALUATE that wait for their batch, of all clients
+    own_waiting: int
+    mean_batch: float  # rows of a batch since start; 0 before the first
+    decisions: int  # answered since start
+    limits: dict[str, int]
 
 
 class Error(Message, frozen=True, tag="ERROR"):
@@ -175,6 +222,49 @@ class Weights(Message, frozen=True, tag="WEIGHTS"):
     resident: tuple[str, ...] = ()
 
 
+# ---------------------------------------------------------------- the run's owner -> server (control socket), and back
+
+
+class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):
+    """Serve a checkpoint's weights, frozen, under a name of its own."""
+
+    name: str
+    checkpoint: str  # absolute path of a checkpoint directory
+
+
+class UnloadPolicy(Message, frozen=True, tag="UNLOAD_POLICY"):
+    """Serve a policy no longer. Refused while sessions are bound to it, unless they may `drain`: play to their end."""
+
+    name: str
+    drain: bool = False
+
+
+class ListPolicies(Message, frozen=True, tag="LIST_POLICIES"):
+    """Ask which policies are served."""
+
+
+class Shutdown(Message, frozen=True, tag="SHUTDOWN"):
+    """Answer what waits, then stop, as on SIGTERM."""
+
+
+class PolicyFacts(msgspec.Struct, frozen=True):
+    """A served policy. `source`: learner, league or checkpoint; `open`: new sessions may be bound to it."""
+
+    name: str
+    policy_version: int
+    sessions: int
+    source: str
+    open: bool
+
+
+class ControlAnswer(Message, frozen=True, tag="CONTROL_ANSWER"):
+    """Done, or (`ok` False) why not; and what is served now."""
+
+    ok: bool
+    text: str
+    policies: tuple[PolicyFacts, ...]
+
+
 # ---------------------------------------------------------------- role -> supervisor (status socket)
 
 
@@ -185,13 +275,15 @@ class Report(Message, frozen=True, tag="REPORT"):
     index: int
     run_id: int
     pid: int
-    state: str  # starting | ready | draining | stopped | failed
+    state: str  # starting | ready | stuck | draining | stopped | failed
     metrics: dict[str, Any] = {}
     event: str = ""  # a sentence for the view, once
 
 
-TO_SERVER = Hello | Step | Ping | Close
-TO_CLIENT = Welcome | Actions | Pong | Error
+TO_SERVER = Hello | Step | Evaluate | Ping | StatusRequest | Close
+TO_CLIENT = Welcome | Actions | Evaluated | Pong | Figures | Error
 TO_LEARNER = Unroll | ServerHello | WeightsAck
 FROM_LEARNER = Credit | Weights
+TO_CONTROL = LoadPolicy | UnloadPolicy | ListPolicies | Shutdown
+FROM_CONTROL = ControlAnswer
 TO_SUPERVISOR = Report

@@ -52,9 +52,9 @@ class RunDir:
             ) from None
 
     def endpoint(self, name: str) -> str:
-        """ZeroMQ endpoint of the socket called `name`: data, unrolls, weights or status."""
+        """ZeroMQ endpoint of the socket called `name`: data, unrolls, weights, status or control."""
         if sys.platform == "win32":
-            return f"tcp://127.0.0.1:{TCP_BASE_PORT + ('data', 'unrolls', 'weights', 'status').index(name)}"
+            return f"tcp://127.0.0.1:{TCP_BASE_PORT + ('data', 'unrolls', 'weights', 'status', 'control').index(name)}"
         return f"ipc://{self._sockets() / name}.ipc"
 
     def token(self) -> str:

@@ -50,6 +50,7 @@ class Worker:
             "answered": self._client.answered,
             "refused": dict(self._refused),
             "resent": self._client.resent,
+            "busy": self._client.busy,
             "connected": self._client.connected,
             **self._source.metrics(),
         }

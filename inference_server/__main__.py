@@ -23,11 +23,16 @@ from inference_server.actor import Actor
 from inference_server.admission import Admission
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
+from inference_server.control import Control
 from inference_server.engine.engine import BUCKETS, PolicyEngine
 from inference_server.engine.staging import Staging
+from inference_server.evaluation import Evaluator
+from inference_server.figures import FiguresOf, limits_of
 from inference_server.fill import Fill
 from inference_server.gateway import Gateway
+from inference_server.intake import Intake
 from inference_server.learner_link import LearnerLink
+from inference_server.limits import InFlight
 from inference_server.policies import PolicyTable
 from inference_server.prometheus import Exporter
 from inference_server.recorder import Recorder
@@ -35,6 +40,7 @@ from inference_server.server import Server, find_weights
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 from inference_server.unrolls import UnrollBuilder
+from inference_server.watchdog import Watchdog
 
 
 def main() -> int:
@@ -90,9 +96,14 @@ def build_server(
     builder = UnrollBuilder(spec, config.learner.unroll_length, state_size, config.server.max_sessions)
     recorder = Recorder(builder, link, statistics)
     admission = Admission(spec, sessions, policies, recorder, statistics)
+    in_flight = InFlight(config.server.max_rows_waiting, config.server.max_rows_of_client, config.server.max_batch)
+    limits = limits_of(config.server)
+    figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
     keys = server_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None
     socket = RouterSocket(config.server.endpoint or run_dir.endpoint("data"), keys=keys)
-    gateway = Gateway(socket, spec, clients, policies, statistics, config.server.max_sessions)
+    gateway = Gateway(socket, spec, clients, policies, statistics, limits, figures)
+    evaluator = Evaluator(spec, sessions, policies, gateway, statistics, config.server.max_batch)
+    batcher = _batcher(config, policies)
     actor = Actor(
         policies, sessions, recorder, admission, gateway, statistics, log, zero_state=config.server.zero_state
     )
@@ -101,12 +112,17 @@ def build_server(
         clients=clients,
         sessions=sessions,
         admission=admission,
-        batcher=_batcher(config, policies),
+        batcher=batcher,
         actor=actor,
         recorder=recorder,
         policies=policies,
         link=link,
         statistics=statistics,
+        intake=Intake(gateway, sessions, admission, batcher, evaluator, in_flight, statistics),
+        evaluator=evaluator,
+        in_flight=in_flight,
+        control=Control(RouterSocket(run_dir.endpoint("control")), policies, sessions, log),
+        watchdog=Watchdog(arguments),
         reporter=reporter,
         exporter=Exporter(config.server.prometheus_port) if config.server.prometheus_port else None,
         log=log,

@@ -16,6 +16,7 @@ from inference_server.batcher import Chunk
 from inference_server.engine.engine import Outputs
 from inference_server.engine.staging import Staging
 from inference_server.gateway import Gateway
+from inference_server.isolation import FORWARD_ERRORS, halves
 from inference_server.policies import Policy, PolicyTable
 from inference_server.recorder import Recorder
 from inference_server.session import Session
@@ -67,10 +68,9 @@ class Actor:
         try:
             policy.engine.forward(n)
             seconds += stages.lap("forward")
-            outputs = policy.engine.sample()
-        except RuntimeError as error:
-            self._fail(batch, error, now)
-            return 0.0
+            outputs = _finite(policy.engine.sample())
+        except FORWARD_ERRORS as error:
+            return self._act_apart(batch, error, now)
         self._sessions.commit(
             slots, staging.write_rows[:n], outputs.action, outputs.log_prob, outputs.value, policy.version, now
         )
@@ -82,6 +82,20 @@ class Actor:
         stages.lap("reply")
         return seconds
 
+    def _act_apart(self, batch: list[Chunk], error: Exception, now: float) -> float:
+        """A forward raised: act on each half; the row that makes it raise alone gets the error, and only that one."""
+        first, second = halves(batch)
+        if first:
+            return self.act(first, now) + self.act(second, now)
+        (chunk,) = second
+        self._log.error("the forward of one row failed: %s", error)
+        self._statistics.rows_errored[ERR_INTERNAL] += 1
+        self._gateway.refuse(
+            chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, "the forward of this row failed"
+        )
+        self._admission.end(Session(self._sessions, int(chunk.slots[0])), ABORTED, None, "forward_failed", now)
+        return 0.0
+
     def _gather(self, batch: list[Chunk], slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy) -> Staging:
         n, start = len(slots), 0
         staging = policy.engine.stage(n)
@@ -92,6 +106,7 @@ class Actor:
             start = stop
         read, staging.write_rows[:n] = self._sessions.state_rows(slots, redo)
         staging.read_rows[:n] = policy.engine.zero_row if self._zero_state else read
+        staging.temperature[:n] = self._sessions.temperature.take(slots)
         return staging
 
     def _noise(self, slots: NDArray[np.int64], num_actions: int) -> NDArray[np.float32]:
@@ -148,10 +163,9 @@ class Actor:
                 living.append(chunk)
         return living
 
-    def _fail(self, batch: list[Chunk], error: RuntimeError, now: float) -> None:
-        self._log.error("a forward of %d rows failed: %s", sum(len(chunk) for chunk in batch), error)
-        for chunk in batch:
-            self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
-            self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, "the forward failed")
-            for slot in chunk.slots.tolist():
-                self._admission.end(Session(self._sessions, slot), ABORTED, None, "forward_failed", now)
+
+def _finite(outputs: Outputs) -> Outputs:
+    """Raises ValueError where an observation drove the network out of the numbers."""
+    if not np.isfinite(outputs.log_prob.sum() + outputs.value.sum()):
+        raise ValueError("the network's output is not finite")
+    return outputs

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.codec import Tensors
-from common.errors import ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
+from common.errors import ERR_DENIED, ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
 from common.messages import ABORTED, DECISION, RECORD, START, TERMINATED, TRUNCATED, Step
 from common.specs import GameSpec
 from inference_server.batcher import Chunk
@@ -27,6 +27,7 @@ from inference_server.session import END_ACKNOWLEDGED, Reply, Session, Verdict, 
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 
+MAX_TEMPERATURE = 100.0
 _CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}
 
 
@@ -47,6 +48,12 @@ class _Queued:
     slots: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)  # a later row may end the session and another take its slot
     redo: list[bool] = field(default_factory=list)
+
+    def add(self, row: int, session: Session, redo: bool) -> None:
+        self.rows.append(row)
+        self.slots.append(session.slot)
+        self.numbers.append(session.number)
+        self.redo.append(redo)
 
 
 class Admission:
@@ -149,6 +156,9 @@ class Admission:
         elif verdict is Verdict.CACHED:
             self._statistics.rows_cached += 1
             result.replies.append((i, session.reply))
+        elif verdict is Verdict.RETRY:
+            self._sessions.expired[session.slot] = False
+            queued.add(i, session, session.redoing)
         else:
             self._queue(session, rows, i, verdict is Verdict.REDO, queued)
 
@@ -159,11 +169,15 @@ class Admission:
             raise ProtocolError(ERR_SHAPE, f"policy index {rows.policy[i]} of {len(message.policies)} names")
         policy = message.policies[rows.policy[i]]
         check_start(flags, step, attempt, policy, self._policies.versions().keys())
+        if flags & RECORD and self._policies[policy].source == "checkpoint":
+            raise ProtocolError(ERR_DENIED, f"{policy!r} was loaded from a checkpoint: its sessions are not recorded")
+        temperature = _temperature(rows, i)
         if old is not None and episode < old.episode:
             raise ProtocolError(ERR_ORDER, f"episode {episode} is over: episode {old.episode} of this seat is running")
         if old is not None:
             self.end(old, ABORTED, None, "restarted", now)
         session = self._sessions.open(client, env, seat, episode, flags, policy, now)
+        self._sessions.temperature[session.slot] = temperature
         if flags & RECORD:
             self._sessions.unroll_row[session.slot] = self._recorder.open()
         return session
@@ -176,10 +190,7 @@ class Admission:
             self._reward(session, rows, i)
             self._statistics.steps_seen += session.record
         self._sessions.begin_step(session, step, attempt)
-        queued.rows.append(i)
-        queued.slots.append(session.slot)
-        queued.numbers.append(session.number)
-        queued.redo.append(redo)
+        queued.add(i, session, redo)
 
     def _end_row(self, session: Session | None, rows: Rows, i: int, now: float) -> None:
         _, _, episode, step, _ = rows.keys[i].tolist()
@@ -200,3 +211,18 @@ class Admission:
 
     def _reward(self, session: Session, rows: Rows, i: int) -> None:
         self._recorder.rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]])
+
+
+def _temperature(rows: Rows, i: int) -> float:
+    """The sampling temperature of a row with START. Raises ProtocolError ERR_VALUE."""
+    temperature = 1.0 if rows.temperature is None else float(rows.temperature[i])
+    if not 0.0 < temperature <= MAX_TEMPERATURE:
+        raise ProtocolError(
+            ERR_VALUE,
+            f"temperature {temperature:g}; expected above 0 and at most {MAX_TEMPERATURE:g}, 1 where left out",
+        )
+    if rows.flags[i] & RECORD and temperature != 1.0:
+        raise ProtocolError(
+            ERR_VALUE, f"temperature {temperature:g} with RECORD; what is learned from is sampled at temperature 1"
+        )
+    return temperature

@@ -2,12 +2,13 @@
 
 Work-conserving: when the device is free, take what is there; while it is busy, rows pile up. With `fill` it waits a
 moment for clients that are about to be back (see `inference_server.fill`).
-A batch is of one policy; the policy whose oldest row waited longest goes first, so none starves.
+A batch is of one policy; the policy whose oldest row waited longest goes first, so none starves. Clients share a
+batch equally, see `inference_server.fair_queue`.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference_server.clients import Client
+from inference_server.fair_queue import FairQueue
 from inference_server.fill import Fill
 
 
@@ -37,6 +39,7 @@ class Chunk:
     slots: NDArray[np.int64]
     numbers: NDArray[np.int64]
     redo: NDArray[np.bool_]
+    deadline: float = math.inf  # rows taken later are refused
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -46,6 +49,7 @@ class Chunk:
         return Chunk(
             self.client, self.message, self.policy, self.recorded, self.arrived_at, self.observation, self.mask,
             self.rows[which], self.slots[which], self.numbers[which], self.redo[which],
+            self.deadline,
         )  # fmt: skip
 
 
@@ -56,13 +60,13 @@ class Batcher:
         self.max_batch = max_batch
         self.waiting = 0  # rows
         self._fill = fill
-        self._queues: dict[tuple[str, bool], deque[Chunk]] = {}
+        self._queues: dict[tuple[str, bool], FairQueue[Chunk]] = {}
 
     def add(self, chunk: Chunk) -> None:
         """Queue admitted rows."""
         if self._fill is not None:
             self._fill.back(chunk.client, chunk.arrived_at, first=not self.waiting)
-        self._queues.setdefault((chunk.policy, chunk.recorded), deque()).append(chunk)
+        self._queues.setdefault((chunk.policy, chunk.recorded), FairQueue()).append(chunk)
         self.waiting += len(chunk)
 
     def replied(self, batch: list[Chunk], forward_sec: float, now: float) -> None:
@@ -84,20 +88,14 @@ class Batcher:
         open_queues = {key: q for key, q in self._queues.items() if q and (training_open or not key[1])}
         if not open_queues:
             return []
-        policy = min(open_queues, key=lambda key: open_queues[key][0].arrived_at)[0]
+        policy = min(open_queues, key=lambda key: open_queues[key].oldest)[0]
         queues = [q for key, q in open_queues.items() if key[0] == policy]
-        queues.sort(key=lambda q: q[0].arrived_at)
+        queues.sort(key=lambda q: q.oldest)
         batch: list[Chunk] = []
         room = self.max_batch
         for queue in queues:
-            while queue and room:
-                chunk = queue[0]
-                if len(chunk) > room:
-                    batch.append(chunk.pick(slice(room)))
-                    queue[0] = chunk.pick(slice(room, None))
-                    room = 0
-                else:
-                    batch.append(queue.popleft())
-                    room -= len(chunk)
+            taken = queue.take(room)
+            room -= sum(map(len, taken))
+            batch += taken
         self.waiting -= self.max_batch - room
         return batch

@@ -22,6 +22,7 @@ class Client:
     training: bool
     heard_at: float
     seats: SeatMap = field(default_factory=SeatMap)  # its live sessions
+    replies_lost: int = 0  # in a row, because it does not read
 
 
 class ClientTable:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,13 @@ from common.messages import (
     Actions,
     Close,
     Error,
+    Evaluate,
+    Figures,
     Hello,
     Message,
     Ping,
     Pong,
+    StatusRequest,
     Step,
     Welcome,
 )
@@ -34,9 +38,10 @@ from common.specs import GameSpec
 from common.transport import RouterSocket
 from inference_server.clients import Client, ClientTable
 from inference_server.policies import PolicyTable
-from inference_server.rows import MAX_ROWS
 from inference_server.session import Reply
 from inference_server.statistics import Statistics
+
+RECEIVE_SEC = 0.005
 
 
 class Gateway:
@@ -49,22 +54,32 @@ class Gateway:
         clients: ClientTable,
         policies: PolicyTable,
         statistics: Statistics,
-        max_sessions: int,
+        limits: dict[str, int],
+        figures: Callable[[Client, int], Figures],
     ) -> None:
         self.socket = socket
+        self.read_all = True  # the last `receive` left nothing behind
         self.departed: list[tuple[Client, str]] = []  # clients whose sessions must end, with the cause
         self._spec = spec
         self._clients = clients
         self._policies = policies
         self._statistics = statistics
         self._codec: Codec[TO_SERVER] = Codec(TO_SERVER)
-        self._limits = {"rows_per_step": MAX_ROWS, "sessions": max_sessions}
+        self._limits = limits
+        self._figures = figures
 
-    def receive(self, now: float, most: int = 1000) -> Iterator[tuple[Client, Step, Tensors]]:
-        """STEP messages that wait, at most `most`; everything else is dealt with here."""
+    def receive(self, now: float, most: int = 1000) -> Iterator[tuple[Client, Step | Evaluate, Tensors]]:
+        """STEP and EVALUATE messages that wait; everything else is dealt with here.
+
+        It ends after `most` messages or `RECEIVE_SEC`: whoever floods shall not keep those from their batch who have
+        been read (the socket reads its peers in turns).
+        """
+        enough = time.perf_counter() + RECEIVE_SEC
+        self.read_all = False
         for _ in range(most):
             received = self.socket.receive()
             if received is None:
+                self.read_all = True
                 return
             peer, frames = received
             try:
@@ -74,23 +89,43 @@ class Gateway:
                     self._welcome(peer, message, now)
                 elif client is None:
                     raise ProtocolError(ERR_HELLO, "this connection is not known; say HELLO first")
-                elif isinstance(message, Step):
+                else:
                     client.heard_at = now
-                    yield client, message, tensors
-                elif isinstance(message, Ping):
-                    client.heard_at = now
-                    self.send(peer, Pong(id=message.id, policies=self._policies.names))
-                elif isinstance(message, Close):
-                    self._clients.forget(client)
-                    self.departed.append((client, "closed"))
+                    if isinstance(message, Step | Evaluate):
+                        yield client, message, tensors
+                    else:
+                        self._converse(client, message)
             except ProtocolError as error:
                 self._statistics.malformed += 1
                 self.send(peer, Error(code=error.code, message=str(error)))
+            if time.perf_counter() > enough:
+                return
 
     def send(self, peer: bytes, message: Message, tensors: Tensors | None = None) -> None:
-        """Answer without waiting; a client that is gone or does not read loses its reply, and may ask again."""
+        """Answer without waiting; a peer that is gone or does not read loses its reply, and may ask again."""
         if not self.socket.send(peer, encode(message, tensors)):
             self._statistics.replies_dropped += 1
+
+    def send_to(self, client: Client, message: Message, tensors: Tensors | None = None) -> None:
+        """Answer a client. One that never reads loses its replies, after `slow_reader_replies` of them its sessions."""
+        outcome = self.socket.deliver(client.peer, encode(message, tensors))
+        if outcome == "sent":
+            client.replies_lost = 0
+            return
+        self._statistics.replies_dropped += 1
+        client.replies_lost += outcome == "full"
+        if client.replies_lost == self._limits["slow_reader_replies"]:
+            self._clients.forget(client)
+            self.departed.append((client, "slow_reader"))
+
+    def _converse(self, client: Client, message: Ping | StatusRequest | Close) -> None:
+        if isinstance(message, Ping):
+            self.send_to(client, Pong(id=message.id, policies=self._policies.names))
+        elif isinstance(message, StatusRequest):
+            self.send_to(client, self._figures(client, message.id))
+        else:
+            self._clients.forget(client)
+            self.departed.append((client, "closed"))
 
     def reply(
         self,
@@ -110,7 +145,7 @@ class Gateway:
             "value": value,
             "policy_version": version,
         }
-        self.send(client.peer, Actions(id=message), tensors)
+        self.send_to(client, Actions(id=message), tensors)
 
     def reply_again(self, client: Client, message: int, replies: Sequence[tuple[int, Reply]]) -> None:
         """Answer rows whose replies are known: (row, reply)."""
@@ -121,9 +156,12 @@ class Gateway:
             np.array(value, np.float32), np.array(version, np.int64),
         )  # fmt: skip
 
-    def refuse(self, client: Client, message: int, rows: Iterable[int], code: str, text: str) -> None:
-        """Answer rows of the STEP message number `message` with an error."""
-        self.send(client.peer, Error(code=code, message=text, id=message, rows=tuple(rows)))
+    def refuse(
+        self, client: Client, message: int, rows: Iterable[int], code: str, text: str, *, retry_after_ms: int = 0
+    ) -> None:
+        """Answer rows of the STEP or EVALUATE message number `message` with an error."""
+        error = Error(code=code, message=text, id=message, rows=tuple(rows), retry_after_ms=retry_after_ms)
+        self.send_to(client, error)
 
     def _welcome(self, peer: bytes, hello: Hello, now: float) -> None:
         if hello.protocol != PROTOCOL:

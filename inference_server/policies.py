@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor
 
-from common.errors import CheckpointError, WeightsError
+from common.errors import CheckpointError, ConfigError, WeightsError
 from common.messages import Weights
 from common.nets.base import RecurrentNetwork
+from common.nets.build import build_network
 from common.nets.load import WEIGHTS_FILE, check_spec, checkpoint_folders, read_meta, read_verified
 from common.nets.weights import fingerprint
 from common.specs import GameSpec
@@ -19,6 +20,7 @@ from inference_server.engine.engine import PolicyEngine
 from inference_server.weights import stage
 
 LEARNER = "learner"
+MAX_NAME = 100
 LATECOMERS_SEC = 5.0  # clients hear of the policies on offer with every PONG, once a second
 
 
@@ -30,6 +32,7 @@ class Policy:
     version: int
     network: RecurrentNetwork
     engine: PolicyEngine
+    source: str = "league"  # learner | league | checkpoint (loaded over the control socket)
     retired_at: float = 0.0  # not 0: no longer offered; serves the sessions bound to it, and latecomers for a while
 
 
@@ -55,6 +58,9 @@ class PolicyTable:
     def __getitem__(self, name: str) -> Policy:
         return self._policies[name]
 
+    def __iter__(self) -> Iterator[Policy]:
+        return iter(self._policies.values())
+
     @property
     def ready(self) -> bool:
         """The learner's policy has weights and is warm."""
@@ -76,6 +82,8 @@ class PolicyTable:
             WeightsError: they do not fit, or are not newer than what is served; nothing changed.
         """
         policy = self._policies.get(weights.policy)
+        if policy is not None and policy.source == "checkpoint":
+            raise WeightsError(f"{policy.name} was loaded from a checkpoint and is frozen; unload it first")
         if policy is not None and weights.policy_version <= policy.version:
             if policy.name != LEARNER and weights.policy_version == policy.version:
                 self._keep_resident(weights)
@@ -102,7 +110,53 @@ class PolicyTable:
         engine = self._build_engine(network)
         if not self.ready:  # those that join later find the device's library warm
             engine.warm_up(self._warm_up_sizes)
-        return Policy(weights.policy, weights.policy_version, network, engine)
+        source = LEARNER if weights.policy == LEARNER else "league"
+        return Policy(weights.policy, weights.policy_version, network, engine, source)
+
+    def check_free(self, name: str) -> None:
+        """Raises ConfigError where a policy of this name is served, or the name cannot be taken."""
+        if name == LEARNER or name in self._policies:
+            raise ConfigError(f"A policy {name!r} is served already. Choose another name, or unload that one first.")
+        if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+            raise ConfigError(f"A policy's name has 1 to {MAX_NAME} printable characters; got {len(name)}.")
+
+    def build_external(self, name: str, folder: Path) -> Policy:
+        """A checkpoint's policy, verified and warm, with the network that the checkpoint names. Changes nothing here.
+
+        May run beside the main loop.
+
+        Raises:
+            CheckpointError: missing, damaged, or of another encoder (both fingerprints are named).
+            ConfigError, WeightsError: its network cannot be built, or its weights do not fit it.
+        """
+        meta = read_meta(folder)
+        if meta.spec_fingerprint != self._spec.fingerprint():
+            raise CheckpointError(
+                f"The checkpoint {folder} belongs to another encoder: it has the spec fingerprint "
+                f"{meta.spec_fingerprint}, this server has {self._spec.fingerprint()}."
+            )
+        data = read_verified(folder, meta, WEIGHTS_FILE)
+        network = build_network(meta.network, meta.spec)
+        network.load_state_dict(stage(data, meta.files[WEIGHTS_FILE], network))
+        engine = self._build_engine(network)
+        engine.warm_up(self._warm_up_sizes)
+        return Policy(name, meta.version, network, engine, "checkpoint")
+
+    def adopt(self, policy: Policy) -> None:
+        """Serve a policy that `build_external` made."""
+        self._policies[policy.name] = policy
+        self._list_names()
+
+    def unload(self, name: str, bound: int) -> None:
+        """Take no new sessions for a loaded policy; it is freed when its last session is over. Raises ConfigError."""
+        policy = self._policies.get(name)
+        if policy is None or policy.source != "checkpoint":
+            loaded = ", ".join(p.name for p in self if p.source == "checkpoint") or "none"
+            raise ConfigError(f"{name!r} is no policy that was loaded from a checkpoint; loaded are: {loaded}.")
+        if bound:
+            raise ConfigError(f"{bound} sessions are bound to {name!r}. Wait for them, or let them drain (--drain).")
+        policy.retired_at = policy.retired_at or time.monotonic()
+        self._list_names()
 
     def install_checkpoint(self, folder: Path) -> None:
         """Serve a checkpoint's weights as the learner's policy, without a learner. Raises CheckpointError."""
@@ -130,11 +184,17 @@ class PolicyTable:
         """Free retired policies whose last session is over and that no client can believe to be offered still."""
         for name, policy in list(self._policies.items()):
             if policy.retired_at and now - policy.retired_at > LATECOMERS_SEC and not sessions_bound_to(name):
-                self._spare.append(self._policies.pop(name))
+                del self._policies[name]
+                if policy.source == "league":
+                    self._spare.append(policy)
 
     def _keep_resident(self, weights: Weights) -> None:
         if weights.policy != LEARNER or weights.resident:
             for policy in self._policies.values():
-                resident = policy.name == LEARNER or policy.name in weights.resident
-                policy.retired_at = 0.0 if resident else policy.retired_at or time.monotonic()
+                if policy.source == "league":
+                    resident = policy.name in weights.resident
+                    policy.retired_at = 0.0 if resident else policy.retired_at or time.monotonic()
+        self._list_names()
+
+    def _list_names(self) -> None:
         self.names = tuple(name for name, policy in self._policies.items() if not policy.retired_at)

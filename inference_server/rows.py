@@ -30,6 +30,7 @@ class Rows:
     flags: NDArray[np.uint8]
     reward: NDArray[np.float32]
     policy: NDArray[np.uint8]
+    temperature: NDArray[np.float32] | None  # None: 1 everywhere
     observation: NDArray[Any]
     mask: NDArray[np.uint8]
     finite: NDArray[np.bool_]
@@ -62,6 +63,7 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
         flags=expect(tensors, "flags", _UINT8, (n,)),
         reward=reward,
         policy=expect(tensors, "policy", _UINT8, (n,)),
+        temperature=expect(tensors, "temperature", "float32", (n,)) if "temperature" in tensors else None,
         observation=observation,
         mask=mask,
         finite=finite,

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from common.codec import Tensors
-from common.errors import ProtocolError, WeightsError
+from common.errors import WeightsError
 from common.lifecycle import Reporter, StopFlag
-from common.messages import ABORTED, Step
+from common.messages import ABORTED
 from common.transport import DealerSocket, Poller, RouterSocket
 from inference_server.actor import Actor
 from inference_server.admission import Admission
-from inference_server.batcher import Batcher
+from inference_server.batcher import Batcher, Chunk
 from inference_server.clients import Client, ClientTable
+from inference_server.control import Control
+from inference_server.evaluation import Evaluator, Request
 from inference_server.gateway import Gateway
+from inference_server.intake import Intake
 from inference_server.learner_link import LearnerLink
+from inference_server.limits import InFlight
 from inference_server.policies import LEARNER, PolicyTable
 from inference_server.prometheus import Exporter
 from inference_server.recorder import Recorder
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
+from inference_server.watchdog import Watchdog
 
 WAIT_SEC = 0.02
 REAP_EVERY_SEC = 1.0
+DRAIN_READS_SEC = 1.0
 LEARNER_PATIENCE_SEC = 5.0
 
 
@@ -45,6 +51,11 @@ class Server:
         policies: PolicyTable,
         link: LearnerLink | None,
         statistics: Statistics,
+        intake: Intake,
+        evaluator: Evaluator,
+        in_flight: InFlight,
+        control: Control,
+        watchdog: Watchdog,
         reporter: Reporter,
         exporter: Exporter | None,
         log: Logger,
@@ -62,6 +73,11 @@ class Server:
         self._policies = policies
         self._link = link
         self._statistics = statistics
+        self._intake = intake
+        self._evaluator = evaluator
+        self._in_flight = in_flight
+        self._control = control
+        self._watchdog = watchdog
         self._reporter = reporter
         self._exporter = exporter
         self._log = log
@@ -76,20 +92,19 @@ class Server:
 
     def run(self, stop: StopFlag) -> None:
         """Serve until `stop` is set, then answer what waits and report."""
-        self._reporter.send(self.metrics(), state="ready", event=self._event)
-        while not stop:
+        self._watchdog.start()
+        self._report(state="ready")
+        while not stop and not self._control.shutdown:
             if not self.turn(time.monotonic()):
                 self._wait()
-        self._reporter.send(self.metrics(), state="draining")
-        while self._batcher.waiting:
-            self._actor.act(self._batcher.take(), time.monotonic())
-        for client in self._clients:
-            self._end_sessions(client, "shutdown", time.monotonic())
-        self._reporter.send(self.metrics(), state="stopped")
+        self._drain()
+        self._watchdog.stop()
+        self._report(state="stopped")
 
     def close(self) -> None:
         """Close every socket."""
         self._gateway.socket.close()
+        self._control.close()
         if self._exporter is not None:
             self._exporter.close()
         if self._link is not None:
@@ -97,14 +112,33 @@ class Server:
 
     def turn(self, now: float) -> bool:
         """Once around the loop. False when there was nothing to act on, or others are worth waiting for."""
+        self._watchdog.beat()
         self._receive(now)
         self._swap(now)
+        self._control.poll()
         self._housekeeping(now)
         patience = self._batcher.patience(now)
         self._pause_sec = patience or WAIT_SEC
-        if patience:
+        if patience and not self._evaluator.waiting:
             return False
-        batch = self._batcher.take(training_open=self._recorder.has_room(now))
+        return self._act(training_open=self._recorder.has_room(now))
+
+    def _act(self, *, training_open: bool) -> bool:
+        """One batch of steps or of evaluations. False when there was none."""
+        begin = time.monotonic()
+        batch: Sequence[Chunk | Request] = []
+        if not self._evaluator.has_turn(steps_wait=self._batcher.waiting > 0):
+            batch = steps = self._batcher.take(training_open=training_open)
+            self._settle(steps)
+            self._act_on_steps(self._intake.drop_expired(steps, begin), begin)
+        if not batch and self._evaluator.waiting:
+            batch = self._evaluator.act()
+            self._settle(batch)
+        if batch:
+            self._in_flight.last_batch_sec = time.monotonic() - begin
+        return bool(batch)
+
+    def _act_on_steps(self, batch: list[Chunk], now: float) -> None:
         if batch:
             taken_at = time.monotonic()
             for chunk in batch:
@@ -112,7 +146,33 @@ class Server:
             self._statistics.stages.start()
             forward_sec = self._actor.act(batch, now)
             self._batcher.replied(batch, forward_sec, time.monotonic())
-        return bool(batch)
+
+    def _settle(self, batch: Sequence[Chunk | Request]) -> None:
+        for portion in batch:
+            self._in_flight.remove(portion.client, len(portion))
+
+    def _drain(self) -> None:
+        """Answer everything that has arrived; no session begins any more, and what comes later is refused."""
+        self._report(state="draining")
+        self._sessions.accepting = False
+        enough = time.monotonic() + DRAIN_READS_SEC  # whoever goes on flooding shall not keep the server
+        self._receive(time.monotonic())
+        while not self._gateway.read_all and time.monotonic() < enough:
+            self._receive(time.monotonic())
+        self._intake.closed = True
+        while self._batcher.waiting or self._evaluator.waiting or not self._gateway.read_all:
+            self._watchdog.beat()
+            self._act(training_open=True)
+            self._receive(time.monotonic())
+            if time.monotonic() > enough and not (self._batcher.waiting or self._evaluator.waiting):
+                break
+        for client in self._clients:
+            self._end_sessions(client, "shutdown", time.monotonic())
+
+    def _report(self, *, state: str | None = None) -> None:
+        self._watchdog.metrics = self.metrics()
+        self._reporter.send(self._watchdog.metrics, state=state, event=self._event)
+        self._event = ""
 
     def metrics(self) -> dict[str, Any]:
         """Everything that is reported."""
@@ -127,7 +187,9 @@ class Server:
             "policy_version": self._policies.learner_version,
             "steps": self._recorder.steps(self._sessions.pending_recorded()),
             "learner_alive": self._link is not None and self._link.alive(time.monotonic()),
+            "evaluations_waiting": self._evaluator.waiting,
             "ready": self._policies.ready,
+            "health": "ok",
         }
 
     def _receive(self, now: float) -> None:
@@ -135,25 +197,11 @@ class Server:
         stages.start()
         for client, message, tensors in self._gateway.receive(now):
             stages.lap("receive")
-            self._admit(client, message, tensors, now)
+            self._intake.take(client, message, tensors, now)
             stages.lap("admit")
         stages.lap("receive")
         while self._gateway.departed:
             self._end_sessions(*self._gateway.departed.pop(), now)
-
-    def _admit(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
-        try:
-            admitted = self._admission.admit(client, message, tensors, now)
-        except ProtocolError as error:
-            self._statistics.malformed += 1
-            self._gateway.refuse(client, message.id, (), error.code, str(error))
-            return
-        for chunk in admitted.chunks:
-            self._batcher.add(chunk)
-        if admitted.replies:
-            self._gateway.reply_again(client, message.id, admitted.replies)
-        for (code, text), refused in admitted.errors.items():
-            self._gateway.refuse(client, message.id, refused, code, text)
 
     def _swap(self, now: float) -> None:
         if self._link is None:
@@ -183,18 +231,16 @@ class Server:
             self._recorder.settle(now)
             self._policies.remove_retired(self._sessions.bound_to, now)
         if self._reporter.due(now):
-            metrics = self.metrics()
-            self._reporter.send(metrics, event=self._event)
-            self._event = ""
+            self._report()
             if self._exporter is not None:
-                self._exporter.publish(metrics, self._statistics)
+                self._exporter.publish(self._watchdog.metrics, self._statistics)
 
     def _end_sessions(self, client: Client, cause: str, now: float) -> None:
         for session in self._sessions.sessions_of(client):
             self._admission.end(session, ABORTED, None, cause, now)
 
     def _wait(self) -> None:
-        sockets = [self._gateway.socket, *(self._link.sockets() if self._link else ())]
+        sockets = [self._gateway.socket, self._control.socket, *(self._link.sockets() if self._link else ())]
         if sockets != self._polled:
             self._polled, self._poller = sockets, Poller(sockets)
         poller = self._poller

@@ -23,6 +23,7 @@ class Verdict(Enum):
     ACT = "act"  # a new step: forward it
     REDO = "redo"  # the last step again, from the state before it
     CACHED = "cached"  # answered before: send the same reply
+    RETRY = "retry"  # its deadline passed before it was forwarded: queue it again
     PENDING = "pending"  # waits in a batch already: nothing to do
 
 
@@ -77,6 +78,11 @@ class Session:
         return self.attempt > 0
 
     @property
+    def expired(self) -> bool:
+        """What is pending was refused at its deadline, unseen: the same row may come again."""
+        return bool(self._table.expired[self.slot])
+
+    @property
     def record(self) -> bool:
         """It is learned from."""
         return bool(self._table.group[self.slot] & 1)
@@ -111,6 +117,8 @@ def judge(session: Session | None, key: tuple[int, int, int, int, int]) -> Verdi
         )
     last, last_attempt, pending = session.step, session.attempt, session.pending
     if step == last and attempt == last_attempt:
+        if session.expired:
+            return Verdict.RETRY
         return Verdict.PENDING if pending else Verdict.CACHED
     if pending:
         raise ProtocolError(ERR_ORDER, f"step {last} of this session is not answered yet; got step {step}")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
-from common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError
+from common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_NOT_READY, ERR_POLICY, ProtocolError
 from common.messages import GREEDY, RECORD
 from inference_server.clients import Client
 from inference_server.rows import MAX_ROWS
@@ -28,10 +28,13 @@ class SessionTable:
     def __init__(self, max_sessions: int, seed: int) -> None:
         self.max_sessions = max_sessions
         self.started = 0
+        self.accepting = True  # False: the server drains, no session begins
         n = max_sessions + 1
         self.due = np.full((n, 5), WAITING)  # the ordinary next row: env, seat, episode, step, attempt 0 or WAITING
         self.number = np.zeros(n, np.int64)  # generation of the slot, 0: free
         self.attempt = np.zeros(n, np.int64)  # the last admitted one; above 0 it is a REDO
+        self.expired = np.zeros(n, np.bool_)  # the row that waited was refused at its deadline: it may be sent again
+        self.temperature = np.ones(n, np.float32)
         self.group = np.zeros(n, np.int64)  # 2 * number of the policy + recorded
         self.unroll_row = np.full(n, -1)  # row of the unroll buffers, -1: not recorded
         self.greedy = np.zeros(n, np.bool_)
@@ -59,6 +62,19 @@ class SessionTable:
         slot = client.seats.get(env, seat)
         return Session(self, slot) if slot >= 0 else None
 
+    def state_row(self, client: Client, env: int, seat: int, episode: int, policy: str) -> int:
+        """Row of the state that the next step of a client's own session would read.
+
+        Raises:
+            ProtocolError: ERR_NO_SESSION, or ERR_POLICY where the session is bound to another policy than `policy`.
+        """
+        session = self.find(client, env, seat)
+        if session is None or session.episode != episode:
+            raise ProtocolError(ERR_NO_SESSION, f"env {env} seat {seat} has no live session of episode {episode}")
+        if session.policy != policy:
+            raise ProtocolError(ERR_POLICY, f"this session is bound to {session.policy!r}; got {policy!r}")
+        return int(self._newest[session.slot])
+
     def sessions_of(self, client: Client) -> list[Session]:
         """Every live session of a client."""
         return [Session(self, slot) for slot in client.seats.slots]
@@ -76,7 +92,7 @@ class SessionTable:
 
     def idle(self, since: float) -> list[Session]:
         """Sessions untouched after `since` to which the server owes nothing."""
-        idle = (self.number > 0) & (self.touched_at < since) & (self.due[:, 4] != WAITING)
+        idle = (self.number > 0) & (self.touched_at < since) & ((self.due[:, 4] != WAITING) | self.expired)
         return [Session(self, slot) for slot in np.flatnonzero(idle).tolist()]
 
     def policy_of(self, group: int) -> str:
@@ -87,8 +103,10 @@ class SessionTable:
         """A new session with zero state. The caller ended a live one of the same seat before.
 
         Raises:
-            ProtocolError: ERR_CAPACITY, or ERR_DENIED where RECORD lacks the training token.
+            ProtocolError: ERR_CAPACITY, ERR_NOT_READY, or ERR_DENIED where RECORD lacks the training token.
         """
+        if not self.accepting:
+            raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
         if flags & RECORD and not client.training:
             raise ProtocolError(ERR_DENIED, "RECORD needs the run's training token in HELLO")
         if not self._free:
@@ -100,6 +118,8 @@ class SessionTable:
         self.number[slot] = self.started
         self.due[slot] = (env, seat, episode, 0, 0)
         self.attempt[slot] = 0
+        self.expired[slot] = False
+        self.temperature[slot] = 1.0
         self.group[slot] = 2 * self._policies.index(policy) + bool(flags & RECORD)
         self.greedy[slot] = bool(flags & GREEDY)
         self.noise_key[slot] = rng.session_key(self._seed, client.name, env, seat, episode)
@@ -139,6 +159,10 @@ class SessionTable:
         slot = session.slot
         self.due[slot, 3:] = (step + 1, WAITING)
         self.attempt[slot] = attempt
+
+    def expire(self, slots: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
+        """Rows that waited were refused unseen: the same rows, sent again, are queued again. int64 [B] each."""
+        self.expired[slots[self.number.take(slots) == numbers]] = True
 
     def state_rows(
         self, slots: NDArray[np.int64], redo: NDArray[np.bool_]

@@ -43,6 +43,8 @@ class Statistics:
         self.rows_duplicate = 0
         self.rows_redone = 0
         self.replies_dropped = 0
+        self.evaluations = 0  # rows of EVALUATE answered
+        self.evaluation_batches = 0
         self.malformed = 0
         self.sessions_ended: Counter[str] = Counter()
         self.steps_seen = 0  # recorded decisions admitted, each once
@@ -75,6 +77,8 @@ class Statistics:
             "rows_redone": self.rows_redone,
             "replies_dropped": self.replies_dropped,
             "malformed": self.malformed,
+            "evaluations": self.evaluations,
+            "evaluation_batches": self.evaluation_batches,
             "batches": self.batches,
             "batch_histogram": {str(size): n for size, n in sorted(self.batch_histogram.items())},
             "queue_wait_us": self.queue_wait_us.percentiles(),

@@ -15,7 +15,7 @@ from common.launch.fleet import Fleet
 from common.launch.state import Metrics, RunState
 
 RATE_WINDOW_SEC = 10.0
-SILENT_SEC = 5.0
+SILENT_SEC = 3.0
 
 
 class ProcessFigures(msgspec.Struct, frozen=True):

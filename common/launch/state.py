@@ -20,13 +20,14 @@ COUNTERS: dict[str, frozenset[str]] = {
     "inference_server": frozenset(
         ("decisions", "rows_errored", "rows_cached", "rows_duplicate", "rows_redone",
          "replies_dropped", "malformed", "batches", "batch_histogram", "sessions_started", "sessions_ended", "steps",
-         "unrolls", "weights_refused", "swaps")
+         "unrolls", "weights_refused", "swaps",
+         "evaluations", "evaluation_batches")
     ),
     "learner": frozenset(
         ("updates", "decisions_learned_since_start", "unrolls", "steps_dropped", "skipped_minibatches")
     ),
     "env_worker": frozenset(
-        ("decisions", "answered", "refused", "resent", "episodes", "results", "returns", "turns",
+        ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "returns", "turns",
          "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors", "reward_parts")
     ),
 }  # fmt: skip

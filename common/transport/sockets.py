@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 import zmq
 
@@ -20,6 +20,7 @@ from common.transport.endpoints import check_endpoint, lock_ipc
 from common.transport.watch import ConnectionWatch, Fate
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
+HANDSHAKE_MS = 5000  # who connects and then says nothing holds a file descriptor no longer
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 VIEW_BYTES = 16 * 1024  # a frame of at least so many is not copied
 LOOK_EVERY_SEC = 30e-6  # short enough to cost no latency, long enough to leave the core to others
@@ -108,7 +109,7 @@ class RouterSocket(_Socket):
             zmq.ROUTER, endpoint, queue=queue, context=self.doorkeeper.context if self.doorkeeper else None
         )
         self.raw.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        self.raw.setsockopt(zmq.HANDSHAKE_IVL, 5000)
+        self.raw.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         if self.doorkeeper is not None:
             self.doorkeeper.guard(self.raw)
         self._bind(curve=keys is not None)
@@ -121,13 +122,19 @@ class RouterSocket(_Socket):
 
     def send(self, peer: bytes, frames: Sequence[Frame]) -> bool:
         """Send without waiting. False when the peer is gone or does not read: the message is dropped."""
+        return self.deliver(peer, frames) == "sent"
+
+    def deliver(self, peer: bytes, frames: Sequence[Frame]) -> Literal["sent", "full", "gone"]:
+        """Send without waiting. Dropped when the peer's queue is `full`, because it does not read, or it is `gone`."""
         try:
             self.raw.send_multipart([peer, *frames], zmq.NOBLOCK)
         except zmq.ZMQError as error:
-            if error.errno in (zmq.EAGAIN, zmq.EHOSTUNREACH):
-                return False
+            if error.errno == zmq.EAGAIN:
+                return "full"
+            if error.errno == zmq.EHOSTUNREACH:
+                return "gone"
             raise
-        return True
+        return "sent"
 
     def receive(self) -> tuple[bytes, list[Frame]] | None:
         """(peer, frames) of the next message, or None when nothing waits."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from common.nets.base import RecurrentNetwork
 from common.nets.traced import trace
 from common.specs import GameSpec
-from inference_server.engine.sampling import recorded_sampler
+from inference_server.engine.sampling import masked_softmax, recorded_sampler
 from inference_server.engine.staging import Inputs, Staging
 
 # Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
@@ -94,6 +94,7 @@ class PolicyEngine:
         read_rows: NDArray[np.int64],
         write_rows: NDArray[np.int64],
         noise: NDArray[np.float32],
+        temperature: NDArray[np.float32] | float = 1.0,
     ) -> Outputs:
         """Stage a batch and forward it.
 
@@ -101,13 +102,38 @@ class PolicyEngine:
             observation: wire dtype [B, D]; mask: uint8 [B, A], 1 = legal.
             read_rows, write_rows: int64 [B], rows of the table; no two rows of a batch write the same one.
             noise: float32 [B, A], Gumbel noise, zeros for greedy rows.
+            temperature: float32 [B], the logits are divided by it.
         """
         n = len(read_rows)
         staging = self.stage(n)
         staging.observation[:n], staging.mask[:n], staging.noise[:n] = observation, mask, noise
-        staging.read_rows[:n], staging.write_rows[:n] = read_rows, write_rows
+        staging.read_rows[:n], staging.write_rows[:n], staging.temperature[:n] = read_rows, write_rows, temperature
         self.forward(n)
         return self.sample()
+
+    @torch.inference_mode()
+    def evaluate(
+        self, observation: NDArray[Any], mask: NDArray[np.uint8], read_rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Probabilities float32 [B, A] (0 where illegal) and values float32 [B]. The table is read, never written.
+
+        Arguments as for `act`; B is at most `largest_batch`.
+        """
+        n = len(read_rows)
+        size = next(bucket for bucket in self._buckets if bucket >= n)
+        staging = self.stage(size)
+        staging.observation[:n], staging.mask[:n] = observation, mask
+        staging.read_rows[:n], staging.read_rows[n:size] = read_rows, self.zero_row
+        inputs = staging.tensors(0, size, self._device)
+        logits, value, _ = self._run(inputs.observation, inputs.mask, self._table[inputs.read_rows])
+        priors = masked_softmax(logits.float(), inputs.mask)
+        packed = torch.cat((priors, value.float()[:, None]), dim=1).cpu().numpy()  # device-to-host sync here
+        return packed[:n, :-1], packed[:n, -1]
+
+    @property
+    def largest_batch(self) -> int:
+        """Rows of the largest bucket."""
+        return self._buckets[-1]
 
     def states(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Rows of the table on the host, float32 [B, state_size]."""
@@ -119,10 +145,15 @@ class PolicyEngine:
         self._network.load_state_dict(state)
 
     def warm_up(self, sizes: tuple[int, ...]) -> None:
-        """Run every batch size once, on the scratch row, and measure the smallest."""
+        """Run every batch size once, on the scratch row, and measure the smallest.
+
+        In buffers of its own: the loop may be using the others while a policy is loaded.
+        """
+        shared, self._staging = self._staging, Staging(max(sizes), self._spec)
         for size in sizes:
             self._try(size)
         self.least_forward_sec = min(self._try(1) for _ in range(TRIALS))
+        self._staging = shared
         self._table.zero_()
 
     def _try(self, size: int) -> float:
@@ -152,7 +183,7 @@ class PolicyEngine:
     def _sample_part(self, rows: int, inputs: Inputs, outputs: tuple[Tensor, Tensor, Tensor]) -> NDArray[np.float32]:
         """Action, log_prob and value as float32 [3, rows]: one copy to the host."""
         logits, value, new_state = outputs
-        packed = self._sample(logits, value, inputs.mask, inputs.noise)
+        packed = self._sample(logits, value, inputs.mask, inputs.noise, inputs.temperature)
         if self._device.type == "cpu":  # numpy copies rows three times as fast
             self._table.numpy()[inputs.write_rows.numpy()] = new_state.float().numpy()
         else:

@@ -8,40 +8,47 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+Sampler = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 ILLEGAL = torch.finfo(torch.float32).min
 
 
-def sample(logits: Tensor, mask: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+def sample(logits: Tensor, mask: Tensor, noise: Tensor, temperature: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Choose an action for every row.
 
     Args:
         logits: float32 [B, A].
         mask: bool [B, A], True = legal; at least one in every row.
         noise: float32 [B, A], standard Gumbel, or zeros for the most probable action.
+        temperature: float32 [B], the logits are divided by it; None: 1 everywhere.
 
     Returns:
-        action: int64 [B]; log_prob: float32 [B] of the masked distribution.
+        action: int64 [B]; log_prob: float32 [B] of the masked distribution at that temperature.
     """
+    if temperature is not None:
+        logits = logits / temperature[:, None]  # to the last bit the same where it is 1
     legal = torch.where(mask, logits, ILLEGAL)
     log_probs = torch.log_softmax(legal, dim=-1)  # (B, A)
     action = torch.where(mask, logits + noise, ILLEGAL).argmax(dim=-1)  # (B,)
     return action, log_probs.gather(-1, action[:, None]).squeeze(-1)
 
 
-def sample_packed(logits: Tensor, value: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
+def sample_packed(logits: Tensor, value: Tensor, mask: Tensor, noise: Tensor, temperature: Tensor) -> Tensor:
     """`sample`, its results and `value` [B] as float32 [3, B]: one copy to the host."""
-    action, log_prob = sample(logits.float(), mask, noise)
+    action, log_prob = sample(logits.float(), mask, noise, temperature)
     return torch.stack((action.to(torch.float32), log_prob, value.float()))
 
 
 @torch.inference_mode()
-def recorded_sampler(num_actions: int, device: torch.device) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+def recorded_sampler(num_actions: int, device: torch.device) -> Sampler:
     """`sample_packed` without Python between its operations."""
     logits = torch.zeros(2, num_actions, device=device)
-    example = (logits, logits[:, 0], logits == 0, logits)
+    example = (logits, logits[:, 0], logits == 0, logits, logits[:, 0] + 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # recording tells that it will be removed one day
-        recorded: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = torch.jit.trace(
-            sample_packed, example, check_trace=False
-        )
+        recorded: Sampler = torch.jit.trace(sample_packed, example, check_trace=False)
     return recorded
+
+
+def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
+    """float32 [B, A]: probabilities over the legal actions, 0 elsewhere. Arguments as for `sample`."""
+    return torch.softmax(torch.where(mask, logits, ILLEGAL), dim=-1) * mask

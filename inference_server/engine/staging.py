@@ -20,13 +20,15 @@ class Inputs(NamedTuple):
     read_rows: Tensor
     write_rows: Tensor
     noise: Tensor
+    temperature: Tensor
 
 
 class Staging:
     """Rows of one batch, the same memory for every size: what was just used is still in the processor's cache.
 
     observation: wire dtype [capacity, D]; mask: uint8 [capacity, A]; read_rows, write_rows: int64 [capacity];
-    noise: float32 [capacity, A]. Rows that a batch leaves free keep whatever finite numbers they hold.
+    noise: float32 [capacity, A]; temperature: float32 [capacity].
+    Rows that a batch leaves free keep whatever finite numbers they hold.
     """
 
     def __init__(self, capacity: int, spec: GameSpec) -> None:
@@ -36,12 +38,14 @@ class Staging:
         self.read_rows = np.zeros(capacity, np.int64)
         self.write_rows = np.zeros(capacity, np.int64)
         self.noise = np.zeros((capacity, spec.num_actions), np.float32)
+        self.temperature = np.ones(capacity, np.float32)
         self._views: dict[tuple[int, int], Inputs] = {}
 
     def tensors(self, start: int, stop: int, device: torch.device) -> Inputs:
         """Rows start to stop on the device; on the CPU they share the buffers' memory."""
         views = self._views.get((start, stop))
         if views is None:
-            arrays = (self.observation, self.mask.view(np.bool_), self.read_rows, self.write_rows, self.noise)
+            bits = self.mask.view(np.bool_)
+            arrays = (self.observation, bits, self.read_rows, self.write_rows, self.noise, self.temperature)
             views = self._views[start, stop] = Inputs(*(torch.from_numpy(array[start:stop]) for array in arrays))
         return views if device.type == "cpu" else Inputs(*(view.to(device) for view in views))

@@ -37,7 +37,8 @@ console.log(JSON.stringify(JSON.parse(fs.readFileSync(0)).map((vector) => {
     const packed = pack(type, fields, tensors);
     const [header, read] = unpack(packed);
     const again = pack(type, fields, declared.map((row, i) => [...row, read[row[0]]]));
-    const rows = type === 'STEP' && columns[0].map((_, n) => columns.map((column) => column[n]));
+    const plain = type === 'STEP' && Object.keys(fields).length === 1;  // as the agent itself sends them
+    const rows = plain && columns[0].map((_, n) => columns.map((column) => column[n]));
     return [hex(packed), hex(again), hex(rows ? packStep(fields.id, rows) : packed), header];
 })));
 """

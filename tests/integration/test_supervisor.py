@@ -300,3 +300,17 @@ def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_p
     result = msgspec.json.decode(played.stdout)
     assert result["episodes"] == 7
     assert result["mean_return"] > 5
+
+
+def test_a_stopped_server_process_is_seen_within_seconds_and_so_is_its_return(up):
+    run = up()
+    run.wait_until_training()
+    server = run.process_of("simul-inference-0")
+    os.kill(server["pid"], signal.SIGSTOP)
+    stopped_at = time.monotonic()
+    run.wait_for(lambda s: any(p["pid"] == server["pid"] and "silent" in p["state"] for p in s["processes"]))
+    assert time.monotonic() - stopped_at < 6
+    os.kill(server["pid"], signal.SIGCONT)
+    run.wait_for(lambda s: any(p["pid"] == server["pid"] and p["state"] == "ready" for p in s["processes"]))
+    code, output = run.finish()
+    assert code == 0, output

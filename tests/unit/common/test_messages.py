@@ -11,23 +11,35 @@ import pytest
 from common.codec import Codec, encode
 from common.errors import ProtocolError
 from common.messages import (
+    FROM_CONTROL,
     FROM_LEARNER,
     PROTOCOL,
     TO_CLIENT,
+    TO_CONTROL,
     TO_LEARNER,
     TO_SERVER,
     TO_SUPERVISOR,
     Actions,
     Close,
+    ControlAnswer,
     Credit,
     Error,
+    Evaluate,
+    Evaluated,
+    Figures,
     Hello,
+    ListPolicies,
+    LoadPolicy,
     Message,
     Ping,
+    PolicyFacts,
     Pong,
     Report,
     ServerHello,
+    Shutdown,
+    StatusRequest,
     Step,
+    UnloadPolicy,
     Unroll,
     Weights,
     WeightsAck,
@@ -38,6 +50,11 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "protocol" / "vectors.json"
 VECTORS = json.loads(GOLDEN.read_text())["vectors"]
 BY_NAME = {vector["name"].split(":")[0]: vector for vector in VECTORS}
 DIRECTIONS = {"to the server": TO_SERVER, "to the client": TO_CLIENT}
+LIMITS = {
+    "rows_per_step": 4096, "rows_waiting": 32768, "rows_of_client": 8192, "sessions": 4096, "frames": 16,
+    "header_bytes": 65536, "message_bytes": 268435456, "tensor_dimensions": 4, "slow_reader_replies": 100,
+    "idle_timeout_ms": 120000, "client_timeout_ms": 10000,
+}  # fmt: skip
 TOKEN = "00112233445566778899aabbccddeeff"
 
 EXPECTED = {
@@ -49,7 +66,7 @@ EXPECTED = {
     ),
     "WELCOME": Welcome(
         protocol="simul/1", token=TOKEN, resumed=False, game="toy", observation_size=3, num_actions=2,
-        observation_dtype="float32", policies=("learner",), limits={"rows_per_step": 4096, "sessions": 4096},
+        observation_dtype="float32", policies=("learner",), limits=LIMITS,
     ),
     "STEP": Step(id=7),
     "ACTIONS": Actions(id=7),
@@ -60,6 +77,22 @@ EXPECTED = {
     "PING": Ping(id=3),
     "PONG": Pong(id=3, policies=("learner",)),
     "CLOSE": Close(),
+    "STEP with a temperature and a deadline": Step(id=8, policies=("learner", "past/3"), deadline_ms=250),
+    "EVALUATE": Evaluate(id=9),
+    "EVALUATED": Evaluated(id=9, policy_version=12),
+    "STATUS": StatusRequest(id=4),
+    "FIGURES": Figures(
+        id=4, ready=True, policies={"learner": 12, "past/3": 3}, sessions=96, own_sessions=2, clients=3, waiting=40,
+        own_waiting=2, mean_batch=31.5, decisions=123456, limits=LIMITS,
+    ),
+    "ERROR busy": Error(
+        code="ERR_BUSY", message="2 rows on top of 8191 of yours and 8191 of all that wait; at most 8192 of a client "
+        "and 32768 of all may. None was admitted; send them again", id=8, retry_after_ms=12,
+    ),
+    "ERROR deadline": Error(
+        code="ERR_DEADLINE", message="taken from the queue 3 ms after the deadline; the session waits for this very "
+        "step", id=8, rows=(1,),
+    ),
 }  # fmt: skip
 
 
@@ -116,6 +149,11 @@ def test_the_order_of_keys_does_not_matter():
         (TO_LEARNER, WeightsAck(policy="learner", policy_version=3, accepted=False, reason="no")),
         (FROM_LEARNER, Credit(total=3)),
         (FROM_LEARNER, Weights(policy="learner", policy_version=3, fingerprint="f", resident=("learner", "past-1"))),
+        (TO_CONTROL, LoadPolicy(name="rival", checkpoint="/run/checkpoints/000000007")),
+        (TO_CONTROL, UnloadPolicy(name="rival", drain=True)),
+        (TO_CONTROL, ListPolicies()),
+        (TO_CONTROL, Shutdown()),
+        (FROM_CONTROL, ControlAnswer(ok=True, text="", policies=(PolicyFacts("a", 3, 2, "checkpoint", True),))),
         (TO_SUPERVISOR, Report(role="learner", index=0, run_id=1, pid=2, state="ready", metrics={"a": [1.5, None]})),
     ],
 )  # fmt: skip
@@ -135,6 +173,6 @@ def test_a_message_is_read_in_its_own_direction_only(vector):
 
 def test_every_message_has_a_name_and_a_meaning():
     kinds = Message.__subclasses__()
-    assert len({kind.__struct_config__.tag for kind in kinds}) == len(kinds) == 14
+    assert len({kind.__struct_config__.tag for kind in kinds}) == len(kinds) == 23
     assert all(kind.__doc__ for kind in kinds)
     assert set(DIRECTIONS) == {vector["direction"] for vector in VECTORS}

@@ -1,0 +1,67 @@
+"""What STATUS tells a client: read-only figures, nothing about other clients but sums."""
+
+from __future__ import annotations
+
+from common.codec import MAX_DIMENSIONS, MAX_FRAMES, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES
+from common.config import ServerConfig
+from common.messages import Figures
+from inference_server.clients import Client, ClientTable
+from inference_server.limits import InFlight
+from inference_server.policies import PolicyTable
+from inference_server.rows import MAX_ROWS
+from inference_server.sessions import SessionTable
+from inference_server.statistics import Statistics
+
+
+def limits_of(config: ServerConfig) -> dict[str, int]:
+    """Every limit that a client can run into, as WELCOME names them; docs/protocol.md explains each."""
+    return {
+        "rows_per_step": min(MAX_ROWS, config.max_rows_of_client, config.max_rows_waiting),
+        "rows_waiting": config.max_rows_waiting,
+        "rows_of_client": config.max_rows_of_client,
+        "sessions": config.max_sessions,
+        "frames": MAX_FRAMES,
+        "header_bytes": MAX_HEADER_BYTES,
+        "message_bytes": MAX_MESSAGE_BYTES,
+        "tensor_dimensions": MAX_DIMENSIONS,
+        "slow_reader_replies": config.slow_reader_replies,
+        "idle_timeout_ms": round(config.idle_timeout_sec * 1000),
+        "client_timeout_ms": round(config.client_timeout_sec * 1000),
+    }
+
+
+class FiguresOf:
+    """The server's figures for one client."""
+
+    def __init__(
+        self,
+        sessions: SessionTable,
+        clients: ClientTable,
+        policies: PolicyTable,
+        in_flight: InFlight,
+        statistics: Statistics,
+        limits: dict[str, int],
+    ) -> None:
+        self._sessions = sessions
+        self._clients = clients
+        self._policies = policies
+        self._in_flight = in_flight
+        self._statistics = statistics
+        self._limits = limits
+
+    def __call__(self, client: Client, message: int) -> Figures:
+        """The answer to STATUS number `message`."""
+        batches = self._statistics.batches
+        return Figures(
+            id=message,
+            ready=self._policies.ready and self._sessions.accepting,
+            policies=self._policies.versions(),
+            sessions=len(self._sessions),
+            own_sessions=len(client.seats),
+            clients=len(self._clients),
+            waiting=self._in_flight.total,
+            own_waiting=self._in_flight.of(client),
+            mean_batch=round(self._statistics.decisions / batches, 2) if batches else 0.0,
+            decisions=self._statistics.decisions,
+            limits=self._limits,
+        )

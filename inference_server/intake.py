@@ -1,0 +1,99 @@
+"""Takes in STEP and EVALUATE messages: within the limits they are admitted, beyond them refused at once."""
+
+from __future__ import annotations
+
+import math
+
+from common.codec import Tensors
+from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT, ERR_NOT_READY, ProtocolError
+from common.messages import Evaluate, Step
+from inference_server.admission import Admission
+from inference_server.batcher import Batcher, Chunk
+from inference_server.clients import Client
+from inference_server.evaluation import Evaluator
+from inference_server.gateway import Gateway
+from inference_server.limits import InFlight
+from inference_server.sessions import SessionTable
+from inference_server.statistics import Statistics
+
+
+class Intake:
+    """Between the gateway and the queues. `closed`: the server drains and takes nothing more."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        sessions: SessionTable,
+        admission: Admission,
+        batcher: Batcher,
+        evaluator: Evaluator,
+        in_flight: InFlight,
+        statistics: Statistics,
+    ) -> None:
+        self.closed = False
+        self._gateway = gateway
+        self._sessions = sessions
+        self._admission = admission
+        self._batcher = batcher
+        self._evaluator = evaluator
+        self._in_flight = in_flight
+        self._statistics = statistics
+
+    def take(self, client: Client, message: Step | Evaluate, tensors: Tensors, now: float) -> None:
+        """Admit a message's rows, or answer what is wrong with it."""
+        try:
+            if self.closed:
+                raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
+            rows = _rows(message, tensors)
+            if rows > self._in_flight.most:
+                raise ProtocolError(ERR_LIMIT, f"{rows} rows in one message; at most {self._in_flight.most}")
+            if not self._in_flight.has_room(client, rows):
+                self._refuse_busy(client, message, rows)
+            elif isinstance(message, Step):
+                self._step(client, message, tensors, now)
+            else:
+                request = self._evaluator.admit(client, message, tensors, now)
+                self._in_flight.add(client, len(request))
+        except ProtocolError as error:
+            self._statistics.malformed += 1
+            self._gateway.refuse(client, message.id, (), error.code, str(error))
+
+    def drop_expired(self, batch: list[Chunk], now: float) -> list[Chunk]:
+        """`batch` without the rows whose deadline is over: those get an error, their sessions stay as they were."""
+        kept = []
+        for chunk in batch:
+            if chunk.deadline > now:
+                kept.append(chunk)
+                continue
+            self._sessions.expire(chunk.slots, chunk.numbers)
+            self._statistics.rows_errored[ERR_DEADLINE] += len(chunk)
+            late_ms = (now - chunk.deadline) * 1000
+            text = f"taken from the queue {late_ms:.0f} ms after the deadline; the session waits for this very step"
+            self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_DEADLINE, text)
+        return kept
+
+    def _step(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
+        admitted = self._admission.admit(client, message, tensors, now)
+        for chunk in admitted.chunks:
+            chunk.deadline = now + message.deadline_ms / 1000 if message.deadline_ms else math.inf
+            self._in_flight.add(client, len(chunk))
+            self._batcher.add(chunk)
+        if admitted.replies:
+            self._gateway.reply_again(client, message.id, admitted.replies)
+        for (code, text), refused in admitted.errors.items():
+            self._gateway.refuse(client, message.id, refused, code, text)
+
+    def _refuse_busy(self, client: Client, message: Step | Evaluate, rows: int) -> None:
+        limits = self._in_flight
+        self._statistics.rows_errored[ERR_BUSY] += rows
+        self._gateway.refuse(
+            client, message.id, (), ERR_BUSY,
+            f"{rows} rows on top of {limits.of(client)} of yours and {limits.total} of all that wait; at most "
+            f"{limits.client_limit} of a client and {limits.limit} of all may. None was admitted; send them again",
+            retry_after_ms=limits.retry_after_ms(),
+        )  # fmt: skip
+
+
+def _rows(message: Step | Evaluate, tensors: Tensors) -> int:
+    column = tensors.get("keys" if isinstance(message, Step) else "observation")
+    return 0 if column is None or not column.ndim else len(column)

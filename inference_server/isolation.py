@@ -1,0 +1,28 @@
+"""When a forward raises: halve the batch until the rows that make it raise stand alone; only they fail. Pure."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from inference_server.fair_queue import Portion
+
+P = TypeVar("P", bound=Portion)
+
+FORWARD_ERRORS = (RuntimeError, ValueError, IndexError)  # what torch raises about its input
+
+
+def halves(batch: list[P]) -> tuple[list[P], list[P]]:
+    """The first and the second half of a batch's rows; of one row, the first half is empty."""
+    first: list[P] = []
+    second: list[P] = []
+    room = sum(map(len, batch)) // 2
+    for portion in batch:
+        if room >= len(portion):
+            first.append(portion)
+        elif room:
+            first.append(portion.pick(slice(room)))
+            second.append(portion.pick(slice(room, None)))
+        else:
+            second.append(portion)
+        room -= min(room, len(portion))
+    return first, second

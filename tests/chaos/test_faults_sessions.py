@@ -1,0 +1,295 @@
+"""Faults 11 to 23: messages that decode and are wrong, and sessions that are pulled at from several sides."""
+
+from __future__ import annotations
+
+import time
+
+import msgpack
+import numpy as np
+import pytest
+import zmq
+
+from common.client import InferenceClient, pack_step
+from common.decisions import Decision
+from common.errors import (
+    ERR_CAPACITY,
+    ERR_DENIED,
+    ERR_INTERNAL,
+    ERR_MASK,
+    ERR_NO_SESSION,
+    ERR_ORDER,
+    ERR_SHAPE,
+    ERR_VALUE,
+)
+from common.messages import ABORTED, TERMINATED, Actions, Close, Error, Evaluate
+from tests.support.faults import FREE, Neighbour, assert_serves, wait_for
+from tests.support.raw_client import RawClient
+from tests.support.stall import poisoned, stalled
+from tests.support.stand import SPEC, Stand, exchange
+
+
+@pytest.fixture(scope="module")
+def stand():
+    with Stand() as one:
+        yield one
+
+
+@pytest.fixture
+def raw(stand):
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as client:
+        client.hello("raw", run_id=time.time_ns())
+        yield client
+        client.send(Close())
+
+
+@pytest.fixture
+def client(stand):
+    one = InferenceClient(stand.run_dir.endpoint("data"), name="a", spec=stand.spec)
+    one.connect()
+    yield one
+    one.close()
+
+
+def _ends(stand: Stand, step: int, *envs: int) -> list[Decision]:
+    return [stand.decision(env, step, kind=TERMINATED, observation=None, mask=None) for env in envs]
+
+
+WRONG_SHAPES = {
+    "dtype": {"observation": np.zeros((2, 12), np.float64)},
+    "rank": {"observation": np.zeros((2, 12, 1), np.float32)},
+    "size": {"observation": np.zeros((2, 11), np.float32)},
+    "fewer rows": {"mask": np.ones((1, 5), np.uint8)},
+    "keys": {"keys": np.zeros((2, 4), np.int64)},
+    "signed mask": {"mask": np.ones((2, 5), np.int8)},
+    "temperature": {"temperature": np.ones((2, 1), np.float32)},
+}
+WRONG_HEADERS = {
+    "byte count": ["observation", "float32", [2, 13]],
+    "big-endian": ["observation", ">f4", [2, 12]],
+    "negative": ["observation", "float32", [-2, -12]],
+    "overflow": ["observation", "float32", [2**62, 2**62]],
+    "an object": ["observation", "object", [2, 12]],
+    "five sizes": ["observation", "float32", [2, 12, 1, 1, 1]],
+}
+
+
+@pytest.mark.parametrize("name", [*WRONG_SHAPES, *WRONG_HEADERS])
+def test_fault_11_a_tensor_that_is_not_as_promised_is_err_shape(stand, raw, name) -> None:
+    neighbour = Neighbour(stand)
+    message, tensors = pack_step(5, [stand.decision(env, 0, flags=FREE) for env in range(2)], stand.spec)
+    if name in WRONG_SHAPES:
+        answer = raw.ask(message, tensors | WRONG_SHAPES[name])
+        assert answer.id == 5
+    else:
+        declared = [[k, t.dtype.name, list(t.shape)] for k, t in tensors.items()]
+        declared[[entry[0] for entry in declared].index("observation")] = WRONG_HEADERS[name]
+        header = msgpack.packb({"type": "STEP", "id": 5, "tensors": declared})
+        raw.send_frames([header, *(tensor.tobytes() for tensor in tensors.values())])
+        answer, _ = raw.receive()
+    assert isinstance(answer, Error)
+    assert answer.code == ERR_SHAPE
+    assert_serves(stand, neighbour)
+
+
+def test_fault_12_numbers_that_are_none_never_reach_the_state_table(stand, client) -> None:
+    neighbour = Neighbour(stand)
+    rows = [stand.decision(env, 0, flags=FREE) for env in range(5)]
+    rows[0].observation[3], rows[1].observation[0], rows[2].reward = np.nan, -np.inf, np.nan
+    rows[3].observation[:] = 1e-42  # denormal: small, and a number
+    replies = exchange(client, rows)
+    assert {failure.env: failure.code for failure in replies.failures} == dict.fromkeys((0, 1, 2), ERR_VALUE)
+    assert sorted(action.env for action in replies.actions) == [3, 4]
+    huge = stand.decision(9, 0, flags=FREE, observation=np.full(12, 3e38, np.float32))
+    exchange(client, [huge])  # finite: answered, or refused as a forward that failed; never stored as NaN
+    assert np.isfinite(stand.server._policies["learner"].engine._table.numpy()).all()
+    exchange(client, _ends(stand, 1, 3, 4))
+    assert_serves(stand, neighbour)
+
+
+@pytest.mark.parametrize("mask", [[0, 0, 0, 0, 0], [2, 2, 2, 2, 2], [1, 0, 255, 0, 0]])
+def test_fault_13_a_mask_without_a_legal_action_or_with_other_numbers_is_err_mask(stand, client, mask) -> None:
+    rows = [stand.decision(0, 0, flags=FREE, mask=np.array(mask, np.uint8)), stand.decision(1, 0, flags=FREE)]
+    replies = exchange(client, rows)
+    assert [(failure.env, failure.code) for failure in replies.failures] == [(0, ERR_MASK)]
+    assert [action.env for action in replies.actions] == [1]
+    assert_serves(stand)
+
+
+def test_fault_13_a_masked_action_is_never_drawn(stand, client) -> None:
+    for step in range(60):
+        rows = [stand.decision(env, step, flags=FREE if step == 0 else 0) for env in range(40)]
+        for action in exchange(client, rows).actions:
+            assert rows[action.env].mask[action.action] == 1
+    exchange(client, _ends(stand, 60, *range(40)))
+    assert_serves(stand)
+
+
+def test_fault_14_only_the_culprit_of_a_failed_forward_gets_the_error(stand, client) -> None:
+    neighbour = Neighbour(stand)
+    before = stand.server.metrics()["rows_errored"].get(ERR_INTERNAL, 0)
+    exchange(client, [stand.decision(env, 0, flags=FREE) for env in range(13)])
+    with poisoned(stand, marker=777.0):
+        rows = [stand.decision(env, 1) for env in range(13)]
+        for env in (4, 11):
+            rows[env].observation[0] = 777.0
+        replies = exchange(client, rows)
+        assert sorted(action.env for action in replies.actions) == [env for env in range(13) if env not in (4, 11)]
+        assert {(f.env, f.code) for f in replies.failures} == {(4, ERR_INTERNAL), (11, ERR_INTERNAL)}
+        bad = np.zeros((5, 12), np.float32)
+        bad[2, 0] = 777.0
+        client.evaluate(bad, np.ones((5, 5)))
+        evaluations, deadline = [], time.monotonic() + 5
+        while not evaluations and time.monotonic() < deadline:
+            evaluations = client.poll().evaluations
+            client.poller.wait(0.01)
+        assert list(evaluations[0].errors) == [2]
+    assert stand.server.metrics()["rows_errored"][ERR_INTERNAL] == before + 3
+    failures = exchange(client, [stand.decision(4, 2)]).failures
+    assert [f.code for f in failures] == [ERR_NO_SESSION]
+    assert len(exchange(client, [stand.decision(env, 2) for env in range(3)]).actions) == 3
+    exchange(client, _ends(stand, 3, 0, 1, 2))
+    assert_serves(stand, neighbour)
+
+
+def test_fault_15_a_step_without_start_is_err_no_session(stand, client) -> None:
+    started = stand.server.metrics()["sessions_started"]
+    assert exchange(client, [stand.decision(0, 3, flags=0)]).failures[0].code == ERR_NO_SESSION
+    assert stand.server.metrics()["sessions_started"] == started
+    assert_serves(stand)
+
+
+def test_fault_16_start_on_a_live_seat_ends_the_old_session_and_begins_from_zero(client, stand) -> None:
+    before = stand.server.metrics()["sessions_ended"].get("restarted", 0)
+    first = exchange(client, [stand.decision(0, 0, flags=4 | FREE)]).actions[0]
+    exchange(client, [stand.decision(0, 1)])
+    again = exchange(client, [stand.decision(0, 0, episode=1, flags=4 | FREE)]).actions[0]
+    assert (again.action, again.value) == (first.action, pytest.approx(first.value, abs=1e-6))
+    assert stand.server.metrics()["sessions_ended"]["restarted"] == before + 1
+    assert exchange(client, [stand.decision(0, 2)]).failures[0].code == ERR_NO_SESSION
+    assert_serves(stand)
+
+
+def test_fault_17_a_resend_gets_the_identical_reply_and_moves_nothing(stand, raw) -> None:
+    answers = []
+    for number in range(3):
+        raw.send(*pack_step(number, [stand.decision(0, 0, flags=FREE)], stand.spec))
+        message, tensors = raw.receive()
+        assert isinstance(message, Actions)
+        answers.append({name: tensor.tobytes() for name, tensor in tensors.items()})
+    assert answers[0] == answers[1] == answers[2]
+    assert isinstance(raw.ask(*pack_step(9, [stand.decision(0, 1)], stand.spec)), Actions)
+    assert_serves(stand)
+
+
+@pytest.mark.parametrize(("step", "attempt"), [(3, 0), (0, 0), (1, 2), (2, 1), (-1, 0), (2**62, 0)])
+def test_fault_18_a_gap_or_a_step_back_is_err_order(stand, raw, step, attempt) -> None:
+    for number in range(2):
+        raw.ask(*pack_step(number, [stand.decision(0, number, flags=FREE if number == 0 else 0)], stand.spec))
+    wrong = stand.decision(0, 1)
+    wrong.step, wrong.attempt = step, attempt
+    answer = raw.ask(*pack_step(5, [wrong], stand.spec))
+    assert (answer.code, answer.rows) == (ERR_ORDER, (0,))
+    assert isinstance(raw.ask(*pack_step(6, [stand.decision(0, 2)], stand.spec)), Actions)
+    assert_serves(stand)
+
+
+def test_fault_19_two_steps_of_one_session_are_never_in_one_batch(stand, raw) -> None:
+    raw.ask(*pack_step(0, [stand.decision(0, 0, flags=FREE)], stand.spec))
+    rows = [stand.decision(0, 1), stand.decision(0, 2), stand.decision(0, 1)]
+    raw.send(*pack_step(1, rows, stand.spec))
+    answers = [raw.receive() for _ in range(2)]
+    refused = next(message for message, _ in answers if isinstance(message, Error))
+    assert (refused.code, refused.rows) == (ERR_ORDER, (1,))
+    acted = next(tensors for message, tensors in answers if isinstance(message, Actions))
+    assert len(acted["row"]) == 1
+    assert isinstance(raw.ask(*pack_step(2, [stand.decision(0, 2)], stand.spec)), Actions)
+    assert_serves(stand)
+
+
+def test_fault_20_another_clients_session_is_neither_stepped_nor_read_nor_recorded(stand, client, raw) -> None:
+    exchange(client, [stand.decision(6, 0, flags=FREE)])
+    refused = raw.ask(*pack_step(1, [stand.decision(6, 1)], stand.spec))
+    assert refused.code == ERR_NO_SESSION
+    row = {"observation": np.zeros((1, 12), np.float32), "mask": np.full((1, 1), 31, np.uint8)}
+    refused = raw.ask(Evaluate(id=2), row | {"session": np.array([[6, 0, 0]], np.int64)})
+    assert refused.code == ERR_NO_SESSION
+    refused = raw.ask(*pack_step(3, [stand.decision(6, 0)], stand.spec))  # RECORD without the training token
+    assert refused.code == ERR_DENIED
+    assert exchange(client, [stand.decision(6, 1)]).actions[0].step == 1
+    assert_serves(stand)
+
+
+def test_fault_20_a_stolen_routing_id_gets_no_reply_of_its_owner(stand) -> None:
+    with (
+        RawClient(stand.run_dir.endpoint("data"), stand.spec) as owner,
+        RawClient(stand.run_dir.endpoint("data"), stand.spec) as thief,
+    ):
+        for one in (owner, thief):
+            one.socket.raw.disconnect(one.socket.endpoint)
+            one.socket.raw.setsockopt(zmq.IDENTITY, b"the-same-name")
+            one.socket.raw.connect(one.socket.endpoint)
+            if one is owner:
+                one.hello("owner", run_id=time.time_ns())
+        thief.send(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec))
+        time.sleep(0.1)
+        assert thief.socket.receive() is None
+        assert isinstance(owner.ask(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec)), Actions)
+        owner.send(Close())
+    assert_serves(stand)
+
+
+def test_fault_21_an_idle_session_is_freed_once_and_its_late_step_refused() -> None:
+    with Stand(idle_timeout_sec=0.3) as stand:
+        client = stand.client("a")
+        exchange(client, [stand.decision(env, 0) for env in range(3)])
+        wait_for(lambda: client.poll() and stand.server.metrics()["sessions_ended"].get("idle", 0) == 3)
+        replies = exchange(client, [stand.decision(0, 1), *_ends(stand, 1, 1)])
+        assert [(f.env, f.code) for f in replies.failures] == [(0, ERR_NO_SESSION)]
+        assert [(a.env, a.action) for a in replies.actions] == [(1, -1)]
+        assert stand.server.metrics()["sessions_ended"] == {"idle": 3}
+        assert_serves(stand)
+
+
+def test_fault_22_when_every_session_is_taken_the_answer_comes_at_once_and_an_end_makes_room() -> None:
+    with Stand(max_sessions=6) as stand:
+        client = stand.client("a")
+        begin = time.monotonic()
+        replies = exchange(client, [stand.decision(env, 0) for env in range(7)])
+        assert time.monotonic() - begin < 2.0
+        assert [(f.env, f.code) for f in replies.failures] == [(6, ERR_CAPACITY)]
+        exchange(client, _ends(stand, 1, 0))
+        assert len(exchange(client, [stand.decision(6, 0)]).actions) == 1
+        exchange(client, _ends(stand, 1, *range(1, 7)))
+        assert_serves(stand)
+
+
+def test_fault_23_what_else_is_in_the_batch_changes_no_numbers(stand) -> None:
+    answers = []
+    for others in (0, 5, 23):
+        client = InferenceClient(stand.run_dir.endpoint("data"), name="same", spec=SPEC)
+        client.connect()
+        for step in range(6):
+            start = FREE if step == 0 else 0
+            with stalled(stand) as stall:  # all in one batch
+                client.submit([stand.decision(1000, 0, episode=step, flags=FREE)])
+                stall.wait_until_inside()
+                client.submit([stand.decision(env, step, flags=start) for env in (7, *range(100, 100 + others))])
+                stall.go.set()
+            got = exchange(client, []).actions
+            answers.append(next((a.step, a.action, a.log_prob, a.value) for a in got if a.env == 7))
+        client.close()
+    alone, few, many = (np.array(answers[i : i + 6]) for i in (0, 6, 12))
+    assert np.allclose(alone, few, atol=1e-4)
+    assert np.allclose(alone, many, atol=1e-4)
+    assert_serves(stand)
+
+
+def test_fault_20_an_aborted_stranger_leaves_the_owners_session_alone(stand, client, raw) -> None:
+    exchange(client, [stand.decision(3, 0, flags=FREE)])
+    end = stand.decision(3, 1, kind=ABORTED, observation=None, mask=None)
+    raw.send(*pack_step(1, [end], stand.spec))
+    message, tensors = raw.receive()
+    assert isinstance(message, Actions)
+    assert tensors["action"].tolist() == [-1]  # there is nothing of its own to end
+    assert exchange(client, [stand.decision(3, 1)]).actions[0].step == 1
+    assert_serves(stand)

@@ -1,0 +1,139 @@
+"""The control socket of a living server: policies come and go beside the games, nothing unverified is ever served."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from common import cli
+from common.config import NetworkConfig
+from common.control_client import ControlClient
+from common.errors import ERR_DENIED, ERR_POLICY, ConfigError
+from common.messages import ABORTED
+from common.nets.build import build_network
+from common.nets.load import WEIGHTS_FILE
+from common.nets.weights import weights_to_bytes
+from learner.checkpoints import RunFacts, write_folder
+from tests.support.stand import Stand, exchange
+
+
+def _checkpoint(folder: Path, stand: Stand, version: int = 7, *, hidden: int = 16, spec=None) -> Path:
+    spec, network = spec or stand.spec, NetworkConfig(options={"hidden": hidden})
+    files = {WEIGHTS_FILE: weights_to_bytes(build_network(network, spec, seed=3))}
+    path = folder / f"{version:09d}"
+    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False), files)
+    return path
+
+
+def _start(stand: Stand, env: int, policy: str, **more):
+    return stand.decision(env, 0, policy=policy, flags=1, **more)
+
+
+def test_a_checkpoint_of_another_network_is_served_under_its_name_and_goes_when_its_games_are_over(tmp_path) -> None:
+    with Stand() as stand, ControlClient(stand.run_dir) as control:
+        client = stand.client("a")
+        answer = control.load("rival", _checkpoint(tmp_path, stand))
+        assert [(p.name, p.policy_version, p.source, p.open) for p in answer.policies] == [
+            ("learner", 0, "learner", True), ("rival", 7, "checkpoint", True),
+        ]  # fmt: skip
+        assert exchange(client, [_start(stand, 0, "rival")]).actions[0].policy_version == 7
+        recorded = stand.decision(1, 0, policy="rival")
+        assert exchange(client, [recorded]).failures[0].code == ERR_DENIED
+        for name in ("rival", "learner"):
+            with pytest.raises(ConfigError, match="is served already"):
+                control.load(name, tmp_path / "000000007")
+        stand.learner.publish("rival", 9, stand.weights(), resident=("learner", "rival"))
+        stand.learner.publish("learner", 1, stand.weights(), resident=("learner",))
+        _wait_for(lambda: len(stand.learner.acks) >= 3)
+        assert [ack.accepted for ack in stand.learner.acks if ack.policy == "rival"] == [False]
+        with pytest.raises(ConfigError, match="1 sessions are bound to 'rival'"):
+            control.unload("rival")
+        assert "play on with it" in control.unload("rival", drain=True).text
+        assert exchange(client, [stand.decision(0, 1, flags=0)]).actions[0].policy_version == 7
+        assert not control.policies().policies[1].open
+        exchange(client, [stand.decision(0, 2, kind=ABORTED, observation=None, mask=None)])
+        stand.server._policies.remove_retired(stand.server._sessions.bound_to, time.monotonic() + 60)
+        assert [p.name for p in control.policies().policies] == ["learner"]
+        assert exchange(client, [_start(stand, 2, "rival")]).failures[0].code == ERR_POLICY
+        with pytest.raises(ConfigError, match="'learner' is no policy that was loaded"):
+            control.unload("learner")
+
+
+def test_what_cannot_be_verified_is_not_served(tmp_path) -> None:
+    with Stand() as stand, ControlClient(stand.run_dir) as control:
+        other = msgspec.structs.replace(stand.spec, encoder_version=99)
+        with pytest.raises(ConfigError, match=f"{other.fingerprint()}.*{stand.spec.fingerprint()}"):
+            control.load("other", _checkpoint(tmp_path / "other", stand, spec=other))
+        with pytest.raises(ConfigError, match="cannot be read"):
+            control.load("missing", tmp_path / "nothing")
+        torn = _checkpoint(tmp_path / "torn", stand)
+        (torn / WEIGHTS_FILE).write_bytes((torn / WEIGHTS_FILE).read_bytes()[:-4])
+        with pytest.raises(ConfigError, match="is damaged"):
+            control.load("torn", torn)
+        with pytest.raises(ConfigError, match="1 to 100 printable characters"):
+            control.load("", torn)
+        assert [p.name for p in control.policies().policies] == ["learner"]
+        assert len(exchange(stand.client("a"), [stand.decision(0, 0)]).actions) == 1
+
+
+def test_steps_go_on_while_a_policy_is_loaded(tmp_path) -> None:
+    with Stand() as stand, ControlClient(stand.run_dir) as control:
+        client, folder = stand.client("a"), _checkpoint(tmp_path, stand, hidden=256)
+        build, begun, go = stand.server._policies.build_external, threading.Event(), threading.Event()
+
+        def held(name: str, path: Path):
+            begun.set()
+            assert go.wait(10)
+            return build(name, path)
+
+        stand.server._policies.build_external = held
+        loading = threading.Thread(target=control.load, args=("rival", folder))
+        loading.start()
+        assert begun.wait(5)
+        for step in range(5):
+            assert len(exchange(client, [stand.decision(0, step)]).actions) == 1
+        go.set()
+        waits, step = [], 5
+        while loading.is_alive():
+            begin = time.perf_counter()
+            exchange(client, [stand.decision(0, step)])
+            waits.append(time.perf_counter() - begin)
+            step += 1
+        assert "rival" in stand.server._policies.names
+        assert np.median(waits) < 0.1
+
+
+def test_shutdown_answers_what_waits_and_stops() -> None:
+    with Stand() as stand, ControlClient(stand.run_dir) as control:
+        client = stand.client("a")
+        exchange(client, [stand.decision(0, 0)])
+        assert control.shut_down().ok
+        stand._thread.join(5)
+        assert not stand._thread.is_alive()
+
+
+def test_the_command_line_lists_loads_and_unloads(tmp_path, capsys) -> None:
+    with Stand() as stand:
+        folder, root = _checkpoint(tmp_path / "run" / "checkpoints", stand), str(stand.run_dir.root)
+        assert cli.main(["policies", "load", "rival", str(tmp_path / "run"), "--run-dir", root]) == 0
+        assert cli.main(["policies", "list", "--run-dir", root]) == 0
+        assert len(re.findall("rival", capsys.readouterr().out)) == 3
+        assert cli.main(["policies", "load", "rival", str(folder), "--run-dir", root]) == 2
+        assert "A policy 'rival' is served already" in capsys.readouterr().err
+        assert cli.main(["policies", "unload", "rival", "--run-dir", root]) == 0
+        assert "takes no new sessions" in capsys.readouterr().out
+    assert cli.main(["policies", "list", "--run-dir", str(tmp_path / "empty")]) == 2
+    assert "There is no run" in capsys.readouterr().err
+
+
+def _wait_for(condition, timeout_sec: float = 5.0) -> None:
+    deadline = time.monotonic() + timeout_sec
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
