@@ -92,6 +92,7 @@ class _PackedLSTM(torch.autograd.Function):
         inputs = x.shape[1]
         state_weight = weight[:, inputs:]  # (4H, H)
         grad_gates = torch.zeros(gates.shape, dtype=weight.dtype, device=gates.device)
+        grad_bias = cells.new_zeros(4 * hidden)
         grad_h = grad_c = cells.new_zeros(0, hidden)
         sizes: list[int] = ctx.batch_sizes
         stop = sum(sizes)
@@ -100,12 +101,13 @@ class _PackedLSTM(torch.autograd.Function):
             here = slice(stop - n, stop)
             previous = cells[stop - n - sizes[t - 1] :][:n] if t else state[:n, hidden:]
             grad_h = _add_rows(grad_out[here], grad_h)
-            grad_gates[here], grad_c = _cell_backward(gates[here], cells[here], previous, grad_h, grad_c)
+            grad, grad_c = _cell_backward(gates[here], cells[here], previous, grad_h, grad_c)
+            grad_bias += grad.sum(0)
+            grad_gates[here] = grad
             grad_h = (grad_gates[here] @ state_weight).float()
             stop -= n
         grad_weight = grad_gates.t() @ torch.cat((x, h_in), dim=1)
         grad_x = (grad_gates @ weight[:, :inputs]).to(ctx.dtypes[0]) if ctx.needs_input_grad[0] else None
-        grad_bias = grad_gates.sum(0, dtype=torch.float32)
         return grad_x, None, grad_weight.to(ctx.dtypes[1]), grad_bias.to(ctx.dtypes[1]), None
 
 
