@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from common.codec import Codec, expect
+from common.codec import Codec
 from common.codec import encode as encode_message
 from common.decisions import Action, Decision, Failure
 from common.errors import ERR_BUSY, ERR_HELLO, InferenceError
@@ -37,10 +35,10 @@ from common.messages import (
     Ping,
     Pong,
     StatusRequest,
-    Step,
     Welcome,
 )  # fmt: skip
 from common.specs import GameSpec
+from common.step_book import Parcel, StepBook, pack_step
 from common.transport import ClientKeys, DealerSocket, Poller
 
 PING_EVERY_SEC = 1.0
@@ -59,26 +57,6 @@ class Replies(msgspec.Struct):
     lost: bool = False
     evaluations: list[Evaluation] = []
     figures: Figures | None = None
-
-
-class _Ticket(msgspec.Struct):
-    """One row that the server owes; every message that carries the row, a resend too, refers to the same ticket."""
-
-    decision: Decision
-    open: bool = True
-
-
-class _Outstanding(msgspec.Struct):
-    tickets: list[_Ticket]
-    sent_at: float
-    deadline_ms: int = 0
-
-
-class _Retry(msgspec.Struct):
-    """What the server was too busy for: the tickets of a STEP, or the number of an EVALUATE."""
-
-    due_at: float
-    what: _Outstanding | int
 
 
 class InferenceClient:
@@ -101,7 +79,6 @@ class InferenceClient:
         self.policies: tuple[str, ...] = ()
         self.resent = 0
         self.busy = 0  # messages that the server was too busy for; each was sent again after the time it asked for
-        self.answered = 0
         self._hello = Hello(
             protocol=PROTOCOL,
             client=name,
@@ -117,12 +94,10 @@ class InferenceClient:
         self._welcomed = False
         self._max_rows = 1
         self._refusal: Error | None = None
-        self._outstanding: dict[int, _Outstanding] = {}
+        self._steps = StepBook()
         self._evaluations = EvaluationBook(spec)
-        self._evaluated_at: dict[int, float] = {}
-        self._retries: list[_Retry] = []
         self._busy_in_a_row = 0
-        self._next_id = self._waiting = 0
+        self._next_id = 0
         self._heard_at = self._said_at = -1e9
 
     @property
@@ -133,7 +108,12 @@ class InferenceClient:
     @property
     def waiting(self) -> int:
         """Rows that the server still owes."""
-        return self._waiting
+        return self._steps.waiting
+
+    @property
+    def answered(self) -> int:
+        """Rows that the server has answered."""
+        return self._steps.answered
 
     def connect(self, timeout_sec: float = 10.0) -> None:
         """Say HELLO and wait for WELCOME.
@@ -156,9 +136,7 @@ class InferenceClient:
         `deadline_ms`: rows that wait longer for their batch come back as ERR_DEADLINE, their sessions unmoved; 0: none.
         """
         for start in range(0, len(decisions), self._max_rows):
-            tickets = [_Ticket(decision) for decision in decisions[start : start + self._max_rows]]
-            self._waiting += len(tickets)
-            self._track_and_send(tickets, deadline_ms)
+            self._send(self._steps.open(decisions[start : start + self._max_rows], deadline_ms))
 
     def evaluate(
         self,
@@ -198,13 +176,13 @@ class InferenceClient:
             self._heard_at = self._clock()
             message, tensors = self._codec.decode(frames)
             if isinstance(message, Actions):
-                self._on_actions(message, tensors, replies)
+                self._take_in(replies, actions=self._steps.take(message, tensors))
             elif isinstance(message, Welcome):
                 self._on_welcome(message, replies)
             elif isinstance(message, Error):
                 self._on_error(message, replies)
             elif isinstance(message, Evaluated):
-                self._on_evaluations(self._evaluations.take(message, tensors), replies)
+                self._take_in(replies, evaluations=self._evaluations.take(message, tensors))
             elif isinstance(message, Figures):
                 replies.figures = message
             elif isinstance(message, Pong):
@@ -226,85 +204,41 @@ class InferenceClient:
         self._max_rows = message.limits.get("rows_per_step", 1)
         self.policies = message.policies
         self._hello = msgspec.structs.replace(self._hello, token=message.token)
-        if message.resumed:
-            if not already:
-                self._resend(older_than=self._clock())
-        elif first:
-            self._resend(older_than=self._clock())
-        else:
-            self._outstanding.clear()
-            self._retries.clear()
-            self._waiting = 0
+        lost = not message.resumed and not first
+        if lost:  # evaluations are asked again: they need no session, or say which is gone
+            self._steps.forget()
             replies.lost = True
-            self._resend(older_than=self._clock())  # evaluations: they need no session, or say which is gone
+        if lost or first or not already:
+            self._resend(older_than=self._clock())
 
-    def _on_actions(self, message: Actions, tensors: dict[str, NDArray[Any]], replies: Replies) -> None:
-        entry = self._outstanding.get(message.id)
-        if entry is None:
-            return
-        rows = expect(tensors, "row", "int32", (None,)).tolist()
-        columns = (
-            expect(tensors, "action", "int32", (len(rows),)).tolist(),
-            expect(tensors, "log_prob", "float32", (len(rows),)).tolist(),
-            expect(tensors, "value", "float32", (len(rows),)).tolist(),
-            expect(tensors, "policy_version", "int64", (len(rows),)).tolist(),
-        )
-        for row, action, log_prob, value, version in zip(rows, *columns):
-            if d := self._close(entry, row):
-                self.answered += 1
-                self._busy_in_a_row = 0
-                replies.actions.append(
-                    Action(d.env, d.seat, d.episode, d.step, d.attempt, action, log_prob, value, version)
-                )
-        self._forget_if_done(message.id, entry)
+    def _take_in(
+        self, replies: Replies, actions: Sequence[Action] = (), evaluations: Sequence[Evaluation] = ()
+    ) -> None:
+        if actions or evaluations:
+            self._busy_in_a_row = 0
+        replies.actions += actions
+        replies.evaluations += evaluations
 
     def _on_error(self, message: Error, replies: Replies) -> None:
         if message.code == ERR_HELLO:
             self._welcomed = False
             self._said_at = -1e9
             return
-        entry = self._outstanding.get(message.id)
-        if message.code == ERR_BUSY and (entry is not None or message.id in self._evaluations):
-            self._on_busy(message, entry)
-            return
-        if message.id in self._evaluations:
-            self._on_evaluations(self._evaluations.refuse(message), replies)
-            return
-        if entry is None:
+        book = next((book for book in (self._steps, self._evaluations) if message.id in book), None)
+        if book is None:
             self._refusal = message
-            return
-        for row in message.rows or range(len(entry.tickets)):
-            if d := self._close(entry, row):
-                replies.failures.append(Failure(d.env, d.seat, d.episode, d.step, message.code, message.message))
-        self._forget_if_done(message.id, entry)
+        elif message.code == ERR_BUSY:  # nothing was admitted: again when the server expects to have room
+            book.put_off(message.id, self._clock() + self._back_off(message.retry_after_ms))
+        elif book is self._steps:
+            replies.failures += self._steps.refuse(message)
+        else:
+            self._take_in(replies, evaluations=self._evaluations.refuse(message))
 
-    def _on_busy(self, message: Error, entry: _Outstanding | None) -> None:
-        """Nothing was admitted: send it again when the server expects to have room, later each time it has not."""
+    def _back_off(self, retry_after_ms: int) -> float:
+        """Seconds to wait; longer each time in a row that the server is busy."""
         self.busy += 1
         self._busy_in_a_row = min(self._busy_in_a_row + 1, MOST_DOUBLINGS)
-        wait_sec = max(1, message.retry_after_ms) / 1000 * 2 ** (self._busy_in_a_row - 1)
-        due_at = self._clock() + min(wait_sec, LONGEST_RETRY_SEC)
-        if entry is not None:
-            entry.sent_at = float("inf")  # its copy is watched from now on
-        self._retries.append(_Retry(due_at, message.id if entry is None else entry))
-
-    def _on_evaluations(self, finished: list[Evaluation], replies: Replies) -> None:
-        for evaluation in finished:
-            self._busy_in_a_row = 0
-            self._evaluated_at.pop(evaluation.id, None)
-            replies.evaluations.append(evaluation)
-
-    def _close(self, entry: _Outstanding, row: int) -> Decision | None:
-        """The decision of an answered row, None where it was answered before."""
-        if not 0 <= row < len(entry.tickets) or not entry.tickets[row].open:
-            return None
-        entry.tickets[row].open = False
-        self._waiting -= 1
-        return entry.tickets[row].decision
-
-    def _forget_if_done(self, number: int, entry: _Outstanding) -> None:
-        if not any(ticket.open for ticket in entry.tickets):
-            del self._outstanding[number]
+        return min(max(1, retry_after_ms) / 1000 * 2 ** (self._busy_in_a_row - 1), LONGEST_RETRY_SEC)
 
     def _keep_alive(self, now: float) -> None:
         if self._welcomed and now - self._heard_at > SILENT_AFTER_SEC and now - self._said_at < SILENT_AFTER_SEC:
@@ -313,76 +247,37 @@ class InferenceClient:
             if now - self._said_at >= HELLO_EVERY_SEC:
                 self._say(self._hello)
             return
-        self._retry(now)
+        for parcel in self._steps.due(now):
+            self._send(parcel)
+        for number in self._evaluations.due(now):
+            self._ask(number)
         if now - self._said_at >= PING_EVERY_SEC:
             self._say(Ping())
             self._resend(older_than=now - RESEND_AFTER_SEC)
 
-    def _retry(self, now: float) -> None:
-        due = [retry for retry in self._retries if retry.due_at <= now]
-        if due:
-            self._retries = [retry for retry in self._retries if retry.due_at > now]
-        for retry in due:
-            if isinstance(retry.what, int):
-                self._ask(retry.what)
-            elif tickets := [ticket for ticket in retry.what.tickets if ticket.open]:
-                self._track_and_send(tickets, retry.what.deadline_ms)
-
     def _resend(self, older_than: float) -> None:
-        """Send again, as a message of its own, what is still unanswered of old messages."""
-        for number, entry in list(self._outstanding.items()):
-            self._forget_if_done(number, entry)
-            if entry.sent_at > older_than:
-                continue
-            tickets = [ticket for ticket in entry.tickets if ticket.open]
-            entry.sent_at = float("inf")  # its copy is watched from now on
-            if tickets:
-                self.resent += 1
-                self._track_and_send(tickets, entry.deadline_ms)
-        for asked in self._evaluations.numbers():
-            if self._evaluated_at.get(asked, -1e9) <= older_than:
-                self.resent += 1
-                self._ask(asked)
+        """Send again what is still unanswered of old messages."""
+        for parcel in self._steps.overdue(older_than):
+            self.resent += 1
+            self._send(parcel)
+        for number in self._evaluations.overdue(older_than):
+            self.resent += 1
+            self._ask(number)
 
-    def _track_and_send(self, tickets: list[_Ticket], deadline_ms: int = 0) -> None:
+    def _send(self, parcel: Parcel) -> None:
         self._next_id += 1
-        self._outstanding[self._next_id] = _Outstanding(tickets, self._clock(), deadline_ms)
+        self._steps.sent(self._next_id, parcel, self._clock())
         if self._welcomed:
-            message, tensors = pack_step(self._next_id, [ticket.decision for ticket in tickets], self._spec)
-            message = msgspec.structs.replace(message, deadline_ms=deadline_ms)
+            message, tensors = pack_step(self._next_id, [ticket.decision for ticket in parcel.tickets], self._spec)
+            message = msgspec.structs.replace(message, deadline_ms=parcel.deadline_ms)
             self._socket.send(encode_message(message, tensors))
 
     def _ask(self, number: int) -> None:
         """Send an EVALUATE, perhaps again. Sent twice it may be answered twice; the second answer finds nobody."""
         if self._welcomed and number in self._evaluations:
-            self._evaluated_at[number] = self._clock()
+            self._evaluations.asked(number, self._clock())
             self._socket.send(encode_message(*self._evaluations.of(number)))
 
     def _say(self, message: Message) -> None:
         self._said_at = self._clock()
         self._socket.send(encode_message(message))
-
-
-def pack_step(number: int, decisions: Sequence[Decision], spec: GameSpec) -> tuple[Step, dict[str, NDArray[Any]]]:
-    """The STEP message `number` for decisions, and its tensors (see `common.messages.Step`)."""
-    n = len(decisions)
-    names = {name: i for i, name in enumerate(dict.fromkeys(d.policy for d in decisions))}
-    observation = np.zeros((n, spec.observation_size), spec.dtype())
-    mask = np.zeros((n, spec.num_actions), np.uint8)
-    for i, decision in enumerate(decisions):
-        if decision.observation is not None:
-            observation[i] = decision.observation
-        if decision.mask is not None:
-            mask[i] = decision.mask
-    tensors: dict[str, NDArray[Any]] = {
-        "keys": np.array([(d.env, d.seat, d.episode, d.step, d.attempt) for d in decisions], np.int64).reshape(n, 5),
-        "kind": np.array([d.kind for d in decisions], np.uint8),
-        "flags": np.array([d.flags for d in decisions], np.uint8),
-        "reward": np.array([d.reward for d in decisions], np.float32),
-        "observation": observation,
-        "mask": mask,
-        "policy": np.array([names[d.policy] for d in decisions], np.uint8),
-    }
-    if any(d.temperature != 1.0 for d in decisions):
-        tensors["temperature"] = np.array([d.temperature for d in decisions], np.float32)
-    return Step(id=number, policies=tuple(names)), tensors

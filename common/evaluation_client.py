@@ -6,6 +6,7 @@ for evaluation in client.poll().evaluations: ...        # evaluation.id == numbe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +44,8 @@ class _Question(msgspec.Struct):
     legal: NDArray[np.bool_]
     answer: Evaluation
     open: NDArray[np.bool_]
+    asked_at: float = -math.inf
+    due_at: float = math.inf  # put off until then, because the server was busy
 
 
 def pack_evaluate(
@@ -101,9 +104,21 @@ class EvaluationBook:
         question = self._questions[number]
         return question.message, question.tensors
 
-    def numbers(self) -> list[int]:
-        """Of the questions that are open."""
-        return list(self._questions)
+    def asked(self, number: int, now: float) -> None:
+        """The question went out."""
+        self._questions[number].asked_at, self._questions[number].due_at = now, math.inf
+
+    def put_off(self, number: int, until: float) -> None:
+        """The server was too busy for it: it is due again at `until`."""
+        self._questions[number].due_at = until
+
+    def due(self, now: float) -> list[int]:
+        """Numbers of those that were put off until now."""
+        return [number for number, question in self._questions.items() if question.due_at <= now]
+
+    def overdue(self, older_than: float) -> list[int]:
+        """Numbers of those that were asked before `older_than`."""
+        return [number for number, question in self._questions.items() if question.asked_at <= older_than]
 
     def take(self, message: Evaluated, tensors: Tensors) -> list[Evaluation]:
         """Take an answer in; the evaluation where it is complete now."""

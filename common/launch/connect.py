@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from common.client import pack_step
 from common.codec import Codec, encode
 from common.decisions import Decision
 from common.errors import ERR_SPEC, ConfigError, SimulError
@@ -34,6 +33,7 @@ from common.messages import (
     Welcome,
 )
 from common.specs import GameSpec, WireDtype
+from common.step_book import pack_step
 from common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable
 
 ANSWER_SEC = 3.0

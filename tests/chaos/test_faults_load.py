@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from common.client import InferenceClient, Replies, pack_step
+from common.client import InferenceClient, Replies
 from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT, ERR_NOT_READY, ConfigError
 from common.messages import Actions, Error, Evaluate, Weights
 from common.nets.build import build_network
 from common.nets.weights import bytes_to_state, fingerprint, weights_to_bytes
+from common.step_book import pack_step
 from common.transport import RouterSocket
 from tests.support.faults import FREE, Neighbour, assert_serves, free_port, wait_for
 from tests.support.raw_client import RawClient

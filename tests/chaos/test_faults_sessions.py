@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import zmq
 
-from common.client import InferenceClient, pack_step
+from common.client import InferenceClient
 from common.decisions import Decision
 from common.errors import (
     ERR_CAPACITY,
@@ -22,6 +22,7 @@ from common.errors import (
     ERR_VALUE,
 )
 from common.messages import ABORTED, TERMINATED, Actions, Close, Error, Evaluate
+from common.step_book import pack_step
 from tests.support.faults import FREE, Neighbour, assert_serves, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned, stalled

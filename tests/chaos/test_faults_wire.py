@@ -17,10 +17,10 @@ import numpy as np
 import psutil
 import pytest
 
-from common.client import pack_step
 from common.codec import Codec, encode
 from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
 from common.messages import PROTOCOL, TO_SERVER, Error, Hello, Pong
+from common.step_book import pack_step
 from common.transport import DealerSocket, sockets
 from tests.support.faults import FREE, Neighbour, assert_serves, dial, free_port, wait_for
 from tests.support.raw_client import RawClient

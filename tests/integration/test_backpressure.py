@@ -6,10 +6,11 @@ import time
 
 import numpy as np
 
-from common.client import Replies, pack_step
+from common.client import Replies
 from common.decisions import start_flags
 from common.errors import ERR_BUSY, ERR_DEADLINE
 from common.messages import Figures, StatusRequest
+from common.step_book import pack_step
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import Stand, exchange

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from common.client import pack_step
 from common.codec import MAX_FRAMES, MAX_HEADER_BYTES, Codec, encode, expect
 from common.decisions import Decision
 from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
 from common.messages import TO_CLIENT, TO_SERVER, Actions, Close, Error, Hello, Ping, Step
 from common.specs import GameSpec
+from common.step_book import pack_step
 
 DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"]
 SERVER = Codec(TO_SERVER)

@@ -17,7 +17,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from common.client import pack_step
 from common.config import NetworkConfig
 from common.decisions import Decision, start_flags
 from common.errors import ERR_CAPACITY, ERR_DEADLINE, ERR_NO_SESSION, ERR_ORDER
@@ -26,6 +25,7 @@ from common.messages import ABORTED, TERMINATED, Weights
 from common.nets.build import build_network
 from common.nets.weights import fingerprint, weights_to_bytes
 from common.specs import GameSpec
+from common.step_book import pack_step
 from inference_server.actor import Actor
 from inference_server.admission import Admission
 from inference_server.batcher import Batcher
