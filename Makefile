@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-serving clean
+.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-serving bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -42,7 +42,17 @@ bench-pokemon: setup ## what each layer costs, from the simulator alone to all o
 bench-serving: setup ## the inference server beside the bare forward: found against promised
 	$(PY) benchmarks/bench_serving.py $(ARGS)
 
+bench-peers: setup .venv-peers/.stamp ## beside mosec, TorchRL's inference server, and policies that run in the clients (10 minutes)
+	$(PY) benchmarks/bench_peers.py $(ARGS)
+
+.venv-peers/.stamp: benchmarks/peers/requirements.txt constraints.txt | setup
+	rm -rf .venv-peers
+	$(PY) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt \
+		-r benchmarks/peers/requirements.txt
+	touch $@
+
 clean: ## remove .venv, the simulator's packages and caches; runs/ stays
-	rm -rf .venv env_worker/games/pokemon/sim_host/node_modules *.egg-info
+	rm -rf .venv .venv-peers env_worker/games/pokemon/sim_host/node_modules *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -73,13 +73,13 @@ def _round(stand: Stand, bare: Child, precision: str, seconds: float) -> Repeat:
         **{f"envs{envs}": Cell(precision, clients=1, envs=envs) for envs in ENVS},
     }
     found = {name: stand.measure(cell, seconds) for name, cell in cells.items()}
-    forward = {batch: _forward(stand, bare, precision, batch, seconds / 2) for batch in (1, 128)}
+    forward = {batch: bare_forward(stand, bare, precision, batch, seconds / 2) for batch in (1, 128)}
     batch = max(1, round(found["plain"].mean_batch))
-    wall, cpu = _forward(stand, bare, precision, batch, seconds / 2)
+    wall, cpu = bare_forward(stand, bare, precision, batch, seconds / 2)
     return Repeat(found, forward, {"plain": (wall / batch, cpu / batch)})
 
 
-def _forward(stand: Stand, bare: Child, precision: str, batch: int, seconds: float) -> tuple[float, float]:
+def bare_forward(stand: Stand, bare: Child, precision: str, batch: int, seconds: float) -> tuple[float, float]:
     """Microseconds of a bare forward on the server's core, while clients pack messages on the other one."""
     cell = Cell(precision)
     load = [stand.client(cell, i, dry=True) for i in range(cell.clients)]

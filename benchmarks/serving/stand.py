@@ -49,12 +49,15 @@ class Found:
 
 
 class Child:
-    """A process of this package that says `ready`, pinned to a core where the platform has such a thing."""
+    """A module's process that says `ready`, pinned to a core where the platform has such a thing."""
 
-    def __init__(self, module: str, arguments: list[str], core: int, log: Path) -> None:
+    def __init__(
+        self, module: str, arguments: list[str], core: int, log: Path,
+        *, package: str = "benchmarks.serving", python: str = sys.executable,
+    ) -> None:  # fmt: skip
         self._log = log.open("ab")
         self._module = module
-        command = [sys.executable, "-P", "-m", f"benchmarks.serving.{module}", *arguments]
+        command = [python, "-P", "-m", f"{package}.{module}", *arguments]
         self.process = start(command, self._log, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         pin(self.process.pid, core)
 
@@ -62,7 +65,7 @@ class Child:
         """Raises RuntimeError where it ends instead."""
         assert self.process.stdout is not None
         if self.process.stdout.readline() != b"ready\n":
-            raise RuntimeError(f"{self._module} did not become ready; see {self._log.name}")
+            raise RuntimeError(f"{self._module} did not become ready; its last words:\n{self._last_words()}")
 
     def tell(self, **message: Any) -> None:
         """One JSON line to it."""
@@ -70,14 +73,16 @@ class Child:
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> Any:
         """The next JSON line from it."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self._module} ended without a result; see {self._log.name}")
-        found: dict[str, Any] = json.loads(line)
-        return found
+            raise RuntimeError(f"{self._module} ended without a result; its last words:\n{self._last_words()}")
+        return json.loads(line)
+
+    def _last_words(self) -> str:
+        return "\n".join(Path(self._log.name).read_text(errors="replace").splitlines()[-12:])
 
     def close(self) -> None:
         """Stop it."""
@@ -96,6 +101,7 @@ class Stand:
         self.run_dir.write_spec(SPEC)
         self._status = PullSocket(self.run_dir.endpoint("status"))
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
+        self._latest: list[Report] = []
         self._log = self.run_dir.logs / "bench.log"
         self._sink = Child("sink", [str(self.run_dir.root)], cores[1], self._log)
         self._sink.wait_ready()
@@ -118,16 +124,17 @@ class Stand:
             begin = time.monotonic() + WARM_UP_SEC
             for client in clients:
                 client.tell(begin=begin, end=begin + seconds)
-            reports = self._reports(WARM_UP_SEC)
+            reports = [*self._latest, *self._reports(WARM_UP_SEC)]
             cpu = self._cpu_seconds()
-            reports = self._reports(seconds)
+            inside = self._reports(seconds)
             cpu = self._cpu_seconds() - cpu
             results = [client.result() for client in clients]
             self._sink.tell(swaps_per_sec=0)
         finally:
             for client in clients:
                 client.close()
-        inside = [report.metrics for report in reports]
+        if len(inside) < 2:  # a window shorter than the time between reports
+            inside = [*reports, *inside]
         rss = psutil.Process(self._server.pid).memory_info().rss
         rate = sum(result["decisions"] / result["seconds"] for result in results)
         return Found(
@@ -135,7 +142,7 @@ class Stand:
             cpu * 1e6 / (rate * seconds),
             max(result["p50"] for result in results),
             max(result["p99"] for result in results),
-            *_batches(inside[0], inside[-1]),
+            *_batches(inside[0].metrics, inside[-1].metrics),
             rss,
         )
 
@@ -162,6 +169,7 @@ class Stand:
             poller.wait(left)
             while (frames := self._status.receive()) is not None:
                 reports.append(self._codec.decode(frames)[0])
+        self._latest = reports[-1:] or self._latest
         return reports
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from inference_server.loadtest.cells import Cell, MaxRate
 
@@ -45,11 +45,16 @@ def crossover(closed: Sequence[Cell], local: Sequence[Cell], clients: int) -> in
     """The fewest envs per client from which on the server is faster than `clients` that decide by themselves."""
     own = {cell.envs_per_client: cell.actions_per_sec for cell in local if cell.clients == clients}
     served = {cell.envs_per_client: cell.actions_per_sec for cell in closed if cell.clients == clients}
+    return ahead_from(served, own)
+
+
+def ahead_from(one: Mapping[int, float], other: Mapping[int, float]) -> int | None:
+    """The least key from which on `one` is larger than `other` at every key that both have; None without such a key."""
     from_here = None
-    for envs in sorted(own.keys() & served.keys(), reverse=True):
-        if served[envs] <= own[envs]:
+    for key in sorted(one.keys() & other.keys(), reverse=True):
+        if one[key] <= other[key]:
             break
-        from_here = envs
+        from_here = key
     return from_here
 
 

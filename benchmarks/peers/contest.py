@@ -1,0 +1,87 @@
+"""Everybody put up side by side, and measured one at a time, in rounds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from benchmarks.peers.crews import CLIENTS, ENVS, Crew, Place, local, plain
+from benchmarks.peers.promises import Repeat, Window, strangers
+from benchmarks.peers.tuning import CANDIDATES, Tuned, tune
+from benchmarks.serving.main import bare_forward
+from benchmarks.serving.stand import Cell, Child, Stand
+
+FULL_BATCH = CLIENTS * ENVS
+
+Turn = tuple[str, int]  # whose window, envs per client
+
+
+@dataclass(frozen=True)
+class Plan:
+    """rounds of windows of `seconds`; sizes: envs per client, against local inference; tries: settings of a peer."""
+
+    rounds: int
+    seconds: float
+    sizes: tuple[int, ...]
+    tries: int
+
+
+def contest(place: Place, plan: Plan) -> tuple[list[Repeat], dict[str, Tuned]]:
+    """Tune the peers, then measure."""
+    tuned = {name: tune(name, place, plan.seconds, plan.tries) for name in CANDIDATES}
+    with ExitStack() as stack:
+        ours = Stand(place.folder, place.precision, place.cores)
+        stack.callback(ours.close)
+        bare = Child("bare", [], place.cores[0], place.folder / "bare.log")
+        stack.callback(bare.close)
+        bare.wait_ready()
+        crews = _crews(stack, place, tuned)
+        repeats = []
+        for number in range(plan.rounds):
+            sys.stderr.write(f"{place.precision}: round {number + 1} of {plan.rounds}\n")
+            repeats.append(_round(ours, crews, bare, place.precision, number, plan))
+        return repeats, tuned
+
+
+def _crews(stack: ExitStack, place: Place, tuned: dict[str, Tuned]) -> dict[str, Crew]:
+    crews = {}
+    for name in (*tuned, "plain loop", "local"):
+        if name in tuned:
+            crews[name] = CANDIDATES[name][0](place, **tuned[name].best)
+        else:
+            crews[name] = plain(place) if name == "plain loop" else local(place)
+        stack.callback(crews[name].close)
+    return crews
+
+
+def turns(names: Sequence[str], sizes: Sequence[int], number: int) -> list[Turn]:
+    """All windows of round `number`: each round begins with another one, so that nobody always follows the same."""
+    order: list[Turn] = [(name, ENVS) for name in names]
+    order += [(name, envs) for envs in sizes for name in ("simul", "local") if (name, envs) not in order]
+    shift = number * max(1, len(order) // 3) % len(order)
+    return order[shift:] + order[:shift]
+
+
+def _round(ours: Stand, crews: dict[str, Crew], bare: Child, precision: str, number: int, plan: Plan) -> Repeat:
+    def served(seconds: float, envs: int) -> Window:
+        found = ours.measure(Cell(precision, CLIENTS, envs), seconds)
+        return Window(found.actions_per_sec, found.cpu_us, found.p50_us, found.p99_us, found.mean_batch)
+
+    measures: dict[str, Callable[[float, int], Window]] = {"simul": served}
+    measures |= {name: crew.measure for name, crew in crews.items()}
+    found = {(name, envs): measures[name](plan.seconds, envs) for name, envs in turns([*measures], plan.sizes, number)}
+    windows = {name: found[name, ENVS] for name in measures}
+    if wrong := strangers(precision, windows):
+        raise RuntimeError(f"Other values than local inference in the same games: {', '.join(wrong)}.")
+    forward = {}
+    for batch in sorted({FULL_BATCH, ENVS, max(1, round(found["simul", ENVS].mean_batch))}):
+        wall, cpu = bare_forward(ours, bare, precision, batch, plan.seconds / 2)
+        forward[batch] = wall / batch, cpu / batch
+    return Repeat(
+        windows=windows,
+        ours={envs: found["simul", envs] for envs in plan.sizes},
+        local={envs: found["local", envs] for envs in plan.sizes},
+        forward=forward,
+    )
