@@ -30,15 +30,18 @@ from inference_server.evaluation import Evaluator
 from inference_server.figures import FiguresOf, limits_of
 from inference_server.fill import Fill
 from inference_server.gateway import Gateway
+from inference_server.housekeeping import Housekeeping
 from inference_server.intake import Intake
 from inference_server.learner_link import LearnerLink
 from inference_server.limits import InFlight
 from inference_server.policies import PolicyTable
 from inference_server.prometheus import Exporter
 from inference_server.recorder import Recorder
-from inference_server.server import Server, find_weights
+from inference_server.reporting import Reporting
+from inference_server.server import Server
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
+from inference_server.swaps import Swaps
 from inference_server.unrolls import UnrollBuilder
 from inference_server.watchdog import Watchdog
 
@@ -81,16 +84,18 @@ def build_server(
     exact = config.server.deterministic and config.server.precision == "auto"
     precision = choose_precision("float32" if exact else config.server.precision, device)
     policies = _policies(config, spec, device, precision)
-    link = None
+    link, statistics = None, Statistics()
     if checkpoint is not None:
         policies.install_checkpoint(checkpoint)
     else:
         link = LearnerLink(run_dir.endpoint("unrolls"), run_dir.endpoint("weights"), spec)
-        find_weights(link, policies, run_dir.checkpoints, stop, log)
+    swaps = Swaps(link, policies, statistics, log)
+    if link is not None:
+        swaps.find_first(run_dir.checkpoints, stop)
     if not policies.ready:
         return None
     log.info("serving version %d on %s in %s", policies.learner_version, device, precision)
-    statistics, clients = Statistics(), ClientTable(run_dir.token())
+    clients = ClientTable(run_dir.token())
     sessions = SessionTable(config.server.max_sessions, config.seed)
     state_size = policies["learner"].engine.state_size
     builder = UnrollBuilder(spec, config.learner.unroll_length, state_size, config.server.max_sessions)
@@ -107,29 +112,31 @@ def build_server(
     actor = Actor(
         policies, sessions, recorder, admission, gateway, statistics, log, zero_state=config.server.zero_state
     )
+    watchdog = Watchdog(arguments)
+    exporter = Exporter(config.server.prometheus_port) if config.server.prometheus_port else None
+    facts = {"device": str(device), "precision": str(precision).removeprefix("torch.")}
     return Server(
         gateway=gateway,
-        clients=clients,
+        intake=Intake(gateway, sessions, admission, batcher, evaluator, in_flight, statistics),
+        in_flight=in_flight,
         sessions=sessions,
-        admission=admission,
         batcher=batcher,
         actor=actor,
-        recorder=recorder,
-        policies=policies,
-        link=link,
-        statistics=statistics,
-        intake=Intake(gateway, sessions, admission, batcher, evaluator, in_flight, statistics),
         evaluator=evaluator,
-        in_flight=in_flight,
+        recorder=recorder,
+        swaps=swaps,
         control=Control(RouterSocket(run_dir.endpoint("control")), policies, sessions, log),
-        watchdog=Watchdog(arguments),
-        reporter=reporter,
-        exporter=Exporter(config.server.prometheus_port) if config.server.prometheus_port else None,
-        log=log,
-        facts={"device": str(device), "precision": str(precision).removeprefix("torch.")},
-        idle_timeout_sec=config.server.idle_timeout_sec,
-        client_timeout_sec=config.server.client_timeout_sec,
-    )
+        housekeeping=Housekeeping(
+            clients, sessions, admission, recorder, policies,
+            idle_timeout_sec=config.server.idle_timeout_sec, client_timeout_sec=config.server.client_timeout_sec,
+        ),
+        watchdog=watchdog,
+        statistics=statistics,
+        reporting=Reporting(
+            statistics, sessions, clients, policies, recorder, batcher, evaluator, swaps,
+            watchdog, reporter, exporter, facts,
+        ),
+    )  # fmt: skip
 
 
 def _batcher(config: Config, policies: PolicyTable) -> Batcher:

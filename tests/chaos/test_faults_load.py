@@ -70,7 +70,7 @@ def test_fault_25_a_flood_leaves_the_others_their_share() -> None:
         settle, in_flight = stand.server._settle, stand.server._in_flight
 
         def counted(batch) -> None:
-            if all(in_flight.of(client) >= 8 for client in stand.server._clients):
+            if all(in_flight.of(client) >= 8 for client in stand.server._housekeeping._clients):
                 for chunk in batch:
                     served[chunk.client.name] += len(chunk)
             settle(batch)
@@ -162,7 +162,7 @@ def test_fault_27_after_a_minute_of_twice_the_capacity_latency_is_back_to_normal
 def _overload(overload_sec: float) -> None:
     """Open loop: evaluations of 8 rows arrive on a schedule, come what may; what the server is too busy for is lost."""
     with Stand(max_batch=8, max_rows_waiting=200, max_rows_of_client=100) as stand:
-        engine = stand.server._policies["learner"].engine
+        engine = stand.server._housekeeping._policies["learner"].engine
         evaluate = engine.evaluate
 
         def slower(*arrays):

@@ -102,7 +102,7 @@ def test_fault_12_numbers_that_are_none_never_reach_the_state_table(stand, clien
     assert sorted(action.env for action in replies.actions) == [3, 4]
     huge = stand.decision(9, 0, flags=FREE, observation=np.full(12, 3e38, np.float32))
     exchange(client, [huge])  # finite: answered, or refused as a forward that failed; never stored as NaN
-    assert np.isfinite(stand.server._policies["learner"].engine._table.numpy()).all()
+    assert np.isfinite(stand.server._housekeeping._policies["learner"].engine._table.numpy()).all()
     exchange(client, _ends(stand, 1, 3, 4))
     assert_serves(stand, neighbour)
 

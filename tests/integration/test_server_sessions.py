@@ -247,7 +247,7 @@ def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -
         def offer(*names: str) -> None:
             for name in names:
                 stand.learner.publish(name, int(name[-1]), weights[name], resident=("learner", *names))
-            _wait_for(lambda: set(stand.server._policies.names) == {"learner", *names})
+            _wait_for(lambda: set(stand.server._housekeeping._policies.names) == {"learner", *names})
 
         offer("past/0", "past/1")
         first = exchange(client, [stand.decision(0, 0, policy="past/0"), stand.decision(1, 0, policy="past/1")]).actions
@@ -259,7 +259,7 @@ def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -
         assert exchange(client, [stand.decision(0, 2)]).actions[0].policy_version == 0
         ends = [stand.decision(env, 3 - env, kind=ABORTED, observation=None, mask=None) for env in (0, 1)]
         exchange(client, ends)
-        stand.server._policies.remove_retired(stand.server._sessions.bound_to, time.monotonic() + 60)
+        stand.server._housekeeping._policies.remove_retired(stand.server._sessions.bound_to, time.monotonic() + 60)
         offer("past/0", "past/2")  # takes the place of a freed one
         replay = exchange(client, [stand.decision(0, 0, episode=1, policy="past/0")]).actions[0]
         assert (replay.value, replay.policy_version) == (first[0].value, 0)
@@ -297,7 +297,7 @@ def test_an_end_may_stand_at_an_unanswered_step() -> None:
 
 def test_a_checkpoint_of_another_encoder_is_not_served(tmp_path) -> None:
     with Stand() as stand:
-        data, policies = stand.weights(), stand.server._policies
+        data, policies = stand.weights(), stand.server._housekeeping._policies
         for spec, version in ((stand.spec, 7), (msgspec.structs.replace(stand.spec, encoder_version=99), 8)):
             facts = RunFacts(spec, stand.config.network, "0" * 16, 1)
             files = {WEIGHTS_FILE: data}

@@ -23,7 +23,7 @@ class Stall:
 @contextmanager
 def stalled(stand: Stand) -> Iterator[Stall]:
     """The learner's policy stands still at its next forward, until `go` is set or the block ends."""
-    engine, stall = stand.server._policies["learner"].engine, Stall()
+    engine, stall = stand.server._housekeeping._policies["learner"].engine, Stall()
     forward = engine.forward
 
     def held(rows: int):
@@ -42,7 +42,7 @@ def stalled(stand: Stand) -> Iterator[Stall]:
 @contextmanager
 def poisoned(stand: Stand, marker: float) -> Iterator[None]:
     """The network raises at every batch that holds an observation whose first number is `marker`."""
-    engine = stand.server._policies["learner"].engine
+    engine = stand.server._housekeeping._policies["learner"].engine
     run = engine._run
 
     def raising(observation, mask, state):

@@ -1,0 +1,59 @@
+"""Once a second: sessions that idle, clients that are gone, policies that nobody plays any longer."""
+
+from __future__ import annotations
+
+from common.messages import ABORTED
+from inference_server.admission import Admission
+from inference_server.clients import Client, ClientTable
+from inference_server.policies import PolicyTable
+from inference_server.recorder import Recorder
+from inference_server.sessions import SessionTable
+
+EVERY_SEC = 1.0
+
+
+class Housekeeping:
+    """Ends what its client does not end itself."""
+
+    def __init__(
+        self,
+        clients: ClientTable,
+        sessions: SessionTable,
+        admission: Admission,
+        recorder: Recorder,
+        policies: PolicyTable,
+        *,
+        idle_timeout_sec: float,
+        client_timeout_sec: float,
+    ) -> None:
+        self._clients = clients
+        self._sessions = sessions
+        self._admission = admission
+        self._recorder = recorder
+        self._policies = policies
+        self._idle_timeout_sec = idle_timeout_sec
+        self._client_timeout_sec = client_timeout_sec
+        self._next = 0.0
+
+    def turn(self, now: float) -> None:
+        """Where it is time."""
+        if now < self._next:
+            return
+        self._next = now + EVERY_SEC
+        for session in self._sessions.idle(now - self._idle_timeout_sec):
+            self._admission.end(session, ABORTED, None, "idle", now)
+        for client in self._clients.silent(now - self._client_timeout_sec):
+            self._clients.forget(client)
+            self.end_sessions(client, "client_lost", now)
+        self._recorder.settle(now)
+        self._policies.remove_retired(self._sessions.bound_to, now)
+
+    def end_sessions(self, client: Client, cause: str, now: float) -> None:
+        """Every session of a client that is gone."""
+        for session in self._sessions.sessions_of(client):
+            self._admission.end(session, ABORTED, None, cause, now)
+
+    def end_all(self, cause: str, now: float) -> None:
+        """Every session there is."""
+        for client in self._clients:
+            self.end_sessions(client, cause, now)
