@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -33,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(getattr(error, "exit_code", 1))
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever read our output has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -170,7 +170,11 @@ class InferenceClient:
         self._say(StatusRequest())
 
     def poll(self) -> Replies:
-        """Take in what arrived; ping, resend and reconnect where it is time. Never blocks."""
+        """Take in what arrived; ping, resend and reconnect where it is time. Never blocks.
+
+        Raises:
+            InferenceError: HELLO is refused by a server that knew us, such as for a newer life of our name.
+        """
         replies = Replies([], [])
         while (frames := self._socket.receive()) is not None:
             self._heard_at = self._clock()
@@ -187,6 +191,10 @@ class InferenceClient:
                 replies.figures = message
             elif isinstance(message, Pong):
                 self.policies = message.policies
+        if self._refusal is not None and self._hello.token and not self._welcomed:
+            raise InferenceError(
+                self._refusal.code, f"the server let us in before and refuses now: {self._refusal.message}"
+            )
         self._keep_alive(self._clock())
         return replies
 

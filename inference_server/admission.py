@@ -151,6 +151,8 @@ class Admission:
             self._sessions.touch(session, now)
         verdict = judge(session, (env, seat, episode, step, attempt))
         assert session is not None
+        if verdict is Verdict.PENDING and session.slot in queued.slots:
+            raise ProtocolError(ERR_ORDER, "this row stands twice in one message; the first one is answered")
         if verdict is Verdict.PENDING:
             self._statistics.rows_duplicate += 1
         elif verdict is Verdict.CACHED:

@@ -31,7 +31,7 @@ class ClientTable:
     def __init__(self, training_token: str) -> None:
         self._training_token = training_token.encode()
         self._by_token: dict[str, Client] = {}
-        self._by_name: dict[str, Client] = {}
+        self._by_name: dict[tuple[str, bool], Client] = {}  # and by training: a stranger ends no life but a stranger's
         self._by_peer: dict[bytes, Client] = {}
 
     def __len__(self) -> int:
@@ -62,25 +62,27 @@ class ClientTable:
     def open(self, name: str, run_id: int, training_token: str, peer: bytes, now: float) -> tuple[Client, list[Client]]:
         """A new client, and those that it ends: the older life of the same name, whoever had this connection.
 
+        Who holds the training token and who does not are different people, whatever their names.
+
         Raises:
             StaleRunError: a newer life of the same name is here already.
         """
-        older = self._by_name.get(name)
+        training = bool(training_token) and hmac.compare_digest(training_token.encode(), self._training_token)
+        older = self._by_name.get((name, training))
         if older is not None and older.run_id > run_id:
             raise StaleRunError(f"client {name!r} has run_id {older.run_id} already; {run_id} is an older life")
         ended = [client for client in {older, self._by_peer.get(peer)} if client is not None]
         for client in ended:
             self.forget(client)
-        training = bool(training_token) and hmac.compare_digest(training_token.encode(), self._training_token)
         client = Client(name, run_id, secrets.token_hex(16), peer, training, now)
-        self._by_token[client.token] = self._by_name[name] = self._by_peer[peer] = client
+        self._by_token[client.token] = self._by_name[name, training] = self._by_peer[peer] = client
         return client, ended
 
     def forget(self, client: Client) -> None:
         """Remove a client; its sessions are the caller's to end."""
         self._by_token.pop(client.token, None)
-        if self._by_name.get(client.name) is client:
-            del self._by_name[client.name]
+        if self._by_name.get((client.name, client.training)) is client:
+            del self._by_name[client.name, client.training]
         if self._by_peer.get(client.peer) is client:
             del self._by_peer[client.peer]
 

@@ -14,6 +14,7 @@ from common.errors import (
     ERR_HELLO,
     ERR_SPEC,
     ERR_STALE_RUN,
+    ERR_VALUE,
     ERR_VERSION,
     ProtocolError,
     StaleRunError,
@@ -42,6 +43,8 @@ from inference_server.session import Reply
 from inference_server.statistics import Statistics
 
 RECEIVE_SEC = 0.005
+
+MAX_NAME = 64  # characters of a client's declared name
 
 
 class Gateway:
@@ -171,6 +174,8 @@ class Gateway:
             raise ProtocolError(
                 ERR_SPEC, f"this server plays {self._spec.name} with spec {fingerprint}; got {hello.spec_fingerprint!r}"
             )
+        if not 1 <= len(hello.client) <= MAX_NAME or not hello.client.isprintable():
+            raise ProtocolError(ERR_VALUE, f"a client's name has 1 to {MAX_NAME} printable characters")
         client = self._clients.same_life(peer, hello.client, hello.run_id)
         if client is None and hello.token:
             client = self._clients.resume(hello.token, peer, now)

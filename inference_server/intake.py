@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from common.codec import Tensors
-from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT, ERR_NOT_READY, ProtocolError
+from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT, ERR_NOT_READY, ERR_VALUE, ProtocolError
 from common.messages import Evaluate, Step
 from inference_server.admission import Admission
 from inference_server.batcher import Batcher, Chunk
@@ -44,6 +44,10 @@ class Intake:
         try:
             if self.closed:
                 raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
+            if message.id < 0:
+                raise ProtocolError(ERR_VALUE, f"id {message.id}; expected 0 or more")
+            if isinstance(message, Step) and message.deadline_ms < 0:
+                raise ProtocolError(ERR_VALUE, f"deadline_ms {message.deadline_ms}; expected 0 (none) or more")
             rows = _rows(message, tensors)
             if rows > self._in_flight.most:
                 raise ProtocolError(ERR_LIMIT, f"{rows} rows in one message; at most {self._in_flight.most}")

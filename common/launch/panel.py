@@ -64,7 +64,7 @@ def _success(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [("mean return", f"{mean} recently, {shown(number(workers, 'returns', 'mean'), 2)} over all episodes")]
     rates = win_rates(workers)[:MOST_OPPONENTS] or ["-"]
     lines = [", ".join(rates[at : at + 2]) for at in range(0, len(rates), 2)]
-    return [("win rate" if at == 0 else "", line) for at, line in enumerate(lines)]
+    return [("recent wins" if at == 0 else "", line) for at, line in enumerate(lines)]
 
 
 def _processes(snapshot: Snapshot) -> Table:

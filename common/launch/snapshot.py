@@ -66,6 +66,8 @@ class Watch:
         self._decisions = Rate()
         self._battles = Rate()
         self.events: deque[str] = deque(maxlen=200)
+        self._silent: set[str] = set()  # names of processes
+        self._silences: list[str] = []
 
     def mark_ready(self) -> None:
         """Everything is ready; rates count from here."""
@@ -101,13 +103,28 @@ class Watch:
             events=list(self.events),
         )
 
+    def silences(self) -> list[str]:
+        """Sentences since the last call: who fell silent, who is back."""
+        sentences, self._silences = self._silences, []
+        return sentences
+
+    def _note_silence(self, name: str, silent: bool) -> None:
+        if silent and name not in self._silent:
+            self._silent.add(name)
+            self._silences.append(f"{name} says nothing: it hangs, or the machine is overloaded")
+        elif not silent and name in self._silent:
+            self._silent.remove(name)
+            self._silences.append(f"{name} speaks again")
+
     def _processes(self, now: float) -> list[ProcessFigures]:
         figures = []
         for key, place in self._fleet.places.items():
             child, meter = place.child, place.meter
             silent = self._state.silent_sec(key, child.run_id, now)
             state = self._fleet.state_of(key)
-            if state not in ("dead", "stopped") and silent is not None and silent > SILENT_SEC:
+            is_silent = state not in ("dead", "stopped") and silent is not None and silent > SILENT_SEC
+            self._note_silence(child.name, is_silent and state == "ready")
+            if is_silent:
                 state = f"silent {silent:.0f} s"
             figures.append(
                 ProcessFigures(

@@ -152,7 +152,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
         f"steps dropped before an unroll was sent: {causes(counts(summary, 'steps', 'dropped')) or 'none'}",
     ]
     if rates := win_rates({"recent": summary["recent_results"]}):
-        lines.append(f"win rate: {', '.join(rates)}")
+        lines.append(f"recent wins: {', '.join(rates)}")
     for name, book in summary["accounting"].items():
         if book["difference"]:
             lines.append(f"the books of {name} do not balance: {book}")

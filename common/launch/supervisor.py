@@ -141,6 +141,8 @@ class Supervisor:
     def _look(self) -> Snapshot:
         self._fleet.measure()
         snapshot = self._watch.take(self._phase, time.monotonic())
+        for sentence in self._watch.silences():
+            self._say(sentence)
         try:
             ownership.write_atomically(self._run_dir, "status.json", snapshot)
             self._status_written = True

@@ -20,6 +20,8 @@ def check_endpoint(endpoint: str, *, curve: bool = False) -> None:
     """Refuse to bind where a stranger could reach us; `curve`: keys keep strangers out. Raises ConfigError."""
     if endpoint.startswith("ipc://"):
         return
+    if not endpoint.startswith("tcp://"):
+        raise ConfigError(f"The endpoint {endpoint} is of no known kind: expected ipc://PATH or tcp://ADDRESS:PORT.")
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     if endpoint.startswith("tcp://") and port != "*" and not (port.isdecimal() and int(port) < 65536):
         raise ConfigError(f"The endpoint {endpoint} has no usable port: expected a number from 1 to 65535, or *.")

@@ -18,6 +18,7 @@ _TITLE = re.compile(r"^===.*===\s*$", re.MULTILINE)  # between the teams of a Sh
 _REASONS = {
     "players": "is not for two players",
     "doubles": "is not played in singles; doubles are not supported",
+    "draws": "draws teams of its own: pokemon.teams would have no effect, leave it empty",
     "teams": "gives out no teams of its own: name a file or a folder of teams with pokemon.teams",
 }
 

@@ -21,6 +21,7 @@ TEAMS = Path(__file__).parents[2] / "golden" / "pokemon" / "teams" / "gen9ou.txt
         ({"format": "gen9randomdoublesbattle"}, "doubles"),
         ({"format": "gen9ou"}, r"pokemon\.teams"),
         ({"format": "gen8ou", "teams": str(TEAMS)}, "Great Tusk"),
+        ({"format": "gen9randombattle", "teams": str(TEAMS)}, "no effect"),
     ],
 )
 def test_what_cannot_be_played_is_one_sentence(settings, words):

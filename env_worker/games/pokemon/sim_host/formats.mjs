@@ -3,7 +3,8 @@
 /**
  * @param {string[]} teams as people write them (Showdown's export) or packed; none for formats that draw their own
  * @returns {{problem: string, formats: string[], teams: string[], illegal: [number, string[]][]}}
- *    problem: '' | 'unknown' (then `formats` lists what there is) | 'players' | 'doubles' | 'teams' (it needs some);
+ *    problem: '' | 'unknown' (then `formats` lists what there is) | 'players' | 'doubles' | 'teams' (it needs some)
+ *    | 'draws' (it needs none);
  *    teams: packed; illegal: place of a team and what the validator says of it
  */
 export function checkFormat(sim, id, teams) {
@@ -18,6 +19,8 @@ export function checkFormat(sim, id, teams) {
 		answer.problem = 'doubles';
 	} else if (!format.team && !teams.length) {
 		answer.problem = 'teams';
+	} else if (format.team && teams.length) {
+		answer.problem = 'draws';
 	}
 	if (answer.problem || format.team) return answer;
 	const validator = sim.TeamValidator.get(format);

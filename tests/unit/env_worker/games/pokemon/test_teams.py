@@ -51,7 +51,8 @@ def test_an_unknown_format_names_the_nearest():
 
 
 @pytest.mark.parametrize(
-    ("problem", "words"), [("players", "two players"), ("doubles", "doubles"), ("teams", "pokemon.teams")]
+    ("problem", "words"),
+    [("players", "two players"), ("doubles", "doubles"), ("teams", "pokemon.teams"), ("draws", "no effect")],
 )
 def test_formats_that_cannot_be_played(problem, words):
     with pytest.raises(ConfigError, match=words):
