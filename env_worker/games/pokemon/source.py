@@ -11,18 +11,18 @@ from common.decisions import Action, Decision
 from common.errors import ConfigError
 from env_worker.games.pokemon.arena import Arena
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
-from env_worker.games.pokemon.host import HostDied, SimEnd, SimError, SimHost, SimRecord, SimRow
+from env_worker.games.pokemon.host import HostDied
 from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.host_tables import encoder_tables
 from env_worker.games.pokemon.node import node_for
+from env_worker.games.pokemon.referee import Referee
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
+from env_worker.games.pokemon.seat import PolicySeat
 from env_worker.games.pokemon.spec import pokemon_spec
 from env_worker.games.pokemon.teams import legal_teams, read_teams
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
-PREVIEW_COMMAND = "default"
 
 
 class PokemonSource:
@@ -43,7 +43,6 @@ class PokemonSource:
     ) -> None:
         self.spec = pokemon_spec(config)
         self.envs = envs
-        self._max_turns = config.max_turns
         self._format, self._teams = config.format, config.teams
         self._accelerate = config.accelerate
         self._encoder = config.encoder
@@ -61,6 +60,7 @@ class PokemonSource:
             hosted=config.encoder == "host",
         )
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, f"{seed}/{index}", episodes)
+        self._referee = Referee(self._arena, self._score, config.max_turns)
         self._keeper: HostKeeper | None = None
         self._closed = False
         self._unsent: list[Decision] = []  # ends made outside poll()
@@ -95,17 +95,7 @@ class PokemonSource:
             self._arena.abort_all("host_died", decisions)
             self._score.events.append(str(death))
             return decisions
-        for error in tick.errors:
-            self._take_error(host, error, decisions)
-        for row in tick.rows:
-            self._take_row(row, decisions)
-        for record in tick.records:
-            self._take_record(host, record, decisions)
-        if tick.rows or tick.records:
-            decisions = self._truncate_long(host, decisions)
-        self._score.parse_errors.update(tick.parse_errors)
-        for end in tick.ended:
-            self._take_end(end, decisions)
+        decisions += self._referee.take(host, tick)
         self._arena.fill(host)
         return decisions
 
@@ -165,103 +155,8 @@ class PokemonSource:
         if self._keeper is not None:
             self._keeper.close()
 
-    # ------------------------------------------------------------------ what the host says
-
-    def _take_row(self, row: SimRow, decisions: list[Decision]) -> None:
-        battle = self._arena.battles.get(row.battle)
-        if battle is None:
-            return
-        seat = battle.seats[row.seat]
-        assert isinstance(seat, HostedSeat)
-        decisions.append(seat.decide(row))
-        self._score.decisions += 1
-
-    def _take_record(self, host: SimHost, record: SimRecord, decisions: list[Decision]) -> None:
-        battle = self._arena.battles.get(record.battle)
-        if battle is None or record.request is None:
-            return  # over here already; or the last lines, which the outcome makes superfluous
-        seat = battle.seats[record.seat]
-        if isinstance(seat, (ReadingSeat, ScriptedSeat)):
-            seat.battle.feed(record.lines)
-        if record.request.get("teamPreview"):
-            self._score.previews += 1
-            host.choose(battle.number, record.seat, record.request_number, PREVIEW_COMMAND)
-        elif isinstance(seat, ReadingSeat):
-            decisions.append(seat.decide(record.request_number, record.request))
-            self._score.decisions += 1
-        elif isinstance(seat, ScriptedSeat):
-            self._answer(host, battle, seat, record)
-
-    def _answer(self, host: SimHost, battle: LiveBattle, seat: ScriptedSeat, record: SimRecord) -> None:
-        assert record.request is not None
-        command, defaulted = seat.answer(record.request_number, record.request)
-        self._score.scripted_decisions += 1
-        self._score.scripted_defaults += defaulted
-        host.choose(battle.number, record.seat, record.request_number, command)
-
-    def _take_error(self, host: SimHost, error: SimError, decisions: list[Decision]) -> None:
-        battle = self._arena.battles.get(error.battle) if error.battle is not None else None
-        if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid", "exhausted"):
-            return  # `crashed` comes with an end of its own
-        seat = battle.seats[error.seat]
-        if isinstance(seat, ScriptedSeat):
-            if error.kind == "invalid":
-                self._score.scripted_invalid += 1
-                self._score.scripted_defaults += 1
-                host.choose(battle.number, error.seat, seat.request_number, "default")
-            return
-        if error.kind == "exhausted":
-            self._abort(battle, "no_valid_choice", decisions)
-            return
-        self._score.redos += 1
-        seat.redo = True
-        if error.kind == "unavailable":
-            return  # a new request follows
-        self._score.invalid_choices += 1
-        self._score.events.append(f"an allowed choice was refused: {error.message}")
-        if not isinstance(seat, ReadingSeat):
-            return  # a new row follows
-        decision = seat.refuse()
-        if decision is None:
-            self._abort(battle, "no_valid_choice", decisions)
-        else:
-            decisions.append(decision)
-
-    def _take_end(self, end: SimEnd, decisions: list[Decision]) -> None:
-        battle = self._arena.battles.get(end.battle)
-        if battle is None:
-            return
-        if end.reason not in ("win", "tie", "turn_limit"):
-            self._arena.abort(battle, f"simulator_{end.reason}", decisions)
-            return
-        self._score.turn_limit_ties += end.reason == "turn_limit"
-        for seat in battle.policy_seats:
-            decision = seat.terminated(_outcome(end.winner_seat, seat.seat))
-            if decision is not None:
-                decisions.append(decision)
-        self._arena.finish(battle, _outcome(end.winner_seat, battle.learner_seat), end.turns)
-
-    def _truncate_long(self, host: SimHost, decisions: list[Decision]) -> list[Decision]:
-        """End battles beyond the turn limit; decisions they just made become their final observations."""
-        over = [battle for battle in self._arena.battles.values() if battle.turn > self._max_turns]
-        for battle in over:
-            ours = [d for d in decisions if d.env == battle.env and d.episode == battle.episode]
-            decisions = [d for d in decisions if d.env != battle.env or d.episode != battle.episode]
-            for seat in battle.policy_seats:
-                carried = sum(seat.withdraw(decision) for decision in ours if decision.seat == seat.seat)
-                end = seat.truncated()
-                if end is not None:
-                    end.reward += carried
-                    decisions.append(end)
-            self._arena.finish(battle, None, self._max_turns)
-            host.stop_battle(battle.number)
-        return decisions
-
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
-        """Also stop the battle on the host."""
-        self._arena.abort(battle, cause, ends)
-        if self._keeper is not None and self._keeper.host is not None:
-            self._keeper.host.stop_battle(battle.number)
+        self._referee.abort(self._keeper.host if self._keeper is not None else None, battle, cause, ends)
 
 
 def generation(battle_format: str) -> int:
@@ -270,11 +165,6 @@ def generation(battle_format: str) -> int:
     if found is None:
         raise ConfigError(f"pokemon.format: `{battle_format}` names no generation; try gen9randombattle.")
     return int(found.group(1))
-
-
-def _outcome(winner: int | None, seat: int) -> int:
-    """1 won, 0 tied, -1 lost."""
-    return 0 if winner is None else 1 if winner == seat else -1
 
 
 __all__ = ["PokemonSource", "pokemon_spec"]
