@@ -12,7 +12,7 @@ import pytest
 from tests.support.simul import Simul
 
 RECOVERY_SEC = 10.0
-PACE_SEC = 4.2
+PACE_SEC = 4.7
 ROLES = ("worker", "inference", "learner")
 SMALL = (
     "--set", "workers.count=1", "--set", "workers.envs=8", "--set", "learner.batch_steps=256",
@@ -105,7 +105,8 @@ def test_kill_after_kill_every_game_and_every_step_is_accounted_for(tmp_path, ki
             simul.wait_for(lambda _, least=before: simul.decisions() > least + 200, f"kill {number}: it goes on")
             simul.wait_for(lambda s, v=version: s["server"].get("policy_version", -1) > v, f"kill {number}: it learns")
             version = simul.status()["server"]["policy_version"]
-            time.sleep(max(0.0, PACE_SEC - (time.monotonic() - begin)))  # ten deaths of a role in two minutes end it
+            if kills > 27:  # ten deaths of a role in two minutes end a run
+                time.sleep(max(0.0, PACE_SEC - (time.monotonic() - begin)))
         code, output = simul.finish()
         assert code == 0, output
         summary = simul.summary()
