@@ -217,7 +217,12 @@ def test_a_killed_host_costs_its_battles_only():
 
 
 def first_rows(seed: int, encoder: str = "host") -> dict[tuple, bytes]:
-    source = make_source(PokemonConfig(encoder=encoder), envs=3, seed=seed, episodes=3)
+    rows, _ = played(make_source(PokemonConfig(encoder=encoder), envs=3, seed=seed, episodes=3))
+    return rows
+
+
+def played(source: PokemonSource) -> tuple[dict[tuple, bytes], dict]:
+    """Every observation of a source that plays its episodes to the end, and its metrics."""
     source.start()
     rows = {}
     try:
@@ -227,9 +232,10 @@ def first_rows(seed: int, encoder: str = "host") -> dict[tuple, bytes]:
                 if decision.observation is not None:
                     key = (decision.env, decision.seat, decision.episode, decision.step, decision.attempt)
                     rows[key] = decision.observation.tobytes()
+        metrics = source.metrics()
     finally:
         source.close()
-    return rows
+    return rows, metrics
 
 
 def test_equal_seeds_play_equal_games():

@@ -9,7 +9,7 @@ import pytest
 from common.config import PokemonConfig
 from common.errors import ConfigError
 from env_worker.games.pokemon.teams import check_battles
-from tests.integration.pokemon.test_source import Table, check_accounts, make_source
+from tests.integration.pokemon.test_source import check_accounts, make_source, played
 
 TEAMS = Path(__file__).parents[2] / "golden" / "pokemon" / "teams" / "gen9ou.txt"
 
@@ -29,21 +29,9 @@ def test_what_cannot_be_played_is_one_sentence(settings, words):
         check_battles(PokemonConfig(**settings))
 
 
-def played(encoder: str) -> dict[tuple[int, int, int, int, int], bytes]:
+def games_with_teams(encoder: str) -> dict[tuple, bytes]:
     config = PokemonConfig(format="gen9ou", teams=str(TEAMS), encoder=encoder, max_turns=60)
-    source = make_source(config, envs=4, episodes=6)
-    source.start()
-    rows = {}
-    try:
-        table = Table(source)
-        while not source.idle():
-            for decision in table.turn():
-                if decision.observation is not None:
-                    key = (decision.env, decision.seat, decision.episode, decision.step, decision.attempt)
-                    rows[key] = decision.observation.tobytes()
-        metrics = source.metrics()
-    finally:
-        source.close()
+    rows, metrics = played(make_source(config, envs=4, episodes=6))
     check_accounts(metrics)
     assert metrics["episodes"]["finished"] == 6
     assert metrics["team_previews"] == 12
@@ -52,4 +40,4 @@ def played(encoder: str) -> dict[tuple[int, int, int, int, int], bytes]:
 
 
 def test_both_encoders_play_equal_games_with_teams():
-    assert played("python") == played("host")
+    assert games_with_teams("python") == games_with_teams("host")
