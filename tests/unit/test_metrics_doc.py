@@ -41,7 +41,7 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
         *Scoreboard().metrics(0),
         *Tally(listed=True).metrics(0),
         *COLUMNS,
-        *_named_in("inference_server/server.py", "metrics"),
+        *_named_in("inference_server/reporting.py", "metrics"),
         *_named_in("env_worker/worker.py", "metrics"),
         *_named_in("learner/learner.py", "_metrics"),
         "device",
