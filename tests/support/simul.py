@@ -24,9 +24,11 @@ class Simul:
     def __init__(self, config: str, root: Path, *arguments: str) -> None:
         self.run_dir = RunDir(root)
         line = [sys.executable, "-m", "common.cli", "up", config, "--run-dir", str(root), "--plain", *arguments]
-        self.process = subprocess.Popen(
-            line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-        )
+        self._printed = root.with_name(f"{root.name}.txt")  # a pipe that nobody reads would block the supervisor
+        with self._printed.open("a") as output:
+            self.process = subprocess.Popen(
+                line, cwd=CHECKOUT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
 
     def status(self) -> dict[str, Any]:
         """status.json, {} before the first."""
@@ -42,7 +44,7 @@ class Simul:
         while time.monotonic() < deadline:
             if found := condition(self.status()):
                 return found
-            assert self.process.poll() is None, self.process.communicate()[0]
+            assert self.process.poll() is None, self._printed.read_text()
             time.sleep(0.05)
         raise AssertionError(f"{what}: not within {timeout_sec} s; status: {self.status()}")
 
@@ -65,15 +67,14 @@ class Simul:
     def finish(self, number: int = signal.SIGINT) -> tuple[int, str]:
         """Ask it to stop; (exit code, what it printed)."""
         self.process.send_signal(number)
-        output, _ = self.process.communicate(timeout=60)
-        return self.process.returncode, output
+        return self.process.wait(timeout=60), self._printed.read_text()
 
     def end_now(self) -> None:
         """For tests that failed: no process may be left."""
         if self.process.poll() is None:
             children = self.pids()
             self.process.kill()
-            self.process.communicate()
+            self.process.wait()
             for pid in children:
                 if psutil.pid_exists(pid):
                     psutil.Process(pid).kill()
