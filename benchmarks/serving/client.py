@@ -77,7 +77,7 @@ def play(client: ColumnClient, games: Games) -> tuple[int, float]:
         client.poller.wait(1.0)
         waiting -= sum(len(answer.rows) for answer in client.poll())
         if client.refusals:
-            raise SystemExit(f"refused: {client.refusals[0]}")
+            raise SystemExit(f"refused: {client.refusals[0].code}: {client.refusals[0].message}")
     return decisions, time.monotonic() - begin
 
 
@@ -111,10 +111,10 @@ def main() -> None:
             decisions += count
             latencies.append(seconds * 1e6)
     spent = time.monotonic() - times["begin"]
+    client.close()  # before the result: whoever reads it stops this process, and the sessions shall be free by then
     quantiles = np.percentile(latencies, (50, 99)).round(1).tolist() if latencies else [0.0, 0.0]
     sys.stdout.write(json.dumps({"decisions": decisions, "seconds": spent, "p50": quantiles[0], "p99": quantiles[1]}))
     sys.stdout.write("\n")
-    client.close()
 
 
 if __name__ == "__main__":
