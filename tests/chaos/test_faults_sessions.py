@@ -29,20 +29,6 @@ from tests.support.stall import poisoned, stalled
 from tests.support.stand import SPEC, Stand, exchange
 
 
-@pytest.fixture(scope="module")
-def stand():
-    with Stand() as one:
-        yield one
-
-
-@pytest.fixture
-def raw(stand):
-    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as client:
-        client.hello("raw", run_id=time.time_ns())
-        yield client
-        client.send(Close())
-
-
 @pytest.fixture
 def client(stand):
     one = InferenceClient(stand.run_dir.endpoint("data"), name="a", spec=stand.spec)

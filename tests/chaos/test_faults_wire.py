@@ -29,19 +29,6 @@ from tests.support.stand import SPEC, Stand
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def stand():
-    with Stand() as one:
-        yield one
-
-
-@pytest.fixture
-def raw(stand):
-    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as client:
-        client.hello("raw", run_id=time.time_ns())
-        yield client
-
-
 @pytest.fixture
 def tcp_stand(monkeypatch):
     monkeypatch.setattr(sockets, "HANDSHAKE_MS", 300)

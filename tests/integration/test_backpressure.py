@@ -13,20 +13,9 @@ from common.messages import Figures, StatusRequest
 from common.step_book import pack_step
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import Stand, exchange
+from tests.support.stand import Stand, exchange, gather
 
 FREE = start_flags(record=False, greedy=False)
-
-
-def _gather(client, timeout_sec: float = 10.0) -> Replies:
-    total, deadline = Replies([], []), time.monotonic() + timeout_sec
-    while client.waiting:
-        more = client.poll()
-        total.actions += more.actions
-        total.failures += more.failures
-        assert time.monotonic() < deadline
-        client.poller.wait(0.01)
-    return total
 
 
 def test_the_python_client_backs_off_and_everything_is_answered() -> None:
@@ -63,7 +52,7 @@ def test_a_start_that_was_late_is_reaped_like_any_idle_session() -> None:
             stall.wait_until_inside()
             time.sleep(0.02)
             stall.go.set()
-            assert [f.code for f in _gather(client).failures] == [ERR_DEADLINE]
+            assert [f.code for f in gather(client).failures] == [ERR_DEADLINE]
         deadline = time.monotonic() + 5
         while stand.server.metrics()["sessions_ended"].get("idle", 0) < 2 and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -103,6 +103,11 @@ class Stand:
 def exchange(client: InferenceClient, decisions: list[Decision], timeout_sec: float = 10.0) -> Replies:
     """Submit and wait until every row is answered."""
     client.submit(decisions)
+    return gather(client, timeout_sec)
+
+
+def gather(client: InferenceClient, timeout_sec: float = 10.0) -> Replies:
+    """Wait until every row is answered, or the server says that it has forgotten them."""
     total = Replies([], [])
     deadline = time.monotonic() + timeout_sec
     while client.waiting:

@@ -1,0 +1,26 @@
+"""What the fault tests share: one server a module, and a client that sends whatever it is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from common.messages import Close
+from tests.support.raw_client import RawClient
+from tests.support.stand import Stand
+
+
+@pytest.fixture(scope="module")
+def stand() -> Iterator[Stand]:
+    with Stand() as one:
+        yield one
+
+
+@pytest.fixture
+def raw(stand: Stand) -> Iterator[RawClient]:
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as client:
+        client.hello("raw", run_id=time.time_ns())
+        yield client
+        client.send(Close())

@@ -1,0 +1,227 @@
+"""Faults 28 to 32: killed clients and servers, stopped twice, a second server, and weights that are none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from common.client import InferenceClient, Replies
+from common.errors import ERR_NOT_READY, ConfigError
+from common.messages import Weights
+from common.nets.build import build_network
+from common.nets.weights import bytes_to_state, fingerprint, weights_to_bytes
+from common.step_book import pack_step
+from common.transport import RouterSocket
+from tests.support.faults import FREE, Neighbour, assert_serves, free_port, wait_for
+from tests.support.raw_client import RawClient
+from tests.support.stall import stalled
+from tests.support.stand import Stand, exchange
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+_PLAYER = """
+import sys
+from pathlib import Path
+from common.client import InferenceClient
+from common.decisions import Decision, start_flags
+from common.rundir import RunDir
+import numpy as np
+run_dir, name = RunDir(Path(sys.argv[1])), sys.argv[2]
+spec = run_dir.read_spec()
+client = InferenceClient(run_dir.endpoint("data"), name=name, spec=spec)
+client.connect()
+row, mask = np.zeros(spec.observation_size, np.float32), np.ones(spec.num_actions, np.uint8)
+def decision(env, step):
+    return Decision(env, 0, 0, step, observation=row, mask=mask, flags=start_flags(False, False) if step == 0 else 0)
+client.submit([decision(env, 0) for env in range(8)])
+print("up", flush=True)
+while True:
+    replies = client.poll()
+    assert not replies.failures and not replies.lost
+    if replies.actions:
+        client.submit([decision(a.env, a.step + 1) for a in replies.actions])
+    client.poller.wait(0.01)
+"""
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
+def test_fault_28_killed_clients_leave_no_session_and_the_books_balance(kills: int) -> None:
+    with Stand(client_timeout_sec=2.0) as stand:
+        neighbour, processes = Neighbour(stand), []
+        try:
+            for number in range(kills + 1):
+                line = [sys.executable, "-c", _PLAYER, str(stand.run_dir.root), f"player-{number}"]
+                processes.append(subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT))
+                assert processes[-1].stdout.readline() == "up\n"
+                if number:
+                    neighbour.play()
+                    os.kill(processes[number - 1].pid, signal.SIGKILL)
+            wait_for(
+                lambda: neighbour.play(1) or stand.server.metrics()["sessions_ended"].get("client_lost") == 8 * kills,
+                20,
+            )
+            assert processes[-1].poll() is None
+            metrics = stand.server.metrics()
+            assert metrics["sessions_started"] == metrics["sessions"] + sum(metrics["sessions_ended"].values())
+            assert not metrics["rows_errored"]
+        finally:
+            for process in processes:
+                process.kill()
+                process.communicate()
+        wait_for(lambda: stand.server.metrics()["waiting"] == 0)
+
+
+def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_gone() -> None:
+    """SIGKILL of a real server under its supervisor is in test_kills.py; a stuck loop in test_health.py."""
+    port = free_port()
+    endpoint = f"tcp://127.0.0.1:{port}"
+    with Stand(endpoint=endpoint) as first:
+        client = InferenceClient(endpoint, name="survivor", spec=first.spec)
+        client.connect()
+        exchange(client, [first.decision(0, 0, flags=FREE)])
+    client.submit([first.decision(0, 1)])
+    with Stand(endpoint=endpoint) as stand:
+        lost, deadline = False, time.monotonic() + 15
+        while not lost:
+            lost = client.poll().lost
+            assert time.monotonic() < deadline
+            client.poller.wait(0.02)
+        assert client.waiting == 0
+        assert exchange(client, [stand.decision(0, 0, episode=1, flags=FREE)]).actions[0].episode == 1
+        client.close()
+        assert_serves(stand)
+
+
+def test_fault_30_a_server_that_stops_answers_everything_that_has_arrived() -> None:
+    with Stand(max_batch=4) as stand, RawClient(stand.run_dir.endpoint("data"), stand.spec) as late:
+        late.hello("late")
+        client = stand.client("a", training=False)
+        exchange(client, [stand.decision(env, 0, flags=FREE) for env in range(20)])
+        with stalled(stand) as stall:
+            client.submit([stand.decision(0, 1)])
+            stall.wait_until_inside()
+            client.submit([stand.decision(env, 1) for env in range(1, 20)])
+            client.submit([stand.decision(99, 0, flags=FREE)])
+            time.sleep(0.2)  # it has arrived: what is still on its way when a server closes gets no answer
+            stand.stop_flag.set()
+            stall.go.set()
+            replies, deadline = Replies([], []), time.monotonic() + 10
+            while client.waiting:
+                more = client.poll()
+                replies.actions += more.actions
+                replies.failures += more.failures
+                assert time.monotonic() < deadline
+                client.poller.wait(0.01)
+        assert sorted(action.env for action in replies.actions) == list(range(20))
+        assert [(f.env, f.code) for f in replies.failures] == [(99, ERR_NOT_READY)]
+        stand._thread.join(5)
+        assert not stand._thread.is_alive()
+
+
+def test_fault_30_what_comes_while_the_rest_is_answered_is_refused() -> None:
+    with Stand(max_batch=1) as stand, RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
+        raw.hello()
+        client = stand.client("a")
+        exchange(client, [stand.decision(env, 0) for env in range(2)])
+        with stalled(stand) as stall:
+            client.submit([stand.decision(env, 1) for env in range(2)])
+            stall.wait_until_inside()
+            stand.stop_flag.set()
+            receive = stand.server._receive
+
+            def receive_late(now: float) -> None:
+                receive(now)
+                if stand.server._intake.closed is False and stand.server._sessions.accepting is False:
+                    raw.send(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec))
+                    time.sleep(0.05)
+
+            stand.server._receive = receive_late
+            stall.go.set()
+            answer, _ = raw.receive()
+        assert (answer.code, answer.id) == (ERR_NOT_READY, 1)
+
+
+def test_fault_30_sigterm_ends_a_server_with_exit_code_0_and_a_second_one_at_once(tmp_path) -> None:
+    code = (
+        "import time\nfrom common.lifecycle import StopFlag\nstop = StopFlag().install()\nprint('up', flush=True)\n"
+        "while not stop:\n    time.sleep(0.01)\nprint('draining', flush=True)\ntime.sleep({drain})\n"
+    )
+    for drain, signals, wanted in ((0.0, 1, 0), (30.0, 2, 130)):
+        process = subprocess.Popen([sys.executable, "-c", code.format(drain=drain)], stdout=subprocess.PIPE, text=True)
+        with process:
+            assert process.stdout.readline() == "up\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.stdout.readline() == "draining\n"
+            if signals == 2:
+                process.send_signal(signal.SIGTERM)
+            assert process.wait(5) == wanted
+
+
+@pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:{port}", "ipc://{folder}/data.ipc"])
+def test_fault_31_a_second_server_on_the_endpoint_refuses_and_the_first_serves_on(endpoint: str, tmp_path) -> None:
+    endpoint = endpoint.format(port=free_port(), folder=tmp_path)
+    with Stand(endpoint=endpoint) as stand, RawClient(endpoint, stand.spec) as raw:
+        raw.hello()
+        with pytest.raises(ConfigError, match=r"in use by another process|cannot be bound"):
+            RouterSocket(endpoint)
+        assert raw.alive()
+        assert_serves(stand)
+
+
+def _bad_weights(stand: Stand) -> dict[str, bytes]:
+    good = stand.weights(seed=9)
+    state = {name: value.numpy() for name, value in bytes_to_state(good).items()}
+    first = next(iter(state))
+    return {
+        "truncated": good[:-8],
+        "no header": good[:4],
+        "huge header": (2**62).to_bytes(8, "little") + good[8:],
+        "pickle": b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x05print\x93.",
+        "empty": b"",
+        "wrong shape": save(state | {first: np.zeros((1, 1), np.float32)}),
+        "NaN": save(state | {first: np.full_like(state[first], np.nan)}),
+        "a tensor more": save(state | {"intruder": np.zeros(3, np.float32)}),
+    }
+
+
+def test_fault_32_bad_weights_change_nothing() -> None:
+    with Stand() as stand:
+        client = stand.client("a")
+        bad = _bad_weights(stand)
+        for data in bad.values():
+            stand.learner.publish("learner", 5, data)
+        stand.learner.publish_raw(Weights(policy="learner", policy_version=5, fingerprint="0" * 64), stand.weights())
+        wait_for(lambda: stand.server.metrics()["weights_refused"] == len(bad) + 1)
+        assert exchange(client, [stand.decision(0, 0)]).actions[0].policy_version == 0
+        assert all(not ack.accepted and ack.reason for ack in stand.learner.acks[1:])
+        assert fingerprint(stand.weights()) != "0" * 64
+        assert_serves(stand)
+
+
+def test_fault_32_in_a_storm_of_swaps_every_reply_is_of_exactly_one_version() -> None:
+    """Version v answers every row with the value v: a mixture would show."""
+    with Stand() as stand:
+        client, seen = stand.client("a", training=False), []
+        network = build_network(stand.config.network, stand.spec)
+        for step in range(100):
+            for parameter in network.value_head.parameters():
+                parameter.data.zero_()
+            network.value_head.bias.data.fill_(float(step + 1))
+            stand.learner.publish("learner", step + 1, weights_to_bytes(network))
+            flags = FREE if step == 0 else 0
+            for action in exchange(client, [stand.decision(env, step, flags=flags) for env in range(16)]).actions:
+                if action.policy_version:
+                    assert action.value == action.policy_version
+                seen.append(action.policy_version)
+        assert seen == sorted(seen)
+        assert seen[-1] > 30
+        assert_serves(stand)
