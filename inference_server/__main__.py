@@ -61,7 +61,8 @@ def main() -> int:
         if server is not None:
             gc.collect()
             gc.freeze()
-            server.run(stop)
+            with torch.inference_mode():  # once, not around every batch
+                server.run(stop)
             server.close()
         reporter.close()
     except (ConfigError, CheckpointError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from logging import Logger
 
@@ -13,7 +14,7 @@ from common.errors import ERR_INTERNAL, ERR_NO_SESSION
 from common.messages import ABORTED
 from inference_server.admission import Admission
 from inference_server.batcher import Chunk
-from inference_server.engine.engine import Outputs
+from inference_server.engine.backends import Outputs
 from inference_server.engine.staging import Staging
 from inference_server.gateway import Gateway
 from inference_server.isolation import FORWARD_ERRORS, halves
@@ -166,6 +167,6 @@ class Actor:
 
 def _finite(outputs: Outputs) -> Outputs:
     """Raises ValueError where an observation drove the network out of the numbers."""
-    if not np.isfinite(outputs.log_prob.sum() + outputs.value.sum()):
+    if not math.isfinite(np.add.reduce(outputs.log_prob) + np.add.reduce(outputs.value)):
         raise ValueError("the network's output is not finite")
     return outputs

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.engine.engine import Outputs, PolicyEngine
+from inference_server.engine.backends import Outputs
+from inference_server.engine.engine import PolicyEngine
 from inference_server.learner_link import LearnerLink
 from inference_server.session import Session
 from inference_server.statistics import Statistics

@@ -24,6 +24,7 @@ from inference_server.swaps import Swaps
 from inference_server.watchdog import Watchdog
 
 WAIT_SEC = 0.02
+LOOK_ASIDE_SEC = 0.001
 DRAIN_READS_SEC = 1.0
 
 
@@ -63,6 +64,7 @@ class Server:
         self._statistics = statistics
         self._reporting = reporting
         self._pause_sec = WAIT_SEC
+        self._look_aside_at = 0.0
         self._polled: list[RouterSocket | DealerSocket] = []
         self._poller = Poller()
 
@@ -88,15 +90,21 @@ class Server:
         """Once around the loop. False when there was nothing to act on, or others are worth waiting for."""
         self._watchdog.beat()
         self._receive(now)
-        self._reporting.event = self._swaps.poll(now) or self._reporting.event
-        self._control.poll()
-        self._housekeeping.turn(now)
-        self._reporting.turn(now)
+        if now >= self._look_aside_at:
+            self._look_aside(now)
         patience = self._batcher.patience(now)
         self._pause_sec = patience or WAIT_SEC
         if patience and not self._evaluator.waiting:
             return False
         return self._act(training_open=self._recorder.has_room(now))
+
+    def _look_aside(self, now: float) -> None:
+        """Whatever is not a decision: once a millisecond, and after every wait."""
+        self._look_aside_at = now + LOOK_ASIDE_SEC
+        self._reporting.event = self._swaps.poll(now) or self._reporting.event
+        self._control.poll()
+        self._housekeeping.turn(now)
+        self._reporting.turn(now)
 
     def _act(self, *, training_open: bool) -> bool:
         """One batch of steps or of evaluations. False when there was none."""
@@ -168,3 +176,4 @@ class Server:
             self._polled, self._poller = sockets, Poller(sockets)
         poller = self._poller
         (poller.wait if self._pause_sec >= WAIT_SEC else poller.wait_briefly)(self._pause_sec)
+        self._look_aside_at = 0.0

@@ -176,7 +176,7 @@ class SessionTable:
 
     def steps(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
         """The last admitted steps, int64 [B]."""
-        return self.due[:, 3].take(slots) - 1
+        return self.due[slots, 3] - 1
 
     def commit(
         self,

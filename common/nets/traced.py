@@ -26,11 +26,11 @@ def trace(network: RecurrentNetwork, spec: GameSpec) -> Forward:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tracing tells of every shape it fixes; the check below decides
         try:
-            recorded: Forward = torch.jit.trace(network, _example(network, spec, TRACED_BATCH), check_trace=False)
+            recorded = torch.jit.trace(network, _example(network, spec, TRACED_BATCH), check_trace=False)
             same = all(_agree(network, recorded, _example(network, spec, batch)) for batch in CHECKED_BATCHES)
         except (RuntimeError, TypeError, ValueError, IndexError):
             return network
-    return recorded if same else network
+    return recorded.forward if same else network  # without what a module does around its forward
 
 
 def _example(network: RecurrentNetwork, spec: GameSpec, batch: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -41,8 +41,8 @@ def _example(network: RecurrentNetwork, spec: GameSpec, batch: int) -> tuple[Ten
     return observation.to(state.device), mask.to(state.device), state
 
 
-def _agree(network: RecurrentNetwork, recorded: Forward, example: tuple[Tensor, Tensor, Tensor]) -> bool:
+def _agree(network: RecurrentNetwork, recorded: torch.jit.ScriptModule, example: tuple[Tensor, Tensor, Tensor]) -> bool:
     """The same to the last bit, once the recorder has settled."""
     for _ in range(3):
-        got = recorded(*example)
+        got = recorded.forward(*example)
     return all(torch.equal(a, b) for a, b in zip(got, network(*example)))

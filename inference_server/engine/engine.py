@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,22 +14,14 @@ from torch import Tensor
 from common.nets.base import RecurrentNetwork
 from common.nets.traced import trace
 from common.specs import GameSpec
-from inference_server.engine.sampling import masked_softmax, recorded_sampler
-from inference_server.engine.staging import Inputs, Staging
+from inference_server.engine.backends import Backend, DeviceBackend, Forwarded, HostBackend, Outputs
+from inference_server.engine.sampling import masked_softmax
+from inference_server.engine.staging import Staging
 
 # Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
 BUCKETS = (1, 2, 4, *range(8, 64, 8), *range(64, 128, 16), *range(128, 257, 32))
 TRIALS = 5
 DETERMINISTIC_BUCKETS = (64,)  # always the same size: a row's arithmetic does not depend on its batch mates
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """One row an answer, on the host: action int32 [B], log_prob and value float32 [B]."""
-
-    action: NDArray[np.int32]
-    log_prob: NDArray[np.float32]
-    value: NDArray[np.float32]
 
 
 class PolicyEngine:
@@ -61,11 +52,17 @@ class PolicyEngine:
         own = network.lowered(precision) if precision != torch.float32 else network
         self._network = own.to(device).eval().requires_grad_(False)
         self._run = trace(self._network, spec)
-        self._sample = recorded_sampler(spec.num_actions, device)
         self._spec = spec
         self._staging = staging or Staging(self._buckets[-1], spec)
-        self._forwarded: list[tuple[int, Inputs, tuple[Tensor, Tensor, Tensor]]] = []
         self._table = torch.zeros(self.zero_row + 2, self.state_size, device=device)
+        self._backend: Backend = (
+            HostBackend(self._run, self._table)
+            if device.type == "cpu"
+            else DeviceBackend(self._run, self._table, spec.num_actions)
+        )
+        self._bucket_of = [next(b for b in self._buckets if b >= n) for n in range(self.largest_batch + 1)]
+        self._rows = 0
+        self._forwarded: list[Forwarded] = []
 
     def stage(self, rows: int) -> Staging:
         """Buffers whose first `rows` rows are to be filled before `forward(rows)`."""
@@ -75,17 +72,17 @@ class PolicyEngine:
             self._staging = Staging(wanted, self._spec)
         return self._staging
 
-    @torch.inference_mode()
     def forward(self, rows: int) -> None:
         """Run the network on what is staged. Nothing is written yet, and nothing ever where it raises."""
-        self._forwarded = [self._forward_part(part) for part in self._parts(rows)]
+        self._rows = rows
+        self._forwarded = [self._backend.forward(self._staging, part) for part in self._parts(rows)]
 
-    @torch.inference_mode()
     def sample(self) -> Outputs:
         """Choose the actions of what was forwarded, and write the new states."""
-        parts = [self._sample_part(*part) for part in self._forwarded]
-        packed = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        return Outputs(packed[0].astype(np.int32), packed[1], packed[2])
+        parts = [self._backend.sample(self._staging, part) for part in self._forwarded]
+        n = self._rows
+        action, log_prob, value = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts))
+        return Outputs(action[:n], log_prob[:n], value[:n])
 
     def act(
         self,
@@ -120,12 +117,11 @@ class PolicyEngine:
         Arguments as for `act`; B is at most `largest_batch`.
         """
         n = len(read_rows)
-        size = next(bucket for bucket in self._buckets if bucket >= n)
+        size = self._bucket_of[n]
         staging = self.stage(size)
         staging.observation[:n], staging.mask[:n] = observation, mask
         staging.read_rows[:n], staging.read_rows[n:size] = read_rows, self.zero_row
-        inputs = staging.tensors(0, size, self._device)
-        logits, value, _ = self._run(inputs.observation, inputs.mask, self._table[inputs.read_rows])
+        _, inputs, (logits, value, _) = self._backend.forward(staging, slice(0, size))
         priors = masked_softmax(logits.float(), inputs.mask)
         packed = torch.cat((priors, value.float()[:, None]), dim=1).cpu().numpy()  # device-to-host sync here
         return packed[:n, :-1], packed[:n, -1]
@@ -165,27 +161,14 @@ class PolicyEngine:
         self.sample()
         return time.perf_counter() - begin
 
-    def _parts(self, rows: int) -> Iterator[tuple[int, int, int]]:
-        """(start, stop, stop of the padded bucket) of the staged rows."""
-        largest = self._buckets[-1]
+    def _parts(self, rows: int) -> list[slice]:
+        """Staged rows of each forward, padded up to a bucket."""
+        largest, staging = self.largest_batch, self._staging
+        parts = []
         for start in range(0, rows, largest):
             stop = min(rows, start + largest)
-            yield start, stop, start + next(bucket for bucket in self._buckets if bucket >= stop - start)
-
-    def _forward_part(self, part: tuple[int, int, int]) -> tuple[int, Inputs, tuple[Tensor, Tensor, Tensor]]:
-        start, stop, end = part
-        staging = self._staging
-        staging.read_rows[stop:end], staging.write_rows[stop:end] = self.zero_row, self._scratch_row
-        inputs = staging.tensors(start, end, self._device)
-        state = torch.index_select(self._table, 0, inputs.read_rows)
-        return stop - start, inputs, self._run(inputs.observation, inputs.mask, state)
-
-    def _sample_part(self, rows: int, inputs: Inputs, outputs: tuple[Tensor, Tensor, Tensor]) -> NDArray[np.float32]:
-        """Action, log_prob and value as float32 [3, rows]: one copy to the host."""
-        logits, value, new_state = outputs
-        packed = self._sample(logits, value, inputs.mask, inputs.noise, inputs.temperature)
-        if self._device.type == "cpu":  # numpy copies rows three times as fast
-            self._table.numpy()[inputs.write_rows.numpy()] = new_state.float().numpy()
-        else:
-            self._table.index_copy_(0, inputs.write_rows, new_state.float())
-        return packed.cpu().numpy()[:, :rows]  # device-to-host sync here
+            end = start + self._bucket_of[stop - start]
+            if end > stop:
+                staging.read_rows[stop:end], staging.write_rows[stop:end] = self.zero_row, self._scratch_row
+            parts.append(slice(start, end))
+        return parts

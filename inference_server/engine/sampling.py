@@ -5,11 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 Sampler = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 ILLEGAL = torch.finfo(torch.float32).min
+_ILLEGAL = np.float32(ILLEGAL)
 
 
 def sample(logits: Tensor, mask: Tensor, noise: Tensor, temperature: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -30,6 +33,25 @@ def sample(logits: Tensor, mask: Tensor, noise: Tensor, temperature: Tensor | No
     log_probs = torch.log_softmax(legal, dim=-1)  # (B, A)
     action = torch.where(mask, logits + noise, ILLEGAL).argmax(dim=-1)  # (B,)
     return action, log_probs.gather(-1, action[:, None]).squeeze(-1)
+
+
+def sample_on_host(
+    logits: NDArray[np.float32],
+    legal: NDArray[np.bool_],
+    noise: NDArray[np.float32],
+    temperature: NDArray[np.float32],
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """`sample` in numpy, for batches whose every operation is short. Arrays as there; action: int32 [B].
+
+    Where logits are not finite, neither is the log_prob.
+    """
+    masked = np.where(legal, logits / temperature[:, None], _ILLEGAL)  # (B, A)
+    action = (masked + noise).argmax(axis=1)  # noise is lost in ILLEGAL; of no legal action less than a draw costs
+    with np.errstate(invalid="ignore"):
+        masked -= np.maximum.reduce(masked, axis=1, keepdims=True)
+        chosen: NDArray[np.float32] = masked[np.arange(len(action)), action]
+        chosen -= np.log(np.add.reduce(np.exp(masked), axis=1))
+    return action.astype(np.int32), chosen
 
 
 def sample_packed(logits: Tensor, value: Tensor, mask: Tensor, noise: Tensor, temperature: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from common.specs import GameSpec
 
 
 class Inputs(NamedTuple):
-    """Rows of a batch on the device, as `Staging` names them; mask: bool."""
+    """Rows of a batch as tensors, named as in `Staging`; mask: bool."""
 
     observation: Tensor
     mask: Tensor
@@ -26,8 +26,8 @@ class Inputs(NamedTuple):
 class Staging:
     """Rows of one batch, the same memory for every size: what was just used is still in the processor's cache.
 
-    observation: wire dtype [capacity, D]; mask: uint8 [capacity, A]; read_rows, write_rows: int64 [capacity];
-    noise: float32 [capacity, A]; temperature: float32 [capacity].
+    observation: wire dtype [capacity, D]; mask: uint8 [capacity, A], and `legal`, the same memory as bool;
+    read_rows, write_rows: int64 [capacity]; noise: float32 [capacity, A]; temperature: float32 [capacity].
     Rows that a batch leaves free keep whatever finite numbers they hold.
     """
 
@@ -35,17 +35,17 @@ class Staging:
         self.capacity = capacity
         self.observation: NDArray[Any] = np.zeros((capacity, spec.observation_size), spec.dtype())
         self.mask = np.ones((capacity, spec.num_actions), np.uint8)
+        self.legal = self.mask.view(np.bool_)
         self.read_rows = np.zeros(capacity, np.int64)
         self.write_rows = np.zeros(capacity, np.int64)
         self.noise = np.zeros((capacity, spec.num_actions), np.float32)
         self.temperature = np.ones(capacity, np.float32)
         self._views: dict[tuple[int, int], Inputs] = {}
 
-    def tensors(self, start: int, stop: int, device: torch.device) -> Inputs:
-        """Rows start to stop on the device; on the CPU they share the buffers' memory."""
-        views = self._views.get((start, stop))
+    def views(self, rows: slice) -> Inputs:
+        """Tensors that share the buffers' memory."""
+        views = self._views.get((rows.start, rows.stop))
         if views is None:
-            bits = self.mask.view(np.bool_)
-            arrays = (self.observation, bits, self.read_rows, self.write_rows, self.noise, self.temperature)
-            views = self._views[start, stop] = Inputs(*(torch.from_numpy(array[start:stop]) for array in arrays))
-        return views if device.type == "cpu" else Inputs(*(view.to(device) for view in views))
+            arrays = (self.observation, self.legal, self.read_rows, self.write_rows, self.noise, self.temperature)
+            views = self._views[rows.start, rows.stop] = Inputs(*(torch.from_numpy(array[rows]) for array in arrays))
+        return views

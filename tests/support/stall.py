@@ -43,15 +43,15 @@ def stalled(stand: Stand) -> Iterator[Stall]:
 def poisoned(stand: Stand, marker: float) -> Iterator[None]:
     """The network raises at every batch that holds an observation whose first number is `marker`."""
     engine = stand.server._housekeeping._policies["learner"].engine
-    run = engine._run
+    run = engine._backend._run
 
     def raising(observation, mask, state):
         if (observation[:, 0] == marker).any():
             raise RuntimeError("poisoned")
         return run(observation, mask, state)
 
-    engine._run = raising
+    engine._backend._run = raising
     try:
         yield
     finally:
-        engine._run = run
+        engine._backend._run = run
