@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import signal
 import subprocess
 import sys
@@ -22,7 +21,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+from common.checkout import CHECKOUT
+from common.conditions import machine
+
 LIMIT_SEC = 180.0  # training and evaluation together
 GRACE_SEC = 30.0  # from SIGINT to SIGKILL
 
@@ -182,15 +183,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 def conditions() -> dict[str, Any]:
     """What the figures depend on."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=CHECKOUT, capture_output=True, text=True, check=False
-    ).stdout.strip()
-    return {
-        "commit": commit,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cpus": os.cpu_count(),
-    }
+    return {**machine(), "cpus": os.cpu_count()}
 
 
 def _parser() -> argparse.ArgumentParser:

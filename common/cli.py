@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from common.checkout import CHECKOUT
 from common.errors import ConfigError, SimulError
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 OPPONENTS = ("random", "max_base_power", "simple_heuristics")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 from benchmarks.peers.crews import CLIENTS, ENVS
 from benchmarks.peers.promises import Repeat, against_local, crossover, ratios
 from benchmarks.peers.tuning import Tuned, describe
-from benchmarks.pokemon_layers.conditions import commit, cpu_model
 from benchmarks.serving.promises import Line
+from common.conditions import machine
 
 HEAD = ("actions/s", "cpu us/act", "p50 us", "p99 us", "rows/batch", "of fwd 128", "simul /", "(least", "most)")
 
@@ -25,10 +24,7 @@ def conditions(repeats: int, seconds: float, cores: tuple[int, int]) -> dict[str
         "envs_per_client": ENVS,
         "server_core": cores[0],
         "client_core": cores[1],
-        "cpu": cpu_model(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "commit": commit(),
+        **machine(),
     }
 
 

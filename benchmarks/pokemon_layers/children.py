@@ -14,8 +14,8 @@ import orjson
 import psutil
 
 from benchmarks.pokemon_layers.cores import family
+from common.checkout import CHECKOUT
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 PACKAGE = "benchmarks.pokemon_layers"
 STOP_SEC = 10.0
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from benchmarks.pokemon_layers.children import CHECKOUT, LayerFailed
+from benchmarks.pokemon_layers.children import LayerFailed
 from benchmarks.pokemon_layers.conditions import conditions
 from benchmarks.pokemon_layers.cores import claim_cores
 from benchmarks.pokemon_layers.driven import Driven
@@ -25,6 +25,7 @@ from benchmarks.pokemon_layers.serving import Serving
 from benchmarks.pokemon_layers.setting import Layer, Setting
 from benchmarks.pokemon_layers.simulator import SimulatorAlone
 from benchmarks.pokemon_layers.training import Training
+from common.checkout import CHECKOUT
 from common.errors import SimulError
 from common.strict_yaml import load_config
 from env_worker.games.pokemon.node import find_node

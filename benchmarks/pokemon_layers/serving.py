@@ -8,10 +8,11 @@ import time
 
 import msgspec
 
-from benchmarks.pokemon_layers.children import CHECKOUT, PACKAGE, LayerFailed
+from benchmarks.pokemon_layers.children import PACKAGE, LayerFailed
 from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
+from common.checkout import CHECKOUT
 from common.codec import Codec
 from common.launch.fleet import Fleet
 from common.launch.game_spec import ask_for_spec

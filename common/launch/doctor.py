@@ -13,8 +13,9 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import NamedTuple
 
+from common.checkout import CHECKOUT
 from common.errors import ConfigError
-from common.launch.processes import CHECKOUT, role_environment
+from common.launch.processes import role_environment
 from common.rundir import RunDir
 from common.transport import PullSocket
 

@@ -10,14 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import IO
 
 import psutil
 
+from common.checkout import CHECKOUT
 from common.rundir import RunDir
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
 _LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ \S+ (?P<level>[A-Z]+) ")  # see common.logs
 _THREAD_VARIABLES = (

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import platform
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +14,8 @@ import torch
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from common.conditions import machine
 from common.errors import ConfigError
-from common.launch.processes import CHECKOUT
 from inference_server.loadtest.cells import Cell, Result
 from inference_server.loadtest.cores import Cores
 from inference_server.loadtest.options import Options
@@ -38,12 +36,9 @@ def conditions(options: Options, subject: Subject, cores: Cores) -> dict[str, An
         "server": options.connect or msgspec.to_builtins(subject.config.server),
         "server_cores": list(cores.server),
         "client_cores": list(cores.clients),
-        "cpu": _cpu_model(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
+        **machine(),
         "numpy": np.__version__,
         "torch": str(torch.__version__),
-        "commit": _commit(),
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "warm_up_sec": options.warm_up_sec,
         "window_sec": options.window_sec,
@@ -109,29 +104,3 @@ def _of_forward(cell: Cell) -> str:
     if cell.mode == "open":  # the rate was given, so its share of the forward says nothing
         return ""
     return f"{cell.actions_per_sec / cell.forward_actions_per_sec:.0%}"
-
-
-def _cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.lower().startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
-def _commit() -> str:
-    """Short hash, with a `+` where the working tree differs."""
-    found = _git("rev-parse", "--short=12", "HEAD")
-    return found + ("+" if _git("status", "--porcelain") else "") if found else "unknown"
-
-
-def _git(*arguments: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=CHECKOUT, capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

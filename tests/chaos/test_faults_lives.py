@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import save
 
+from common.checkout import CHECKOUT
 from common.client import InferenceClient, Replies
 from common.errors import ERR_NOT_READY, ConfigError
 from common.messages import Weights
@@ -24,9 +24,6 @@ from tests.support.faults import FREE, Neighbour, assert_serves, free_port, wait
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import Stand, exchange
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-
 
 _PLAYER = """
 import sys

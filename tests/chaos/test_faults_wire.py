@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
+from common.checkout import CHECKOUT
 from common.codec import Codec, encode
 from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
 from common.messages import PROTOCOL, TO_SERVER, Error, Hello, Pong
@@ -25,8 +26,6 @@ from common.transport import DealerSocket, sockets
 from tests.support.faults import FREE, Neighbour, assert_serves, dial, free_port, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import SPEC, Stand
-
-CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

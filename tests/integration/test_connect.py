@@ -7,19 +7,17 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from common import cli
+from common.checkout import CHECKOUT
 from common.client import InferenceClient
 from common.decisions import Decision
 from common.launch import connect as module
 from common.specs import GameSpec
 from common.transport import RouterSocket, new_keys, server_keys
 from tests.support.stand import Stand, exchange
-
-CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

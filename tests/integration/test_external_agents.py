@@ -13,6 +13,7 @@ import msgpack
 import numpy as np
 import pytest
 
+from common.checkout import CHECKOUT
 from common.codec import Codec
 from common.messages import TO_SERVER
 from common.strict_yaml import load_config
@@ -21,7 +22,6 @@ from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.setup_node import install_packages
 from tests.support.stand import Stand
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 PYTHON_AGENT, NODE_AGENT = CHECKOUT / "examples" / "external_agent.py", CHECKOUT / "examples" / "external_agent.mjs"
 VECTORS = json.loads((CHECKOUT / "tests" / "golden" / "protocol" / "vectors.json").read_text())["vectors"]
 SENT = [vector for vector in VECTORS if vector["direction"] == "to the server"]

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from common.checkout import CHECKOUT
 from inference_server.loadtest.cells import Cell, Result
 from tests.support.stand import Stand
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 PNG = b"\x89PNG\r\n"
 QUICK = ["--warm-up-sec", "0.5", "--window-sec", "0.5", "--max-windows", "3"]
 SMALL = ["--clients", "2", "--envs", "4", "--set", "network.options={hidden: 16}"]

@@ -14,11 +14,11 @@ import msgspec
 import psutil
 import pytest
 
+from common.checkout import CHECKOUT
 from common.launch.ownership import read_json
 from common.rundir import RunDir
 
 STAND_IN = Path(__file__).with_name("stand_in_role.py")
-CHECKOUT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 from common.cli import main

@@ -12,10 +12,9 @@ from typing import Any
 
 import psutil
 
+from common.checkout import CHECKOUT
 from common.launch.ownership import read_json
 from common.rundir import RunDir
-
-CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 class Simul:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from common.checkout import CHECKOUT
 from common.metrics import Timings
 from env_worker.games.gymnasium.tally import Tally
 from env_worker.games.pokemon.scoreboard import Scoreboard
@@ -12,7 +12,6 @@ from inference_server.prometheus import BOUNDS_US, DURATIONS, Published, ReportC
 from inference_server.statistics import Statistics
 from learner.reports import COLUMNS
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 REPORT = {
     **Statistics().as_dict(),
     **dict.fromkeys(("waiting", "clients", "sessions", "sessions_started", "learner_alive", "ready"), 0),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from common import cli
-
-CHECKOUT = Path(cli.__file__).resolve().parents[1]
+from common.checkout import CHECKOUT
 
 
 def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, capsys):
