@@ -17,6 +17,7 @@ import pytest
 from common.checkout import CHECKOUT
 from common.launch.ownership import read_json
 from common.rundir import RunDir
+from tests.support.simul import Command
 
 STAND_IN = Path(__file__).with_name("stand_in_role.py")
 PROGRAM = """
@@ -34,46 +35,17 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-class Simul:
-    """`simul ...` whose roles are stand-ins, in a process of its own."""
+class Simul(Command):
+    """`simul ...` whose roles are stand-ins."""
 
     def __init__(self, root: Path, *arguments: str) -> None:
-        self.run_dir = RunDir(root)
-        line = [sys.executable, "-c", PROGRAM, str(STAND_IN), *arguments]
-        self.process = subprocess.Popen(
-            line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-        )
-
-    def status(self) -> dict:
-        return read_json(self.run_dir, "status.json")
-
-    def wait_for(self, condition, timeout_sec: float = 40.0):
-        deadline = time.monotonic() + timeout_sec
-        while time.monotonic() < deadline:
-            if found := condition(self.status()):
-                return found
-            assert self.process.poll() is None, self.process.communicate()[0]
-            time.sleep(0.05)
-        raise AssertionError(f"not within {timeout_sec} s; status: {self.status()}")
+        super().__init__([sys.executable, "-c", PROGRAM, str(STAND_IN), *arguments], root)
 
     def wait_until_training(self) -> None:
         self.wait_for(lambda status: status.get("phase") == "training" and status["decisions_per_sec"])
 
-    def pids(self) -> list[int]:
-        """Roles and what they started."""
-        roles = [psutil.Process(p["pid"]) for p in self.status()["processes"]]
-        return [p.pid for role in roles for p in (role, *role.children(recursive=True))]
-
     def process_of(self, name: str) -> dict:
         return next(p for p in self.status()["processes"] if p["name"] == name)
-
-    def finish(self, number: int = signal.SIGINT) -> tuple[int, str]:
-        self.process.send_signal(number)
-        return self.result()
-
-    def result(self) -> tuple[int, str]:
-        output, _ = self.process.communicate(timeout=60)
-        return self.process.returncode, output
 
 
 @pytest.fixture
@@ -86,9 +58,7 @@ def simul(tmp_path):
 
     yield start
     for one in started:
-        if one.process.poll() is None:
-            os.killpg(one.process.pid, signal.SIGKILL)
-            one.process.communicate()
+        one.end_now()
 
 
 @pytest.fixture
@@ -215,7 +185,7 @@ def test_a_killed_supervisor_leaves_no_process_and_the_next_run_starts(up):
     run.wait_until_training()
     pids = run.pids()
     os.kill(run.process.pid, signal.SIGKILL)
-    run.process.communicate()
+    run.process.wait()
     code, output = up("--stop-after-decisions", "100").result()
     assert code == 0, output
     assert gone(pids)

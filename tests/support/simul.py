@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,21 @@ from common.launch.ownership import read_json
 from common.rundir import RunDir
 
 
-class Simul:
-    """A running `simul up`. `root` is its run directory."""
+class Command:
+    """`line`, a `simul ...` that keeps its state in the run directory `root`, in a process of its own."""
 
-    def __init__(self, config: str, root: Path, *arguments: str) -> None:
+    def __init__(self, line: Sequence[str], root: Path) -> None:
         self.run_dir = RunDir(root)
-        line = [sys.executable, "-m", "common.cli", "up", config, "--run-dir", str(root), "--plain", *arguments]
         self._printed = root.with_name(f"{root.name}.txt")  # a pipe that nobody reads would block the supervisor
+        self._before = self._printed.stat().st_size if self._printed.exists() else 0
         with self._printed.open("a") as output:
             self.process = subprocess.Popen(
                 line, cwd=CHECKOUT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
+
+    def printed(self) -> str:
+        """What it has printed so far."""
+        return self._printed.read_text()[self._before :]
 
     def status(self) -> dict[str, Any]:
         """status.json, {} before the first."""
@@ -37,15 +41,46 @@ class Simul:
         """summary.json."""
         return read_json(self.run_dir, "summary.json")
 
-    def wait_for(self, condition: Callable[[dict[str, Any]], Any], what: str, timeout_sec: float = 60.0) -> Any:
+    def wait_for(self, condition: Callable[[dict[str, Any]], Any], what: str = "", timeout_sec: float = 60.0) -> Any:
         """Wait until `condition(status)`; fails with the status where it never comes."""
         deadline = time.monotonic() + timeout_sec
         while time.monotonic() < deadline:
             if found := condition(self.status()):
                 return found
-            assert self.process.poll() is None, self._printed.read_text()
+            assert self.process.poll() is None, self.printed()
             time.sleep(0.05)
         raise AssertionError(f"{what}: not within {timeout_sec} s; status: {self.status()}")
+
+    def pids(self) -> list[int]:
+        """Every process below the supervisor."""
+        return [child.pid for child in psutil.Process(self.process.pid).children(recursive=True)]
+
+    def finish(self, number: int = signal.SIGINT) -> tuple[int, str]:
+        """Ask it to stop; (exit code, what it printed)."""
+        self.process.send_signal(number)
+        return self.result()
+
+    def result(self) -> tuple[int, str]:
+        """Wait for its end: (exit code, what it printed)."""
+        return self.process.wait(timeout=60), self.printed()
+
+    def end_now(self) -> None:
+        """For tests that failed: no process may be left."""
+        if self.process.poll() is None:
+            children = self.pids()
+            self.process.kill()
+            self.process.wait()
+            for pid in children:
+                if psutil.pid_exists(pid):
+                    psutil.Process(pid).kill()
+
+
+class Simul(Command):
+    """A running `simul up`. `root` is its run directory."""
+
+    def __init__(self, config: str, root: Path, *arguments: str) -> None:
+        line = [sys.executable, "-m", "common.cli", "up", config, "--run-dir", str(root), "--plain", *arguments]
+        super().__init__(line, root)
 
     def pid(self, role: str) -> int:
         """Of the first process whose name contains `role`."""
@@ -58,22 +93,3 @@ class Simul:
     def versions(self) -> int:
         """The learner's policy_version."""
         return int(self.status().get("learner", {}).get("policy_version", -1))
-
-    def pids(self) -> list[int]:
-        """Every process below the supervisor."""
-        return [child.pid for child in psutil.Process(self.process.pid).children(recursive=True)]
-
-    def finish(self, number: int = signal.SIGINT) -> tuple[int, str]:
-        """Ask it to stop; (exit code, what it printed)."""
-        self.process.send_signal(number)
-        return self.process.wait(timeout=60), self._printed.read_text()
-
-    def end_now(self) -> None:
-        """For tests that failed: no process may be left."""
-        if self.process.poll() is None:
-            children = self.pids()
-            self.process.kill()
-            self.process.wait()
-            for pid in children:
-                if psutil.pid_exists(pid):
-                    psutil.Process(pid).kill()
