@@ -1,4 +1,4 @@
-"""Acts on one batch: gather rows, forward, commit, record, reply. Whole columns at a time."""
+"""Acts on one batch: gather rows, forward, reply, commit, record. Whole columns at a time."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ class Actor:
             outputs = _finite(policy.engine.sample())
         except FORWARD_ERRORS as error:
             return self._act_apart(batch, error, now)
+        seconds += stages.lap("sample")
+        self._reply(batch, outputs, policy.version)  # first: clients go on while the rest is written down
+        stages.lap("reply")
         self._sessions.commit(
             slots, staging.write_rows[:n], outputs.action, outputs.log_prob, outputs.value, policy.version, now
         )
-        seconds += stages.lap("sample")
         self._statistics.batch(n, seconds)
         self._record(batch, slots, redo, staging, outputs, policy, now)
         stages.lap("record")
-        self._reply(batch, outputs, policy.version)
-        stages.lap("reply")
         return seconds
 
     def _act_apart(self, batch: list[Chunk], error: Exception, now: float) -> float:

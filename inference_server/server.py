@@ -1,4 +1,4 @@
-"""The inference server's main loop: receive > admit > batch > act > record > reply > swap."""
+"""The inference server's main loop: receive > admit > batch > act > reply > record > swap."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.metrics import Timings, power_of_two_bucket
 
-STAGES = ("receive", "admit", "gather", "forward", "sample", "record", "reply")
+STAGES = ("receive", "admit", "gather", "forward", "sample", "reply", "record")
 
 
 class Stages:
