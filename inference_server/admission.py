@@ -28,6 +28,10 @@ from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 
 MAX_TEMPERATURE = 100.0
+_ENDINGS = {  # what a client is told that goes on with a session which it did not end
+    "idle": "no step of it came for longer than the server's idle_timeout_sec",
+    "forward_failed": "the forward of its last step failed",
+}
 _CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}
 
 
@@ -98,6 +102,9 @@ class Admission:
         if session.alive:
             if session.record:
                 self._recorder.end(int(self._sessions.unroll_row[session.slot]), session, kind, final, cause, now)
+            if cause in _ENDINGS:
+                key = session.env, session.seat, session.episode
+                self._sessions.client_of(session).remember(key, _ENDINGS[cause])
             self._sessions.end(session)
             self._statistics.sessions_ended[cause] += 1
 
@@ -142,14 +149,15 @@ class Admission:
             result.replies.append((i, END_ACKNOWLEDGED))
             return
         if not rows.finite[i]:
-            raise ProtocolError(ERR_VALUE, "the observation or the reward holds values that are not finite")
+            raise ProtocolError(ERR_VALUE, rows.not_finite(i))
         if not rows.has_legal[i]:
             raise ProtocolError(ERR_MASK, "the mask allows no action, or holds values other than 0 and 1")
         if rows.flags[i] & START and (session is None or session.episode != episode):
             session = self._open(client, message, rows, i, session, now)
         if session is not None and session.episode == episode:
             self._sessions.touch(session, now)
-        verdict = judge(session, (env, seat, episode, step, attempt))
+        ending = client.endings.get((env, seat, episode), "")
+        verdict = judge(session, (env, seat, episode, step, attempt), ending)
         assert session is not None
         if verdict is Verdict.PENDING and session.slot in queued.slots:
             raise ProtocolError(ERR_ORDER, "this row stands twice in one message; the first one is answered")
@@ -204,7 +212,7 @@ class Admission:
         if kind != ABORTED:  # an abort forgets what is open, also a row that was refused
             check_end(session, step)
         if kind == TRUNCATED and not rows.finite[i]:
-            raise ProtocolError(ERR_VALUE, "the final observation or the reward holds values that are not finite")
+            raise ProtocolError(ERR_VALUE, rows.not_finite(i))
         if kind == TERMINATED and not math.isfinite(rows.reward[i]):
             raise ProtocolError(ERR_VALUE, "the final reward is not finite")
         if kind != ABORTED:

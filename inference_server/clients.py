@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from common.errors import StaleRunError
 from inference_server.seats import SeatMap
 
+MOST_ENDINGS = 1000
+
 
 @dataclass(eq=False)
 class Client:
@@ -23,6 +25,14 @@ class Client:
     heard_at: float
     seats: SeatMap = field(default_factory=SeatMap)  # its live sessions
     replies_lost: int = 0  # in a row, because it does not read
+    endings: dict[tuple[int, int, int], str] = field(default_factory=dict)  # why sessions ended that it did not end
+
+    def remember(self, session: tuple[int, int, int], why: str) -> None:
+        """Its session (env, seat, episode) was ended for it. The latest thousand are remembered."""
+        self.endings.pop(session, None)
+        self.endings[session] = why
+        if len(self.endings) > MOST_ENDINGS:
+            del self.endings[next(iter(self.endings))]
 
 
 class ClientTable:

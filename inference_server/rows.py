@@ -37,6 +37,17 @@ class Rows:
     has_legal: NDArray[np.bool_]
     plain: NDArray[np.bool_]
 
+    def not_finite(self, row: int) -> str:
+        """What of a row that is not `finite` is wrong."""
+        if not np.isfinite(self.reward[row]):
+            return f"the reward is {self.reward[row]}; expected a finite number"
+        places = np.flatnonzero(~np.isfinite(self.observation[row]))
+        first = int(places[0])
+        return (
+            f"observation[{first}] is {self.observation[row, first]}; expected finite numbers, "
+            f"{len(places)} of {self.observation.shape[1]} are not"
+        )
+
 
 def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
     """The columns of a STEP message.

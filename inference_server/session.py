@@ -104,8 +104,10 @@ class Session:
         return int(table.action[slot]), float(table.log_prob[slot]), float(table.value[slot]), int(table.version[slot])
 
 
-def judge(session: Session | None, key: tuple[int, int, int, int, int]) -> Verdict:
+def judge(session: Session | None, key: tuple[int, int, int, int, int], ending: str = "") -> Verdict:
     """What to do with a decision row `key` = (env, seat, episode, step, attempt) of a live session.
+
+    `ending`: why the server ended the session, where it did.
 
     Raises:
         ProtocolError: ERR_NO_SESSION or ERR_ORDER, saying what was expected and what came.
@@ -113,7 +115,9 @@ def judge(session: Session | None, key: tuple[int, int, int, int, int]) -> Verdi
     env, seat, episode, step, attempt = key
     if session is None or session.episode != episode:
         raise ProtocolError(
-            ERR_NO_SESSION, f"env {env} seat {seat} has no live session of episode {episode}; begin one with START"
+            ERR_NO_SESSION,
+            f"env {env} seat {seat} has no live session of episode {episode}{ending and ': ' + ending}; "
+            "begin one with START",
         )
     last, last_attempt, pending = session.step, session.attempt, session.pending
     if step == last and attempt == last_attempt:

@@ -62,6 +62,10 @@ class SessionTable:
         slot = client.seats.get(env, seat)
         return Session(self, slot) if slot >= 0 else None
 
+    def client_of(self, session: Session) -> Client:
+        """Whose it is."""
+        return self._clients[session.slot]
+
     def state_row(self, client: Client, env: int, seat: int, episode: int, policy: str) -> int:
         """Row of the state that the next step of a client's own session would read.
 

@@ -85,6 +85,8 @@ def test_fault_12_numbers_that_are_none_never_reach_the_state_table(stand, clien
     rows[3].observation[:] = 1e-42  # denormal: small, and a number
     replies = exchange(client, rows)
     assert {failure.env: failure.code for failure in replies.failures} == dict.fromkeys((0, 1, 2), ERR_VALUE)
+    assert "observation[3] is nan" in replies.failures[0].message and "1 of 12 are not" in replies.failures[0].message
+    assert "reward is nan" in replies.failures[2].message
     assert sorted(action.env for action in replies.actions) == [3, 4]
     huge = stand.decision(9, 0, flags=FREE, observation=np.full(12, 3e38, np.float32))
     exchange(client, [huge])  # finite: answered, or refused as a forward that failed; never stored as NaN
@@ -232,6 +234,7 @@ def test_fault_21_an_idle_session_is_freed_once_and_its_late_step_refused() -> N
         wait_for(lambda: client.poll() and stand.server.metrics()["sessions_ended"].get("idle", 0) == 3)
         replies = exchange(client, [stand.decision(0, 1), *_ends(stand, 1, 1)])
         assert [(f.env, f.code) for f in replies.failures] == [(0, ERR_NO_SESSION)]
+        assert "idle_timeout_sec" in replies.failures[0].message
         assert [(a.env, a.action) for a in replies.actions] == [(1, -1)]
         assert stand.server.metrics()["sessions_ended"] == {"idle": 3}
         assert_serves(stand)
