@@ -85,7 +85,8 @@ def test_fault_12_numbers_that_are_none_never_reach_the_state_table(stand, clien
     rows[3].observation[:] = 1e-42  # denormal: small, and a number
     replies = exchange(client, rows)
     assert {failure.env: failure.code for failure in replies.failures} == dict.fromkeys((0, 1, 2), ERR_VALUE)
-    assert "observation[3] is nan" in replies.failures[0].message and "1 of 12 are not" in replies.failures[0].message
+    assert "observation[3] is nan" in replies.failures[0].message
+    assert "1 of 12 are not" in replies.failures[0].message
     assert "reward is nan" in replies.failures[2].message
     assert sorted(action.env for action in replies.actions) == [3, 4]
     huge = stand.decision(9, 0, flags=FREE, observation=np.full(12, 3e38, np.float32))
