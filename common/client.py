@@ -17,33 +17,16 @@ from collections.abc import Callable, Sequence
 import msgspec
 from numpy.typing import ArrayLike
 
-from common.codec import Codec
-from common.codec import encode as encode_message
 from common.decisions import Action, Decision, Failure
 from common.errors import ERR_BUSY, ERR_HELLO, InferenceError
 from common.evaluation_client import Evaluation, EvaluationBook, pack_evaluate
-from common.messages import (
-    PROTOCOL,
-    TO_CLIENT,
-    Actions,
-    Close,
-    Error,
-    Evaluated,
-    Figures,
-    Hello,
-    Message,
-    Ping,
-    Pong,
-    StatusRequest,
-    Welcome,
-)  # fmt: skip
+from common.messages import Actions, Error, Evaluated, Figures, Pong, StatusRequest, Welcome
+from common.server_line import ServerLine
 from common.specs import GameSpec
 from common.step_book import Parcel, StepBook, pack_step
-from common.transport import ClientKeys, DealerSocket, Poller
+from common.transport import ClientKeys
 
-PING_EVERY_SEC = 1.0
 SILENT_AFTER_SEC = 3.0  # the server is taken for gone, HELLO is said again
-HELLO_EVERY_SEC = 0.5
 RESEND_AFTER_SEC = 5.0
 LONGEST_RETRY_SEC = 2.0  # however often the server says that it is busy
 MOST_DOUBLINGS = 8
@@ -79,31 +62,24 @@ class InferenceClient:
         self.policies: tuple[str, ...] = ()
         self.resent = 0
         self.busy = 0  # messages that the server was too busy for; each was sent again after the time it asked for
-        self._hello = Hello(
-            protocol=PROTOCOL,
-            client=name,
-            run_id=run_id or time.time_ns(),
-            spec_fingerprint=spec.fingerprint(),
-            training_token=training_token,
-        )
         self._spec = spec
         self._clock = clock
-        self._socket = DealerSocket(endpoint, keys=keys)
-        self.poller = Poller([self._socket])
-        self._codec: Codec[TO_CLIENT] = Codec(TO_CLIENT)
-        self._welcomed = False
+        self._line = ServerLine(
+            endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys, clock=clock
+        )
+        self.poller = self._line.poller
         self._max_rows = 1
         self._refusal: Error | None = None
         self._steps = StepBook()
         self._evaluations = EvaluationBook(spec)
         self._busy_in_a_row = 0
         self._next_id = 0
-        self._heard_at = self._said_at = -1e9
+        self._heard_at = -1e9
 
     @property
     def connected(self) -> bool:
         """True between WELCOME and the moment the server falls silent."""
-        return self._welcomed
+        return self._line.welcomed
 
     @property
     def waiting(self) -> int:
@@ -121,14 +97,7 @@ class InferenceClient:
         Raises:
             InferenceError: the server refused, or did not answer within `timeout_sec`.
         """
-        deadline = self._clock() + timeout_sec
-        while not self._welcomed:
-            self.poll()
-            if self._refusal is not None:
-                raise InferenceError(self._refusal.code, self._refusal.message)
-            if self._clock() > deadline:
-                raise InferenceError("ERR_TIMEOUT", f"no answer from {self._socket.endpoint} in {timeout_sec:g} s")
-            self.poller.wait(0.05)
+        self._line.connect(self._poll_for_welcome, timeout_sec)
 
     def submit(self, decisions: Sequence[Decision], *, deadline_ms: int = 0) -> None:
         """Send decisions and ends, in one message where the server's limit allows.
@@ -167,7 +136,7 @@ class InferenceClient:
 
     def ask_status(self) -> None:
         """Ask for the server's figures; they come as `Replies.figures`."""
-        self._say(StatusRequest())
+        self._line.say(StatusRequest())
 
     def poll(self) -> Replies:
         """Take in what arrived; ping, resend and reconnect where it is time. Never blocks.
@@ -176,9 +145,9 @@ class InferenceClient:
             InferenceError: HELLO is refused by a server that knew us, such as for a newer life of our name.
         """
         replies = Replies([], [])
-        while (frames := self._socket.receive()) is not None:
+        while (received := self._line.receive()) is not None:
             self._heard_at = self._clock()
-            message, tensors = self._codec.decode(frames)
+            message, tensors = received
             if isinstance(message, Actions):
                 self._take_in(replies, actions=self._steps.take(message, tensors))
             elif isinstance(message, Welcome):
@@ -191,7 +160,7 @@ class InferenceClient:
                 replies.figures = message
             elif isinstance(message, Pong):
                 self.policies = message.policies
-        if self._refusal is not None and self._hello.token and not self._welcomed:
+        if self._refusal is not None and self._line.hello.token and not self._line.welcomed:
             raise InferenceError(
                 self._refusal.code, f"the server let us in before and refuses now: {self._refusal.message}"
             )
@@ -200,18 +169,19 @@ class InferenceClient:
 
     def close(self) -> None:
         """Say goodbye: the server frees this client's sessions."""
-        if self._welcomed:
-            self._say(Close())
-            self._welcomed = False
-        self._socket.close()
+        self._line.close()
+
+    def _poll_for_welcome(self) -> Error | None:
+        self.poll()
+        return self._refusal
 
     def _on_welcome(self, message: Welcome, replies: Replies) -> None:
-        first = not self._hello.token
-        already = self._welcomed
-        self._welcomed = True
+        first = not self._line.hello.token
+        already = self._line.welcomed
+        self._line.welcomed = True
         self._max_rows = message.limits.get("rows_per_step", 1)
         self.policies = message.policies
-        self._hello = msgspec.structs.replace(self._hello, token=message.token)
+        self._line.hello = msgspec.structs.replace(self._line.hello, token=message.token)
         lost = not message.resumed and not first
         if lost:  # evaluations are asked again: they need no session, or say which is gone
             self._steps.forget()
@@ -229,8 +199,8 @@ class InferenceClient:
 
     def _on_error(self, message: Error, replies: Replies) -> None:
         if message.code == ERR_HELLO:
-            self._welcomed = False
-            self._said_at = -1e9
+            self._line.welcomed = False
+            self._line.said_at = -1e9
             return
         book = next((book for book in (self._steps, self._evaluations) if message.id in book), None)
         if book is None:
@@ -249,18 +219,15 @@ class InferenceClient:
         return min(max(1, retry_after_ms) / 1000 * 2 ** (self._busy_in_a_row - 1), LONGEST_RETRY_SEC)
 
     def _keep_alive(self, now: float) -> None:
-        if self._welcomed and now - self._heard_at > SILENT_AFTER_SEC and now - self._said_at < SILENT_AFTER_SEC:
-            self._welcomed = False
-        if not self._welcomed:
-            if now - self._said_at >= HELLO_EVERY_SEC:
-                self._say(self._hello)
-            return
-        for parcel in self._steps.due(now):
-            self._send(parcel)
-        for number in self._evaluations.due(now):
-            self._ask(number)
-        if now - self._said_at >= PING_EVERY_SEC:
-            self._say(Ping())
+        line = self._line
+        if line.welcomed and now - self._heard_at > SILENT_AFTER_SEC and now - line.said_at < SILENT_AFTER_SEC:
+            line.welcomed = False
+        if line.welcomed:
+            for parcel in self._steps.due(now):
+                self._send(parcel)
+            for number in self._evaluations.due(now):
+                self._ask(number)
+        if line.keep_alive(now):
             self._resend(older_than=now - RESEND_AFTER_SEC)
 
     def _resend(self, older_than: float) -> None:
@@ -275,17 +242,13 @@ class InferenceClient:
     def _send(self, parcel: Parcel) -> None:
         self._next_id += 1
         self._steps.sent(self._next_id, parcel, self._clock())
-        if self._welcomed:
+        if self._line.welcomed:
             message, tensors = pack_step(self._next_id, [ticket.decision for ticket in parcel.tickets], self._spec)
             message = msgspec.structs.replace(message, deadline_ms=parcel.deadline_ms)
-            self._socket.send(encode_message(message, tensors))
+            self._line.send(message, tensors)
 
     def _ask(self, number: int) -> None:
         """Send an EVALUATE, perhaps again. Sent twice it may be answered twice; the second answer finds nobody."""
-        if self._welcomed and number in self._evaluations:
+        if self._line.welcomed and number in self._evaluations:
             self._evaluations.asked(number, self._clock())
-            self._socket.send(encode_message(*self._evaluations.of(number)))
-
-    def _say(self, message: Message) -> None:
-        self._said_at = self._clock()
-        self._socket.send(encode_message(message))
+            self._line.send(*self._evaluations.of(number))

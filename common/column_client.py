@@ -19,14 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Codec, encode, expect
+from common.codec import expect
 from common.errors import InferenceError
-from common.messages import PROTOCOL, TO_CLIENT, Actions, Close, Error, Hello, Message, Ping, Step, Welcome
+from common.messages import Actions, Error, Step, Welcome
+from common.server_line import ServerLine
 from common.specs import GameSpec
-from common.transport import DealerSocket, Poller
 
-PING_EVERY_SEC = 1.0
-HELLO_EVERY_SEC = 0.5
 _ANSWER = (("action", "int32"), ("log_prob", "float32"), ("value", "float32"), ("policy_version", "int64"))
 
 
@@ -86,20 +84,12 @@ class ColumnClient:
     ) -> None:
         self.refusals: list[Error] = []  # what the server refused; the caller's to empty
         self.policies: tuple[str, ...] = ()
-        self._hello = Hello(
-            protocol=PROTOCOL,
-            client=name,
-            run_id=run_id or time.time_ns(),
-            spec_fingerprint=spec.fingerprint(),
-            training_token=training_token,
-        )
         self._clock = clock
-        self._socket = DealerSocket(endpoint)
-        self.poller = Poller([self._socket])
-        self._codec: Codec[TO_CLIENT] = Codec(TO_CLIENT)
-        self._welcomed = False
+        self._line = ServerLine(
+            endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, clock=clock
+        )  # fmt: skip
+        self.poller = self._line.poller
         self._next_id = 0
-        self._said_at = -1e9
 
     def connect(self, timeout_sec: float = 10.0) -> None:
         """Say HELLO and wait for WELCOME.
@@ -107,49 +97,35 @@ class ColumnClient:
         Raises:
             InferenceError: the server refused, or did not answer within `timeout_sec`.
         """
-        deadline = self._clock() + timeout_sec
-        while not self._welcomed:
-            self.poll()
-            if self.refusals:
-                raise InferenceError(self.refusals[0].code, self.refusals[0].message)
-            if self._clock() > deadline:
-                raise InferenceError("ERR_TIMEOUT", f"no answer from {self._socket.endpoint} in {timeout_sec:g} s")
-            self.poller.wait(0.05)
+        self._line.connect(self._poll_for_welcome, timeout_sec)
 
     def submit(self, columns: Columns, policies: tuple[str, ...] = ("learner",)) -> int:
         """Send rows in one message; its number. Raises InferenceError where the server does not read."""
         self._next_id += 1
-        frames = encode(Step(id=self._next_id, policies=policies), vars(columns))
-        if not self._socket.send(frames):
+        if not self._line.send(Step(id=self._next_id, policies=policies), vars(columns)):
             raise InferenceError("ERR_TIMEOUT", "the server does not read: too many messages are unanswered")
         return self._next_id
 
     def poll(self) -> list[Answer]:
         """Take in what arrived, ping where it is time. Never blocks."""
         answers = []
-        while (frames := self._socket.receive()) is not None:
-            message, tensors = self._codec.decode(frames)
+        while (received := self._line.receive()) is not None:
+            message, tensors = received
             if isinstance(message, Actions):
                 rows = expect(tensors, "row", "int32", (None,))
                 columns = (expect(tensors, name, dtype, (len(rows),)) for name, dtype in _ANSWER)
                 answers.append(Answer(message.id, rows, *columns))
             elif isinstance(message, Welcome):
-                self._welcomed, self.policies = True, message.policies
+                self._line.welcomed, self.policies = True, message.policies
             elif isinstance(message, Error):
                 self.refusals.append(message)
-        self._keep_alive(self._clock())
+        self._line.keep_alive(self._clock())
         return answers
 
     def close(self) -> None:
         """Say goodbye: the server frees this client's sessions."""
-        if self._welcomed:
-            self._say(Close())
-        self._socket.close()
+        self._line.close()
 
-    def _keep_alive(self, now: float) -> None:
-        if now - self._said_at >= (PING_EVERY_SEC if self._welcomed else HELLO_EVERY_SEC):
-            self._say(Ping() if self._welcomed else self._hello)
-
-    def _say(self, message: Message) -> None:
-        self._said_at = self._clock()
-        self._socket.send(encode(message))
+    def _poll_for_welcome(self) -> Error | None:
+        self.poll()
+        return self.refusals[0] if self.refusals else None
