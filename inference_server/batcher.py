@@ -1,7 +1,8 @@
 """Which rows go into the next batch. Pure: no sockets, no torch; time is an argument.
 
 Work-conserving: when the device is free, take what is there; while it is busy, rows pile up. With `fill` it waits a
-moment for clients that are about to be back (see `inference_server.fill`).
+moment for clients that are about to be back (see `inference_server.fill`), where that answers more rows a second
+(see `inference_server.trials`).
 A batch is of one policy; the policy whose oldest row waited longest goes first, so none starves. Clients share a
 batch equally, see `inference_server.fair_queue`.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from inference_server.clients import Client
 from inference_server.fair_queue import FairQueue
 from inference_server.fill import Fill
+from inference_server.trials import Trials
 
 
 @dataclass(eq=False, slots=True)
@@ -60,11 +63,16 @@ class Batcher:
         self.max_batch = max_batch
         self.waiting = 0  # rows
         self._fill = fill
+        self._trials = Trials()
+        self._known: WeakSet[Client] = WeakSet()
         self._queues: dict[tuple[str, bool], FairQueue[Chunk]] = {}
 
     def add(self, chunk: Chunk) -> None:
         """Queue admitted rows."""
         if self._fill is not None:
+            if chunk.client not in self._known:  # what was found out was about others
+                self._known.add(chunk.client)
+                self._trials = Trials()
             self._fill.back(chunk.client, chunk.arrived_at, first=not self.waiting)
         self._queues.setdefault((chunk.policy, chunk.recorded), FairQueue()).append(chunk)
         self.waiting += len(chunk)
@@ -73,10 +81,11 @@ class Batcher:
         """A batch was answered."""
         if self._fill is not None:
             self._fill.replied((chunk.client for chunk in batch), forward_sec, now)
+            self._trials.answered(sum(map(len, batch)), now)
 
     def patience(self, now: float) -> float:
         """Seconds that the rows that are there wait for others; 0: they do not."""
-        if self._fill is None or not 0 < self.waiting < self.max_batch:
+        if self._fill is None or not self._trials.waits or not 0 < self.waiting < self.max_batch:
             return 0.0
         return self._fill.patience(now)
 
