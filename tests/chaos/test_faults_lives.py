@@ -52,7 +52,7 @@ while True:
 
 @pytest.mark.parametrize("kills", [2, pytest.param(60, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
 def test_fault_28_killed_clients_leave_no_session_and_the_books_balance(kills: int) -> None:
-    with Stand(client_timeout_sec=2.0) as stand:
+    with Stand(client_timeout_sec=2.0, max_sessions=8 * kills + 64) as stand:
         neighbour, processes = Neighbour(stand), []
         try:
             for number in range(kills + 1):

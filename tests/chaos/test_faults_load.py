@@ -138,7 +138,8 @@ def test_fault_27_after_a_minute_of_twice_the_capacity_latency_is_back_to_normal
 
 def _overload(overload_sec: float) -> None:
     """Open loop: evaluations of 8 rows arrive on a schedule, come what may; what the server is too busy for is lost."""
-    with Stand(max_batch=8, max_rows_waiting=200, max_rows_of_client=100) as stand:
+    settings = {"max_batch": 8, "max_rows_waiting": 200, "max_rows_of_client": 100}
+    with Stand(**settings, client_timeout_sec=overload_sec + 30) as stand:  # the neighbour is silent meanwhile
         engine = stand.server._housekeeping._policies["learner"].engine
         evaluate = engine.evaluate
 

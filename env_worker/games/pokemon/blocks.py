@@ -15,7 +15,14 @@ from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.combatants import Body, Profile
 from env_worker.games.pokemon.features import TRICK_ROOM, status_numbers
 from env_worker.games.pokemon.matchup import Matchups
-from env_worker.games.pokemon.profiles import foe_profile, item_row, move_row, own_profile, types_of
+from env_worker.games.pokemon.profiles import (
+    base_types_of,
+    foe_profile,
+    item_row,
+    move_row,
+    own_profile,
+    types_of,
+)
 from env_worker.games.pokemon.scene import (
     Factors,
     Scene,
@@ -77,7 +84,8 @@ class PokemonBlocks:
             types = types_of(mon)
             ability, moves, item = entry.get("ability"), entry["moves"], entry["item"]
             tera = entry.get("terastallized")
-            key = (mon._species, types, ability, item, moves, entry["stats"], mon._max_hp, tera, mon._level)
+            born = base_types_of(mon)  # a forme change shows in them even where terastallizing hides it in `types`
+            key = (mon._species, types, born, ability, item, moves, entry["stats"], mon._max_hp, tera, mon._level)
             if key != card.key:
                 card.key = key
                 rows = [move_row(name) for name in moves[:4]]
@@ -104,6 +112,7 @@ class PokemonBlocks:
                 len(moves.moves),
                 tuple(mon._temporary_types),
                 mon._type_1,
+                mon._type_2,
                 mon._base_stats,
                 mon._temporary_base_stats,
                 mon._level,

@@ -27,6 +27,7 @@ def test_same_seeds_and_choices_give_the_same_log_and_requests():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(5400)
 def test_same_seeds_and_choices_give_the_same_log_and_requests_long():
     done = differential("--battles", "2000", "--first", "10000")
     assert done.returncode == 0, done.stdout + done.stderr

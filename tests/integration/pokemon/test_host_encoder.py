@@ -140,6 +140,7 @@ def test_equal_to_the_python_encoder(gen: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("gen", GENERATIONS)
 def test_equal_over_thousands_of_decisions(gen: int) -> None:
     decisions = 0
