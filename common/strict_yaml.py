@@ -190,12 +190,16 @@ def _nearest(key: str, path: str, fields: dict[str, inspect.Type]) -> str:
     prefix = f"{path}." if path else ""
     close = difflib.get_close_matches(key, fields, n=1)
     if close:
-        return f"; did you mean {prefix}{close[0]}?"
+        return f"; did you mean {prefix}{close[0]}?{_keys_of(fields[close[0]])}"
     elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in config_keys()}
     close = difflib.get_close_matches(key, elsewhere, n=1, cutoff=0.8)
     if close:
         return f"; did you mean {elsewhere[close[0]]}?"
     return f"; the keys here are {', '.join(fields)}"
+
+
+def _keys_of(kind: inspect.Type) -> str:
+    return f" Its keys are {', '.join(f.name for f in kind.fields)}" if isinstance(kind, inspect.StructType) else ""
 
 
 def config_keys() -> list[str]:

@@ -58,7 +58,7 @@ def build_source(
 
         _check_simulator()
         opponents = config.opponents if opponent is None else only_opponent(opponent)
-        return PokemonSource(config.pokemon, opponents, index=index, **common)
+        return PokemonSource(config.pokemon, opponents, index=index, discount=config.learner.discount, **common)
     if opponent is not None:
         raise ConfigError(f"--opponent {opponent} is for pokemon; the game {config.game} has no scripted opponents.")
     if offers := _own_source(config):

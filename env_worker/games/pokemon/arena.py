@@ -69,8 +69,9 @@ class Arena:
         seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
         teams = (rng.choice(self.teams), rng.choice(self.teams)) if self.teams else (None, None)
         host.start_battle(
-            number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams, encode=battle.encoded
-        )
+            number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams, encode=battle.encoded,
+            tally=self._matchmaker.tally,
+        )  # fmt: skip
 
     def _forget(self, battle: LiveBattle) -> None:
         del self.battles[battle.number]

@@ -63,6 +63,7 @@ class Matchmaker:
     ) -> None:
         self._shares = [getattr(opponents, kind) for kind in KINDS]
         self._weights = weights
+        self.tally = weights.tally
         self._gen = gen
         self._record = record
         self._greedy = greedy

@@ -16,7 +16,7 @@ from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.host_tables import encoder_tables
 from env_worker.games.pokemon.node import node_for
 from env_worker.games.pokemon.referee import Referee
-from env_worker.games.pokemon.rewards import RewardWeights
+from env_worker.games.pokemon.rewards import reward_weights
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.seat import PolicySeat
 from env_worker.games.pokemon.spec import pokemon_spec
@@ -40,6 +40,7 @@ class PokemonSource:
         greedy: bool = False,
         episodes: int | None = None,
         learner_policy: str = "learner",
+        discount: float = 1.0,
     ) -> None:
         self.spec = pokemon_spec(config)
         self.envs = envs
@@ -52,7 +53,7 @@ class PokemonSource:
         self._score = Scoreboard()
         self._matchmaker = Matchmaker(
             opponents,
-            RewardWeights(config.reward_win, config.reward_faint, config.reward_hp),
+            reward_weights(config.rewards, discount),
             gen=generation(config.format),
             record=record,
             greedy=greedy,

@@ -1,6 +1,7 @@
 // What the battles of a host have to say; host.mjs writes it out once a tick.
 
-const HEAD_BYTES = 52; // standing: float64 [4]; battle, seat, request_number, turn, 0: int32 [5]
+const HEAD_BYTES = 64; // standing: float64 [4]; battle, seat, request_number, turn, tally [4]: int32 [8]
+const NO_TALLY = new Int32Array(4);
 const FIRST_ROWS = 64;
 
 /** Encoded decisions as rows of one buffer: head, observation (float16), mask (uint8), padded to 8 bytes. */
@@ -24,6 +25,7 @@ class Rows {
 		this.ints[at++] = seat;
 		this.ints[at++] = requestNumber;
 		this.ints[at++] = view.tracker.turn;
+		this.ints.set(view.tally?.counts ?? NO_TALLY, at);
 		this.bytes.set(view.bytes, start + HEAD_BYTES);
 		this.bytes.set(mask, start + HEAD_BYTES + view.bytes.length);
 		this.count++;
@@ -70,8 +72,9 @@ export class Outbox {
 		this.errors.push(JSON.stringify([battle, seat, requestNumber, kind, message]));
 	}
 
-	end(battle, winnerSeat, turns, reason) {
-		this.ended.push(JSON.stringify([battle, winnerSeat, turns, reason]));
+	/** @param {Array} final where each seat's rewards ended, or nothing where nobody asked */
+	end(battle, winnerSeat, turns, reason, ...final) {
+		this.ended.push(JSON.stringify([battle, winnerSeat, turns, reason, ...final]));
 	}
 
 	/** @param {Map<string, number>} counts lines that a seat's tracker could not take, by event */
