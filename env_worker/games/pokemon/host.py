@@ -117,11 +117,13 @@ class SimHost:
         names: tuple[str, str] = ("p1", "p2"),
         encode: tuple[bool, bool] = (False, False),
         tally: int | None = None,
+        log: bool = False,
     ) -> None:
         """Queues a battle. The same seeds, teams and choices give the same records.
 
         Seats of `encode` come as rows instead of records; `send_tables` must have gone before. `tally`: count what
-        rewards need in their lines, so many switches in a row free; None: leave it zero.
+        rewards need in their lines, so many switches in a row free; None: leave it zero. `log`: say at the end how the
+        battle went, as a spectator saw it.
         """
         self._commands.append(
             {
@@ -134,6 +136,7 @@ class SimHost:
                 "names": names,
                 "encode": encode,
                 "tally": tally,
+                "log": log,
             }
         )
 

@@ -86,6 +86,7 @@ class HostTick:
     rows: list[SimRow] = field(default_factory=list)
     errors: list[SimError] = field(default_factory=list)
     ended: list[SimEnd] = field(default_factory=list)
+    logs: list[tuple[int, str]] = field(default_factory=list)  # (battle, protocol lines) where one was asked for
     parse_errors: dict[str, int] = field(default_factory=dict)
     pong: Any = None
     hello: dict[str, Any] = field(default_factory=dict)
@@ -112,6 +113,7 @@ class HostTick:
         self.records += [SimRecord._make(row) for row in message.get("records", ())]
         self.errors += [SimError._make(row) for row in message.get("errors", ())]
         self.ended += [SimEnd(*row) for row in message.get("ended", ())]
+        self.logs += [(battle, text) for battle, text in message.get("logs", ())]
         for event, count in message.get("parse_errors", {}).items():
             self.parse_errors[event] = self.parse_errors.get(event, 0) + count
         self.pong = message.get("pong", self.pong)

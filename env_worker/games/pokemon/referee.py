@@ -34,6 +34,11 @@ class Referee:
         self._score.parse_errors.update(tick.parse_errors)
         for end in tick.ended:
             self._take_end(end, decisions)
+        if self._arena.replays is not None:
+            for number, log in tick.logs:
+                self._arena.replays.save(number, log)
+            for end in tick.ended:
+                self._arena.replays.forget(end.battle)
         return decisions
 
     def abort(self, host: SimHost | None, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:

@@ -1,6 +1,6 @@
 // One battle: drives Battle directly and turns what it sends into per-seat records.
 
-import { appendSeatLines } from './seat_lines.mjs';
+import { appendSeatLines, spectatorLog } from './seat_lines.mjs';
 import { SeatView } from './seat_view.mjs';
 
 const REQUEST_PREFIX = '|request|';
@@ -26,6 +26,7 @@ export class HostedBattle {
 		this.seatLines = [[], []];
 		this.views = [0, 1].map(seat => command.encode?.[seat] ? new SeatView(tables, seat, command.tally) : null);
 		this.ended = false;
+		this.logged = Boolean(command.log); // a replay was asked for
 		const [name1, name2] = command.names ?? ['p1', 'p2'];
 		if (name1 === name2) throw new Error(`both seats are named ${name1}; names must differ`);
 		const format = sim.Dex.formats.get(command.format);
@@ -68,6 +69,11 @@ export class HostedBattle {
 		seat.open = false;
 		this.battle.choose(seatIndex === 0 ? 'p1' : 'p2', choice);
 		this.update();
+	}
+
+	/** Says how the battle went, where it was asked for; called once, when it is over. */
+	giveLog() {
+		if (this.logged) this.outbox.log(this.id, spectatorLog(this.battle.log));
 	}
 
 	destroy() {
@@ -155,6 +161,7 @@ export class HostedBattle {
 				this.outbox.unparsed(view.tracker.parseErrors);
 			} else this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), 'null');
 		}
+		this.giveLog();
 		const winner = battle.sides.findIndex(side => side.name === battle.winner);
 		const reason = winner >= 0 ? 'win' : battle.turn > TURN_LIMIT ? 'turn_limit' : 'tie';
 		const counted = this.views.some(view => view !== null && view.tally !== null);

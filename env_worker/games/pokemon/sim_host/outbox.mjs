@@ -56,6 +56,7 @@ export class Outbox {
 		this.records = [];
 		this.errors = [];
 		this.ended = [];
+		this.logs = [];
 		this.parseErrors = null;
 		this.pong = null;
 		this.format = null;
@@ -77,6 +78,11 @@ export class Outbox {
 		this.ended.push(JSON.stringify([battle, winnerSeat, turns, reason, ...final]));
 	}
 
+	/** A battle's log as a spectator sees it, where one was asked for. */
+	log(battle, text) {
+		this.logs.push(JSON.stringify([battle, text]));
+	}
+
 	/** @param {Map<string, number>} counts lines that a seat's tracker could not take, by event */
 	unparsed(counts) {
 		if (!counts.size) return;
@@ -90,6 +96,7 @@ export class Outbox {
 		const encoded = this.rows.count;
 		if (this.records.length) parts.push(`"records":[${this.records.join(',')}]`);
 		if (this.errors.length) parts.push(`"errors":[${this.errors.join(',')}]`);
+		if (this.logs.length) parts.push(`"logs":[${this.logs.join(',')}]`);
 		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
 		if (this.parseErrors !== null) parts.push(`"parse_errors":${JSON.stringify(this.parseErrors)}`);
 		if (this.pong !== null) parts.push(`"pong":${JSON.stringify(this.pong)}`);
@@ -98,6 +105,7 @@ export class Outbox {
 		this.records = [];
 		this.errors = [];
 		this.ended = [];
+		this.logs = [];
 		this.parseErrors = this.pong = this.format = null;
 		return [parts.length ? `{${parts.join(',')}}\n` : '', this.rows.take()];
 	}
