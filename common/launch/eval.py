@@ -22,7 +22,7 @@ from common.launch.supervisor import Signals
 from common.opponents import SCRIPTED, opponent_kind
 from common.pairings import Contestant, encode_pairings, round_robin, share_out
 
-TABLE_COLUMNS = 24  # per contestant; a pipe has no width of its own
+TABLE_COLUMNS = 30  # per contestant; a pipe has no width of its own
 
 
 def evaluate(

@@ -66,7 +66,7 @@ def table_of(matrix: Mapping[str, Any]) -> Table:
     table = Table(title="Win rate of the row against the column (95%)", caption=_missing(matrix), show_lines=True)
     table.add_column("greedy battles")
     for label in labels:
-        table.add_column(label, justify="right")
+        table.add_column(label, justify="right", no_wrap=True)
     for row in labels:
         table.add_row(row, *(cells.get((row, column), "") for column in labels))
     return table
