@@ -14,12 +14,12 @@ from env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE
 from env_worker.games.pokemon.rewards import Facts, Standing
 from env_worker.games.pokemon.tally import Tally
 
-_HEAD_BYTES = 64
+_HEAD_BYTES = 68
 _ROW_BYTES = -(-(_HEAD_BYTES + 2 * OBSERVATION_SIZE + NUM_ACTIONS) // 8) * 8
 _ROW = np.dtype(
     {
         "names": ["standing", "head", "observation", "mask"],
-        "formats": ["(4,)<f8", "(8,)<i4", f"({OBSERVATION_SIZE},)<f2", f"({NUM_ACTIONS},)u1"],
+        "formats": ["(4,)<f8", "(9,)<i4", f"({OBSERVATION_SIZE},)<f2", f"({NUM_ACTIONS},)u1"],
         "offsets": [0, 32, _HEAD_BYTES, _HEAD_BYTES + 2 * OBSERVATION_SIZE],
         "itemsize": _ROW_BYTES,
     }
@@ -126,7 +126,7 @@ class HostTick:
         for head, standing, observation, mask in zip(
             rows["head"].tolist(), rows["standing"].tolist(), observations, masks
         ):
-            battle, seat, request_number, turn, *tally = head
+            battle, seat, request_number, turn, _, *tally = head
             facts = Facts(_standing(standing), turn, Tally._make(tally))
             self.rows.append(SimRow(battle, seat, request_number, turn, facts, observation, mask))
 

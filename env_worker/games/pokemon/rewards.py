@@ -2,7 +2,7 @@
 
 Plain shaping is paid as things happen and kept. Potential-based shaping (Ng, Harada, Russell 1999, "Policy invariance
 under reward transformations") is F = discount x Phi(s') - Phi(s), Phi being what plain shaping would have paid since
-the seat's first decision, and 0 after a real end: what was paid is taken back there, and the best policy stays the
+turn 1, and 0 after a real end: what was paid is taken back there, and the best policy stays the
 best. A truncated game ends at its final state's Phi, because its value bootstraps there.
 """
 
@@ -81,8 +81,8 @@ class RewardMeter:
         self.parts = [0.0] * len(PARTS)
 
     def advance(self, facts: Facts) -> float:
-        """Shaping earned since the last call; the first call sets the start."""
-        if not self._shaping:
+        """Shaping earned since the last call; the first one in turn 1 or later sets the start."""
+        if not self._shaping or facts.turn < 1:  # before it, teams and leads are not settled
             return 0.0
         return self._move_to(self._value(facts, ended=False), self._discount)
 

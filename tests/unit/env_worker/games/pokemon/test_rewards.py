@@ -74,6 +74,14 @@ def test_both_teams_start_level_even_where_not_all_of_a_team_was_brought():
     assert meter.advance(Facts((3.0, 5.0, 3.0, 5.0), 2)) == 1.0
 
 
+def test_what_comes_before_the_first_turn_is_the_start():
+    meter = RewardMeter(RewardWeights(pokemon_count=1.0, turn_penalty=1.0, potential_based=False))
+    assert meter.advance(Facts((6.0, 6.0, 6.0, 6.0), 0)) == 0.0  # team preview: three of the six will come
+    assert meter.advance(Facts((3.0, 6.0, 3.0, 6.0), 1)) == 0.0
+    assert meter.advance(Facts((3.0, 6.0, 3.0, 6.0), 2)) == -1.0
+    assert meter.finish(1, Facts((3.0, 5.0, 3.0, 5.0), 3)) == 1.0 + 1.0 - 1.0
+
+
 def test_a_truncated_battle_keeps_the_potential_of_its_final_state():
     meter = RewardMeter(RewardWeights(hp_delta=0.1))
     meter.advance(START)
