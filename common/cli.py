@@ -13,8 +13,6 @@ from pathlib import Path
 from common.checkout import CHECKOUT
 from common.errors import ConfigError, SimulError
 
-OPPONENTS = ("random", "max_base_power", "simple_heuristics")
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: done; 1: something failed; 2: a sentence says what to change."""
@@ -61,10 +59,19 @@ def _parser() -> argparse.ArgumentParser:
     down.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/")
     down.set_defaults(run=_down)
 
-    evaluate = commands.add_parser("eval", help="play a checkpoint, greedily, with frozen weights")
-    evaluate.add_argument("--checkpoint", type=Path, required=True, metavar="D", help="a checkpoint or a run directory")
-    evaluate.add_argument("--opponent", choices=OPPONENTS, help="Pokémon: who sits opposite")
-    evaluate.add_argument("--battles", "--episodes", dest="episodes", type=int, default=1000, metavar="N")
+    evaluate = commands.add_parser("eval", help="play checkpoints, greedily, with frozen weights")
+    evaluate.add_argument(
+        "--checkpoint", dest="checkpoints", action="append", type=Path, required=True, metavar="D",
+        help="a checkpoint or a run directory; several: everybody plays everybody else",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
+        help="Pokémon: random, max_base_power, simple_heuristics; several: everybody plays everybody else",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--battles", "--episodes", dest="episodes", type=int, default=1000, metavar="N", help="of each pair"
+    )
+    evaluate.add_argument("--replays", type=Path, metavar="DIR", help="write every battle there, as log and HTML page")
     evaluate.add_argument("--workers", type=int, default=1, metavar="W", help="processes that step games")
     evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
     evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
@@ -163,8 +170,8 @@ def _eval(options: argparse.Namespace) -> int:
     from common.launch.eval import evaluate
 
     return evaluate(
-        options.checkpoint, opponent=options.opponent, episodes=options.episodes, workers=options.workers,
-        overrides=options.overrides, as_json=options.json,
+        options.checkpoints, opponents=options.opponents, episodes=options.episodes, workers=options.workers,
+        overrides=options.overrides, as_json=options.json, replays=options.replays,
     )  # fmt: skip
 
 

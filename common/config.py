@@ -30,6 +30,20 @@ class OpponentsConfig(Section, frozen=True):
     simple_heuristics: Share = 0.0
 
 
+class RewardsConfig(Section, frozen=True):
+    """What a Pokémon seat is rewarded for. Every weight but win_loss is of shaping, and 0 is off."""
+
+    win_loss: float = 1.0  # at the end: win +, loss -, tie 0
+    knockout: NonNegativeFloat = 0.0  # + for each foe that faints, - for each own Pokemon
+    pokemon_count: NonNegativeFloat = 0.0  # at the end: for each living Pokemon ahead, - for each behind
+    hp_delta: NonNegativeFloat = 0.0  # for each full bar of hp gained on the foe, - for each lost
+    fail_immune: NonNegativeFloat = 0.0  # - for each own move that fails or meets an immunity
+    switch_penalty: NonNegativeFloat = 0.0  # - for each own switch where a move was possible
+    free_switches: NonNegative = 0  # so many switches in a row cost nothing (Maple: 7)
+    turn_penalty: NonNegativeFloat = 0.0  # - for each turn played
+    potential_based: bool = True  # shaping is taken back at the end, so that it changes no optimum; false: it is kept
+
+
 class PokemonConfig(Section, frozen=True):
     """Battles on a local simulator host."""
 
@@ -39,9 +53,7 @@ class PokemonConfig(Section, frozen=True):
     accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
     encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here
     host_timeout_sec: PositiveFloat = 20.0  # a simulator host that is silent for so long hangs: it is replaced
-    reward_win: float = 1.0  # win +, loss -, tie 0
-    reward_faint: NonNegativeFloat = 0.0  # potential-based: this much for each Pokemon ahead
-    reward_hp: NonNegativeFloat = 0.0  # potential-based: this much for each full bar of hp ahead
+    rewards: RewardsConfig = RewardsConfig()
 
 
 class GymnasiumConfig(Section, frozen=True):

@@ -40,7 +40,7 @@ class RunDir:
         try:
             for folder in (self.root, self.checkpoints, self.logs):
                 folder.mkdir(parents=True, exist_ok=True)
-            self._sockets().mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not (self.root / "token").exists():
                 descriptor = os.open(self.root / "token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with os.fdopen(descriptor, "w") as file:
@@ -55,7 +55,7 @@ class RunDir:
         """ZeroMQ endpoint of the socket called `name`: data, unrolls, weights, status or control."""
         if sys.platform == "win32":
             return f"tcp://127.0.0.1:{TCP_BASE_PORT + ('data', 'unrolls', 'weights', 'status', 'control').index(name)}"
-        return f"ipc://{self._sockets() / name}.ipc"
+        return f"ipc://{self.sockets / name}.ipc"
 
     def token(self) -> str:
         """The run's training token: only clients that hold it may be learned from."""
@@ -78,7 +78,9 @@ class RunDir:
         """The game spec."""
         return msgspec.json.decode((self.root / "spec.json").read_bytes(), type=GameSpec)
 
-    def _sockets(self) -> Path:
+    @property
+    def sockets(self) -> Path:
+        """Directory of the sockets: inside, or beside other temporary files where the path would be too long."""
         inside = self.root / "sockets"
         if len(str(inside)) <= IPC_PATH_LIMIT:
             return inside

@@ -20,6 +20,7 @@ from msgspec import inspect
 from common.config import Config
 from common.config_rules import broken_rules
 from common.errors import ConfigError
+from common.opponents import parse_mix
 
 Tree = dict[str, Any]
 Problems = dict[str, str]  # dotted path -> sentence
@@ -36,6 +37,7 @@ def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
     """
     problems: Problems = {}
     tree = _read(Path(path), problems)
+    _spread_mix(tree, problems)  # before opponents.random=0.5 is laid on top of it
     for override in overrides:
         _override(tree, override, problems)
     return _to_config(tree, problems, str(path))
@@ -50,6 +52,7 @@ def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = ()) -> 
 
 
 def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
+    _spread_mix(tree, problems)
     checked = _section(inspect.type_info(Config), tree, "", problems)
     config = msgspec.convert(checked, Config)
     for paths, sentence in broken_rules(config):
@@ -61,6 +64,17 @@ def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
         lines = "".join(f"\n  {path}: {sentence}" for path, sentence in problems.items())
         raise ConfigError(f"{count} in {source}:{lines}")
     return config
+
+
+def _spread_mix(tree: Tree, problems: Problems) -> None:
+    """`opponents: "random:0.2,self:0.8"` becomes the mapping that it stands for."""
+    mix = tree.get("opponents")
+    if isinstance(mix, str):
+        try:
+            tree["opponents"] = parse_mix(mix)
+        except ConfigError as error:
+            problems["opponents"] = str(error)
+            del tree["opponents"]
 
 
 def _read(path: Path, problems: Problems) -> Tree:
@@ -190,12 +204,16 @@ def _nearest(key: str, path: str, fields: dict[str, inspect.Type]) -> str:
     prefix = f"{path}." if path else ""
     close = difflib.get_close_matches(key, fields, n=1)
     if close:
-        return f"; did you mean {prefix}{close[0]}?"
+        return f"; did you mean {prefix}{close[0]}?{_keys_of(fields[close[0]])}"
     elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in config_keys()}
     close = difflib.get_close_matches(key, elsewhere, n=1, cutoff=0.8)
     if close:
         return f"; did you mean {elsewhere[close[0]]}?"
     return f"; the keys here are {', '.join(fields)}"
+
+
+def _keys_of(kind: inspect.Type) -> str:
+    return f" Its keys are {', '.join(f.name for f in kind.fields)}" if isinstance(kind, inspect.StructType) else ""
 
 
 def config_keys() -> list[str]:

@@ -13,6 +13,7 @@ from common import logs
 from common.client import InferenceClient
 from common.errors import ConfigError, InferenceError, SimulError
 from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
+from common.pairings import decode_pairings
 from common.transport import client_keys, connectable
 from env_worker.games.loading import build_source, game_spec
 from env_worker.worker import Worker
@@ -27,6 +28,8 @@ def main() -> int:
     parser.add_argument("--print-spec", action="store_true", help="print the game spec as JSON and exit")
     parser.add_argument("--episodes", type=int, help="play exactly this many episodes, record nothing, then stop")
     parser.add_argument("--opponent", help="with --episodes: every game is against this opponent")
+    parser.add_argument("--pairings", type=decode_pairings, default=[], help="with --episodes: who plays whom, as JSON")
+    parser.add_argument("--replays", type=Path, help="folder for the logs and pages of all battles")
     parser.add_argument("--greedy", action="store_true", help="take the most probable action")
     options = parser.parse_args()
     arguments = role_arguments(options)
@@ -46,6 +49,8 @@ def main() -> int:
             greedy=options.greedy,
             record=not evaluation,
             opponent=options.opponent,
+            pairings=options.pairings,
+            replays=options.replays,
             life=0 if evaluation or config.server.deterministic else arguments.run_id,
         )
         client = InferenceClient(

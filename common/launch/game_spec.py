@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+from pathlib import Path
 
 import msgspec
 
@@ -17,9 +18,13 @@ from common.specs import GameSpec
 LIMIT_SEC = 120.0
 
 
-def ask_for_spec(config: Config, command: Command) -> GameSpec:
-    """Run `python -m env_worker --print-spec`; the run directory is not touched. Raises ConfigError, RoleDied."""
-    with tempfile.TemporaryDirectory(prefix="simul-spec-") as folder:
+def ask_for_spec(config: Config, command: Command, inside: Path | None = None) -> GameSpec:
+    """Run `python -m env_worker --print-spec`; the run directory is not touched. Raises ConfigError, RoleDied.
+
+    Args:
+        inside: where the folder is made that this needs for a moment; None: among the system's temporary ones.
+    """
+    with tempfile.TemporaryDirectory(prefix="simul-spec-", dir=inside) as folder:
         RunDir(folder).write_config(config)
         return _ask(folder, command)
 

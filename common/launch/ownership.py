@@ -15,6 +15,7 @@ from common.errors import ConfigError
 from common.rundir import RunDir
 
 SAME_START_SEC = 0.1
+OWNER_FILE = "supervisor.pid"
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -41,7 +42,7 @@ def myself() -> Owner:
 def living_owner(run_dir: RunDir) -> Owner | None:
     """The supervisor that runs in `run_dir` now, if any."""
     try:
-        owner = msgspec.json.decode((run_dir.root / "supervisor.pid").read_bytes(), type=Owner)
+        owner = msgspec.json.decode((run_dir.root / OWNER_FILE).read_bytes(), type=Owner)
     except (OSError, msgspec.DecodeError):
         return None
     return owner if owner.alive() else None
@@ -60,7 +61,7 @@ def refuse_if_owned(run_dir: RunDir) -> None:
 def claim(run_dir: RunDir) -> None:
     """Say who owns the run directory. The caller holds the lock of the status socket, so there is no race."""
     with written_or_sentence(run_dir):
-        write_atomically(run_dir, "supervisor.pid", myself())
+        write_atomically(run_dir, OWNER_FILE, myself())
 
 
 @contextlib.contextmanager
@@ -78,7 +79,7 @@ def written_or_sentence(run_dir: RunDir) -> Iterator[None]:
 def release(run_dir: RunDir) -> None:
     """Nobody owns the run directory any more."""
     with contextlib.suppress(FileNotFoundError):
-        (run_dir.root / "supervisor.pid").unlink()
+        (run_dir.root / OWNER_FILE).unlink()
 
 
 def end_leftovers(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]:

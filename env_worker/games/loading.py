@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import msgspec
 
 from common.config import Config, OpponentsConfig
 from common.errors import ConfigError
+from common.pairings import Pairing
 from common.specs import GameSpec
 from env_worker.games.gymnasium.source import GymnasiumSource
 from env_worker.games.gymnasium.spaces import check_env
@@ -36,14 +37,16 @@ SOURCE_METHODS = (
 
 
 def build_source(
-    config: Config, *, index: int, episodes: int | None, greedy: bool, record: bool, opponent: str | None, life: int = 0
-) -> EnvSource:
+    config: Config, *, index: int, episodes: int | None, greedy: bool, record: bool, opponent: str | None,
+    life: int = 0, pairings: Sequence[Pairing] = (), replays: Path | None = None,
+) -> EnvSource:  # fmt: skip
     """The source that worker `index` hosts, checked, not yet started.
 
     Args:
         index: of the worker; its games share no seed with another worker's.
         episodes: an evaluation of exactly this many, on games that training never saw; None: train for ever.
         opponent: with Pokémon, sits opposite in every game.
+        pairings, replays: with Pokémon, who plays whom in an evaluation, and where its battles are written down.
         life: run_id of the worker, so that a restarted one does not play its first games again; 0: it does.
 
     Raises:
@@ -58,7 +61,10 @@ def build_source(
 
         _check_simulator()
         opponents = config.opponents if opponent is None else only_opponent(opponent)
+        common |= {"discount": config.learner.discount, "pairings": pairings, "replays": replays}
         return PokemonSource(config.pokemon, opponents, index=index, **common)
+    if replays is not None:
+        raise ConfigError(f"Replays are written of Pokémon battles; the game is {config.game}. Leave --replays out.")
     if opponent is not None:
         raise ConfigError(f"--opponent {opponent} is for pokemon; the game {config.game} has no scripted opponents.")
     if offers := _own_source(config):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from common.decisions import Decision
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.seat import PolicySeat, ReadingSeat, ScriptedSeat
 
@@ -25,6 +27,7 @@ class Arena:
         self.by_env: list[LiveBattle | None] = [None] * envs
         self.open = True
         self.teams: list[str] = []  # packed; for formats that draw none
+        self.replays: ReplayFolder | None = None
         self._matchmaker = matchmaker
         self._score = score
         self._format = battle_format
@@ -69,8 +72,15 @@ class Arena:
         seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
         teams = (rng.choice(self.teams), rng.choice(self.teams)) if self.teams else (None, None)
         host.start_battle(
-            number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams, encode=battle.encoded
-        )
+            number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams, encode=battle.encoded,
+            tally=self._matchmaker.tally, **self._replay_options(battle),
+        )  # fmt: skip
+
+    def _replay_options(self, battle: LiveBattle) -> dict[str, Any]:
+        if self.replays is None:
+            return {}
+        self.replays.expect(battle)
+        return {"names": battle.names, "log": True}
 
     def _forget(self, battle: LiveBattle) -> None:
         del self.battles[battle.number]

@@ -20,7 +20,8 @@ class LiveBattle:
 
     Attributes:
         learner_seat: the seat whose outcome counts; it alternates with the number.
-        opponent: self_play, past, random, max_base_power or simple_heuristics.
+        opponent: self_play, past, a scripted player, or an evaluation's pairing: under which the outcome is counted.
+        names: who sits at p1 and p2, for a replay.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class LiveBattle:
         self.opponent = opponent
         self.learner_seat = number % 2
         self.seats = seats
+        self.names = ("learner", opponent) if self.learner_seat == 0 else (opponent, "learner")
 
     @property
     def policy_seats(self) -> list[PolicySeat]:
@@ -63,6 +65,7 @@ class Matchmaker:
     ) -> None:
         self._shares = [getattr(opponents, kind) for kind in KINDS]
         self._weights = weights
+        self.tally = weights.tally
         self._gen = gen
         self._record = record
         self._greedy = greedy
@@ -84,13 +87,18 @@ class Matchmaker:
         seats: list[PolicySeat | ScriptedSeat] = []
         for seat in (0, 1):
             if seat != learner_seat and kind in self._players:
-                seats.append(ScriptedSeat(seat, self._gen, self._players[kind], rng.getrandbits(48)))
+                seats.append(self._scripted_seat(seat, kind, rng))
                 continue
             learns = seat == learner_seat or kind == SELF_PLAY
             name = self._learner_policy if learns else policy
-            flags = start_flags(self._record and learns, self._greedy)
-            if self._hosted:
-                seats.append(HostedSeat(env, seat, episode, name, flags, self._weights))
-            else:
-                seats.append(ReadingSeat(env, seat, episode, self._gen, name, flags, self._weights))
+            seats.append(self._policy_seat(env, seat, episode, name, learns=learns))
         return LiveBattle(number, env, episode, kind, tuple(seats))
+
+    def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat:
+        return ScriptedSeat(seat, self._gen, self._players[kind], rng.getrandbits(48))
+
+    def _policy_seat(self, env: int, seat: int, episode: int, policy: str, *, learns: bool) -> PolicySeat:
+        flags = start_flags(self._record and learns, self._greedy)
+        if self._hosted:
+            return HostedSeat(env, seat, episode, policy, flags, self._weights)
+        return ReadingSeat(env, seat, episode, self._gen, policy, flags, self._weights)

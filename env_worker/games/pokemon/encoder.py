@@ -48,10 +48,7 @@ class SeatEncoder:
         battle, blocks = self._battle, self._blocks
         own = list(battle._team.values())[: layout.TEAM_SIZE]
         foes = list(battle._opponent_team.values())[: layout.TEAM_SIZE]
-        own_out, own_alive, own_hp = _survey(own)
-        foe_out, foe_alive, foe_hp = _survey(foes)
-        unseen = layout.TEAM_SIZE - len(foes)
-        self.standing = (own_alive, foe_alive + unseen, own_hp, foe_hp + unseen)
+        own_out, foe_out = self._survey(own, foes)
         blocks.write_own_bodies(battle, own, own_out)
         blocks.write_foe_bodies(foes)
         scene = read_scene(battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None)
@@ -60,6 +57,21 @@ class SeatEncoder:
         self._write_moves(scene, request, choices, own_out, foe_out)
         _MASK.pack_into(self._buffer, layout.MASK_START * HALF, *choices.mask)
         return np.frombuffer(bytearray(self._buffer), dtype=np.float16)
+
+    def survey(self) -> None:
+        """Bring `standing` up to date, and nothing else."""
+        battle = self._battle
+        self._survey(
+            list(battle._team.values())[: layout.TEAM_SIZE], list(battle._opponent_team.values())[: layout.TEAM_SIZE]
+        )
+
+    def _survey(self, own: list[Pokemon], foes: list[Pokemon]) -> tuple[int, int]:
+        """Indices of the active ones."""
+        own_out, own_alive, own_hp = _survey(own)
+        foe_out, foe_alive, foe_hp = _survey(foes)
+        unseen = layout.TEAM_SIZE - len(foes)
+        self.standing = (own_alive, foe_alive + unseen, own_hp, foe_hp + unseen)
+        return own_out, foe_out
 
     def _write_global(self, request: dict[str, Any], scene: Scene, reviving: bool) -> None:
         battle = self._battle

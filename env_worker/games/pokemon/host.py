@@ -116,10 +116,14 @@ class SimHost:
         teams: tuple[str | None, str | None] = (None, None),
         names: tuple[str, str] = ("p1", "p2"),
         encode: tuple[bool, bool] = (False, False),
+        tally: int | None = None,
+        log: bool = False,
     ) -> None:
         """Queues a battle. The same seeds, teams and choices give the same records.
 
-        Seats of `encode` come as rows instead of records; `send_tables` must have gone before.
+        Seats of `encode` come as rows instead of records; `send_tables` must have gone before. `tally`: count what
+        rewards need in their lines, so many switches in a row free; None: leave it zero. `log`: say at the end how the
+        battle went, as a spectator saw it.
         """
         self._commands.append(
             {
@@ -131,6 +135,8 @@ class SimHost:
                 "team_seeds": team_seeds,
                 "names": names,
                 "encode": encode,
+                "tally": tally,
+                "log": log,
             }
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,14 +11,15 @@ import orjson
 from numpy.typing import NDArray
 
 from env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE
-from env_worker.games.pokemon.rewards import Standing
+from env_worker.games.pokemon.rewards import Facts, Standing
+from env_worker.games.pokemon.tally import Tally
 
-_HEAD_BYTES = 52
+_HEAD_BYTES = 68
 _ROW_BYTES = -(-(_HEAD_BYTES + 2 * OBSERVATION_SIZE + NUM_ACTIONS) // 8) * 8
 _ROW = np.dtype(
     {
         "names": ["standing", "head", "observation", "mask"],
-        "formats": ["(4,)<f8", "(5,)<i4", f"({OBSERVATION_SIZE},)<f2", f"({NUM_ACTIONS},)u1"],
+        "formats": ["(4,)<f8", "(9,)<i4", f"({OBSERVATION_SIZE},)<f2", f"({NUM_ACTIONS},)u1"],
         "offsets": [0, 32, _HEAD_BYTES, _HEAD_BYTES + 2 * OBSERVATION_SIZE],
         "itemsize": _ROW_BYTES,
     }
@@ -35,13 +37,16 @@ class SimRecord(NamedTuple):
 
 
 class SimRow(NamedTuple):
-    """An encoded seat's decision. observation: float16 [D]; mask: uint8 [A], 1 = legal; both read-only views."""
+    """An encoded seat's decision. observation: float16 [D]; mask: uint8 [A], 1 = legal; both read-only views.
+
+    facts: what rewards are computed from.
+    """
 
     battle: int
     seat: int
     request_number: int
     turn: int
-    standing: Standing
+    facts: Facts
     observation: NDArray[np.float16]
     mask: NDArray[np.uint8]
 
@@ -58,12 +63,19 @@ class SimError(NamedTuple):
 
 
 class SimEnd(NamedTuple):
-    """reason: win | tie | turn_limit | stopped | crashed."""
+    """reason: win | tie | turn_limit | stopped | crashed. final: where each encoded seat whose lines are counted
+    ended, [standing, tally] or None."""
 
     battle: int
     winner_seat: int | None
     turns: int
     reason: str
+    final: Sequence[tuple[Sequence[float], Sequence[int]] | None] = (None, None)
+
+    def facts(self, seat: int) -> Facts | None:
+        """Where `seat` ended, its last turn played."""
+        final = self.final[seat]
+        return None if final is None else Facts(_standing(final[0]), self.turns + 1, Tally._make(final[1]))
 
 
 @dataclass
@@ -74,6 +86,7 @@ class HostTick:
     rows: list[SimRow] = field(default_factory=list)
     errors: list[SimError] = field(default_factory=list)
     ended: list[SimEnd] = field(default_factory=list)
+    logs: list[tuple[int, str]] = field(default_factory=list)  # (battle, protocol lines) where one was asked for
     parse_errors: dict[str, int] = field(default_factory=dict)
     pong: Any = None
     hello: dict[str, Any] = field(default_factory=dict)
@@ -99,7 +112,8 @@ class HostTick:
     def _take_message(self, message: dict[str, Any]) -> None:
         self.records += [SimRecord._make(row) for row in message.get("records", ())]
         self.errors += [SimError._make(row) for row in message.get("errors", ())]
-        self.ended += [SimEnd._make(row) for row in message.get("ended", ())]
+        self.ended += [SimEnd(*row) for row in message.get("ended", ())]
+        self.logs += [(battle, text) for battle, text in message.get("logs", ())]
         for event, count in message.get("parse_errors", {}).items():
             self.parse_errors[event] = self.parse_errors.get(event, 0) + count
         self.pong = message.get("pong", self.pong)
@@ -112,5 +126,11 @@ class HostTick:
         for head, standing, observation, mask in zip(
             rows["head"].tolist(), rows["standing"].tolist(), observations, masks
         ):
-            battle, seat, request_number, turn, _ = head
-            self.rows.append(SimRow(battle, seat, request_number, turn, tuple(standing), observation, mask))
+            battle, seat, request_number, turn, _, *tally = head
+            facts = Facts(_standing(standing), turn, Tally._make(tally))
+            self.rows.append(SimRow(battle, seat, request_number, turn, facts, observation, mask))
+
+
+def _standing(numbers: Sequence[float]) -> Standing:
+    own_alive, foe_alive, own_hp, foe_hp = numbers
+    return own_alive, foe_alive, own_hp, foe_hp

@@ -34,6 +34,11 @@ class Referee:
         self._score.parse_errors.update(tick.parse_errors)
         for end in tick.ended:
             self._take_end(end, decisions)
+        if self._arena.replays is not None:
+            for number, log in tick.logs:
+                self._arena.replays.save(number, log)
+            for end in tick.ended:
+                self._arena.replays.forget(end.battle)
         return decisions
 
     def abort(self, host: SimHost | None, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
@@ -53,10 +58,14 @@ class Referee:
 
     def _take_record(self, host: SimHost, record: SimRecord, decisions: list[Decision]) -> None:
         battle = self._arena.battles.get(record.battle)
-        if battle is None or record.request is None:
-            return  # over here already; or the last lines, which the outcome makes superfluous
+        if battle is None:
+            return  # over here already
         seat = battle.seats[record.seat]
-        if isinstance(seat, (ReadingSeat, ScriptedSeat)):
+        if isinstance(seat, ReadingSeat):
+            seat.hear(record.lines, record.request)
+        if record.request is None:
+            return  # the last lines: a scripted seat needs them no more
+        if isinstance(seat, ScriptedSeat):
             seat.battle.feed(record.lines)
         if record.request.get("teamPreview"):
             self._score.previews += 1
@@ -111,7 +120,7 @@ class Referee:
             return
         self._score.turn_limit_ties += end.reason == "turn_limit"
         for seat in battle.policy_seats:
-            decision = seat.terminated(_outcome(end.winner_seat, seat.seat))
+            decision = seat.terminated(_outcome(end.winner_seat, seat.seat), end)
             if decision is not None:
                 decisions.append(decision)
         self._arena.finish(battle, _outcome(end.winner_seat, battle.learner_seat), end.turns)

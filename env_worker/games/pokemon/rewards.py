@@ -1,57 +1,127 @@
-"""Rewards of one seat: the outcome, and optional shaping that leaves the optimum where it is.
+"""Rewards of one seat: the outcome, and optional shaping.
 
-Shaping is the difference of a potential, Phi(s') - Phi(s), with Phi = 0 before the first decision and after a
-real end (Ng, Harada, Russell 1999, "Policy invariance under reward transformations"; the discount, close to
-1, is left out). A truncated game ends at its final state's Phi, because its value bootstraps there.
+Plain shaping is paid as things happen and kept. Potential-based shaping (Ng, Harada, Russell 1999, "Policy invariance
+under reward transformations") is F = discount x Phi(s') - Phi(s), Phi being what plain shaping would have paid since
+turn 1, and 0 after a real end: what was paid is taken back there, and the best policy stays the
+best. A truncated game ends at its final state's Phi, because its value bootstraps there.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from common.config import RewardsConfig
+from env_worker.games.pokemon.tally import NO_TALLY, Tally
+
+PARTS = ("win_loss", "knockout", "pokemon_count", "hp_delta", "fail_immune", "switch_penalty", "turn_penalty")
+_POKEMON_COUNT = 1  # its place in PARTS[1:]
+
 Standing = tuple[float, float, float, float]  # own alive, foe alive, own hp sum, foe hp sum
 
 
-class RewardWeights(NamedTuple):
-    """What a win, a Pokemon ahead and a full bar of hp ahead are worth."""
+class Facts(NamedTuple):
+    """What shaping is computed from, as the seat knows it; `tally` is all zeros where nobody asked for it."""
 
-    win: float
-    faint: float = 0.0
-    hp: float = 0.0
+    standing: Standing
+    turn: int
+    tally: Tally = NO_TALLY
+
+
+class RewardWeights(NamedTuple):
+    """What each part is worth; penalties are subtracted. `discount`: the learner's, for potential-based shaping."""
+
+    win_loss: float = 1.0
+    knockout: float = 0.0
+    pokemon_count: float = 0.0
+    hp_delta: float = 0.0
+    fail_immune: float = 0.0
+    switch_penalty: float = 0.0
+    turn_penalty: float = 0.0
+    free_switches: int = 0
+    potential_based: bool = True
+    discount: float = 1.0
+
+    @property
+    def shaping(self) -> tuple[float, ...]:
+        """Weights of PARTS[1:]."""
+        return self[1 : len(PARTS)]
+
+    @property
+    def tally(self) -> int | None:
+        """None where no seat's lines need to be counted: no part reads them, nor where a battle ended; else
+        `free_switches`."""
+        counted = self.knockout or self.fail_immune or self.switch_penalty
+        return self.free_switches if counted or (not self.potential_based and any(self.shaping)) else None
+
+
+def reward_weights(config: RewardsConfig, discount: float) -> RewardWeights:
+    """The configured weights."""
+    parts = {name: getattr(config, name) for name in PARTS}
+    return RewardWeights(
+        **parts, free_switches=config.free_switches, potential_based=config.potential_based, discount=discount
+    )
 
 
 class RewardMeter:
     """Rewards of one seat through one battle.
 
     Attributes:
-        parts: reward handed out so far by part: win, faint, hp.
+        parts: reward handed out so far, by PARTS.
     """
 
-    __slots__ = ("_faint", "_hp", "_weights", "parts")
+    __slots__ = ("_discount", "_first", "_paid", "_potential_based", "_shaping", "_win_loss", "parts")
 
     def __init__(self, weights: RewardWeights) -> None:
-        self._weights = weights
-        self._faint = 0.0
-        self._hp = 0.0
-        self.parts = [0.0, 0.0, 0.0]
+        self._win_loss = weights.win_loss
+        self._shaping = weights.shaping if any(weights.shaping) else ()
+        self._potential_based = weights.potential_based
+        self._discount = weights.discount if weights.potential_based else 1.0
+        self._first: Facts | None = None
+        self._paid = [0.0] * len(self._shaping)  # Phi of the last state, by PARTS[1:]
+        self.parts = [0.0] * len(PARTS)
 
-    def advance(self, standing: Standing) -> float:
-        """Shaping earned since the last call."""
-        weights = self._weights
-        if not (weights.faint or weights.hp):
+    def advance(self, facts: Facts) -> float:
+        """Shaping earned since the last call; the first one in turn 1 or later sets the start."""
+        if not self._shaping or facts.turn < 1:  # before it, teams and leads are not settled
             return 0.0
-        own_alive, foe_alive, own_hp, foe_hp = standing
-        return self._move_to(weights.faint * (own_alive - foe_alive), weights.hp * (own_hp - foe_hp))
+        return self._move_to(self._value(facts, ended=False), self._discount)
 
-    def finish(self, outcome: int) -> float:
-        """The last reward of a battle that really ended; outcome: 1 won, 0 tied, -1 lost."""
-        win = self._weights.win * outcome
-        self.parts[0] += win
-        return win + self._move_to(0.0, 0.0)
+    def finish(self, outcome: int, final: Facts | None = None) -> float:
+        """The last reward of a battle that really ended.
 
-    def _move_to(self, faint: float, hp: float) -> float:
-        gained_faint, gained_hp = faint - self._faint, hp - self._hp
-        self._faint, self._hp = faint, hp
-        self.parts[1] += gained_faint
-        self.parts[2] += gained_hp
-        return gained_faint + gained_hp
+        Args:
+            outcome: 1 won, 0 tied, -1 lost.
+            final: what plain shaping ends with; None: where the last decision stood.
+        """
+        win_loss = self._win_loss * outcome
+        self.parts[0] += win_loss
+        if not self._shaping:
+            return win_loss
+        if self._potential_based:
+            return win_loss + self._move_to([0.0] * len(self._shaping), self._discount)
+        return win_loss + (self._move_to(self._value(final, ended=True), 1.0) if final is not None else 0.0)
+
+    def _value(self, facts: Facts, *, ended: bool) -> list[float]:
+        """What plain shaping has paid by now, by PARTS[1:]; the count of Pokemon is paid at the end only."""
+        if self._first is None:
+            self._first = facts
+        gained = [now - then for now, then in zip(_amounts(facts), _amounts(self._first))]
+        if not (ended or self._potential_based):
+            gained[_POKEMON_COUNT] = 0.0
+        return [weight * amount for weight, amount in zip(self._shaping, gained)]
+
+    def _move_to(self, value: list[float], discount: float) -> float:
+        total = 0.0
+        for part, (now, then) in enumerate(zip(value, self._paid), 1):
+            gained = discount * now - then
+            self.parts[part] += gained
+            total += gained
+        self._paid = value
+        return total
+
+
+def _amounts(facts: Facts) -> tuple[float, ...]:
+    """By PARTS[1:], in Pokemon, Pokemon, full bars of hp, moves, switches, turns; penalties are negative."""
+    own_alive, foe_alive, own_hp, foe_hp = facts.standing
+    fails, switches, own_fainted, foe_fainted = facts.tally
+    return foe_fainted - own_fainted, own_alive - foe_alive, own_hp - foe_hp, -fails, -switches, -facts.turn

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import Any
 
+from env_worker.games.pokemon.rewards import PARTS
+
 RECENT_GAMES = 200
 OUTCOMES = ("losses", "ties", "wins")  # index outcome + 1
 MAX_EVENTS = 20
@@ -30,7 +32,7 @@ class Scoreboard:
         self.turn_limit_ties = 0
         self.previews = 0
         self.parse_errors: Counter[str] = Counter()
-        self.reward_parts = [0.0, 0.0, 0.0]
+        self.reward_parts = [0.0] * len(PARTS)
         self.events: deque[str] = deque(maxlen=MAX_EVENTS)
         self._results: dict[str, Counter[str]] = {}
         self._recent: dict[str, deque[int]] = {}
@@ -75,6 +77,6 @@ class Scoreboard:
             },
             "team_previews": self.previews,
             "parse_errors": dict(self.parse_errors),
-            "reward_parts": dict(zip(("win", "faint", "hp"), self.reward_parts)),
+            "reward_parts": dict(zip(PARTS, self.reward_parts)),
             "events": list(self.events),
         }

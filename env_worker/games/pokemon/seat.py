@@ -12,11 +12,12 @@ from common.messages import ABORTED, TERMINATED, TRUNCATED
 from env_worker.games.pokemon.actions import Choices, legal_choices
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.host_messages import SimRow
-from env_worker.games.pokemon.rewards import RewardMeter, RewardWeights, Standing
+from env_worker.games.pokemon.host_messages import SimEnd, SimRow
+from env_worker.games.pokemon.rewards import Facts, RewardMeter, RewardWeights
 from env_worker.games.pokemon.seat_battle import Request, SeatBattle
+from env_worker.games.pokemon.tally import NO_TALLY, TallyKeeper
 
-Sight = tuple[NDArray[np.float16], NDArray[np.uint8], Standing]
+Sight = tuple[NDArray[np.float16], NDArray[np.uint8], Facts]
 
 
 class PolicySeat:
@@ -42,6 +43,7 @@ class PolicySeat:
         self.turn = 0
         self.request_number = 0
         self._attempt = 0
+        self._paid = False  # True = the reward of the last sight went with a decision that was taken back
 
     def answers(self, step: int, attempt: int) -> bool:
         """Whether an action of (step, attempt) is the one that is owed."""
@@ -51,9 +53,9 @@ class PolicySeat:
         """Send an action to the simulator; False if it is not among the legal ones."""
         raise NotImplementedError
 
-    def terminated(self, outcome: int) -> Decision | None:
+    def terminated(self, outcome: int, end: SimEnd) -> Decision | None:
         """The end of a battle that was played out; outcome: 1 won, 0 tied, -1 lost."""
-        return self._end(TERMINATED, self.rewards.finish(outcome)) if self.step >= 0 else None
+        return self._end(TERMINATED, self.rewards.finish(outcome, self._final(end))) if self.step >= 0 else None
 
     def aborted(self) -> Decision | None:
         """The end of a battle that teaches nothing."""
@@ -64,8 +66,8 @@ class PolicySeat:
         seen = self._last_sight()
         if self.step < 0 or seen is None:
             return None
-        observation, mask, standing = seen
-        end = self._end(TRUNCATED, self.rewards.advance(standing))
+        observation, mask, facts = seen
+        end = self._end(TRUNCATED, 0.0 if self._paid else self.rewards.advance(facts))
         end.observation, end.mask = observation, mask
         return end
 
@@ -74,20 +76,25 @@ class PolicySeat:
         self.waiting = False
         if decision.attempt == 0:
             self.step -= 1
+            self._paid = True
         return decision.reward
 
     def _last_sight(self) -> Sight | None:
-        """Observation, mask and standing at the last request; None before the first."""
+        """Observation, mask and facts at the last request; None before the first."""
         raise NotImplementedError
 
-    def _decision(self, observation: NDArray[np.float16], mask: NDArray[np.uint8], standing: Standing) -> Decision:
+    def _final(self, end: SimEnd) -> Facts | None:
+        """Where the battle ended for this seat, None where nobody counts."""
+        raise NotImplementedError
+
+    def _decision(self, observation: NDArray[np.float16], mask: NDArray[np.uint8], facts: Facts) -> Decision:
         reward = 0.0
         if self.redo:
             self._attempt += 1
         else:
             self.step += 1
             self._attempt = 0
-            reward = self.rewards.advance(standing)
+            reward = self.rewards.advance(facts)
         self.redo = False
         self.waiting = True
         return Decision(
@@ -128,7 +135,7 @@ class HostedSeat(PolicySeat):
         self._row = row
         self.turn = row.turn
         self.request_number = row.request_number
-        return self._decision(row.observation, row.mask, row.standing)
+        return self._decision(row.observation, row.mask, row.facts)
 
     def answer(self, host: SimHost, battle: int, action: int) -> bool:
         if self._row is None or not 0 <= action < len(self._row.mask) or not self._row.mask[action]:
@@ -139,7 +146,10 @@ class HostedSeat(PolicySeat):
 
     def _last_sight(self) -> Sight | None:
         row = self._row
-        return None if row is None else (row.observation, row.mask, row.standing)
+        return None if row is None else (row.observation, row.mask, row.facts)
+
+    def _final(self, end: SimEnd) -> Facts | None:
+        return end.facts(self.seat)
 
 
 class ReadingSeat(PolicySeat):
@@ -154,6 +164,16 @@ class ReadingSeat(PolicySeat):
         self._request: Request = {}
         self._choices = Choices()
         self._action = -1
+        free_switches = weights.tally
+        self._tally = None if free_switches is None else TallyKeeper(f"p{seat + 1}", free_switches)
+
+    def hear(self, lines: str, request: Request | None) -> None:
+        """Take the lines that come with a request, or with None: the battle is over."""
+        if self._tally is not None:
+            self._tally.take(lines, request)
+        elif request is None:
+            return  # nobody asks where it ended
+        self.battle.feed(lines)
 
     def decide(self, request_number: int, request: Request) -> Decision:
         """The decision that a request asks for; the seat's lines have been fed before."""
@@ -183,13 +203,23 @@ class ReadingSeat(PolicySeat):
 
     def _encoded(self) -> Decision:
         observation = self._encoder.encode(self._request, self._choices)
-        return self._decision(observation, self._mask(), self._encoder.standing)
+        return self._decision(observation, self._mask(), self._facts())
+
+    def _facts(self) -> Facts:
+        tally = NO_TALLY if self._tally is None else self._tally.tally
+        return Facts(self._encoder.standing, self.turn, tally)
+
+    def _final(self, end: SimEnd) -> Facts | None:
+        if self._tally is None:
+            return None
+        self._encoder.survey()
+        return self._facts()._replace(turn=end.turns + 1)
 
     def _last_sight(self) -> Sight | None:
         if not self._request:
             return None
         observation = self._encoder.encode(self._request, self._choices)
-        return observation, self._mask(), self._encoder.standing
+        return observation, self._mask(), self._facts()
 
     def _mask(self) -> NDArray[np.uint8]:
         return np.frombuffer(bytes(self._choices.mask), dtype=np.uint8)

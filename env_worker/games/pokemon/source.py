@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from common.config import OpponentsConfig, PokemonConfig
 from common.decisions import Action, Decision
 from common.errors import ConfigError
+from common.pairings import Pairing
 from env_worker.games.pokemon.arena import Arena
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.host import HostDied
@@ -16,7 +18,9 @@ from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.host_tables import encoder_tables
 from env_worker.games.pokemon.node import node_for
 from env_worker.games.pokemon.referee import Referee
-from env_worker.games.pokemon.rewards import RewardWeights
+from env_worker.games.pokemon.replays import ReplayFolder
+from env_worker.games.pokemon.rewards import reward_weights
+from env_worker.games.pokemon.schedule import ScheduledMatchmaker
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.seat import PolicySeat
 from env_worker.games.pokemon.spec import pokemon_spec
@@ -26,7 +30,13 @@ SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the
 
 
 class PokemonSource:
-    """An EnvSource (see `env_worker.source`). `episodes`: so many battles in all, then idle; None = without end."""
+    """An EnvSource (see `env_worker.source`).
+
+    Args:
+        episodes: so many battles in all, then idle; None = without end.
+        pairings: who plays whom, in place of `opponents`; their battles must add up to `episodes`.
+        replays: a folder into which every battle is written.
+    """
 
     def __init__(
         self,
@@ -40,6 +50,9 @@ class PokemonSource:
         greedy: bool = False,
         episodes: int | None = None,
         learner_policy: str = "learner",
+        discount: float = 1.0,
+        pairings: Sequence[Pairing] = (),
+        replays: Path | None = None,
     ) -> None:
         self.spec = pokemon_spec(config)
         self.envs = envs
@@ -50,16 +63,14 @@ class PokemonSource:
         self._host_timeout_sec = config.host_timeout_sec
         self._index = index
         self._score = Scoreboard()
-        self._matchmaker = Matchmaker(
-            opponents,
-            RewardWeights(config.reward_win, config.reward_faint, config.reward_hp),
-            gen=generation(config.format),
-            record=record,
-            greedy=greedy,
-            learner_policy=learner_policy,
-            hosted=config.encoder == "host",
-        )
+        seating: dict[str, Any] = {
+            "weights": reward_weights(config.rewards, discount), "gen": generation(config.format), "record": record,
+            "greedy": greedy, "learner_policy": learner_policy, "hosted": config.encoder == "host",
+        }  # fmt: skip
+        self._matchmaker = ScheduledMatchmaker(pairings, **seating) if pairings else Matchmaker(opponents, **seating)
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, f"{seed}/{index}", episodes)
+        if replays is not None:
+            self._arena.replays = ReplayFolder(replays, index)
         self._referee = Referee(self._arena, self._score, config.max_turns)
         self._keeper: HostKeeper | None = None
         self._closed = False
@@ -93,6 +104,8 @@ class PokemonSource:
             tick = keeper.poll()
         except HostDied as death:
             self._arena.abort_all("host_died", decisions)
+            if self._arena.replays is not None:
+                self._arena.replays.forget_all()
             self._score.events.append(str(death))
             return decisions
         decisions += self._referee.take(host, tick)
@@ -135,7 +148,9 @@ class PokemonSource:
         self._arena.open = False
 
     def idle(self) -> bool:
-        return not self._arena.battles and not self._unsent and not self._arena.may_start()
+        replays = self._arena.replays
+        over = not self._arena.battles and not self._unsent and not self._arena.may_start()
+        return over and (replays is None or replays.complete)
 
     def files(self) -> list[int]:
         host = self._keeper.host if self._keeper is not None else None

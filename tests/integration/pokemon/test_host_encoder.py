@@ -48,10 +48,10 @@ class _Reader:
         assert self._open is not None
         observation = self._encoder.encode(*self._open)
         assert bytes(self._open[1].mask) == row.mask.tobytes()
-        assert row.turn == self.battle._turn
+        assert row.turn == row.facts.turn == self.battle._turn
         if observation.tobytes() != row.observation.tobytes():
             pytest.fail(_difference(observation, row.observation))
-        assert row.standing == self._encoder.standing
+        assert row.facts.standing == self._encoder.standing
 
 
 def _difference(ours: np.ndarray, theirs: np.ndarray) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.config import OpponentsConfig, PokemonConfig
+from common.config import OpponentsConfig, PokemonConfig, RewardsConfig
 from common.decisions import Action, Decision
 from common.messages import ABORTED, DECISION, GREEDY, RECORD, START, TERMINATED, TRUNCATED
 from env_worker.games.pokemon.actions import legal_choices
@@ -170,7 +170,7 @@ def test_sessions_the_server_lost_get_no_end():
 
 
 def test_turn_limit_truncates_with_the_final_observation():
-    source = make_source(PokemonConfig(max_turns=3, reward_hp=0.5), episodes=8)
+    source = make_source(PokemonConfig(max_turns=3, rewards=RewardsConfig(hp_delta=0.5)), episodes=8)
     source.start()
     try:
         table = Table(source)

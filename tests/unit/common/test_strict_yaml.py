@@ -151,9 +151,15 @@ def test_every_shipped_configuration_loads_and_comments_every_line(path):
 
 
 def test_the_default_configuration_shows_every_key():
-    shown, section = set(), ""
+    shown: list[str] = []
     for line in (CONFIGS / "pokemon.yaml").read_text().splitlines():
-        if found := re.match(r"^( {2})?([a-z_]+):", line):
-            section = section if found[1] else found[2]
-            shown.add(f"{section}.{found[2]}" if found[1] else found[2])
-    assert set(config_keys()) - shown == set()
+        if found := re.match(r"^((?: {2})*)([a-z_]+):", line):
+            above = shown[-1].split(".")[: len(found[1]) // 2] if shown else []
+            shown.append(".".join([*above, found[2]]))
+    assert set(config_keys()) - set(shown) == set()
+
+
+@pytest.mark.parametrize("key", ["reward_win", "reward_faint", "reward_hp"])
+def test_keys_of_former_rewards_name_the_new_ones(load, key):
+    with pytest.raises(ConfigError, match=r"did you mean pokemon.rewards\? Its keys are win_loss, knockout, "):
+        load(f"game: pokemon\npokemon: {{{key}: 0.5}}\n")

@@ -3,14 +3,15 @@
 // In, one line = a list of commands:
 //   {"c":"start","b":id,"format":"gen9randombattle","seed":[a,b,c,d],
 //    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"names":["a","b"],
-//    "encode":[false,false]}
+//    "encode":[false,false],"tally":free_switches|null (see tally.mjs),"log":false}
 //   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
 //   {"c":"stop","b":id}      {"c":"ping","n":any}      {"c":"tables","tables":{...}} before anything is encoded
 //   {"c":"format","format":"gen9ou","teams":[text,...]}
 // Out, one line a tick; what is empty is left out:
 //   {"records":[[id,seat,request_number,lines,request|null],...],
 //    "errors":[[id,seat,request_number,kind,message],...],
-//    "ended":[[id,winner_seat|null,turns,reason],...],"parse_errors":{event:n},"pong":n,"encoded":n,
+//    "logs":[[id,text],...] of battles with "log":true,
+//    "ended":[[id,winner_seat|null,turns,reason,[final|null,final|null] if counted],...],"parse_errors":{event:n},"pong":n,"encoded":n,
 //    "format":{...}}, see formats.mjs
 // After the newline follow `encoded` rows of rowBytes() each (see outbox.mjs): decisions of the encoded seats.
 // The first line out is {"hello":{...}}.
@@ -88,6 +89,7 @@ export class Host {
 	stop(id) {
 		const battle = this.battles.get(id);
 		if (!battle) return;
+		battle.giveLog();
 		this.outbox.end(id, null, battle.battle.turn, 'stopped');
 		this.forget(id);
 	}

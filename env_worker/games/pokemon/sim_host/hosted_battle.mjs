@@ -1,6 +1,6 @@
 // One battle: drives Battle directly and turns what it sends into per-seat records.
 
-import { appendSeatLines } from './seat_lines.mjs';
+import { appendSeatLines, spectatorLog } from './seat_lines.mjs';
 import { SeatView } from './seat_view.mjs';
 
 const REQUEST_PREFIX = '|request|';
@@ -24,8 +24,9 @@ export class HostedBattle {
 		this.outbox = outbox;
 		this.seats = [new Seat(), new Seat()];
 		this.seatLines = [[], []];
-		this.views = [0, 1].map(seat => command.encode?.[seat] ? new SeatView(tables, seat) : null);
+		this.views = [0, 1].map(seat => command.encode?.[seat] ? new SeatView(tables, seat, command.tally) : null);
 		this.ended = false;
+		this.logged = Boolean(command.log); // a replay was asked for
 		const [name1, name2] = command.names ?? ['p1', 'p2'];
 		if (name1 === name2) throw new Error(`both seats are named ${name1}; names must differ`);
 		const format = sim.Dex.formats.get(command.format);
@@ -70,6 +71,11 @@ export class HostedBattle {
 		this.update();
 	}
 
+	/** Says how the battle went, where it was asked for; called once, when it is over. */
+	giveLog() {
+		if (this.logged) this.outbox.log(this.id, spectatorLog(this.battle.log));
+	}
+
 	destroy() {
 		const battle = this.battle;
 		this.battle = null;
@@ -112,7 +118,7 @@ export class HostedBattle {
 		seat.requestNumber++;
 		seat.open = true;
 		if (request.teamPreview) {
-			this.views[seatIndex].tracker.feed(this.seatLines[seatIndex]);
+			this.views[seatIndex].hear(this.seatLines[seatIndex], request);
 			this.seatLines[seatIndex].length = 0;
 			this.outbox.record(this.id, seatIndex, seat.requestNumber, '', JSON.stringify(request));
 			return;
@@ -150,12 +156,17 @@ export class HostedBattle {
 			const seat = this.seats[seatIndex];
 			seat.open = false;
 			const view = this.views[seatIndex];
-			if (view !== null) this.outbox.unparsed(view.tracker.parseErrors);
-			else this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), 'null');
+			if (view !== null) {
+				if (view.tally !== null) view.hear(this.seatLines[seatIndex], null);
+				this.outbox.unparsed(view.tracker.parseErrors);
+			} else this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), 'null');
 		}
+		this.giveLog();
 		const winner = battle.sides.findIndex(side => side.name === battle.winner);
 		const reason = winner >= 0 ? 'win' : battle.turn > TURN_LIMIT ? 'turn_limit' : 'tie';
-		this.outbox.end(this.id, winner >= 0 ? winner : null, Math.min(battle.turn, TURN_LIMIT), reason);
+		const counted = this.views.some(view => view !== null && view.tally !== null);
+		this.outbox.end(this.id, winner >= 0 ? winner : null, Math.min(battle.turn, TURN_LIMIT), reason,
+			...(counted ? [this.views.map(view => view === null ? null : view.final())] : []));
 	}
 }
 

@@ -1,6 +1,7 @@
 // What the battles of a host have to say; host.mjs writes it out once a tick.
 
-const HEAD_BYTES = 52; // standing: float64 [4]; battle, seat, request_number, turn, 0: int32 [5]
+const HEAD_BYTES = 68; // standing: float64 [4]; battle, seat, request_number, turn, 0, tally [4]: int32 [9]
+const NO_TALLY = new Int32Array(4);
 const FIRST_ROWS = 64;
 
 /** Encoded decisions as rows of one buffer: head, observation (float16), mask (uint8), padded to 8 bytes. */
@@ -24,6 +25,8 @@ class Rows {
 		this.ints[at++] = seat;
 		this.ints[at++] = requestNumber;
 		this.ints[at++] = view.tracker.turn;
+		this.ints[at++] = 0;
+		this.ints.set(view.tally?.counts ?? NO_TALLY, at);
 		this.bytes.set(view.bytes, start + HEAD_BYTES);
 		this.bytes.set(mask, start + HEAD_BYTES + view.bytes.length);
 		this.count++;
@@ -54,6 +57,7 @@ export class Outbox {
 		this.records = [];
 		this.errors = [];
 		this.ended = [];
+		this.logs = [];
 		this.parseErrors = null;
 		this.pong = null;
 		this.format = null;
@@ -70,8 +74,14 @@ export class Outbox {
 		this.errors.push(JSON.stringify([battle, seat, requestNumber, kind, message]));
 	}
 
-	end(battle, winnerSeat, turns, reason) {
-		this.ended.push(JSON.stringify([battle, winnerSeat, turns, reason]));
+	/** @param {Array} final where each seat's rewards ended, or nothing where nobody asked */
+	end(battle, winnerSeat, turns, reason, ...final) {
+		this.ended.push(JSON.stringify([battle, winnerSeat, turns, reason, ...final]));
+	}
+
+	/** A battle's log as a spectator sees it, where one was asked for. */
+	log(battle, text) {
+		this.logs.push(JSON.stringify([battle, text]));
 	}
 
 	/** @param {Map<string, number>} counts lines that a seat's tracker could not take, by event */
@@ -87,6 +97,7 @@ export class Outbox {
 		const encoded = this.rows.count;
 		if (this.records.length) parts.push(`"records":[${this.records.join(',')}]`);
 		if (this.errors.length) parts.push(`"errors":[${this.errors.join(',')}]`);
+		if (this.logs.length) parts.push(`"logs":[${this.logs.join(',')}]`);
 		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
 		if (this.parseErrors !== null) parts.push(`"parse_errors":${JSON.stringify(this.parseErrors)}`);
 		if (this.pong !== null) parts.push(`"pong":${JSON.stringify(this.pong)}`);
@@ -95,6 +106,7 @@ export class Outbox {
 		this.records = [];
 		this.errors = [];
 		this.ended = [];
+		this.logs = [];
 		this.parseErrors = this.pong = this.format = null;
 		return [parts.length ? `{${parts.join(',')}}\n` : '', this.rows.take()];
 	}

@@ -36,6 +36,20 @@ export function appendSeatLines(log, seatLines) {
 	}
 }
 
+/** What a spectator sees of a battle, as text. @param {string[]} log as the battle logged it */
+export function spectatorLog(log) {
+	const lines = flatten(log), shared = [];
+	for (let i = 0; i < lines.length; i++) {
+		if (lines[i].startsWith(SPLIT_PREFIX)) {
+			i += 2;
+			if (lines[i]) shared.push(lines[i]);
+		} else if (lines[i] && !lines[i].startsWith('|t:|')) {
+			shared.push(lines[i]);
+		}
+	}
+	return shared.join('\n') + '\n';
+}
+
 /** A logged entry may hold several lines; the protocol counts lines. */
 function flatten(log) {
 	return log.join('\n').split('\n');

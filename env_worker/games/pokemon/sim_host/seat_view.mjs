@@ -2,11 +2,16 @@
 
 import { Choices } from './encoder/choices.mjs';
 import { SeatEncoder } from './encoder/seat_encoder.mjs';
+import { SeatTally } from './tally.mjs';
 import { SeatTracker } from './tracker/battle.mjs';
 
 export class SeatView {
-	/** @param {object} tables a Tables; @param {number} seat 0 | 1 */
-	constructor(tables, seat) {
+	/**
+	 * @param {object} tables a Tables; @param {number} seat 0 | 1
+	 * @param {number|null} freeSwitches of the SeatTally, null: nothing is counted
+	 */
+	constructor(tables, seat, freeSwitches = null) {
+		this.tally = freeSwitches === null ? null : new SeatTally(`p${seat + 1}`, freeSwitches);
 		this.tracker = new SeatTracker(`p${seat + 1}`, tables.gen, tables.tracker);
 		this.encoder = new SeatEncoder(this.tracker, tables);
 		this.bytes = new Uint8Array(this.encoder.observation.buffer);
@@ -18,11 +23,23 @@ export class SeatView {
 
 	/** Takes the seat's lines and then its request; the view is up to date afterwards. */
 	see(lines, request) {
-		this.tracker.feed(lines);
+		this.hear(lines, request);
 		this.tracker.sync(request);
 		this.request = request;
 		this.choices.read(request, this.position);
 		this.encoder.encode(request, this.choices);
+	}
+
+	/** Takes lines behind which there is nothing to encode: team preview, or null: the battle is over. */
+	hear(lines, request) {
+		this.tracker.feed(lines);
+		this.tally?.take(lines, request);
+	}
+
+	/** [standing, counts] as JSON, null where nothing is counted. */
+	final() {
+		if (this.tally === null) return null;
+		return [Array.from(this.encoder.survey()), Array.from(this.tally.counts)];
 	}
 
 	/** The simulator's words for an action, null if it is not legal. */

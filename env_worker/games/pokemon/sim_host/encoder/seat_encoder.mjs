@@ -48,15 +48,9 @@ export class SeatEncoder {
 
 	/** Brings `observation` and `standing` up to date; the battle must be in sync with the request. */
 	encode(request, choices) {
-		const { battle, scene, teams, mine, theirs, standing } = this;
+		const { battle, scene, teams, mine, theirs } = this;
 		const own = firstSix(battle.team), foes = firstSix(battle.opponentTeam);
-		mine.take(own);
-		theirs.take(foes);
-		const unseen = TEAM_SIZE - foes.length;
-		standing[0] = mine.alive;
-		standing[1] = theirs.alive + unseen;
-		standing[2] = mine.hp;
-		standing[3] = theirs.hp + unseen;
+		this.survey(own, foes);
 		teams.writeOwnBodies(battle, own, mine.out);
 		teams.writeFoeBodies(foes);
 		scene.read(this.tables, battle, own[mine.out] ?? null, foes[theirs.out] ?? null);
@@ -65,6 +59,19 @@ export class SeatEncoder {
 		this.writeMoves(request, choices, mine.out, theirs.out);
 		const maskStart = this.tables.layout.mask_start;
 		for (let i = 0; i < NUM_ACTIONS; i++) this.observation[maskStart + i] = choices.mask[i];
+	}
+
+	/** Brings `standing` up to date and returns it. */
+	survey(own = firstSix(this.battle.team), foes = firstSix(this.battle.opponentTeam)) {
+		const { mine, theirs, standing } = this;
+		mine.take(own);
+		theirs.take(foes);
+		const unseen = TEAM_SIZE - foes.length;
+		standing[0] = mine.alive;
+		standing[1] = theirs.alive + unseen;
+		standing[2] = mine.hp;
+		standing[3] = theirs.hp + unseen;
+		return standing;
 	}
 
 	writeGlobal(request, reviving) {

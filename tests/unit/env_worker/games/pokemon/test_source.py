@@ -11,6 +11,7 @@ from env_worker.games.pokemon.actions import legal_choices
 from env_worker.games.pokemon.host import HostDied, HostTick, SimEnd, SimError, SimRecord, SimRow
 from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.layout import OBSERVATION_SIZE
+from env_worker.games.pokemon.rewards import Facts
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.source import PokemonSource, generation
 from tests.golden.pokemon.recorded import recorded_seats
@@ -106,7 +107,8 @@ MASK = legal_choices(REQUEST, [entry["ident"] for entry in REQUEST["side"]["poke
 
 def row(number: int, without: set[int] = frozenset()) -> SimRow:
     mask = np.array([allowed and action not in without for action, allowed in enumerate(MASK)], np.uint8)
-    return SimRow(0, 0, number, 1, (6.0, 6.0, 6.0, 6.0), np.zeros(OBSERVATION_SIZE, np.float16), mask)
+    facts = Facts((6.0, 6.0, 6.0, 6.0), 1)
+    return SimRow(0, 0, number, 1, facts, np.zeros(OBSERVATION_SIZE, np.float16), mask)
 
 
 def answer(decision, action: int) -> Action:

@@ -1,0 +1,123 @@
+"""One evaluation: a server with frozen weights, a few workers, until every episode is played."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from common.codec import Codec
+from common.config import Config
+from common.control_client import ControlClient
+from common.launch.fleet import Command, Fleet, RoleDied
+from common.launch.game_spec import ask_for_spec
+from common.launch.processes import role_command
+from common.launch.snapshot import number
+from common.launch.state import Metrics, RunState
+from common.launch.supervisor import Signals
+from common.messages import TO_SUPERVISOR, Report
+from common.rundir import RunDir
+from common.transport import Poller, PullSocket
+
+SHOW_EVERY_SEC = 5.0
+SERVER_LIMIT_SEC = 300.0
+STOP_SEC = 15.0
+
+
+class Match:
+    """Plays in `run_dir`, under `signals` that are installed."""
+
+    def __init__(
+        self, run_dir: RunDir, config: Config, signals: Signals, command: Command = role_command, *, quiet: bool
+    ) -> None:
+        self._run_dir = run_dir
+        self._config = config
+        self._signals = signals
+        self._command = command
+        self._quiet = quiet
+        self._state = RunState()
+        self._fleet = Fleet(run_dir, self._state, command)
+        self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
+        self.versions: dict[str, float | None] = {}  # of the policies that played, by name
+
+    def play(
+        self, checkpoint: Path, others: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int
+    ) -> Metrics:
+        """Figures of all workers, after the last episode.
+
+        Args:
+            checkpoint: served as the policy `learner`.
+            others: further checkpoints by the policy's name.
+            workers: arguments of each worker.
+            episodes: of all workers together, to show how far they are.
+
+        Raises:
+            ConfigError: a checkpoint does not fit. RoleDied: a process failed, or Ctrl-C.
+        """
+        self._run_dir.create()
+        self._run_dir.write_config(self._config)
+        self._run_dir.write_spec(ask_for_spec(self._config, self._command, self._run_dir.root))
+        self._socket = PullSocket(self._run_dir.endpoint("status"))
+        self._poller = Poller([self._socket])
+        with self._socket:
+            try:
+                self._start_server(checkpoint)
+                self._load(others)
+                self._play_out(workers, episodes)
+                self._fleet.stop("inference_server", STOP_SEC, self._turn)
+            finally:
+                self._fleet.kill_all()
+        return self._state.totals("env_worker")
+
+    def _start_server(self, checkpoint: Path) -> None:
+        self._fleet.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
+        deadline = time.monotonic() + SERVER_LIMIT_SEC
+        while not self._fleet.ready("inference_server"):
+            self._fleet.check_alive()
+            if time.monotonic() > deadline:
+                raise RoleDied(f"The inference server did not become ready within {SERVER_LIMIT_SEC:.0f} s.", 1)
+            self._turn()
+        self.versions["learner"] = number(self._state.totals("inference_server"), "policy_version")
+
+    def _load(self, others: Mapping[str, Path]) -> None:
+        if not others:
+            return
+        with ControlClient(self._run_dir) as control:
+            for name, folder in others.items():
+                answer = control.load(name, folder)
+                self._turn()
+        self.versions |= {policy.name: policy.policy_version for policy in answer.policies}
+
+    def _play_out(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
+        self._fleet.start("env_worker", len(workers), 1, workers)
+        shown_at = time.monotonic()
+        while (playing := self._playing()) or self._turn():
+            self._turn()
+            if time.monotonic() - shown_at >= SHOW_EVERY_SEC and not self._quiet:
+                shown_at = time.monotonic()
+                done = number(self._state.totals("env_worker"), "episodes", "finished") or 0
+                sys.stderr.write(f"{done:.0f} of {episodes} played, {playing} workers at it\n")
+
+    def _playing(self) -> int:
+        """Workers that have not finished. Raises RoleDied where one failed, or the server did."""
+        playing = 0
+        for (role, _), place in self._fleet.places.items():
+            code = place.child.exit_code()
+            if role == "env_worker" and code in (None, 0):
+                playing += code is None
+            elif code is not None:
+                self._fleet.check_alive()
+        return playing
+
+    def _turn(self) -> bool:
+        """Take what was reported; True while there was something. Raises RoleDied on Ctrl-C."""
+        if self._signals.stop:
+            raise RoleDied("The evaluation was interrupted.", 130)
+        taken = False
+        while (frames := self._socket.receive()) is not None:
+            report, _ = self._codec.decode(frames)
+            self._state.receive(report, time.monotonic())
+            taken = True
+        self._poller.wait(0.1)
+        return taken

@@ -1,0 +1,112 @@
+"""`simul eval` with the real roles: two checkpoints and two bots, everybody against everybody else, with replays."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+
+from common.config import NetworkConfig, PokemonConfig
+from common.launch.processes import CHECKOUT
+from common.nets.build import build_network
+from common.nets.load import WEIGHTS_FILE
+from common.nets.weights import weights_to_bytes
+from common.specs import GameSpec
+from env_worker.games.pokemon.spec import pokemon_spec
+from learner.checkpoints import RunFacts, write_folder
+
+FORMAT = "gen4randombattle"
+
+
+def checkpoint(path: Path, version: int, spec: GameSpec | None = None) -> Path:
+    """A checkpoint of fresh weights."""
+    spec = spec or pokemon_spec(PokemonConfig(format=FORMAT))
+    network = NetworkConfig(name="mlp_lstm", options={"hidden": 16})
+    files = {WEIGHTS_FILE: weights_to_bytes(build_network(network, spec, seed=version))}
+    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False), files)
+    return path
+
+
+def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+    line = [sys.executable, "-m", "common.cli", "eval", *arguments]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    return subprocess.Popen(
+        line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+@pytest.mark.timeout(240)
+def test_everybody_plays_everybody_else_and_every_battle_is_written_down(tmp_path):
+    one, two = checkpoint(tmp_path / "a" / "one", 3), checkpoint(tmp_path / "b" / "two", 4)
+    running = start(
+        tmp_path, "--checkpoint", str(one), "--checkpoint", str(two), "--opponent", "random", "--opponent",
+        "heuristics", "--battles", "5", "--workers", "2", "--json", "--replays", str(tmp_path / "replays"),
+    )  # fmt: skip
+    output, errors = running.communicate(timeout=200)
+    assert running.returncode == 0, errors
+    matrix = msgspec.json.decode(output)
+    labels = ["one", "two", "random", "simple_heuristics"]
+    assert [contestant["label"] for contestant in matrix["contestants"]] == labels
+    assert [contestant.get("policy_version") for contestant in matrix["contestants"]] == [3, 4, None, None]
+    assert len(matrix["pairs"]) == 6
+    for pair in matrix["pairs"]:
+        assert pair["battles"] == 5
+        by_seat = [sum(pair[seat].values()) for seat in ("as_p1", "as_p2")]
+        assert by_seat == [3, 2]
+    bots = matrix["pairs"][-1]
+    assert bots["losses"] >= 3, "SimpleHeuristics loses to nobody who moves at random"
+    _check_replays(tmp_path / "replays", matrix)
+    assert list((tmp_path / "tmp").glob("simul-*")) == []
+
+
+def _check_replays(folder: Path, matrix: dict) -> None:
+    logs = sorted(folder.glob("*.log"))
+    assert len(logs) == len(list(folder.glob("*.html"))) == 30
+    wins = 0
+    for path in logs:
+        log = path.read_text()
+        assert log.startswith("|")
+        assert "\n|start\n" in log
+        assert "|split|" not in log
+        assert "|request|" not in log
+        assert log.rstrip().splitlines()[-1].startswith(("|win|", "|tie"))
+        assert log in path.with_suffix(".html").read_text()
+        wins += "\n|win|one\n" in log
+    assert wins == sum(pair["wins"] for pair in matrix["pairs"] if pair["first"] == "one")
+
+
+@pytest.mark.timeout(120)
+def test_a_checkpoint_of_another_layout_is_one_sentence(tmp_path):
+    one = checkpoint(tmp_path / "one", 3)
+    other = checkpoint(tmp_path / "other", 4, pokemon_spec(PokemonConfig(format="gen3randombattle")))
+    running = start(tmp_path, "--checkpoint", str(one), "--checkpoint", str(other), "--battles", "5")
+    _, errors = running.communicate(timeout=100)
+    assert running.returncode == 2
+    assert "belongs to another encoder" in errors
+    assert "Traceback" not in errors
+    assert list((tmp_path / "tmp").glob("simul-*")) == []
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("begun_sec", [1.5, 5.0])
+def test_a_terminated_evaluation_leaves_nothing(tmp_path, begun_sec):
+    one = checkpoint(tmp_path / "one", 3)
+    running = start(tmp_path, "--checkpoint", str(one), "--opponent", "random", "--battles", "100000")
+    while not list((tmp_path / "tmp").glob("simul-eval-*")):
+        assert running.poll() is None
+        time.sleep(0.05)
+    time.sleep(begun_sec)
+    below = psutil.Process(running.pid).children(recursive=True)
+    running.send_signal(signal.SIGTERM)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    assert list((tmp_path / "tmp").glob("simul-*")) == []
+    _, alive = psutil.wait_procs(below, timeout=20)
+    assert alive == []

@@ -1,0 +1,80 @@
+"""Composite rewards on the real simulator: the same with either encoder, and zero-sum where they must be."""
+
+from __future__ import annotations
+
+import random
+import select
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from common.config import OpponentsConfig, PokemonConfig, RewardsConfig
+from common.decisions import Action
+from common.messages import DECISION
+from env_worker.games.pokemon.rewards import PARTS
+from env_worker.games.pokemon.source import PokemonSource
+
+EVERY_PART = RewardsConfig(
+    win_loss=1.0, knockout=1.0, pokemon_count=1.0, hp_delta=1.0, fail_immune=1.0, switch_penalty=1.0, turn_penalty=1.0,
+    potential_based=False,
+)  # fmt: skip
+Rewards = dict[tuple[int, int, int], list[float]]  # (env, seat, episode) -> one a decision, and the end's
+
+
+def played(encoder: str, rewards: RewardsConfig, battles: int = 16, gen: int = 9) -> tuple[Rewards, dict[str, float]]:
+    """Self-play of random legal actions: every reward, and the sums of the parts."""
+    config = PokemonConfig(format=f"gen{gen}randombattle", encoder=encoder, rewards=rewards)
+    source = PokemonSource(config, OpponentsConfig(), envs=8, seed=3, index=0, episodes=battles, discount=0.99)
+    found: Rewards = defaultdict(list)
+    source.start()
+    try:
+        while not source.idle():
+            actions = []
+            for made in source.poll():
+                key = (made.env, made.seat, made.episode)
+                if made.attempt == 0:
+                    found[key].append(made.reward)
+                if made.kind == DECISION:
+                    rng = random.Random(repr((key, made.step, made.attempt)))
+                    action = rng.choice(np.flatnonzero(made.mask).tolist())
+                    actions.append(Action(*key, made.step, made.attempt, action, 0.0, 0.0, 0))
+            source.act(actions)
+            if not actions:
+                select.select(source.files(), [], [], 0.05)
+        metrics = source.metrics()
+    finally:
+        source.close()
+    assert metrics["episodes"]["finished"] == battles
+    return found, metrics["reward_parts"]
+
+
+@pytest.mark.parametrize("gen", [1, 4, 9])
+def test_both_encoders_pay_the_same_for_every_part(gen):
+    rewards, parts = played("python", EVERY_PART, gen=gen)
+    hosted, hosted_parts = played("host", EVERY_PART, gen=gen)
+    assert hosted == rewards
+    assert hosted_parts == parts
+    assert sum(map(sum, rewards.values())) == pytest.approx(sum(parts.values()))
+    assert tuple(parts) == PARTS
+    # Both seats are in the sums: what one wins the other loses, and penalties are everybody's.
+    assert [parts[name] for name in PARTS[:3]] == [0.0, 0.0, 0.0]
+    assert parts["hp_delta"] == pytest.approx(0.0, abs=1.0)  # hp of the foe comes in hundredths
+    assert all(parts[name] <= -5 for name in PARTS[4:])
+
+
+@pytest.mark.parametrize("part", ["knockout", "pokemon_count", "hp_delta"])
+def test_the_winner_is_ahead_at_the_end(part):
+    rewards, _ = played("host", RewardsConfig(win_loss=0.0, potential_based=False, **{part: 1.0}))
+    for (env, seat, episode), mine in rewards.items():
+        theirs = rewards[env, 1 - seat, episode]
+        assert sum(mine) == pytest.approx(-sum(theirs), abs=0.1)
+        assert abs(sum(mine)) > 0.001, "six faint on one side, fewer on the other"
+
+
+def test_potential_based_parts_leave_the_outcome_alone():
+    weights = {name: 1.0 for name in PARTS}
+    rewards, _ = played("host", RewardsConfig(**weights))
+    for mine in rewards.values():
+        value = sum(reward * 0.99**step for step, reward in enumerate(mine[1:]))
+        assert abs(value) == pytest.approx(0.99 ** (len(mine) - 2))

@@ -1,0 +1,63 @@
+"""The folder of an evaluation goes with it, and with the next one where it was killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from common.launch import ownership
+from common.launch.eval_folder import OWNERLESS_SEC, eval_folder, remove_leftovers
+from common.launch.ownership import Owner
+
+WAIT = "import sys; from common.launch.eval_folder import eval_folder\nwith eval_folder() as r: print(r.root); input()"
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def test_it_goes_at_the_end_and_after_an_error(temporary):
+    with eval_folder() as run_dir:
+        assert run_dir.root.parent == temporary
+    with pytest.raises(KeyError), eval_folder() as run_dir:
+        raise KeyError
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_one_left_goes_with_the_next(temporary):
+    child = subprocess.Popen([sys.executable, "-c", WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    left = Path(child.stdout.readline().strip())
+    with eval_folder():
+        assert left.exists(), "its evaluation lives"
+    child.kill()
+    child.communicate()
+    with eval_folder():
+        assert not left.exists()
+
+
+def test_only_folders_of_the_dead_are_removed(tmp_path):
+    names = ("simul-eval-dead", "simul-eval-living", "simul-eval-fresh", "simul-eval-old", "simul-eval-torn", "other")
+    folders = {name: tmp_path / name for name in names}
+    for folder in folders.values():
+        folder.mkdir()
+    for name, owner in (("dead", Owner(os.getpid(), 1.0)), ("living", ownership.myself())):
+        folders[f"simul-eval-{name}"].joinpath("supervisor.pid").write_text(
+            f'{{"pid": {owner.pid}, "create_time": {owner.create_time}}}'
+        )
+    folders["simul-eval-torn"].joinpath("supervisor.pid").write_text("{")
+    now = time.time()
+    os.utime(folders["simul-eval-old"], (now - OWNERLESS_SEC - 5,) * 2)
+    os.utime(folders["other"], (now - OWNERLESS_SEC - 5,) * 2)
+    removed = remove_leftovers(tmp_path, now)
+    assert sorted(path.name for path in removed) == ["simul-eval-dead", "simul-eval-old"]
+    assert {path.name for path in tmp_path.iterdir()} == set(names) - {path.name for path in removed}
