@@ -25,15 +25,15 @@ class StandInGraphs:
     """A GraphDevice. It counts, and it fails when it is told to.
 
     Attributes:
-        captured: weak references to graphs, with the rows of each, in order; lanes: how many were opened.
-        replays: how many graphs ran. before_capture: called first. cannot_capture: rows whose capture fails.
-        fail_at: the operation of the next replay that raises.
-        lies: graphs forget to write anything.
+        captured: weak references to the graphs, in order. lanes: how many were opened.
+        launches, copies, waits: how often the host asked for each. replays: how many graphs ran.
+        before_capture: called first. cannot_capture: whether the next capture fails.
+        fail_at: the operation of the next replay that raises. lies: graphs forget to write anything.
     """
 
     def __init__(self) -> None:
         self.captured: list[weakref.ref[StandInGraph]] = []
-        self.lanes = self.replays = self.launches = 0
+        self.lanes = self.replays = self.launches = self.copies = self.waits = 0
         self.before_capture: Callable[[], None] = lambda: None
         self.cannot_capture: Callable[[], bool] = lambda: False
         self.fail_at: int | None = None
@@ -46,6 +46,7 @@ class StandInGraphs:
         return torch.full((size,), 0xA5, dtype=torch.uint8)  # nobody clears pinned memory
 
     def copy(self, target: Tensor, source: Tensor) -> None:
+        self.copies += 1
         assert target.is_contiguous()
         assert source.is_contiguous()
         self.enqueue(lambda: target.copy_(source))
@@ -65,7 +66,6 @@ class StandInGraphs:
         with self._lock:
             return self._done + len(self._queue)
 
-    @torch.inference_mode()
     def drain(self, until: int) -> None:
         with self._lock:
             while self._done < until:
@@ -85,6 +85,7 @@ class StandInEvent:
         self._mark = self._device.queued()
 
     def synchronize(self) -> None:
+        self._device.waits += 1
         assert self._mark is not None, "waited for a mark that was never set"
         self._device.drain(self._mark)
 
@@ -131,6 +132,7 @@ class StandInGraph:
         for tensor in self._lane.shared:
             tensor.fill_(torch.nan if tensor.is_floating_point() else 1)
 
+    @torch.inference_mode()
     def _run(self) -> None:
         self._device.replays += 1
         fail_at, self._device.fail_at = self._device.fail_at, None

@@ -11,9 +11,11 @@ import pytest
 import torch
 from hypothesis import settings
 
+from common.config import Config, ServerConfig
 from common.messages import Weights
 from common.nets.build import build_network
 from common.nets.weights import fingerprint, weights_to_bytes
+from inference_server.__main__ import _policies
 from inference_server.engine.graphs import GraphEngine
 from inference_server.policies import LATECOMERS_SEC, Policy, PolicyTable
 from tests.support.graph_stand_in import StandInGraphs
@@ -71,6 +73,17 @@ def test_every_graph_is_captured_before_the_learners_policy_is_ready(device) -> 
     assert ready == [False] * len(BUCKETS)
     assert table.ready
     assert table["learner"].engine.runner == "3 graphs"
+
+
+def test_the_server_builds_engines_with_graphs_where_its_device_has_them(device) -> None:
+    log, cpu = logging.getLogger("test"), torch.device("cpu")
+    config = Config(network=NETWORK, server=ServerConfig(max_batch=40, max_sessions=SLOTS))
+    with_graphs = _policies(config, SPEC, cpu, torch.float32, device, log)
+    without = _policies(config, SPEC, cpu, torch.float32, None, log)
+    for table, largest, runner in ((with_graphs, 40, "8 graphs"), (without, 256, "recorded")):
+        _install(table, "learner", 1)
+        assert table["learner"].engine.runner == runner
+        assert table["learner"].engine.largest_batch == largest
 
 
 def test_unloading_a_policy_frees_its_graphs(device, policies) -> None:
