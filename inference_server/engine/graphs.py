@@ -105,7 +105,7 @@ class GraphEngine(PolicyEngine):
         try:
             buckets, self._lane = self._captured()
         except CAPTURE_ERRORS as error:
-            sentence = str(error).partition("\n")[0]
+            sentence = str(_first(error)).partition("\n")[0]
             self.runner = f"eager: {sentence}"
             self._log.warning("no graphs, the network runs one operation at a time: %s", sentence)
             return
@@ -146,3 +146,10 @@ class GraphEngine(PolicyEngine):
             getattr(bucket.staging, name)[:rows] = getattr(whole, name)[part]
         bucket.launch(rows)
         return bucket.collect()
+
+
+def _first(error: BaseException) -> BaseException:
+    """Ending a capture that went wrong raises once more, and says less."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error

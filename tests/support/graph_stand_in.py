@@ -104,8 +104,11 @@ class StandInLane:
         if device.cannot_capture():
             raise RuntimeError("CUDA error: operation not permitted when stream is capturing\nCUDA kernel errors ...")
         graph = StandInGraph(device, self)
-        with _Recorder(graph):
-            body()
+        try:
+            with _Recorder(graph):
+                body()
+        except RuntimeError:
+            raise RuntimeError("CUDA error: operation failed due to a previous error during capture")  # noqa: B904
         graph.spoil()
         device.captured.append(weakref.ref(graph))
         return graph

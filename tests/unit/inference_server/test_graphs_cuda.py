@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from common.config import NetworkConfig
+from common.nets import build
 from common.nets.build import build_network
+from common.nets.mlp_lstm import MlpLstm
 from common.specs import GameSpec
 from inference_server.engine.cuda import WARM_UP_RUNS, CudaGraphs
 from inference_server.engine.engine import PolicyEngine
@@ -126,10 +128,11 @@ def test_living_policies_never_share_a_stream_or_a_pool_and_dead_ones_leave_thei
     second.capture(cuda.body)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
-@pytest.mark.parametrize("name", ["mlp_lstm", "examples.custom_network:GruNetwork"])
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_on_a_gpu_replays_give_what_the_operations_give(name: str, precision: torch.dtype) -> None:
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+
+
+def _engines(name: str, precision: torch.dtype = torch.float32) -> tuple[PolicyEngine, GraphEngine]:
+    """The same policy without graphs and with them."""
     device = torch.device("cuda")
     options = {"spec": SPEC, "max_sessions": 64, "device": device, "precision": precision}
     eager = PolicyEngine(build_network(NetworkConfig(name), SPEC), **options)
@@ -138,17 +141,58 @@ def test_on_a_gpu_replays_give_what_the_operations_give(name: str, precision: to
         max_batch=40, graphs=CudaGraphs(device), log=logging.getLogger("test"),
     )  # fmt: skip
     graphs.warm_up((1, 2))
+    return eager, graphs
+
+
+def _act_alike(eager: PolicyEngine, graphs: PolicyEngine, n: int, step: int) -> None:
+    observation = np.random.default_rng(step).standard_normal((n, SPEC.observation_size)).astype(np.float32)
+    mask, noise = np.ones((n, SPEC.num_actions), np.uint8), np.zeros((n, SPEC.num_actions), np.float32)
+    read, write = 2 * np.arange(n) + step % 2, 2 * np.arange(n) + 1 - step % 2
+    found, expected = (engine.act(observation, mask, read, write, noise) for engine in (graphs, eager))
+    np.testing.assert_allclose(found.value, expected.value, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(found.log_prob, expected.log_prob, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(graphs.states(write), eager.states(write), rtol=0.02, atol=0.02)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", ["mlp_lstm", "examples.custom_network:GruNetwork"])
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_on_a_gpu_replays_give_what_the_operations_give(name: str, precision: torch.dtype) -> None:
+    eager, graphs = _engines(name, precision)
     assert graphs.runner.endswith(" graphs"), graphs.runner
-    draw = np.random.default_rng(0)
     for step, n in enumerate((1, 3, 40, 64, 7)):
         if step == 3:
             for engine in (eager, graphs):
                 engine.load(build_network(NetworkConfig(name), SPEC, seed=9).state_dict())
-        observation = draw.standard_normal((n, SPEC.observation_size)).astype(np.float32)
-        mask = np.ones((n, SPEC.num_actions), np.uint8)
-        read, write = 2 * np.arange(n) + step % 2, 2 * np.arange(n) + 1 - step % 2
-        batch = observation, mask, read, write, np.zeros((n, SPEC.num_actions), np.float32)
-        found, expected = graphs.act(*batch), eager.act(*batch)
-        np.testing.assert_allclose(found.value, expected.value, rtol=0.02, atol=0.02)
-        np.testing.assert_allclose(found.log_prob, expected.log_prob, rtol=0.02, atol=0.02)
-        np.testing.assert_allclose(graphs.states(write), eager.states(write), rtol=0.02, atol=0.02)
+        _act_alike(eager, graphs, n, step)
+
+
+class Peeking(MlpLstm):
+    """Asks the device for a number while it runs."""
+
+    def forward(self, observation, mask, state):
+        return super().forward(observation * (2.0 if observation.sum().item() > 1e9 else 1.0), mask, state)
+
+
+@on_a_gpu
+def test_on_a_gpu_a_capture_that_fails_leaves_everything_usable(monkeypatch) -> None:
+    monkeypatch.setitem(build.NETWORKS, "peeking", Peeking)
+    eager, graphs = _engines("peeking")
+    assert graphs.runner.startswith("eager: "), graphs.runner
+    _act_alike(eager, graphs, 5, 0)
+    eager, graphs = _engines("mlp_lstm")
+    assert graphs.runner.endswith(" graphs"), graphs.runner
+    _act_alike(eager, graphs, 5, 0)
+
+
+@on_a_gpu
+def test_on_a_gpu_a_policy_that_goes_gives_its_memory_back() -> None:
+    sizes = []
+    for _ in range(4):
+        _, graphs = _engines("mlp_lstm")
+        assert graphs.runner.endswith(" graphs"), graphs.runner
+        del graphs, _
+        gc.collect()
+        torch.cuda.empty_cache()
+        sizes.append(torch.cuda.memory_reserved())
+    assert sizes[-1] <= sizes[1]
