@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-serving bench-peers clean
+.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-serving bench-cuda bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ bench-pokemon: setup ## what each layer costs, from the simulator alone to all o
 
 bench-serving: setup ## the inference server beside the bare forward: found against promised
 	$(PY) benchmarks/bench_serving.py $(ARGS)
+
+bench-cuda: setup ## the inference server on a GPU, with captured graphs and without, and the engine alone
+	$(PY) benchmarks/bench_cuda.py $(ARGS)
 
 bench-peers: setup .venv-peers/.stamp ## beside mosec, TorchRL's inference server, and policies that run in the clients (10 minutes)
 	$(PY) benchmarks/bench_peers.py $(ARGS)

@@ -83,6 +83,7 @@ class ServerConfig(Section, frozen=True):
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    cuda_graphs: bool = True  # on CUDA, capture a graph for each batch size; false: one operation at a time
     threads: Positive = 1
     endpoint: str = ""  # empty: ipc inside the run directory; tcp://127.0.0.1:PORT to reach it from elsewhere
     curve_keys: str = ""  # folder of `simul keys new`: clients must show a listed key, and everything is encrypted

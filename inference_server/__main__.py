@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
+from collections.abc import Callable
+from functools import partial
 from logging import Logger
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -24,7 +27,10 @@ from inference_server.admission import Admission
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
 from inference_server.control import Control
+from inference_server.engine.cuda import CudaGraphs
 from inference_server.engine.engine import BUCKETS, PolicyEngine
+from inference_server.engine.graph_device import GraphDevice
+from inference_server.engine.graphs import GraphEngine
 from inference_server.engine.staging import Staging
 from inference_server.evaluation import Evaluator
 from inference_server.figures import FiguresOf, limits_of
@@ -84,7 +90,8 @@ def build_server(
     device = choose_device(config.server.device)
     exact = config.server.deterministic and config.server.precision == "auto"
     precision = choose_precision("float32" if exact else config.server.precision, device)
-    policies = _policies(config, spec, device, precision)
+    graphs = CudaGraphs(device) if device.type == "cuda" and config.server.cuda_graphs else None
+    policies = _policies(config, spec, device, precision, graphs, log)
     link, statistics = None, Statistics()
     if checkpoint is not None:
         policies.install_checkpoint(checkpoint)
@@ -147,20 +154,26 @@ def _batcher(config: Config, policies: PolicyTable) -> Batcher:
     return Batcher(config.server.max_batch, Fill(window_sec))
 
 
-def _policies(config: Config, spec: GameSpec, device: torch.device, precision: torch.dtype) -> PolicyTable:
-    staging = Staging(max(config.server.max_batch, BUCKETS[-1]), spec)
-
-    def engine(network: RecurrentNetwork) -> PolicyEngine:
-        return PolicyEngine(
-            network,
-            spec,
-            max_sessions=config.server.max_sessions,
-            device=device,
-            precision=precision,
-            deterministic=config.server.deterministic,
-            staging=staging,
-        )
-
+def _policies(
+    config: Config,
+    spec: GameSpec,
+    device: torch.device,
+    precision: torch.dtype,
+    graphs: GraphDevice | None,
+    log: Logger,
+) -> PolicyTable:
+    server = config.server
+    options: dict[str, Any] = {
+        "spec": spec,
+        "max_sessions": server.max_sessions,
+        "device": device,
+        "precision": precision,
+        "deterministic": server.deterministic,
+        "staging": Staging(max(server.max_batch, BUCKETS[-1]), spec),
+    }
+    engine: Callable[[RecurrentNetwork], PolicyEngine] = partial(PolicyEngine, **options)
+    if graphs is not None:
+        engine = partial(GraphEngine, **options, graphs=graphs, max_batch=server.max_batch, log=log)
     sizes = tuple(size for size in BUCKETS if size <= config.server.max_batch)
     return PolicyTable(spec, lambda: build_network(config.network, spec, seed=config.seed), engine, sizes)
 

@@ -108,7 +108,9 @@ class PolicyTable:
     def _new_policy(self, weights: Weights, network: RecurrentNetwork, state: Mapping[str, Tensor]) -> Policy:
         network.load_state_dict(state)
         engine = self._build_engine(network)
-        if not self.ready:  # those that join later find the device's library warm
+        if self.ready:
+            engine.warm_up_beside()
+        else:
             engine.warm_up(self._warm_up_sizes)
         source = LEARNER if weights.policy == LEARNER else "league"
         return Policy(weights.policy, weights.policy_version, network, engine, source)

@@ -61,6 +61,7 @@ class Reporting:
             "waiting": self._batcher.waiting,
             "policies": self._policies.versions(),
             "policy_version": self._policies.learner_version,
+            "runners": {policy.name: policy.engine.runner for policy in self._policies},
             "steps": self._recorder.steps(self._sessions.pending_recorded()),
             "learner_alive": self._swaps.learner_alive(time.monotonic()),
             "evaluations_waiting": self._evaluator.waiting,

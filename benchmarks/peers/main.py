@@ -15,8 +15,8 @@ from benchmarks.peers.crews import ENVS, PEERS_PYTHON, Place
 from benchmarks.peers.promises import against_local, against_peers
 from benchmarks.peers.report import conditions, text
 from benchmarks.peers.tuning import describe
+from benchmarks.serving.cores import two_cores
 from benchmarks.serving.policy import PRECISIONS
-from benchmarks.serving.stand import two_cores
 
 SIZES = (1, 4, 8, 32, 128)  # envs per client, against local inference
 MOST_TRIES = 10  # settings of a peer: all there are

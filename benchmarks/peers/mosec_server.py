@@ -12,7 +12,7 @@ from mosec import Server, Worker
 
 from benchmarks.peers.acting import Acting
 from benchmarks.peers.wire import Buffer, Request, read_request, reply_bytes
-from benchmarks.serving.stand import pin
+from benchmarks.serving.cores import pin
 
 PRECISION = "BENCH_PEERS_PRECISION"  # mosec starts its workers without arguments
 

@@ -26,8 +26,8 @@ from benchmarks.peers.acting import Acting
 from benchmarks.peers.closed_loop import EPISODE, measure
 from benchmarks.peers.wire import STATE_SIZE
 from benchmarks.serving.client import Games
+from benchmarks.serving.cores import pin
 from benchmarks.serving.policy import SPEC
-from benchmarks.serving.stand import pin
 
 
 class Policy:

@@ -12,9 +12,10 @@ from statistics import median
 
 import orjson
 
+from benchmarks.serving.cores import two_cores
 from benchmarks.serving.policy import PRECISIONS
 from benchmarks.serving.promises import Line, Repeat, lines, stages
-from benchmarks.serving.stand import Cell, Child, Found, Stand, two_cores
+from benchmarks.serving.stand import Cell, Child, Found, Stand
 
 ENVS = (2, 8, 32, 128, 512)  # of one client
 SESSIONS = 4096

@@ -14,10 +14,10 @@ UNROLL_LENGTH = 32
 PRECISIONS = ("float32", "bfloat16")
 
 
-def served(precision: str, **server: Any) -> Config:
+def served(precision: str, *, device: str = "cpu", **server: Any) -> Config:
     """What the server is started with."""
     return Config(
         network=NETWORK,
-        server=ServerConfig(device="cpu", precision=precision, **server),  # type: ignore[arg-type]
+        server=ServerConfig(device=device, precision=precision, **server),  # type: ignore[arg-type]
         learner=LearnerConfig(unroll_length=UNROLL_LENGTH),
     )

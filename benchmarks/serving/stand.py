@@ -1,12 +1,12 @@
-"""The processes of one measurement: a real server on one core, everything else on the other."""
+"""The processes of one measurement: a real server on cores of its own, everything else on the others."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from benchmarks.pokemon_layers.children import start, stop
+from benchmarks.serving.cores import pin
 from benchmarks.serving.policy import SPEC, served
 from common.codec import Codec
 from common.messages import TO_SUPERVISOR, Report
@@ -93,8 +94,10 @@ class Child:
 class Stand:
     """A server of one precision and its learner's stand-in."""
 
-    def __init__(self, folder: Path, precision: str, cores: tuple[int, int], **server: Any) -> None:
-        self._cores = cores
+    def __init__(
+        self, folder: Path, precision: str, cores: Sequence[int], server_cores: int = 1, **server: Any
+    ) -> None:  # fmt: skip
+        self._others = cores[server_cores:]
         self.run_dir = RunDir(folder)
         self.run_dir.create()
         self.run_dir.write_config(served(precision, **server))
@@ -103,12 +106,12 @@ class Stand:
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._latest: list[Report] = []
         self._log = self.run_dir.logs / "bench.log"
-        self._sink = Child("sink", [str(self.run_dir.root)], cores[1], self._log)
+        self._sink = Child("sink", [str(self.run_dir.root)], self._others[-1], self._log)
         self._sink.wait_ready()
         self._server_log = (self.run_dir.logs / "server.log").open("ab")
         command = [sys.executable, "-P", "-m", "inference_server", "--run-dir", str(self.run_dir.root)]
         self._server = start(command, self._server_log)
-        pin(self._server.pid, cores[0])
+        pin(self._server.pid, *cores[:server_cores])
         deadline = time.monotonic() + READY_SEC
         while not any(report.state == "ready" for report in self._reports(0.1)):
             if time.monotonic() > deadline or self._server.poll() is not None:
@@ -147,10 +150,14 @@ class Stand:
         )
 
     def client(self, cell: Cell, index: int, *, dry: bool = False) -> Child:
-        """A client process on the other core."""
+        """A client process on one of the other cores."""
         arguments = ["--run-dir", str(self.run_dir.root), "--name", f"client-{index}", "--envs", str(cell.envs)]
         arguments += ["--record"] * cell.record + ["--dry"] * dry
-        return Child("client", arguments, self._cores[1], self._log)
+        return Child("client", arguments, self._others[index % len(self._others)], self._log)
+
+    def runner(self) -> str:
+        """How the server's batches run, in its own words."""
+        return str(self._latest[-1].metrics["runners"]["learner"])
 
     def close(self) -> None:
         """Stop everything."""
@@ -181,17 +188,3 @@ def _batches(first: dict[str, Any], last: dict[str, Any]) -> tuple[float, dict[s
         for name, us in last["stage_us"].items()
     }
     return decisions / max(1, last["batches"] - first["batches"]), stages
-
-
-def pin(pid: int, core: int) -> None:
-    """Bind a process to one core; its libraries take one thread each."""
-    process = psutil.Process(pid)
-    if hasattr(process, "cpu_affinity"):
-        process.cpu_affinity([core])
-
-
-def two_cores() -> tuple[int, int]:
-    """(the server's, everybody else's)."""
-    process = psutil.Process()
-    allowed = process.cpu_affinity() if hasattr(process, "cpu_affinity") else list(range(os.cpu_count() or 1))
-    return allowed[0], allowed[-1]

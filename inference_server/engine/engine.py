@@ -41,6 +41,7 @@ class PolicyEngine:
         precision: torch.dtype,
         deterministic: bool = False,
         staging: Staging | None = None,
+        buckets: tuple[int, ...] = BUCKETS,
     ) -> None:
         """`staging`: shared by the engines of one loop, which takes one batch at a time; None: its own."""
         self.zero_row = 2 * max_sessions
@@ -48,10 +49,11 @@ class PolicyEngine:
         self.least_forward_sec = 0.0  # of one row, known after `warm_up`: what a batch costs whatever its size
         self._scratch_row = self.zero_row + 1
         self._device = device
-        self._buckets = DETERMINISTIC_BUCKETS if deterministic else BUCKETS
+        self._buckets = DETERMINISTIC_BUCKETS if deterministic else buckets
         own = network.lowered(precision) if precision != torch.float32 else network
         self._network = own.to(device).eval().requires_grad_(False)
         self._run = trace(self._network, spec)
+        self.runner = "eager" if self._run is self._network else "recorded"  # how a batch runs, in words
         self._spec = spec
         self._staging = staging or Staging(self._buckets[-1], spec)
         self._table = torch.zeros(self.zero_row + 2, self.state_size, device=device)
@@ -151,6 +153,9 @@ class PolicyEngine:
         self.least_forward_sec = min(self._try(1) for _ in range(TRIALS))
         self._staging = shared
         self._table.zero_()
+
+    def warm_up_beside(self) -> None:
+        """What is left to do for a policy that joins while others are served: nothing, the device's library is warm."""
 
     def _try(self, size: int) -> float:
         staging = self.stage(size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from common.specs import GameSpec
+
+ALIGNMENT = 64  # bytes: whole lines of the processor's cache, and what every vector load may ask for
 
 
 class Inputs(NamedTuple):
@@ -23,6 +26,42 @@ class Inputs(NamedTuple):
     temperature: Tensor
 
 
+class Packing:
+    """Where the fields of `rows` rows lie in one run of bytes: one copy brings them to a device.
+
+    Observations come last, so that a batch with rows to spare is a shorter copy: its first `stop(n)` bytes.
+    """
+
+    def __init__(self, rows: int, spec: GameSpec) -> None:
+        observation = getattr(torch, spec.observation_dtype)
+        self._row_bytes = spec.observation_size * observation.itemsize
+        self._shapes: dict[str, tuple[int, torch.dtype, tuple[int, ...]]] = {}
+        offset = 0
+        for name, dtype, shape in (
+            ("read_rows", torch.int64, (rows,)),
+            ("write_rows", torch.int64, (rows,)),
+            ("temperature", torch.float32, (rows,)),
+            ("noise", torch.float32, (rows, spec.num_actions)),
+            ("mask", torch.bool, (rows, spec.num_actions)),
+            ("observation", observation, (rows, spec.observation_size)),
+        ):
+            self._shapes[name] = offset, dtype, shape
+            offset += -(-math.prod(shape) * dtype.itemsize // ALIGNMENT) * ALIGNMENT
+        self.size = offset
+
+    def stop(self, rows: int) -> int:
+        """Bytes that hold the first `rows` observations and all of everything else."""
+        return self._shapes["observation"][0] + rows * self._row_bytes
+
+    def views(self, memory: Tensor) -> Inputs:
+        """The fields in `memory`, uint8 [`size`]; they share it."""
+        fields = {}
+        for name, (offset, dtype, shape) in self._shapes.items():
+            stop = offset + math.prod(shape) * dtype.itemsize
+            fields[name] = memory[offset:stop].view(dtype).view(shape)
+        return Inputs(**fields)
+
+
 class Staging:
     """Rows of one batch, the same memory for every size: what was just used is still in the processor's cache.
 
@@ -31,15 +70,18 @@ class Staging:
     Rows that a batch leaves free keep whatever finite numbers they hold.
     """
 
-    def __init__(self, capacity: int, spec: GameSpec) -> None:
+    def __init__(self, capacity: int, spec: GameSpec, memory: Tensor | None = None) -> None:
+        """`memory`: uint8 [`Packing(capacity, spec).size`] on the host to lie in; None: its own."""
         self.capacity = capacity
-        self.observation: NDArray[Any] = np.zeros((capacity, spec.observation_size), spec.dtype())
-        self.mask = np.ones((capacity, spec.num_actions), np.uint8)
-        self.legal = self.mask.view(np.bool_)
-        self.read_rows = np.zeros(capacity, np.int64)
-        self.write_rows = np.zeros(capacity, np.int64)
-        self.noise = np.zeros((capacity, spec.num_actions), np.float32)
-        self.temperature = np.ones(capacity, np.float32)
+        packing = Packing(capacity, spec)
+        fields = packing.views(torch.empty(packing.size, dtype=torch.uint8) if memory is None else memory)
+        self.observation: NDArray[Any] = fields.observation.zero_().numpy()
+        self.mask: NDArray[np.uint8] = fields.mask.fill_(True).view(torch.uint8).numpy()
+        self.legal: NDArray[np.bool_] = self.mask.view(np.bool_)
+        self.read_rows: NDArray[np.int64] = fields.read_rows.zero_().numpy()
+        self.write_rows: NDArray[np.int64] = fields.write_rows.zero_().numpy()
+        self.noise: NDArray[np.float32] = fields.noise.zero_().numpy()
+        self.temperature: NDArray[np.float32] = fields.temperature.fill_(1.0).numpy()
         self._views: dict[tuple[int, int], Inputs] = {}
 
     def views(self, rows: slice) -> Inputs:

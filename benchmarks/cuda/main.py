@@ -1,0 +1,122 @@
+"""Measures the engine alone and the server over local client processes, on a GPU, and prints found against promised."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import orjson
+import torch
+
+from benchmarks.cuda.alone import build_engine, measure
+from benchmarks.cuda.report import Way, lines, text
+from benchmarks.serving.cores import all_cores
+from benchmarks.serving.policy import PRECISIONS
+from benchmarks.serving.stand import Cell, Stand
+from common.conditions import machine
+from inference_server.engine.graphs import GRAPH_BUCKETS
+
+FEW = 64  # envs at which latency is promised
+FEW_CELLS = ((1, 64), (4, 16))
+ALONE_SEC = 0.05  # one window of one batch size
+MOST_CLIENTS = 8
+
+
+def main() -> int:
+    """Exit code 0 when every promise is kept, 1 when not, 2 without a GPU. Of another device nothing is promised: 0."""
+    options = _options()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        sys.stderr.write("Nothing was measured: torch finds no CUDA device here (--device cpu tries the script).\n")
+        return 2
+    torch.set_num_threads(1)
+    ways = [
+        Way(precision, graphs)
+        for precision in options.precision or PRECISIONS
+        for graphs in ((True, False) if options.device == "cuda" else (False,))
+    ]
+    cores = all_cores()
+    others = cores[_server_cores(cores) :] or cores
+    clients = min(MOST_CLIENTS, len(others))
+    cells = (*FEW_CELLS, (clients, options.many // clients))
+    _measure_alone(ways, options)
+    for way in ways:
+        _measure_served(way, cells, cores, options)
+    found = lines(ways, FEW, clients * (options.many // clients))
+    sys.stdout.write(text(ways) + "".join(f"{line}\n" for line in found))
+    if options.json:
+        report = {
+            "conditions": _conditions(options, len(cores)),
+            "ways": [way.as_dict() for way in ways],
+            "lines": [line.as_dict() for line in found],
+        }
+        options.json.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+    return 0 if all(line.kept for line in found) else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench_cuda", description=__doc__)
+    parser.add_argument(
+        "--device", choices=("cuda", "cpu"), default="cuda", help="cpu: tries the script, without graphs"
+    )
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of one window over clients")
+    parser.add_argument("--many", type=int, default=4096, metavar="ENVS", help="envs at which throughput is promised")
+    parser.add_argument(
+        "--max-batch", type=int, default=1024, help="the server's; the engine alone goes up to ENVS rows"
+    )
+    parser.add_argument("--precision", choices=PRECISIONS, action="append", help="default: both")
+    parser.add_argument("--json", type=Path, metavar="F", help="write what was found to F")
+    return parser.parse_args()
+
+
+def _measure_alone(ways: list[Way], options: argparse.Namespace) -> None:
+    """All ways in turn within every repeat, so that what the machine does besides meets all of them."""
+    sizes = [size for size in GRAPH_BUCKETS if size <= options.many]
+    engines = [
+        build_engine(options.device, way.precision, graphs=way.graphs, sessions=options.many, max_batch=options.many)
+        for way in ways
+    ]
+    for number in range(options.repeats):
+        sys.stderr.write(f"the engine alone: round {number + 1} of {options.repeats}\n")
+        for way, engine in zip(ways, engines):
+            for size, us in measure(engine, sizes, ALONE_SEC).items():
+                way.alone.setdefault(size, []).append(us)
+
+
+def _measure_served(
+    way: Way, cells: tuple[tuple[int, int], ...], cores: list[int], options: argparse.Namespace
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="simul-bench-") as folder:
+        stand = Stand(
+            Path(folder), way.precision, cores if len(cores) > 1 else cores * 2, _server_cores(cores),
+            device=options.device, cuda_graphs=way.graphs,
+            max_batch=options.max_batch, max_sessions=max(FEW, options.many),
+        )  # fmt: skip
+        try:
+            way.runner = stand.runner()
+            if way.graphs and not way.runner.endswith(" graphs"):
+                raise RuntimeError(f"the server has no graphs: {way.runner}")
+            for number in range(options.repeats):
+                sys.stderr.write(f"{way}: round {number + 1} of {options.repeats}\n")
+                for clients, envs in cells:
+                    found = stand.measure(Cell(way.precision, clients=clients, envs=envs), options.seconds)
+                    way.served.setdefault((clients, envs), []).append(found)
+        finally:
+            stand.close()
+
+
+def _server_cores(cores: list[int]) -> int:
+    """Its loop and zmq's thread have one each where there are cores enough."""
+    return 2 if len(cores) >= 4 else 1
+
+
+def _conditions(options: argparse.Namespace, cores: int) -> dict[str, object]:
+    name = torch.cuda.get_device_name() if options.device == "cuda" else options.device
+    wanted = {key: value for key, value in vars(options).items() if key != "json"}
+    return {**machine(), "device_name": name, "torch": torch.__version__, "cores_used": cores, **wanted}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

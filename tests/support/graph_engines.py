@@ -1,0 +1,87 @@
+"""Engines on the stand-in device, and the batches of sessions that live in their tables."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import torch
+
+from common import rng
+from common.config import NetworkConfig
+from common.nets.base import RecurrentNetwork
+from common.nets.build import build_network
+from common.specs import GameSpec
+from inference_server.engine.backends import DeviceBackend
+from inference_server.engine.graphs import GraphEngine
+from tests.support.graph_stand_in import StandInGraphs
+
+SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
+HALF = GameSpec(name="half", observation_size=7, num_actions=3, observation_dtype="float16")
+SLOTS = 200
+MAX_BATCH = 20
+BUCKETS = (1, 2, 4, 8, 16, 24)
+SIZES = (1, 2)
+LOG = logging.getLogger("test")
+
+
+def network(seed: int = 0, spec: GameSpec = SPEC) -> RecurrentNetwork:
+    return build_network(NetworkConfig(options={"hidden": 16}), spec, seed=seed)
+
+
+def engine(device: StandInGraphs, net: RecurrentNetwork | None = None, spec: GameSpec = SPEC, **more) -> GraphEngine:
+    options = {"precision": torch.float32, "max_batch": MAX_BATCH, "max_sessions": SLOTS} | more
+    net = net or network(spec=spec)
+    made = GraphEngine(net, spec, device=torch.device("cpu"), graphs=device, log=LOG, **options)
+    made._backend = DeviceBackend(made._run, made._table, spec.num_actions)  # what runs where no graph does
+    return made
+
+
+def captured(device: StandInGraphs, *args, **more) -> GraphEngine:
+    made = engine(device, *args, **more)
+    made.warm_up(SIZES)
+    assert made.runner.endswith(" graphs")
+    return made
+
+
+class Sessions:
+    """What an engine's rows belong to: every slot's newest row and its spare one, as the server keeps them."""
+
+    def __init__(self, zero_row: int, spec: GameSpec = SPEC, seed: int = 0) -> None:
+        self.newest = np.full(SLOTS, zero_row)
+        self.spare = 2 * np.arange(SLOTS)
+        self._zero, self._spec = zero_row, spec
+        self._draw = np.random.default_rng(seed)
+
+    def batch(self, n: int, redo_share: float = 0.2):
+        """Arguments of `act` for n sessions: first steps, next steps, steps that are done again."""
+        draw, spec = self._draw, self._spec
+        slots = draw.permutation(SLOTS)[:n]
+        first = self.newest[slots] == self._zero
+        redo = (draw.random(n) < redo_share) & ~first
+        read, write = self.newest[slots], self.spare[slots]
+        read, write = np.where(redo, write, read), np.where(redo, read, write)
+        self.newest[slots], self.spare[slots] = write, write ^ 1
+        noise = rng.gumbel(slots.astype(np.uint64), np.zeros(n, np.uint64), np.zeros(n, np.uint64), spec.num_actions)
+        noise[draw.random(n) < 0.3] = 0.0
+        mask = (draw.random((n, spec.num_actions)) < 0.6).astype(np.uint8)
+        mask[:, 0] = 1
+        observation = draw.standard_normal((n, spec.observation_size)).astype(spec.dtype())
+        temperature = draw.choice([0.5, 1.0, 2.0], n).astype(np.float32)
+        return observation, mask, read, write, noise, temperature
+
+
+def table(made: GraphEngine) -> np.ndarray:
+    """Everything but the scratch row."""
+    return made.states(np.arange(made.zero_row + 1))
+
+
+def assert_same(found, expected) -> None:
+    for name in ("action", "log_prob", "value"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+        assert getattr(found, name).dtype == getattr(expected, name).dtype
+
+
+def act_alike(graphs: GraphEngine, eager: GraphEngine, batch) -> None:
+    assert_same(graphs.act(*batch), eager.act(*batch))
+    np.testing.assert_array_equal(table(graphs), table(eager))
