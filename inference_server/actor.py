@@ -14,7 +14,7 @@ from common.errors import ERR_INTERNAL, ERR_NO_SESSION
 from common.messages import ABORTED
 from inference_server.admission import Admission
 from inference_server.batcher import Chunk
-from inference_server.engine.backends import Outputs
+from inference_server.engine.backends import DeviceLost, Outputs
 from inference_server.engine.staging import Staging
 from inference_server.gateway import Gateway
 from inference_server.isolation import FORWARD_ERRORS, halves
@@ -70,6 +70,8 @@ class Actor:
             policy.engine.forward(n)
             seconds += stages.lap("forward")
             outputs = _finite(policy.engine.sample())
+        except DeviceLost:
+            raise
         except FORWARD_ERRORS as error:
             return self._act_apart(batch, error, now)
         seconds += stages.lap("sample")

@@ -28,6 +28,7 @@ def trace(network: RecurrentNetwork, spec: GameSpec) -> Forward:
         try:
             recorded = torch.jit.trace(network, _example(network, spec, TRACED_BATCH), check_trace=False)
             same = all(_agree(network, recorded, _example(network, spec, batch)) for batch in CHECKED_BATCHES)
+            same = same and _agree_on_any_sign(network, recorded, spec)
         except (RuntimeError, TypeError, ValueError, IndexError):
             return network
     return recorded.forward if same else network  # without what a module does around its forward
@@ -39,6 +40,17 @@ def _example(network: RecurrentNetwork, spec: GameSpec, batch: int) -> tuple[Ten
     observation = torch.rand(batch, spec.observation_size, generator=draw).to(getattr(torch, spec.observation_dtype))
     mask = torch.rand(batch, spec.num_actions, generator=draw) < 0.5
     return observation.to(state.device), mask.to(state.device), state
+
+
+def _agree_on_any_sign(network: RecurrentNetwork, recorded: torch.jit.ScriptModule, spec: GameSpec) -> bool:
+    """A branch on the input may go one way for all numbers from 0 to 1. Ids cannot be negative: that proves nothing."""
+    observation, mask, state = _example(network, spec, TRACED_BATCH)
+    example = (-100 * observation, mask, state)
+    try:
+        network(*example)
+    except (RuntimeError, IndexError, ValueError):
+        return True
+    return _agree(network, recorded, example)
 
 
 def _agree(network: RecurrentNetwork, recorded: torch.jit.ScriptModule, example: tuple[Tensor, Tensor, Tensor]) -> bool:

@@ -18,6 +18,7 @@ from common.nets.traced import Forward
 from inference_server.engine.sampling import recorded_sampler, sample_on_host
 from inference_server.engine.staging import Inputs, Staging
 
+DeviceLost = torch.AcceleratorError  # whatever runs on the device from now on fails: only a new process helps
 Forwarded = tuple[slice, Inputs, tuple[Tensor, Tensor, Tensor]]  # rows, what went in, (logits, value, new state)
 
 

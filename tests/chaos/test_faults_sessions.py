@@ -23,6 +23,7 @@ from common.errors import (
 )
 from common.messages import ABORTED, TERMINATED, Actions, Close, Error, Evaluate
 from common.step_book import pack_step
+from inference_server.engine.backends import DeviceLost
 from tests.support.faults import FREE, Neighbour, assert_serves, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned, stalled
@@ -139,6 +140,16 @@ def test_fault_14_only_the_culprit_of_a_failed_forward_gets_the_error(stand, cli
     assert len(exchange(client, [stand.decision(env, 2) for env in range(3)]).actions) == 3
     exchange(client, _ends(stand, 3, 0, 1, 2))
     assert_serves(stand, neighbour)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_fault_14_a_lost_device_ends_the_server_instead_of_one_row_after_the_other() -> None:
+    with Stand() as stand:
+        client = stand.client("a")
+        with poisoned(stand, marker=777.0, error=DeviceLost):
+            client.submit([stand.decision(0, 0, observation=np.full(12, 777.0, np.float32))])
+            stand._thread.join(10)
+            assert not stand._thread.is_alive()  # whoever started it starts it anew
 
 
 def test_fault_15_a_step_without_start_is_err_no_session(stand, client) -> None:

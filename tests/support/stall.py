@@ -40,14 +40,14 @@ def stalled(stand: Stand) -> Iterator[Stall]:
 
 
 @contextmanager
-def poisoned(stand: Stand, marker: float) -> Iterator[None]:
+def poisoned(stand: Stand, marker: float, error: type[Exception] = RuntimeError) -> Iterator[None]:
     """The network raises at every batch that holds an observation whose first number is `marker`."""
     engine = stand.server._housekeeping._policies["learner"].engine
     run = engine._backend._run
 
     def raising(observation, mask, state):
         if (observation[:, 0] == marker).any():
-            raise RuntimeError("poisoned")
+            raise error("poisoned")
         return run(observation, mask, state)
 
     engine._backend._run = raising

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch import nn
 
 from common.config import NetworkConfig
 from common.nets.base import RecurrentNetwork
@@ -35,4 +36,21 @@ class Branching(RecurrentNetwork):
 
 def test_a_network_that_cannot_be_recorded_is_served_as_it_is(flat_spec):
     network = Branching(flat_spec.num_actions)
+    assert trace(network, flat_spec) is network
+
+
+class _Branches(RecurrentNetwork):
+    """Goes another way where the numbers are negative, which no recording shows."""
+
+    def __init__(self, observation_size: int, num_actions: int) -> None:
+        super().__init__()
+        self.head = nn.Linear(observation_size, num_actions)
+
+    def forward(self, observation, mask, state):
+        logits = self.head(observation)
+        return logits if observation.sum() > 0 else -logits, logits[:, 0], state
+
+
+def test_a_network_that_branches_on_its_input_is_served_as_it_is(flat_spec):
+    network = _Branches(flat_spec.observation_size, flat_spec.num_actions).eval()
     assert trace(network, flat_spec) is network
