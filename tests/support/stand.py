@@ -19,7 +19,7 @@ from common.nets.build import build_network
 from common.nets.weights import weights_to_bytes
 from common.rundir import RunDir
 from common.specs import GameSpec
-from inference_server.__main__ import build_server
+from inference_server.build import build_server
 from inference_server.server import Server
 from tests.support.fake_learner import FakeLearner
 
