@@ -1,0 +1,96 @@
+"""The hand-over between two threads: battles ask on poke-env's event loop, the main thread serves.
+
+action = await desk.ask(decision)              # on the loop
+client.submit(desk.take())                     # on the main thread
+desk.answer(client.poll().actions)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from queue import Empty, SimpleQueue
+
+from common.decisions import Action, Decision
+from common.errors import SimulError
+
+Key = tuple[int, int, int, int]  # env, seat, episode, step
+
+
+class SessionLost(SimulError):
+    """The inference server does not know the session any more. Caught where it was asked: a new one begins."""
+
+
+class Desk:
+    """Decisions and ends go one way, actions the other."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._inbox: SimpleQueue[Decision] = SimpleQueue()
+        self._open: dict[Key, asyncio.Future[int]] = {}  # of the loop's thread alone
+        self._bell, self._ring = os.pipe()
+        for end in (self._bell, self._ring):
+            os.set_blocking(end, False)
+
+    def fileno(self) -> int:
+        """Readable when there is something to take."""
+        return self._bell
+
+    async def ask(self, decision: Decision) -> int:
+        """On the loop: the action that answers `decision`. Raises SessionLost."""
+        key = (decision.env, decision.seat, decision.episode, decision.step)
+        self._open[key] = self._loop.create_future()
+        self.tell(decision)
+        try:
+            return await self._open[key]
+        finally:
+            del self._open[key]
+
+    def tell(self, end: Decision) -> None:
+        """On the loop: something that needs no answer, the end of a session."""
+        self._inbox.put(end)
+        try:
+            os.write(self._ring, b"!")
+        except BlockingIOError:
+            return  # it rings already
+
+    def take(self) -> list[Decision]:
+        """On the main thread: everything since the last call."""
+        try:
+            while os.read(self._bell, 4096):
+                pass
+        except BlockingIOError:
+            pass
+        taken: list[Decision] = []
+        while True:
+            try:
+                taken.append(self._inbox.get_nowait())
+            except Empty:
+                return taken
+
+    def answer(self, actions: Sequence[Action]) -> None:
+        """On the main thread: pass actions on; those that nobody waits for any more are dropped."""
+        if actions:
+            self._loop.call_soon_threadsafe(self._resolve, list(actions))
+
+    def lose(self, sessions: Iterable[tuple[int, int, int]] | None = None) -> None:
+        """On the main thread: the server forgot these sessions (env, seat, episode), or all of them."""
+        lost = None if sessions is None else set(sessions)
+        self._loop.call_soon_threadsafe(self._lose, lost)
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        os.close(self._bell)
+        os.close(self._ring)
+
+    def _resolve(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            future = self._open.get((action.env, action.seat, action.episode, action.step))
+            if future is not None and not future.done():
+                future.set_result(action.action)
+
+    def _lose(self, sessions: set[tuple[int, int, int]] | None) -> None:
+        for key, future in self._open.items():
+            if (sessions is None or key[:3] in sessions) and not future.done():
+                future.set_exception(SessionLost("the inference server forgot the session"))
