@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
 import select
-import signal
-import subprocess
-import sys
-import time
 from contextlib import contextmanager
-from pathlib import Path
 
-import numpy as np
 import pytest
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import RandomPlayer, SimpleHeuristicsPlayer
@@ -94,9 +87,9 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
     assert len(sessions) == 6
     for decisions in sessions.values():
         first, *middle, end = decisions
-        assert first.step == 0 and first.attempt == 0
+        assert (first.step, first.attempt) == (0, 0)
         assert all(d.kind == DECISION for d in middle)
-        assert end.kind == TERMINATED and end.step == middle[-1].step + 1
+        assert (end.kind, end.step) == (TERMINATED, middle[-1].step + 1)
     assert 2 <= _most_at_once(desk.asked) <= 4
     replays = list(tmp_path.glob("*.html"))
     assert len(replays) == 6
@@ -193,7 +186,7 @@ def test_a_forgotten_session_begins_anew_and_the_battle_goes_on(server, stand):
     episodes = [d.episode for d in desk.asked]
     assert set(episodes) == {0, 1}
     again = next(d for d in desk.asked if d.episode == 1)
-    assert again.step == 0 and again.flags, "the first decision of the new session opens it"
+    assert (again.step, bool(again.flags)) == (0, True), "the first decision of the new session opens it"
 
 
 def test_whoever_turns_us_down_is_named(server, stand):
@@ -202,10 +195,10 @@ def test_whoever_turns_us_down_is_named(server, stand):
 
 
 def test_a_name_that_is_taken_is_said(server, stand):
-    with playing(server, stand, "Agent 5") as (agent, _, table):
-        on_loop(_logged_in(agent)).result(10)
-        with playing(server, stand, "Agent 5") as (second, _, other), pytest.raises(PlayEnded, match="another --username"):
-            other.serve(second.accept(1), StopFlag())
+    with playing(server, stand, "Agent 5") as (first, _, _):
+        on_loop(_logged_in(first)).result(10)
+        with playing(server, stand, "Agent 5") as (second, _, table), pytest.raises(PlayEnded, match="another --user"):
+            table.serve(second.accept(1), StopFlag())
 
 
 async def _logged_in(agent: AgentPlayer) -> None:

@@ -19,12 +19,10 @@ from poke_env.teambuilder import Teambuilder
 from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
 from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
 from env_worker.games.pokemon.websocket.lobby import Lobby, PlayEnded
-from env_worker.games.pokemon.websocket.room_battle import RoomBattle
+from env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, RoomBattle
 
 LOGIN_SEC = 30.0
 OUTCOMES = ("losses", "ties", "wins")  # index outcome + 1
-# Answers to a choice that came too late or twice; the request it was about is not open any more.
-NOTHING_OPEN = ("[Invalid choice] Can't do anything", "[Invalid choice] Sorry", "[Invalid choice] There's nothing")
 
 
 @dataclass

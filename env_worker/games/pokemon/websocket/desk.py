@@ -8,12 +8,11 @@ desk.answer(client.poll().actions)
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterable, Sequence
-from queue import Empty, SimpleQueue
 
 from common.decisions import Action, Decision
 from common.errors import SimulError
+from env_worker.games.pokemon.websocket.mailbox import Mailbox
 
 Key = tuple[int, int, int, int]  # env, seat, episode, step
 
@@ -27,15 +26,12 @@ class Desk:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._inbox: SimpleQueue[Decision] = SimpleQueue()
+        self._inbox: Mailbox[Decision] = Mailbox()
         self._open: dict[Key, asyncio.Future[int]] = {}  # of the loop's thread alone
-        self._bell, self._ring = os.pipe()
-        for end in (self._bell, self._ring):
-            os.set_blocking(end, False)
 
     def fileno(self) -> int:
         """Readable when there is something to take."""
-        return self._bell
+        return self._inbox.fileno()
 
     async def ask(self, decision: Decision) -> int:
         """On the loop: the action that answers `decision`. Raises SessionLost."""
@@ -50,24 +46,10 @@ class Desk:
     def tell(self, end: Decision) -> None:
         """On the loop: something that needs no answer, the end of a session."""
         self._inbox.put(end)
-        try:
-            os.write(self._ring, b"!")
-        except BlockingIOError:
-            return  # it rings already
 
     def take(self) -> list[Decision]:
         """On the main thread: everything since the last call."""
-        try:
-            while os.read(self._bell, 4096):
-                pass
-        except BlockingIOError:
-            pass
-        taken: list[Decision] = []
-        while True:
-            try:
-                taken.append(self._inbox.get_nowait())
-            except Empty:
-                return taken
+        return self._inbox.take()
 
     def answer(self, actions: Sequence[Action]) -> None:
         """On the main thread: pass actions on; those that nobody waits for any more are dropped."""
@@ -78,11 +60,6 @@ class Desk:
         """On the main thread: the server forgot these sessions (env, seat, episode), or all of them."""
         lost = None if sessions is None else set(sessions)
         self._loop.call_soon_threadsafe(self._lose, lost)
-
-    def close(self) -> None:
-        """Nobody asks any more."""
-        os.close(self._bell)
-        os.close(self._ring)
 
     def _resolve(self, actions: Sequence[Action]) -> None:
         for action in actions:

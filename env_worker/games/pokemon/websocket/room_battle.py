@@ -8,7 +8,7 @@ from typing import Any, cast
 from poke_env.battle.battle import Battle
 
 from common.decisions import Decision, start_flags
-from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.seat import ReadingSeat
 
@@ -18,6 +18,8 @@ ROOM_ONLY = frozenset(
      "uhtmlchange", "fieldhtml", "controlshtml", "selectorhtml", "pagehtml", "refresh", "expire", "usercount",
      "inputlog", "bigerror", "askreg", "warning")
 )  # fmt: skip
+# Answers to a choice that came too late or twice; the request it was about is not open any more.
+NOTHING_OPEN = ("[Invalid choice] Can't do anything", "[Invalid choice] Sorry", "[Invalid choice] There's nothing")
 SEATS = ("p1", "p2")
 
 
@@ -90,7 +92,7 @@ class RoomBattle(Battle):
     def order(self, action: int) -> str:
         """The server's words for an action, bound to the request it answers."""
         assert self.seat is not None
-        if not self.seat.answer(cast(SimHost, self), 0, action):  # of a host, a seat needs `choose` alone
+        if not self.seat.answer(cast(BattleHost, self), 0, action):  # of a host, a seat needs `choose` alone
             raise ValueError(f"action {action} is not among the legal ones")
         return self._command
 
