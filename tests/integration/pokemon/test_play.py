@@ -22,7 +22,7 @@ from env_worker.games.pokemon.websocket.address import account
 from env_worker.games.pokemon.websocket.agent import AgentPlayer
 from env_worker.games.pokemon.websocket.desk import Desk
 from env_worker.games.pokemon.websocket.lobby import PlayEnded
-from env_worker.games.pokemon.websocket.play import Table
+from env_worker.games.pokemon.websocket.table import Table
 from tests.support.showdown import Showdown, on_loop, showdown
 from tests.support.stand import Stand
 

@@ -17,7 +17,7 @@ SCHEMES = {"ws": "ws", "wss": "wss", "http": "ws", "https": "wss"}
 
 
 def server_at(text: str) -> ServerConfiguration:
-    """`showdown`, HOST:PORT, or a ws(s):// or http(s):// URL. Raises ConfigError."""
+    """The server of `showdown`, HOST:PORT, or a ws(s):// or http(s):// URL. Raises ConfigError."""
     if text == PUBLIC:
         return ShowdownServerConfiguration
     try:
@@ -28,7 +28,7 @@ def server_at(text: str) -> ServerConfiguration:
     if not host or parts.scheme not in SCHEMES or re.search(r"\s", text):
         raise ConfigError(
             f"--server {text!r} is no address of a Showdown server: expected HOST:PORT, a URL like "
-            f"ws://127.0.0.1:8000{PATH}, or `{PUBLIC}` for the public one."
+            f"ws://127.0.0.1:8000{PATH}, `{PUBLIC}` for the public one, or `local` for one of our own."
         )
     name = f"[{host}]" if ":" in host else host
     place = name if port is None else f"{name}:{port}"

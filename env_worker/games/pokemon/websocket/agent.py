@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import Counter
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from poke_env import AccountConfiguration, ServerConfiguration
@@ -14,36 +12,15 @@ from poke_env.battle import AbstractBattle
 from poke_env.concurrency import POKE_LOOP
 from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
-from poke_env.teambuilder import Teambuilder
 
 from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
 from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
 from env_worker.games.pokemon.websocket.lobby import Lobby, PlayEnded
+from env_worker.games.pokemon.websocket.orders import PackedTeams, SlotOrder
 from env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, RoomBattle
 
 LOGIN_SEC = 30.0
 OUTCOMES = ("losses", "ties", "wins")  # index outcome + 1
-
-
-@dataclass
-class SlotOrder(BattleOrder):
-    """A choice by slot of the request, in the server's words."""
-
-    words: str
-
-    @property
-    def message(self) -> str:
-        return self.words
-
-
-class PackedTeams(Teambuilder):
-    """Hands out one of several packed teams."""
-
-    def __init__(self, packed: Sequence[str]) -> None:
-        self._packed = packed
-
-    def yield_team(self) -> str:
-        return random.choice(self._packed)
 
 
 class AgentPlayer(Player):
@@ -93,8 +70,6 @@ class AgentPlayer(Player):
             on_challenge_request=self._handle_challenge_request,
         )  # fmt: skip
 
-    # ------------------------------------------------------------------ from the main thread
-
     async def accept(self, battles: int) -> None:
         """Accept so many challenges, from anybody, and play them. Raises PlayEnded."""
         await self._guarded(self._lobby.accept(battles))
@@ -116,8 +91,6 @@ class AgentPlayer(Player):
     def running(self) -> list[RoomBattle]:
         """Battles that are not over."""
         return [battle for battle in self._battles.values() if not battle.finished]
-
-    # ------------------------------------------------------------------ poke-env's Player
 
     async def choose_move(self, battle: AbstractBattle) -> BattleOrder:
         """The inference server's answer to the open request."""
@@ -190,8 +163,6 @@ class AgentPlayer(Player):
             self._lobby.challenge_over.set()
         else:
             await super()._handle_challenge_request(split_message)
-
-    # ------------------------------------------------------------------ inside
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         task = POKE_LOOP.create_task(self._logged_in(work))

@@ -11,6 +11,8 @@ from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.ps_client import PSClient
 
 SILENT = logging.CRITICAL + 10  # what poke-env has to say, we say ourselves
+OPEN_SEC = 30.0  # a server that has just started on a busy machine takes its time
+SILENCE_SEC = 60.0  # an unanswered ping after so long: the server hangs
 PACE_SEC = 0.6  # a message of ours in so long: a server holds back faster ones, and drops the seventh
 BURST = 4  # so many may go at once after a pause
 
@@ -40,7 +42,10 @@ class ShowdownClient(PSClient):
         self._allowance = float(BURST)
         self._sent_at = 0.0
         self._leaving = False
-        super().__init__(account, server_configuration=server, log_level=SILENT, **more)
+        super().__init__(
+            account, server_configuration=server, log_level=SILENT, open_timeout=OPEN_SEC,
+            ping_timeout=SILENCE_SEC, **more,
+        )  # fmt: skip
 
     async def listen(self) -> None:
         """Until the connection ends, for whatever reason."""

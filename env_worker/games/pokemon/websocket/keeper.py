@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common.config import ShowdownAddress
-from common.errors import ConfigError, EnvError
+from common.errors import ConfigError
 from env_worker.games.pokemon.host_messages import HostTick
 from env_worker.games.pokemon.websocket.address import server_at
 from env_worker.games.pokemon.websocket.mailbox import Mailbox
@@ -57,16 +57,18 @@ class ShowdownKeeper:
         return [pid for site in self._sites for pid in site.pids]
 
     def start(self) -> ShowdownHost:
-        """Bring all of them up. Raises ConfigError where one does not answer, EnvError where our own does not start."""
+        """Bring all of them up. Raises ConfigError where one does not answer, EnvError where our own keeps failing."""
         while not all(site.state == READY for site in self._sites):
             now = self._clock()
             words = {letter.pair: letter.text for letter in self._mail.take() if letter.kind == TROUBLE}
             for site in self._sites:
                 failure = site.step(now) or next((words[pair] for pair in site.pairs if pair in words), "")
-                if failure:
+                if failure and not site.ours:
                     self.close()
-                    kind = EnvError if site.pids else ConfigError
-                    raise kind(f"{failure} Look at pokemon.servers, or leave it empty for a server of our own.")
+                    raise ConfigError(f"{failure} Look at pokemon.servers, or leave it empty for servers of our own.")
+                if failure:
+                    self._say(failure)
+                    site.fail(now)
             time.sleep(LOOK_SEC)
         self._count_pairs()
         return self.host

@@ -15,7 +15,9 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -52,6 +54,18 @@ def copy_package(folder: Path) -> Path:
         if module.name != "pokemon-showdown" and not module.name.startswith("."):
             (folder / "node_modules" / module.name).symlink_to(module, target_is_directory=True)
     return copy
+
+
+@contextlib.contextmanager
+def local_server(node: Path, port: int = 0) -> Iterator[LocalServer]:
+    """A server that is ready, with a copy of the package of its own. Raises EnvError."""
+    with tempfile.TemporaryDirectory(prefix="simul-showdown-") as folder:
+        server = LocalServer(node, copy_package(Path(folder)), Path(folder) / "log", port=port)
+        try:
+            server.wait_ready()
+            yield server
+        finally:
+            server.close()
 
 
 class LocalServer:

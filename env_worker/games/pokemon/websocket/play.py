@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import os
 import random
 import sys
-import time
-from collections.abc import Coroutine
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from poke_env.concurrency import POKE_LOOP
 
 from common.client import InferenceClient
 from common.config import Config
-from common.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
-from common.launch.eval_result import wilson
+from common.errors import ConfigError, SimulError
 from common.lifecycle import StopFlag
 from common.rundir import RunDir
 from common.transport import client_keys, connectable
@@ -31,12 +24,11 @@ from env_worker.games.pokemon.teams import legal_teams, read_teams
 from env_worker.games.pokemon.websocket.address import account, is_local, server_at
 from env_worker.games.pokemon.websocket.agent import AgentPlayer
 from env_worker.games.pokemon.websocket.desk import Desk
+from env_worker.games.pokemon.websocket.local_server import HOST, local_server
+from env_worker.games.pokemon.websocket.table import Table, report
 
+LOCAL = "local"  # stands for a server of our own
 CONNECT_SEC = 20.0
-SILENT_SEC = 60.0  # the inference server may be away for so long
-WAIT_SEC = 0.5
-LEAVE_SEC = 5.0
-SHOW_EVERY_SEC = 5.0
 
 
 def main() -> int:
@@ -44,100 +36,43 @@ def main() -> int:
     options = _parser().parse_args()
     stop = StopFlag(options.parent).install()
     try:
-        run_dir = RunDir(options.run_dir)
-        config = _config(run_dir)
-        name = options.username or f"Simul {random.SystemRandom().randrange(10**6):06}"
-        us = account(name, os.environ.get("SIMUL_SHOWDOWN_PASSWORD"))
-        server = server_at(options.server)
-        teams = _teams(config)
-        client = _client(config, run_dir, us.username)
-        desk = Desk(POKE_LOOP)
-        agent = AgentPlayer(
-            us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
-            paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
-            greedy=not options.sample, replays=str(options.replays) if options.replays else "",
-        )  # fmt: skip
-        table = Table(agent, desk, client, quiet=options.json)
-        try:
-            if options.challenge:
-                table.serve(agent.challenge(options.challenge, options.battles), stop)
-            else:
-                _say(options, f"{us.username} waits for {options.accept} challenges ({config.pokemon.format}).")
-                table.serve(agent.accept(options.accept), stop)
-        finally:
-            table.close()
-            if agent.battles or options.json:
-                sys.stdout.write(_report(agent, as_json=options.json))
+        with contextlib.ExitStack() as until_done:
+            if options.server == LOCAL:
+                server = until_done.enter_context(local_server(find_node().path))
+                options.server = server.url
+                _say(options, f"A Showdown server runs at http://{HOST}:{server.port} for as long as this plays.")
+            _play(options, stop)
     except SimulError as error:
         sys.stderr.write(f"simul play: {error}\n")
         return 2
     return 0
 
 
-class Table:
-    """Serves the agent's decisions: the main thread's half."""
-
-    def __init__(self, agent: AgentPlayer, desk: Desk, client: InferenceClient, *, quiet: bool) -> None:
-        self._agent = agent
-        self._desk = desk
-        self._client = client
-        self._quiet = quiet
-        self._heard_at = time.monotonic()
-        self._shown = ""
-
-    def serve(self, work: Coroutine[Any, Any, None], stop: StopFlag) -> None:
-        """Until `work` is done or `stop` is set. Raises PlayEnded, InferenceError."""
-        future: Future[None] = asyncio.run_coroutine_threadsafe(work, POKE_LOOP)
-        show_at = time.monotonic() + SHOW_EVERY_SEC
-        while not stop and not future.done():
-            self.turn()
-            if time.monotonic() >= show_at:
-                show_at += SHOW_EVERY_SEC
-                self._show()
-        if future.done():
-            future.result()
+def _play(options: argparse.Namespace, stop: StopFlag) -> None:
+    run_dir = RunDir(options.run_dir)
+    config = _config(run_dir)
+    name = options.username or f"Simul {random.SystemRandom().randrange(10**6):06}"
+    us = account(name, os.environ.get("SIMUL_SHOWDOWN_PASSWORD"))
+    server = server_at(options.server)
+    teams = _teams(config)
+    client = _client(config, run_dir, us.username)
+    desk = Desk(POKE_LOOP)
+    agent = AgentPlayer(
+        us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
+        paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
+        greedy=not options.sample, replays=str(options.replays) if options.replays else "",
+    )  # fmt: skip
+    table = Table(agent, desk, client, quiet=options.json)
+    try:
+        if options.challenge:
+            table.serve(agent.challenge(options.challenge, options.battles), stop)
         else:
-            future.cancel()
-
-    def turn(self) -> None:
-        """Pass decisions one way and actions the other. Raises InferenceError where the server cannot serve us."""
-        decisions = self._desk.take()
-        if decisions:
-            self._client.submit(decisions)
-        replies = self._client.poll()
-        if replies.lost:
-            self._desk.lose()
-        self._desk.answer(replies.actions)
-        for failure in replies.failures:
-            if failure.code != ERR_NO_SESSION:
-                raise InferenceError(failure.code, failure.message)
-        self._desk.lose((f.env, f.seat, f.episode) for f in replies.failures)
-        self._watch_server()
-        if not decisions and not replies.actions:
-            self._client.poller.set_files([self._desk.fileno()])
-            self._client.poller.wait(WAIT_SEC)
-
-    def close(self) -> None:
-        """Forfeit what is running, hang up, say goodbye to the inference server."""
-        leaving = asyncio.run_coroutine_threadsafe(self._agent.leave(LEAVE_SEC), POKE_LOOP)
-        while not leaving.done():
-            with contextlib.suppress(InferenceError):  # what is wrong with it was said before
-                self.turn()
-        self._client.close()
-
-    def _watch_server(self) -> None:
-        now = time.monotonic()
-        if self._client.connected:
-            self._heard_at = now
-        elif now - self._heard_at > SILENT_SEC:
-            raise InferenceError("ERR_TIMEOUT", f"the inference server is silent for {SILENT_SEC:.0f} s")
-
-    def _show(self) -> None:
-        tally = self._agent.tally
-        line = f"{len(self._agent.running())} battles running, {tally['wins']} won, {tally['losses']} lost"
-        if not self._quiet and line != self._shown:
-            sys.stderr.write(line + "\n")
-        self._shown = line
+            _say(options, f"{us.username} waits for {options.accept} challenges ({config.pokemon.format}).")
+            table.serve(agent.accept(options.accept), stop)
+    finally:
+        table.close()
+        if agent.battles or options.json:
+            sys.stdout.write(report(agent, as_json=options.json))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -186,30 +121,6 @@ def _teams(config: Config) -> list[str]:
         return legal_teams(host, config.pokemon.format, read_teams(config.pokemon.teams))
     finally:
         host.close()
-
-
-def _report(agent: AgentPlayer, *, as_json: bool) -> str:
-    tally = {name: agent.tally[name] for name in ("wins", "losses", "ties")}
-    games = sum(tally.values())
-    cut_off = sum(not battle.given_up for battle in agent.running())
-    low, high = wilson(tally["wins"], games)
-    rate = tally["wins"] / games if games else None
-    if as_json:
-        result = {
-            "battles": games, **tally, "win_rate": rate, "wilson_95": (low, high),
-            "given_up": agent.given_up, "cut_off": cut_off, "defaults": agent.defaulted,
-        }  # fmt: skip
-        return msgspec.json.encode(result).decode() + "\n"
-    words = f"{games} battles: " + ", ".join(f"{count} {name}" for name, count in tally.items())
-    if rate is not None:
-        words += f"; win rate {rate:.3f} (95%: {low:.3f} to {high:.3f})"
-    if agent.given_up:
-        words += f"\n{agent.given_up} more were forfeited when play was stopped."
-    if cut_off:
-        words += f"\n{cut_off} more were cut off."
-    if agent.defaulted:
-        words += f"\n{agent.defaulted} choices were left to the server, which refused each of ours."
-    return words + "\n"
 
 
 def _say(options: argparse.Namespace, line: str) -> None:

@@ -14,9 +14,9 @@ from env_worker.games.pokemon.seat import ReadingSeat
 
 # What a server adds to the simulator's protocol: chat, clocks, boxes. None of it is about the battle.
 ROOM_ONLY = frozenset(
-    ("B", "N", "C", ":", "c:", "b", "battle", "users", "noinit", "unlink", "notify", "tempnotify", "tempnotifyoff",
-     "uhtmlchange", "fieldhtml", "controlshtml", "selectorhtml", "pagehtml", "refresh", "expire", "usercount",
-     "inputlog", "bigerror", "askreg", "warning")
+    ("B", "N", "C", "J", "L", "c", "j", "l", ":", "c:", "b", "battle", "users", "noinit", "unlink", "notify",
+     "tempnotify", "tempnotifyoff", "uhtmlchange", "fieldhtml", "controlshtml", "selectorhtml", "pagehtml", "refresh",
+     "expire", "usercount", "inputlog", "bigerror", "askreg", "warning")
 )  # fmt: skip
 # Answers to a choice that came too late or twice; the request it was about is not open any more.
 NOTHING_OPEN = ("[Invalid choice] Can't do anything", "[Invalid choice] Sorry", "[Invalid choice] There's nothing")

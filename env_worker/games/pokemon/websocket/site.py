@@ -15,7 +15,7 @@ from env_worker.games.pokemon.websocket.local_server import LocalServer, copy_pa
 from env_worker.games.pokemon.websocket.mailbox import Mailbox
 from env_worker.games.pokemon.websocket.pair import Letter, Pair
 
-LOGIN_SEC = 30.0
+LOGIN_SEC = 60.0
 START_SEC = 90.0
 AGAIN_SEC = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)  # before the next try, after so many failures
 MAX_FAILURES = 5  # of a server of our own
@@ -30,6 +30,8 @@ class Site:
         pairs: those that may play, once `state` is READY.
         failures: since the start.
     """
+
+    ours = False
 
     def __init__(self, name: str, server: ServerConfiguration, mail: Mailbox[Letter], pairs: int) -> None:
         self.name = name
@@ -90,6 +92,8 @@ class Site:
 
 class OwnSite(Site):
     """A local server of our own, on this machine only."""
+
+    ours = True
 
     def __init__(self, name: str, node: Path, mail: Mailbox[Letter], say: Callable[[str], None]) -> None:
         super().__init__(name, ServerConfiguration("", ""), mail, 1)
