@@ -170,7 +170,7 @@ def _sections(info: inspect.Type, value: object, path: str, problems: Problems) 
     """A list of sections; without the keys that must be there, an item is left out."""
     assert isinstance(info, inspect.StructType)
     needed = [field.name for field in info.fields if field.required]
-    if not isinstance(value, list):
+    if not isinstance(value, list | tuple):
         problems[path] = f"expected a list of sections with the keys {', '.join(needed)}, got {_shown(value)}"
         return []
     checked = [_section(info, below, f"{path}.{number}", problems) for number, below in enumerate(value)]

@@ -58,7 +58,7 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
     finally:
         source.close()
     check_accounts(metrics)
-    lost = metrics["episodes"]["aborted"]["simulator_server_lost"]
+    lost = metrics["episodes"]["aborted"]["simulator_connection_lost"]
     assert 1 <= lost <= 7, "battles on the other server go on"
     assert sum(end.kind == ABORTED for end in table.ends.values()) == 2 * lost
     assert second in pids

@@ -139,7 +139,7 @@ class ShowdownHost:
         """These pairs' connections are gone, and with them their battles. Returns how many."""
         lost = [(room, pair) for room, pair in self._rooms.values() if pair in pairs]
         for room, pair in lost:
-            room.end(tick, "server_lost")
+            room.end(tick, "connection_lost")
             self._forget(room, pair)
         self._wanted.extend(wanted for pair in pairs if (wanted := self._underway.pop(pair, None)) is not None)
         return len(lost)
