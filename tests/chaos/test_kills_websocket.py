@@ -1,4 +1,4 @@
-"""kill -9 of a Showdown server under a real run over `transport: websocket`: its battles are aborted, the books balance."""
+"""kill -9 of a Showdown server under a real run over WebSocket: its battles are aborted, the books balance."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import ExitStack
 
 import psutil
 import pytest
@@ -12,7 +13,10 @@ import pytest
 from common.config import OpponentsConfig, PokemonConfig, ShowdownAddress
 from common.errors import ConfigError
 from common.messages import ABORTED, TERMINATED
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.websocket.local_server import local_server
 from tests.integration.pokemon.test_source import Table, check_accounts, make_source
+from tests.support.showdown import showdown
 
 WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=10.0)
 
@@ -87,3 +91,56 @@ def test_a_server_that_does_not_answer_is_named():
     source = make_source(config)
     with pytest.raises(ConfigError, match=r"No Showdown server answers at ws://127.0.0.1:9.*pokemon.servers"):
         source.start()
+
+
+def test_a_server_that_hangs_is_replaced():
+    source = make_source(PokemonConfig(transport="websocket", host_timeout_sec=5.0), envs=4)
+    source.start()
+    try:
+        table = Table(source)
+        while table.decisions < 40:
+            table.turn()
+        (hung,) = source.metrics()["host_pids"]
+        os.kill(hung, signal.SIGSTOP)
+        deadline = time.monotonic() + 80
+        while hung in source.metrics()["host_pids"] or source.metrics()["episodes"]["finished"] < 2:
+            assert time.monotonic() < deadline, source.metrics()
+            table.turn()
+        metrics = source.metrics()
+    finally:
+        source.close()
+    check_accounts(metrics)
+    assert metrics["episodes"]["aborted"]["simulator_stalled"] >= 1
+    assert any("did not answer a challenge" in event for event in metrics["events"])
+    assert not psutil.pid_exists(hung)
+
+
+def test_the_servers_of_a_list_are_all_used_and_one_that_comes_back_is_used_again(tmp_path):
+    with showdown() as first, ExitStack() as second:
+        port = second.enter_context(local_server(find_node().path)).port
+        servers = (ShowdownAddress("127.0.0.1", first.server.port, 4), ShowdownAddress("127.0.0.1", port))
+        source = make_source(PokemonConfig(transport="websocket", servers=servers), envs=9)
+        source.start()
+        try:
+            table = Table(source)
+            while table.decisions < 100:
+                table.turn()
+            pairs = source._keeper.host.pairs
+            assert sorted(pair.live for pair in pairs)[0] >= 1, "three pairs share nine battles"
+            second.close()
+            wait_for(source, table, lambda m: m["episodes"]["aborted"].get("simulator_connection_lost") >= 1)
+            with local_server(find_node().path, port):
+                wait_for(source, table, lambda m: any("is back" in event for event in m["events"]))
+                wait_for(source, table, lambda m: [pair.live for pair in source._keeper.host.pairs][2] > 0)
+                metrics = source.metrics()
+        finally:
+            source.close()
+    check_accounts(metrics)
+    assert metrics["host_pids"] == [], "none of them is ours"
+
+
+def wait_for(source, table: Table, condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition(source.metrics()):
+        assert time.monotonic() < deadline, source.metrics()
+        table.turn()

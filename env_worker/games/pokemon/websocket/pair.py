@@ -54,8 +54,8 @@ class Pair:
     """Used by the main thread; `send` and `challenge` are queued until `flush`.
 
     Attributes:
-        expecting: number of the battle whose challenge is under way, -1: none is.
-        since: when that challenge was made.
+        since: when the last challenge was made.
+        refusal: what the server said to it, empty if nothing.
         live: battles in its rooms.
     """
 
@@ -63,8 +63,9 @@ class Pair:
         word = secrets.token_hex(5)  # 2 x 10^12 names: nobody else has taken them
         self.names = (f"simul {word} a", f"simul {word} b")
         self.second_team: str | None = None
-        self.expecting = -1
+        self.url = server.websocket_url
         self.since = 0.0
+        self.refusal = ""
         self.live = 0
         self._unsent: list[tuple[int, str, str]] = []
         self._clients = [SeatClient(self, index, name, server, mail) for index, name in enumerate(self.names)]
@@ -74,16 +75,15 @@ class Pair:
         """True once both accounts are logged in."""
         return all(client.logged_in.is_set() for client in self._clients)
 
-    def challenge(self, battle: int, battle_format: str, teams: tuple[str | None, str | None], now: float) -> None:
+    def challenge(self, battle_format: str, teams: tuple[str | None, str | None], now: float) -> None:
         """Begin a battle between the two; its first message comes from a room of a new name."""
-        self.expecting, self.since = battle, now
+        self.since, self.refusal = now, ""
         self.second_team = teams[1]
         self.send(0, f"/utm {teams[0] or 'null'}")
         self.send(0, f"/challenge {self.names[1]}, {battle_format}")
 
     def withdraw(self) -> None:
         """Take back the challenge that is under way."""
-        self.expecting = -1
         self.send(0, f"/cancelchallenge {self.names[1]}")
 
     def send(self, account: int, message: str, room: str = "") -> None:

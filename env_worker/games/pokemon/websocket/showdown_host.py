@@ -12,7 +12,7 @@ from env_worker.games.pokemon.battle_host import Seed
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_messages import HostTick
 from env_worker.games.pokemon.websocket.mailbox import Mailbox
-from env_worker.games.pokemon.websocket.pair import BATTLE, Letter, Pair
+from env_worker.games.pokemon.websocket.pair import BATTLE, TROUBLE, Letter, Pair
 from env_worker.games.pokemon.websocket.room import Room
 
 CHALLENGE_SEC = 20.0
@@ -118,7 +118,7 @@ class ShowdownHost:
         if letter.kind == BATTLE:
             self._take_message(letter.pair, letter.account, letter.text, tick)
         elif letter.pair in self._underway:  # why a challenge does not become a battle
-            self._say(f"a Showdown server says: {letter.text}")
+            letter.pair.refusal = letter.text
 
     def look_after(self, tick: HostTick) -> None:
         """Now and then: give up on challenges and rooms that do not move."""
@@ -128,7 +128,7 @@ class ShowdownHost:
         self._look_at = now + LOOK_EVERY_SEC
         for pair in [pair for pair in self._underway if now - pair.since > CHALLENGE_SEC]:
             self._wanted.append(self._underway.pop(pair))
-            pair.withdraw()
+            self._give_up_challenge(pair)
         for room, pair in list(self._rooms.values()):
             if room.stalled(now, self._stall_sec):
                 room.end(tick, "stalled")
@@ -151,7 +151,6 @@ class ShowdownHost:
             if "\n|init|battle" not in message or pair not in self._underway or (pair, tag) in self._left:
                 return
             room = Room(self._underway.pop(pair).battle, tag, pair.names, self._clock())
-            pair.expecting = -1
             pair.live += 1
             self._by_tag[pair, tag] = room
             self._rooms[room.battle] = room, pair
@@ -166,7 +165,16 @@ class ShowdownHost:
                 return
             pair = min(free, key=lambda pair: pair.live)
             wanted = self._underway[pair] = self._wanted.popleft()
-            pair.challenge(wanted.battle, wanted.battle_format, wanted.teams, self._clock())
+            pair.challenge(wanted.battle_format, wanted.teams, self._clock())
+
+    def _give_up_challenge(self, pair: Pair) -> None:
+        """A server that says why will perhaps do it later; one that says nothing hangs."""
+        if pair.refusal:
+            self._say(f"{pair.url} begins no battle: {pair.refusal}")
+            pair.withdraw()
+        else:
+            words = f"{pair.url} did not answer a challenge within {CHALLENGE_SEC:.0f} s."
+            self._mail.put(Letter(pair, 0, TROUBLE, words))
 
     def _leave(self, room: Room, pair: Pair) -> None:
         for account in (0, 1):
