@@ -19,9 +19,12 @@ class BattleHost(Protocol):
         seed: Seed = None,
         team_seeds: tuple[Seed, Seed] = (None, None),
         teams: tuple[str | None, str | None] = (None, None),
+        names: tuple[str, str] = ("p1", "p2"),
         encode: tuple[bool, bool] = (False, False),
+        tally: int | None = None,
+        log: bool = False,
     ) -> None:
-        """A battle, numbered by the caller. Who cannot take seeds, or cannot encode, does without."""
+        """A battle, numbered by the caller; see `SimHost.start_battle`."""
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """The answer to one request, in the simulator's words."""

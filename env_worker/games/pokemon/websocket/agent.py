@@ -20,7 +20,6 @@ from env_worker.games.pokemon.websocket.orders import PackedTeams, SlotOrder
 from env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, RoomBattle
 
 LOGIN_SEC = 30.0
-OUTCOMES = ("losses", "ties", "wins")  # index outcome + 1
 
 
 class AgentPlayer(Player):
@@ -149,13 +148,11 @@ class AgentPlayer(Player):
 
     def _battle_finished_callback(self, battle: AbstractBattle) -> None:
         assert isinstance(battle, RoomBattle)
-        outcome = 1 if battle.won else -1 if battle.lost else 0
         if not battle.given_up:
-            self.tally[OUTCOMES[outcome + 1]] += 1
-        end = battle.seat.terminated(outcome) if battle.seat is not None else None
+            self.tally["wins" if battle.won else "losses" if battle.lost else "ties"] += 1
+        end = battle.finish()
         if end is not None:
             self._desk.tell(end)
-        battle.forget()
         self._lobby.room_for_more.release()
 
     async def _handle_challenge_request(self, split_message: list[str]) -> None:

@@ -33,6 +33,7 @@ MISSING_FOLDERS = (
 )  # fmt: skip
 START_SEC = 90.0
 STOP_SEC = 3.0
+LAST_LINES = 20  # a stack trace of Node's, and what it is about
 HOST = "127.0.0.1"
 ONE_PROCESS = "0"  # Showdown starts ten by default
 
@@ -42,7 +43,7 @@ def copy_package(folder: Path) -> Path:
     copy = folder / "node_modules" / "pokemon-showdown"
     ignore = shutil.ignore_patterns("*.map")
     shutil.copytree(PACKAGE / "dist", copy / "dist", ignore=ignore, copy_function=_link_or_copy)
-    for name in ("config", "translations", "databases"):
+    for name in ("config", "translations", "databases", "server/static"):
         if (PACKAGE / name).is_dir():
             shutil.copytree(PACKAGE / name, copy / name, dirs_exist_ok=True)
     for name in ("pokemon-showdown", "package.json"):
@@ -132,7 +133,7 @@ class LocalServer:
 
     def last_words(self) -> str:
         """The end of its log."""
-        return "\n".join(self._log_path.read_text(errors="replace").splitlines()[-12:])
+        return "\n".join(self._log_path.read_text(errors="replace").splitlines()[-LAST_LINES:])
 
     def close(self) -> None:
         """Stop it and its subprocesses."""

@@ -22,7 +22,7 @@ class Room:
         heard_at: when it last said something, or was last told something.
     """
 
-    def __init__(self, battle: int, tag: str, names: tuple[str, str], now: float) -> None:
+    def __init__(self, battle: int, tag: str, names: tuple[str, str], now: float, *, log: bool = False) -> None:
         self.battle = battle
         self.tag = tag
         self.over = False
@@ -34,6 +34,8 @@ class Room:
         self._numbers = [0, 0]  # of each seat's latest request
         self._turn = 0
         self._unfair = ""
+        self._ended = [False, False]  # told to each account
+        self._log: list[str] | None = [] if log else None
 
     def account_of(self, seat: int) -> int:
         """Which of the two accounts sits there."""
@@ -52,7 +54,8 @@ class Room:
             elif kind == "error":
                 self._take_error(account, rest, tick)
             elif kind in ("win", "tie"):
-                self._take_end(rest if kind == "win" else None, tick)
+                lines.append(line)
+                self._take_end(account, rest if kind == "win" else None, tick)
             else:
                 if kind == "turn":
                     self._turn = max(self._turn, int(rest))
@@ -86,9 +89,15 @@ class Room:
             return
         self._numbers[seat] = request["rqid"]
         self.asked.add(seat)
-        lines = "\n".join(self._lines[account])
-        self._lines[account].clear()
+        lines = self._take_lines(account)
         tick.records.append(SimRecord(self.battle, seat, request["rqid"], lines, request))
+
+    def _take_lines(self, account: int) -> str:
+        lines = "\n".join(self._lines[account])
+        if self._log is not None and account == 0:
+            self._log.append(lines)
+        self._lines[account].clear()
+        return lines
 
     def _take_error(self, account: int, words: str, tick: HostTick) -> None:
         seat = self._seats[account]
@@ -100,11 +109,21 @@ class Room:
         kind = "unavailable" if unavailable else "invalid"
         tick.errors.append(SimError(self.battle, seat, self._numbers[seat], kind, words))
 
-    def _take_end(self, winner: str | None, tick: HostTick) -> None:
+    def _take_end(self, account: int, winner: str | None, tick: HostTick) -> None:
+        """Both accounts are told; the seats hear their last lines, and then the end."""
+        self.asked.clear()
+        self._ended[account] = True
+        if self._seats[account] >= 0:
+            lines = self._take_lines(account)
+            tick.records.append(SimRecord(self.battle, self._seats[account], 0, lines, None))
+        if not all(self._ended):
+            return
         if self._unfair:
             self.end(tick, self._unfair)
             return
         self.over = True
+        if self._log is not None:
+            tick.logs.append((self.battle, "\n".join(self._log)))
         if winner is None or winner not in self._names:
             reason = "turn_limit" if self._turn >= TURN_LIMIT else "tie"
             tick.ended.append(SimEnd(self.battle, None, self._turn, reason))

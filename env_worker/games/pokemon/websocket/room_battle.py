@@ -9,6 +9,7 @@ from poke_env.battle.battle import Battle
 
 from common.decisions import Decision, start_flags
 from env_worker.games.pokemon.battle_host import BattleHost
+from env_worker.games.pokemon.host_messages import SimEnd
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.seat import ReadingSeat
 
@@ -75,7 +76,7 @@ class RoomBattle(Battle):
         if self.seat is None:
             self.seat = OnlineSeat(
                 self.env, SEATS.index(self._player_role), 0, self.gen, self._policy,
-                start_flags(record=False, greedy=self._greedy), RewardWeights(win=1.0),
+                start_flags(record=False, greedy=self._greedy), RewardWeights(),
             )  # fmt: skip
 
     def decide(self) -> Decision | None:
@@ -86,7 +87,7 @@ class RoomBattle(Battle):
         if refusal == "invalid":
             return seat.refuse()
         seat.redo = refusal == "unavailable"
-        self._catch_up()
+        self._catch_up(request)
         return seat.decide(request["rqid"], request)
 
     def order(self, action: int) -> str:
@@ -98,20 +99,24 @@ class RoomBattle(Battle):
 
     def preview_order(self) -> str:
         """The team in its own order, as in training."""
-        self._catch_up()
+        self._catch_up(self._last_request)
         return f"/choose default|{self._last_request['rqid']}"
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """What a seat tells its simulator: here it becomes a message to the server."""
         self._command = f"/choose {choice}|{request_number}"
 
-    def forget(self) -> None:
-        """Over: free what is large."""
+    def finish(self) -> Decision | None:
+        """The end of our session; frees what is large."""
+        outcome = 1 if self.won else -1 if self.lost else 0
+        end = SimEnd(0, None, self._turn, "win" if outcome else "tie")
+        decision = self.seat.terminated(outcome, end) if self.seat is not None else None
         self.seat = None
         self._replay_data.clear()
         self._unread.clear()
+        return decision
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, request: dict[str, Any]) -> None:
         assert self.seat is not None
-        self.seat.battle.feed("\n".join(self._unread))
+        self.seat.hear("\n".join(self._unread), request)
         self._unread.clear()

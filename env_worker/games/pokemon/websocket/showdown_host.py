@@ -26,6 +26,7 @@ class Wanted(NamedTuple):
     battle: int
     battle_format: str
     teams: tuple[str | None, str | None]
+    log: bool
 
 
 class ShowdownHost:
@@ -68,10 +69,16 @@ class ShowdownHost:
         seed: Seed = None,
         team_seeds: tuple[Seed, Seed] = (None, None),
         teams: tuple[str | None, str | None] = (None, None),
+        names: tuple[str, str] = ("p1", "p2"),
         encode: tuple[bool, bool] = (False, False),
+        tally: int | None = None,
+        log: bool = False,
     ) -> None:
-        """A battle, as soon as a pair is free. The server draws the seeds."""
-        self._wanted.append(Wanted(battle, battle_format, teams))
+        """A battle, as soon as a pair is free. The server draws the seeds, its accounts have names of their own.
+
+        Seats encode and count for themselves. `log`: as the first account saw the battle.
+        """
+        self._wanted.append(Wanted(battle, battle_format, teams, log))
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """The answer to one request; of a battle that is gone it is dropped."""
@@ -150,7 +157,8 @@ class ShowdownHost:
         if room is None:
             if "\n|init|battle" not in message or pair not in self._underway or (pair, tag) in self._left:
                 return
-            room = Room(self._underway.pop(pair).battle, tag, pair.names, self._clock())
+            wanted = self._underway.pop(pair)
+            room = Room(wanted.battle, tag, pair.names, self._clock(), log=wanted.log)
             pair.live += 1
             self._by_tag[pair, tag] = room
             self._rooms[room.battle] = room, pair

@@ -16,8 +16,8 @@ def request(seat: str, rqid: int, **more) -> str:
 class Told:
     """A room, and everything that came of what its accounts were told."""
 
-    def __init__(self) -> None:
-        self.room = Room(7, TAG, ("A", "B"), now=0.0)
+    def __init__(self, **more) -> None:
+        self.room = Room(7, TAG, ("A", "B"), now=0.0, **more)
         self.tick = HostTick()
 
     def tell(self, account: int, *lines: str, now: float = 1.0) -> HostTick:
@@ -84,13 +84,27 @@ def test_refusals(words, kind):
         (["|-message|A forfeited.", "|win|B"], None, "forfeit"),
     ],
 )
-def test_ends_are_told_once(lines, winner, reason):
+def test_the_end_is_told_once_after_both_accounts_have_heard_it(lines, winner, reason):
     told = Told()
     told.tell(0, request("p2", 3))
-    (end,) = told.tell(0, *lines).ended
+    tick = told.tell(0, "|faint|p2a: X", *lines)
+    (record,) = tick.records
+    assert (record.seat, record.request, record.lines.startswith("|faint|p2a: X")) == (1, None, True)
+    assert not tick.ended
+    tick = told.tell(1, *lines)
+    assert [record.seat for record in tick.records] == [0]
+    (end,) = tick.ended
     assert (end.battle, end.winner_seat, end.reason) == (7, winner, reason)
     assert told.room.over
     assert not told.tell(1, *lines)
+
+
+def test_a_log_is_what_the_first_account_saw():
+    told = Told(log=True)
+    told.tell(0, "|turn|1", request("p1", 3))
+    told.tell(1, "|turn|1", "|secret", request("p2", 4))
+    told.tell(1, "|win|B")
+    assert told.tell(0, "|win|B").logs == [(7, "|turn|1\n|win|B")]
 
 
 def test_the_tier_is_no_tie():
