@@ -128,7 +128,7 @@ def test_the_servers_of_a_list_are_all_used_and_one_that_comes_back_is_used_agai
             pairs = source._keeper.host.pairs
             assert sorted(pair.live for pair in pairs)[0] >= 1, "three pairs share nine battles"
             second.close()
-            wait_for(source, table, lambda m: m["episodes"]["aborted"].get("simulator_connection_lost") >= 1)
+            wait_for(source, table, lambda m: m["episodes"]["aborted"].get("simulator_connection_lost", 0) >= 1)
             with local_server(find_node().path, port):
                 wait_for(source, table, lambda m: any("is back" in event for event in m["events"]))
                 wait_for(source, table, lambda m: [pair.live for pair in source._keeper.host.pairs][2] > 0)

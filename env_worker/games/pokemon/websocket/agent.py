@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from poke_env import AccountConfiguration, ServerConfiguration
@@ -32,6 +32,7 @@ class AgentPlayer(Player):
         teams: packed, for formats that draw none; one is drawn for each battle.
         timer: ask for the battle timer, so that nobody can hold a battle for ever.
         replays: folder of the replays; empty: none are kept.
+        on_login: is called once others can see us.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class AgentPlayer(Player):
         policy: str = "learner",
         greedy: bool = True,
         replays: str = "",
+        on_login: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(
             account, battle_format=battle_format, log_level=SILENT, max_concurrent_battles=0,
@@ -55,6 +57,7 @@ class AgentPlayer(Player):
             start_timer_on_battle_start=timer, start_listening=False,
         )  # fmt: skip
         self._desk = desk
+        self._on_login = on_login
         self._policy, self._greedy, self._replays = policy, greedy, replays
         self._stopping = False
         self.tally: Counter[str] = Counter()  # wins, losses, ties
@@ -182,6 +185,7 @@ class AgentPlayer(Player):
         finally:
             if not self.ps_client.logged_in.is_set():
                 work.close()
+        self._on_login()
         await work
 
     def _forfeit(self, battle: RoomBattle) -> None:

@@ -57,17 +57,18 @@ def _play(options: argparse.Namespace, stop: StopFlag) -> None:
     teams = _teams(config)
     client = _client(config, run_dir, us.username)
     desk = Desk(POKE_LOOP)
+    doing = f"challenges {options.challenge}" if options.challenge else f"waits for {options.accept} challenges"
     agent = AgentPlayer(
         us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
+        on_login=lambda: _say(options, f"{us.username} is logged in, {doing} ({config.pokemon.format})."),
     )  # fmt: skip
     table = Table(agent, desk, client, quiet=options.json)
     try:
         if options.challenge:
             table.serve(agent.challenge(options.challenge, options.battles), stop)
         else:
-            _say(options, f"{us.username} waits for {options.accept} challenges ({config.pokemon.format}).")
             table.serve(agent.accept(options.accept), stop)
     finally:
         table.close()
