@@ -32,10 +32,9 @@ def add_play(play: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("expected at least 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least 1; got {text!r}")
+    return int(text)
 
 
 def _play(options: argparse.Namespace) -> int:
