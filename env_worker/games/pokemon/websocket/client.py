@@ -9,6 +9,7 @@ from typing import Any
 
 from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.ps_client import PSClient
+from websockets.exceptions import ConnectionClosed
 
 SILENT = logging.CRITICAL + 10  # what poke-env has to say, we say ourselves
 OPEN_SEC = 30.0  # a server that has just started on a busy machine takes its time
@@ -96,6 +97,8 @@ class ShowdownClient(PSClient):
         else:
             try:
                 await super()._handle_message(message)
+            except ConnectionClosed:
+                return  # there is nobody to answer any more; `listen` tells why
             except Exception as error:
                 if not self._leaving:
                     self._on_trouble(f"A message of the server could not be handled ({kind}): {error!r}")
