@@ -12,6 +12,7 @@ from pathlib import Path
 
 from common.checkout import CHECKOUT
 from common.errors import ConfigError, SimulError
+from common.launch.play_options import add_play
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,6 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
     evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
     evaluate.set_defaults(run=_eval)
+
+    add_play(commands.add_parser("play", help="Pokémon: play on a Showdown server, against people and programs"))
 
     connect = commands.add_parser("connect", help="what is wrong with a client's handshake")
     connect.add_argument("target", nargs="?", metavar="ENDPOINT|RUN_DIR", help="default: the run that is active")

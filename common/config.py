@@ -44,6 +44,14 @@ class RewardsConfig(Section, frozen=True):
     potential_based: bool = True  # shaping is taken back at the end, so that it changes no optimum; false: it is kept
 
 
+class ShowdownAddress(Section, frozen=True):
+    """A Showdown server that battles may be played on."""
+
+    host: str
+    port: Port
+    max_connections: Annotated[int, Meta(ge=2)] = 2  # of one worker; two accounts are a pair that plays each other
+
+
 class PokemonConfig(Section, frozen=True):
     """Battles on a local simulator host."""
 
@@ -52,6 +60,9 @@ class PokemonConfig(Section, frozen=True):
     max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
     accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
     encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here
+    transport: Literal["ipc", "websocket"] = "ipc"  # a simulator host beside the worker, or Showdown servers
+    local_servers: Positive = 1  # websocket: so many servers of each worker's own, where `servers` names none
+    servers: tuple[ShowdownAddress, ...] = ()  # websocket: [{host, port, max_connections}], used instead of our own
     host_timeout_sec: PositiveFloat = 20.0  # a simulator host that is silent for so long hangs: it is replaced
     rewards: RewardsConfig = RewardsConfig()
 

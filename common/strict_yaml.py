@@ -157,11 +157,28 @@ def _section(info: inspect.Type, value: object, path: str, problems: Problems) -
         kind = fields[key]
         if isinstance(kind, inspect.StructType):
             checked[key] = _section(kind, below, dotted, problems)
+        elif isinstance(kind, inspect.VarTupleType):
+            checked[key] = _sections(kind.item_type, below, dotted, problems)
         elif (sentence := _mismatch(kind, below)) is not None:
             problems[dotted] = f"expected {sentence}, got {_shown(below)}"
         else:
             checked[key] = int(below) if isinstance(kind, inspect.IntType) else below  # 2e6 means 2000000
     return checked
+
+
+def _sections(info: inspect.Type, value: object, path: str, problems: Problems) -> list[Tree]:
+    """A list of sections; without the keys that must be there, an item is left out."""
+    assert isinstance(info, inspect.StructType)
+    needed = [field.name for field in info.fields if field.required]
+    if not isinstance(value, list | tuple):
+        problems[path] = f"expected a list of sections with the keys {', '.join(needed)}, got {_shown(value)}"
+        return []
+    checked = [_section(info, below, f"{path}.{number}", problems) for number, below in enumerate(value)]
+    for number, item in enumerate(checked):
+        for name in needed:
+            if name not in item and not any(problem.startswith(f"{path}.{number}") for problem in problems):
+                problems[f"{path}.{number}"] = f"the key {name} is missing"
+    return [item for item in checked if all(name in item for name in needed)]
 
 
 def _mismatch(kind: inspect.Type, value: object) -> str | None:

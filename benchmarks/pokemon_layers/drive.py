@@ -7,7 +7,6 @@ import gc
 import signal
 import sys
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -17,12 +16,16 @@ from benchmarks.pokemon_layers.window import serve
 from common.strict_yaml import load_config
 from env_worker.games.pokemon.node import find_node
 
-ENCODERS: dict[str, Literal["host", "python"]] = {"encoding": "python", "host_encoding": "host"}
+SOURCED: dict[str, dict[str, str]] = {
+    "encoding": {"encoder": "python"},
+    "host_encoding": {"encoder": "host"},
+    "websocket": {"transport": "websocket"},
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("layer", choices=("ipc", "parsing", "encoding", "host_encoding"))
+    parser.add_argument("layer", choices=("ipc", "parsing", *SOURCED))
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--set", dest="overrides", action="append", default=[])
     parser.add_argument("--envs", type=int, required=True)
@@ -31,8 +34,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     pokemon = load_config(options.config, options.overrides).pokemon
     battles: HostedBattles | SourcedBattles
-    if options.layer in ENCODERS:
-        pokemon = msgspec.structs.replace(pokemon, encoder=ENCODERS[options.layer])
+    if options.layer in SOURCED:
+        pokemon = msgspec.structs.replace(pokemon, **SOURCED[options.layer])
         battles = SourcedBattles(pokemon, envs=options.envs, seed=options.seed)
     else:
         parse = options.layer == "parsing"

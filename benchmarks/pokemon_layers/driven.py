@@ -1,4 +1,4 @@
-"""Layers `ipc`, `parsing`, `encoding` and `host_encoding`: one driver process and one simulator host a core."""
+"""Layers `ipc`, `parsing`, `encoding`, `host_encoding`, `websocket`: a driver and a host (or server) for every core."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ TITLES = {
     "parsing": "+ parsing",
     "encoding": "+ encoding and mask (encoder: python)",
     "host_encoding": "+ encoding and mask (encoder: host)",
+    "websocket": "the same over transport: websocket",
 }
 
 

@@ -16,7 +16,7 @@ from types import FrameType
 from benchmarks.pokemon_layers.children import LayerFailed
 from benchmarks.pokemon_layers.conditions import conditions
 from benchmarks.pokemon_layers.cores import claim_cores
-from benchmarks.pokemon_layers.driven import Driven
+from benchmarks.pokemon_layers.driven import TITLES, Driven
 from benchmarks.pokemon_layers.poke_env import PokeEnvAlone
 from benchmarks.pokemon_layers.promises import verdicts
 from benchmarks.pokemon_layers.report import as_json, learning_lines, table, write_json
@@ -31,8 +31,8 @@ from common.strict_yaml import load_config
 from env_worker.games.pokemon.node import find_node
 
 NAMES = (
-    "simulator", "simulator_accelerated", "ipc", "parsing", "encoding", "host_encoding", "inference", "learning",
-    "learning_python", "poke_env",
+    "simulator", "simulator_accelerated", "ipc", "parsing", "encoding", "host_encoding", "websocket", "inference",
+    "learning", "learning_python", "poke_env",
 )  # fmt: skip
 PURE_SELF_PLAY = (
     "opponents.self_play=1.0", "opponents.past=0.0", "opponents.random=0.0", "opponents.max_base_power=0.0",
@@ -113,7 +113,7 @@ def _layers(setting: Setting) -> list[Layer]:
     return [
         SimulatorAlone(setting, accelerate=False),
         SimulatorAlone(setting, accelerate=True),
-        *(Driven(setting, name) for name in ("ipc", "parsing", "encoding", "host_encoding")),
+        *(Driven(setting, name) for name in TITLES),
         Serving(setting),
         Training(setting),
         Training(setting, encoder="python"),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from benchmarks.pokemon_layers.children import Measured
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
-from benchmarks.pokemon_layers.showdown import ShowdownServer, copy_package
+from env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package
 
 CONCURRENCIES = (16, 8, 32)  # the first one is used while the servers are compared
 SCOUT_SEC = 5.0
@@ -61,18 +61,17 @@ class PokeEnvAlone:
         self._setting.say(f"  poke-env with {variant}: {found[variant]:,.0f} decisions/s")
 
     def _servers(self) -> dict[str, str]:
-        """What we call it, and Showdown's `subprocesses`; empty: as shipped."""
-        servers = {"one process": "0", "processes as shipped": ""}
+        """What we call it, and `LocalServer`'s subprocesses."""
+        servers = {"one process": "0", "processes as shipped": "{}"}
         if len(self._setting.cores) > 1:
-            servers["a simulator process a core"] = (
-                f"{{...exports.subprocesses, simulator: {len(self._setting.cores)}}}"
-            )
+            servers["a simulator process a core"] = f'{{"simulator": {len(self._setting.cores)}}}'
         return servers
 
     def _play(self, variant: Variant, warm_up_sec: float, seconds: float) -> Sample:
         assert self._package is not None
         log = self._setting.temporary / "showdown.log"
-        server = ShowdownServer(self._setting.node, self._package, self._servers()[variant.server], log)
+        subprocesses = self._servers()[variant.server]
+        server = LocalServer(self._setting.node, self._package, log, subprocesses=subprocesses)
         try:
             server.wait_ready()
             client = Measured(

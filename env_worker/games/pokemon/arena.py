@@ -7,7 +7,7 @@ from typing import Any
 
 from common.decisions import Decision
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
-from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.seat import PolicySeat, ReadingSeat, ScriptedSeat
@@ -38,7 +38,7 @@ class Arena:
     def may_start(self) -> bool:
         return self.open and (self._limit is None or self._score.started < self._limit)
 
-    def fill(self, host: SimHost) -> None:
+    def fill(self, host: BattleHost) -> None:
         """Start a battle in every empty env, then send all commands."""
         for env, running in enumerate(self.by_env):
             if running is None and self.may_start():
@@ -61,7 +61,7 @@ class Arena:
         for battle in list(self.battles.values()):
             self.abort(battle, cause, ends)
 
-    def _start(self, host: SimHost, env: int) -> None:
+    def _start(self, host: BattleHost, env: int) -> None:
         number = self._score.started
         rng = random.Random(f"{self._seed}/{number}")
         battle = self._matchmaker.make(number, env, self._episodes[env], rng)

@@ -83,6 +83,11 @@ class HostKeeper:
         self.restarts += 1
         return host
 
+    @property
+    def pids(self) -> list[int]:
+        """The process, where it runs."""
+        return [self.host.pid] if self.host is not None else []
+
     def close(self) -> None:
         """Stop the process."""
         if self.host is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from common.decisions import Decision
 from env_worker.games.pokemon.arena import Arena
 from env_worker.games.pokemon.battle import LiveBattle
-from env_worker.games.pokemon.host import HostTick, SimEnd, SimError, SimHost, SimRecord, SimRow
+from env_worker.games.pokemon.battle_host import BattleHost
+from env_worker.games.pokemon.host import HostTick, SimEnd, SimError, SimRecord, SimRow
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.seat import HostedSeat, ReadingSeat, ScriptedSeat
 
@@ -20,7 +21,7 @@ class Referee:
         self._score = score
         self._max_turns = max_turns
 
-    def take(self, host: SimHost, tick: HostTick) -> list[Decision]:
+    def take(self, host: BattleHost, tick: HostTick) -> list[Decision]:
         """Decisions and ends that a tick brings; scripted seats are answered at once."""
         decisions: list[Decision] = []
         for error in tick.errors:
@@ -41,7 +42,7 @@ class Referee:
                 self._arena.replays.forget(end.battle)
         return decisions
 
-    def abort(self, host: SimHost | None, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
+    def abort(self, host: BattleHost | None, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
         """End a battle that teaches nothing, on the host too; its seats' ends go into `ends` unless that is None."""
         self._arena.abort(battle, cause, ends)
         if host is not None:
@@ -56,7 +57,7 @@ class Referee:
         decisions.append(seat.decide(row))
         self._score.decisions += 1
 
-    def _take_record(self, host: SimHost, record: SimRecord, decisions: list[Decision]) -> None:
+    def _take_record(self, host: BattleHost, record: SimRecord, decisions: list[Decision]) -> None:
         battle = self._arena.battles.get(record.battle)
         if battle is None:
             return  # over here already
@@ -76,14 +77,14 @@ class Referee:
         elif isinstance(seat, ScriptedSeat):
             self._answer(host, battle, seat, record)
 
-    def _answer(self, host: SimHost, battle: LiveBattle, seat: ScriptedSeat, record: SimRecord) -> None:
+    def _answer(self, host: BattleHost, battle: LiveBattle, seat: ScriptedSeat, record: SimRecord) -> None:
         assert record.request is not None
         command, defaulted = seat.answer(record.request_number, record.request)
         self._score.scripted_decisions += 1
         self._score.scripted_defaults += defaulted
         host.choose(battle.number, record.seat, record.request_number, command)
 
-    def _take_error(self, host: SimHost, error: SimError, decisions: list[Decision]) -> None:
+    def _take_error(self, host: BattleHost, error: SimError, decisions: list[Decision]) -> None:
         battle = self._arena.battles.get(error.battle) if error.battle is not None else None
         if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid", "exhausted"):
             return  # `crashed` comes with an end of its own
@@ -125,7 +126,7 @@ class Referee:
                 decisions.append(decision)
         self._arena.finish(battle, _outcome(end.winner_seat, battle.learner_seat), end.turns)
 
-    def _truncate_long(self, host: SimHost, decisions: list[Decision]) -> list[Decision]:
+    def _truncate_long(self, host: BattleHost, decisions: list[Decision]) -> list[Decision]:
         """End battles beyond the turn limit; decisions they just made become their final observations."""
         over = [battle for battle in self._arena.battles.values() if battle.turn > self._max_turns]
         for battle in over:

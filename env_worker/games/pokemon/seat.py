@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from common.decisions import Decision
 from common.messages import ABORTED, TERMINATED, TRUNCATED
 from env_worker.games.pokemon.actions import Choices, legal_choices
+from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_messages import SimEnd, SimRow
 from env_worker.games.pokemon.rewards import Facts, RewardMeter, RewardWeights
 from env_worker.games.pokemon.seat_battle import Request, SeatBattle
@@ -49,7 +49,7 @@ class PolicySeat:
         """Whether an action of (step, attempt) is the one that is owed."""
         return self.waiting and self.step == step and self._attempt == attempt
 
-    def answer(self, host: SimHost, battle: int, action: int) -> bool:
+    def answer(self, host: BattleHost, battle: int, action: int) -> bool:
         """Send an action to the simulator; False if it is not among the legal ones."""
         raise NotImplementedError
 
@@ -137,7 +137,7 @@ class HostedSeat(PolicySeat):
         self.request_number = row.request_number
         return self._decision(row.observation, row.mask, row.facts)
 
-    def answer(self, host: SimHost, battle: int, action: int) -> bool:
+    def answer(self, host: BattleHost, battle: int, action: int) -> bool:
         if self._row is None or not 0 <= action < len(self._row.mask) or not self._row.mask[action]:
             return False
         self.waiting = False
@@ -193,7 +193,7 @@ class ReadingSeat(PolicySeat):
         self._choices.mask[self._action] = 0
         return self._encoded() if any(self._choices.mask) else None
 
-    def answer(self, host: SimHost, battle: int, action: int) -> bool:
+    def answer(self, host: BattleHost, battle: int, action: int) -> bool:
         if not 0 <= action < len(self._choices.mask) or not self._choices.mask[action]:
             return False
         self.waiting = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.config import OpponentsConfig, PokemonConfig
 from common.decisions import Action, Decision
@@ -16,7 +16,7 @@ from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.host import HostDied
 from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.host_tables import encoder_tables
-from env_worker.games.pokemon.node import node_for
+from env_worker.games.pokemon.node import find_node, node_for
 from env_worker.games.pokemon.referee import Referee
 from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.rewards import reward_weights
@@ -25,6 +25,9 @@ from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.seat import PolicySeat
 from env_worker.games.pokemon.spec import pokemon_spec
 from env_worker.games.pokemon.teams import legal_teams, read_teams
+
+if TYPE_CHECKING:
+    from env_worker.games.pokemon.websocket.keeper import ShowdownKeeper
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
@@ -57,34 +60,29 @@ class PokemonSource:
         self.spec = pokemon_spec(config)
         self.envs = envs
         self._format, self._teams = config.format, config.teams
-        self._accelerate = config.accelerate
-        self._encoder = config.encoder
-        self._tables = encoder_tables(generation(config.format)) if config.encoder == "host" else None
-        self._host_timeout_sec = config.host_timeout_sec
+        self._config = config
+        hosted = config.encoder == "host" and config.transport == "ipc"
+        self._tables = encoder_tables(generation(config.format)) if hosted else None
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
             "weights": reward_weights(config.rewards, discount), "gen": generation(config.format), "record": record,
-            "greedy": greedy, "learner_policy": learner_policy, "hosted": config.encoder == "host",
+            "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
         }  # fmt: skip
         self._matchmaker = ScheduledMatchmaker(pairings, **seating) if pairings else Matchmaker(opponents, **seating)
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, f"{seed}/{index}", episodes)
         if replays is not None:
             self._arena.replays = ReplayFolder(replays, index)
         self._referee = Referee(self._arena, self._score, config.max_turns)
-        self._keeper: HostKeeper | None = None
+        self._keeper: HostKeeper | ShowdownKeeper | None = None
         self._closed = False
         self._unsent: list[Decision] = []  # ends made outside poll()
 
     # ------------------------------------------------------------------ EnvSource
 
     def start(self) -> None:
-        keeper = HostKeeper(
-            node_for(self._encoder).path, accelerate=self._accelerate, index=self._index, tables=self._tables,
-            silence_limit_sec=self._host_timeout_sec,
-        )  # fmt: skip
+        self._keeper = keeper = self._make_keeper()
         host = keeper.start()
-        self._keeper = keeper
         self._arena.teams = legal_teams(host, self._format, read_teams(self._teams))
         self._arena.fill(host)
 
@@ -159,7 +157,7 @@ class PokemonSource:
     def metrics(self) -> dict[str, Any]:
         metrics = self._score.metrics(alive=len(self._arena.battles))
         keeper = self._keeper
-        metrics["host_pids"] = [keeper.host.pid] if keeper is not None and keeper.host is not None else []
+        metrics["host_pids"] = keeper.pids if keeper is not None else []
         metrics["host_restarts"] = keeper.restarts if keeper is not None else 0
         return metrics
 
@@ -169,6 +167,20 @@ class PokemonSource:
         self._closed = True
         if self._keeper is not None:
             self._keeper.close()
+
+    def _make_keeper(self) -> HostKeeper | ShowdownKeeper:
+        config = self._config
+        if config.transport == "websocket":
+            from env_worker.games.pokemon.websocket.keeper import ShowdownKeeper
+
+            return ShowdownKeeper(
+                find_node().path, config.servers, config.local_servers,
+                stall_sec=config.host_timeout_sec, say=self._score.events.append,
+            )  # fmt: skip
+        return HostKeeper(
+            node_for(config.encoder).path, accelerate=config.accelerate, index=self._index, tables=self._tables,
+            silence_limit_sec=config.host_timeout_sec,
+        )  # fmt: skip
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
         self._referee.abort(self._keeper.host if self._keeper is not None else None, battle, cause, ends)

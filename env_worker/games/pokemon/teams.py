@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from common.config import PokemonConfig
 from common.errors import ConfigError
+from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.node import node_for
 
@@ -54,7 +55,7 @@ def read_teams(where: str) -> list[TeamText]:
     return teams
 
 
-def legal_teams(host: SimHost, battle_format: str, teams: Sequence[TeamText]) -> list[str]:
+def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText]) -> list[str]:
     """The teams, packed; none for a format that draws its own.
 
     Raises:

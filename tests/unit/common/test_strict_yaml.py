@@ -163,3 +163,23 @@ def test_the_default_configuration_shows_every_key():
 def test_keys_of_former_rewards_name_the_new_ones(load, key):
     with pytest.raises(ConfigError, match=r"did you mean pokemon.rewards\? Its keys are win_loss, knockout, "):
         load(f"game: pokemon\npokemon: {{{key}: 0.5}}\n")
+
+
+def test_a_list_of_sections(load):
+    config = load("pokemon: {servers: [{host: a, port: 1}, {host: b, port: 2, max_connections: 6}]}")
+    assert [(s.host, s.port, s.max_connections) for s in config.pokemon.servers] == [("a", 1, 2), ("b", 2, 6)]
+
+
+@pytest.mark.parametrize(
+    ("servers", "path", "sentence"),
+    [
+        ("8000", "", "expected a list of sections with the keys host, port, got 8000"),
+        ("[8000]", ".0", "expected a section with keys such as host, port, max_connections, got 8000"),
+        ("[{host: a}]", ".0", "the key port is missing"),
+        ("[{host: a, port: 1}, {host: a, port: x}]", ".1.port", "expected a whole number >= 0 and <= 65535, got 'x'"),
+        ("[{host: a, port: 1, prot: 2}]", ".0.prot", "there is no such key; did you mean pokemon.servers.0.port?"),
+        ("[{host: a, port: 1, max_connections: 1}]", ".0.max_connections", "expected a whole number >= 2, got 1"),
+    ],
+)
+def test_a_list_of_sections_that_is_wrong(load, servers, path, sentence):
+    assert problems_of(load, f"pokemon: {{servers: {servers}}}") == {f"pokemon.servers{path}": sentence}

@@ -1,0 +1,198 @@
+"""The trained agent as a poke-env `Player`: battles come from a Showdown server, moves from the inference server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from poke_env import AccountConfiguration, ServerConfiguration
+from poke_env.battle import AbstractBattle
+from poke_env.concurrency import POKE_LOOP
+from poke_env.data import GenData
+from poke_env.player import BattleOrder, Player
+
+from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
+from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
+from env_worker.games.pokemon.websocket.lobby import Lobby, PlayEnded
+from env_worker.games.pokemon.websocket.orders import PackedTeams, SlotOrder
+from env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, RoomBattle
+
+LOGIN_SEC = 30.0
+
+
+class AgentPlayer(Player):
+    """Plays many battles at once; each is a session of its own at the inference server.
+
+    Everything here runs on poke-env's event loop; `desk` passes decisions to the thread that serves them.
+
+    Args:
+        concurrency: so many battles at once; who challenges us meanwhile waits.
+        teams: packed, for formats that draw none; one is drawn for each battle.
+        timer: ask for the battle timer, so that nobody can hold a battle for ever.
+        replays: folder of the replays; empty: none are kept.
+        on_login: is called once others can see us.
+    """
+
+    def __init__(
+        self,
+        account: AccountConfiguration,
+        server: ServerConfiguration,
+        desk: Desk,
+        *,
+        battle_format: str,
+        concurrency: int,
+        paced: bool,
+        timer: bool = True,
+        teams: Sequence[str] = (),
+        policy: str = "learner",
+        greedy: bool = True,
+        replays: str = "",
+        on_login: Callable[[], object] = lambda: None,
+    ) -> None:
+        super().__init__(
+            account, battle_format=battle_format, log_level=SILENT, max_concurrent_battles=0,
+            team=PackedTeams(teams) if teams else None, server_configuration=server,
+            start_timer_on_battle_start=timer, start_listening=False,
+        )  # fmt: skip
+        self._desk = desk
+        self._on_login = on_login
+        self._policy, self._greedy, self._replays = policy, greedy, replays
+        self._stopping = False
+        self.tally: Counter[str] = Counter()  # wins, losses, ties
+        self.given_up = 0  # battles forfeited because we were told to stop
+        self.defaulted = 0  # choices left to the server, since it refused each of ours
+        self._errands: set[asyncio.Task[None]] = set()
+        self._lobby = Lobby(self, concurrency)
+        self._trouble: asyncio.Future[str] = POKE_LOOP.create_future()
+        self.ps_client = ShowdownClient(
+            account, server, on_trouble=self._trouble_if_first, on_popup=self._lobby.popups.put_nowait, paced=paced,
+            on_battle_message=self._handle_battle_message, on_update_challenges=self._update_challenges,
+            on_challenge_request=self._handle_challenge_request,
+        )  # fmt: skip
+
+    async def accept(self, battles: int) -> None:
+        """Accept so many challenges, from anybody, and play them. Raises PlayEnded."""
+        await self._guarded(self._lobby.accept(battles))
+
+    async def challenge(self, user: str, battles: int) -> None:
+        """Challenge `user` so many times, and play. Raises PlayEnded."""
+        await self._guarded(self._lobby.challenge(user, battles))
+
+    async def leave(self, patience_sec: float) -> None:
+        """Forfeit what is running, take nothing new, hang up."""
+        self._stopping = True
+        for battle in self.running():
+            self._forfeit(battle)
+        deadline = POKE_LOOP.time() + patience_sec
+        while self.running() and not self._trouble.done() and POKE_LOOP.time() < deadline:
+            await asyncio.sleep(0.05)
+        await self.ps_client.leave()
+
+    def running(self) -> list[RoomBattle]:
+        """Battles that are not over."""
+        return [battle for battle in self._battles.values() if not battle.finished]
+
+    async def choose_move(self, battle: AbstractBattle) -> BattleOrder:
+        """The inference server's answer to the open request."""
+        assert isinstance(battle, RoomBattle)
+        decision = battle.decide()
+        while decision is not None:
+            try:
+                return SlotOrder(battle.order(await self._desk.ask(decision)))
+            except SessionLost:
+                assert battle.seat is not None
+                decision = battle.seat.start_over()
+        self.defaulted += 1
+        return SlotOrder("/choose default")
+
+    def teampreview(self, battle: AbstractBattle) -> str:
+        assert isinstance(battle, RoomBattle)
+        return battle.preview_order()
+
+    async def _create_battle(self, split_message: list[str]) -> AbstractBattle:
+        tag = "-".join(split_message)[1:]
+        if tag not in self._battles:
+            battle = RoomBattle(
+                tag, self.username, GenData.from_format(self.format).gen, env=len(self._battles),
+                policy=self._policy, greedy=self._greedy, replays=self._replays,
+            )  # fmt: skip
+            await self._battle_count_queue.put(None)
+            async with self._battle_start_condition:
+                self._battles[tag] = battle
+                self._battle_semaphore.release()
+                self._battle_start_condition.notify_all()
+            if self._start_timer_on_battle_start:
+                await self.ps_client.send_message("/timer on", tag)
+            if self._stopping:
+                self._forfeit(battle)
+        return self._battles[tag]
+
+    async def _handle_battle_message(self, split_messages: list[list[str]]) -> None:
+        battle = self._battles.get(split_messages[0][0][1:])
+        lines = [line for line in split_messages if line[1:2] not in (["error"], ["bigerror"])]
+        await super()._handle_battle_message(lines)
+        for line in split_messages:
+            if battle is None or battle.finished or len(line) < 3:
+                continue
+            if line[1] == "error":
+                await self._take_error(battle, line[2])
+            elif line[1] == "bigerror" and "simulator process crashed" in line[2]:
+                self._trouble_if_first(f"The server's simulator crashed in {battle.battle_tag}.")
+
+    async def _take_error(self, battle: RoomBattle, words: str) -> None:
+        """A refused choice; `[Unavailable choice]` is followed by a new request, `[Invalid choice]` is not."""
+        if words.startswith("[Unavailable choice]"):
+            battle.refusal = "unavailable"
+        elif words.startswith("[Invalid choice]") and not words.startswith(NOTHING_OPEN):
+            battle.refusal = "invalid"
+            await self._handle_battle_request(battle)
+
+    def _battle_finished_callback(self, battle: AbstractBattle) -> None:
+        assert isinstance(battle, RoomBattle)
+        if not battle.given_up:
+            self.tally["wins" if battle.won else "losses" if battle.lost else "ties"] += 1
+        end = battle.finish()
+        if end is not None:
+            self._desk.tell(end)
+        self._lobby.room_for_more.release()
+
+    async def _handle_challenge_request(self, split_message: list[str]) -> None:
+        if split_message[4].strip() == "/challenge":  # a challenge is over, accepted or not
+            self._lobby.challenge_over.set()
+        else:
+            await super()._handle_challenge_request(split_message)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        task = POKE_LOOP.create_task(self._logged_in(work))
+        try:
+            await asyncio.wait({task, self._trouble}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise PlayEnded(self._trouble.result())
+            task.result()
+        finally:
+            task.cancel()
+
+    async def _logged_in(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await asyncio.wait_for(self.ps_client.logged_in.wait(), LOGIN_SEC)
+        except TimeoutError:
+            raise PlayEnded(
+                f"The server did not let us in as {self.username!r} within {LOGIN_SEC:.0f} s. "
+                "If the name is registered, give its password in SIMUL_SHOWDOWN_PASSWORD."
+            ) from None
+        finally:
+            if not self.ps_client.logged_in.is_set():
+                work.close()
+        self._on_login()
+        await work
+
+    def _forfeit(self, battle: RoomBattle) -> None:
+        battle.given_up = True
+        self.given_up += 1
+        self._errands.add(POKE_LOOP.create_task(self.ps_client.send_message("/forfeit", battle.battle_tag)))
+
+    def _trouble_if_first(self, sentence: str) -> None:
+        if not self._trouble.done():
+            self._trouble.set_result(sentence)

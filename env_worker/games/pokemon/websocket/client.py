@@ -1,0 +1,105 @@
+"""poke-env's PSClient, with what it leaves out: what went wrong in a sentence, and the pace that servers ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from poke_env import AccountConfiguration, ServerConfiguration
+from poke_env.ps_client import PSClient
+from websockets.exceptions import ConnectionClosed
+
+SILENT = logging.CRITICAL + 10  # what poke-env has to say, we say ourselves
+OPEN_SEC = 30.0  # a server that has just started on a busy machine takes its time
+SILENCE_SEC = 60.0  # an unanswered ping after so long: the server hangs
+PACE_SEC = 0.6  # a message of ours in so long: a server holds back faster ones, and drops the seventh
+BURST = 4  # so many may go at once after a pause
+
+
+class ShowdownClient(PSClient):
+    """One account's connection. Lives on poke-env's event loop.
+
+    Args:
+        on_trouble: is called with one sentence when nothing more can come of this connection.
+        on_popup: is called with what the server says in a popup.
+        paced: keep to PACE_SEC; for servers that are not our own.
+    """
+
+    def __init__(
+        self,
+        account: AccountConfiguration,
+        server: ServerConfiguration,
+        *,
+        on_trouble: Callable[[str], None],
+        on_popup: Callable[[str], None],
+        paced: bool,
+        **more: Any,
+    ) -> None:
+        self._on_trouble = on_trouble
+        self._on_popup = on_popup
+        self._paced = paced
+        self._allowance = float(BURST)
+        self._sent_at = 0.0
+        self._leaving = False
+        super().__init__(
+            account, server_configuration=server, log_level=SILENT, open_timeout=OPEN_SEC,
+            ping_timeout=SILENCE_SEC, **more,
+        )  # fmt: skip
+
+    async def listen(self) -> None:
+        """Until the connection ends, for whatever reason."""
+        await super().listen()
+        if self._leaving:
+            return
+        if not hasattr(self, "websocket"):
+            self._on_trouble(
+                f"No Showdown server answers at {self.websocket_url}. Is it running, and is --server its address?"
+            )
+        else:
+            self._on_trouble(f"The Showdown server at {self.websocket_url} closed the connection.")
+
+    async def leave(self) -> None:
+        """Close the connection; that is no trouble."""
+        self._leaving = True
+        if hasattr(self, "websocket"):
+            await self.websocket.close()
+
+    async def send_message(self, message: str, room: str = "", message_2: str | None = None) -> None:
+        """As PSClient's, not faster than the server allows."""
+        if self._paced:
+            async with self._sending_lock:
+                await self._wait_for_turn()
+        await super().send_message(message, room, message_2)
+
+    async def change_avatar(self, avatar_name: str | None) -> None:
+        """As PSClient's; without an avatar it need not wait for the login."""
+        if avatar_name is not None:
+            await super().change_avatar(avatar_name)
+
+    async def _wait_for_turn(self) -> None:
+        now = self.loop.time()
+        self._allowance = min(BURST, self._allowance + (now - self._sent_at) / PACE_SEC)
+        if self._allowance < 1:
+            await asyncio.sleep((1 - self._allowance) * PACE_SEC)
+            self._allowance = 1
+        self._allowance -= 1
+        self._sent_at = self.loop.time()
+
+    async def _handle_message(self, message: str) -> None:
+        kind, _, rest = message.removeprefix("|").partition("|")
+        if message.startswith("|popup|"):
+            self._on_popup(rest.replace("||", " ").strip())
+        elif message.startswith("|nametaken|"):
+            name, _, why = rest.partition("|")
+            self._on_trouble(f"The server does not let us in as {name!r}: {why} Try another --username.")
+        else:
+            try:
+                await super()._handle_message(message)
+            except ConnectionClosed:
+                return  # there is nobody to answer any more; `listen` tells why
+            except Exception as error:
+                if not self._leaving:
+                    self._on_trouble(f"A message of the server could not be handled ({kind}): {error!r}")
+                raise

@@ -1,0 +1,133 @@
+"""`python -m env_worker.games.pokemon.websocket.play`, which `simul play` starts: the agent on a Showdown server."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import sys
+from pathlib import Path
+
+from poke_env.concurrency import POKE_LOOP
+
+from common.client import InferenceClient
+from common.config import Config
+from common.errors import ConfigError, SimulError
+from common.lifecycle import StopFlag
+from common.rundir import RunDir
+from common.transport import client_keys, connectable
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.spec import pokemon_spec
+from env_worker.games.pokemon.teams import legal_teams, read_teams
+from env_worker.games.pokemon.websocket.address import account, is_local, server_at
+from env_worker.games.pokemon.websocket.agent import AgentPlayer
+from env_worker.games.pokemon.websocket.desk import Desk
+from env_worker.games.pokemon.websocket.local_server import HOST, local_server
+from env_worker.games.pokemon.websocket.table import Table, report
+
+LOCAL = "local"  # stands for a server of our own
+CONNECT_SEC = 20.0
+
+
+def main() -> int:
+    """Exit code 0: played, or stopped by Ctrl-C; 2: a sentence says what to change."""
+    options = _parser().parse_args()
+    stop = StopFlag(options.parent).install()
+    try:
+        with contextlib.ExitStack() as until_done:
+            if options.server == LOCAL:
+                server = until_done.enter_context(local_server(find_node().path))
+                options.server = server.url
+                _say(options, f"A Showdown server runs at http://{HOST}:{server.port} for as long as this plays.")
+            _play(options, stop)
+    except SimulError as error:
+        sys.stderr.write(f"simul play: {error}\n")
+        return 2
+    return 0
+
+
+def _play(options: argparse.Namespace, stop: StopFlag) -> None:
+    run_dir = RunDir(options.run_dir)
+    config = _config(run_dir)
+    name = options.username or f"Simul {random.SystemRandom().randrange(10**6):06}"
+    us = account(name, os.environ.get("SIMUL_SHOWDOWN_PASSWORD"))
+    server = server_at(options.server)
+    teams = _teams(config)
+    client = _client(config, run_dir, us.username)
+    desk = Desk(POKE_LOOP)
+    doing = f"challenges {options.challenge}" if options.challenge else f"waits for {options.accept} challenges"
+    agent = AgentPlayer(
+        us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
+        paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
+        greedy=not options.sample, replays=str(options.replays) if options.replays else "",
+        on_login=lambda: _say(options, f"{us.username} is logged in, {doing} ({config.pokemon.format})."),
+    )  # fmt: skip
+    table = Table(agent, desk, client, quiet=options.json)
+    try:
+        if options.challenge:
+            table.serve(agent.challenge(options.challenge, options.battles), stop)
+        else:
+            table.serve(agent.accept(options.accept), stop)
+    finally:
+        table.close()
+        if agent.battles or options.json:
+            sys.stdout.write(report(agent, as_json=options.json))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="simul play")
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--parent", type=int, default=0)
+    parser.add_argument("--server", required=True)
+    parser.add_argument("--challenge")
+    parser.add_argument("--accept", type=int)
+    parser.add_argument("--battles", type=int, default=1)
+    parser.add_argument("--concurrency", type=int, default=4)
+    parser.add_argument("--username")
+    parser.add_argument("--policy", default="learner")
+    parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--replays", type=Path)
+    parser.add_argument("--no-timer", dest="timer", action="store_false")
+    parser.add_argument("--json", action="store_true")
+    return parser
+
+
+def _config(run_dir: RunDir) -> Config:
+    config = run_dir.read_config()
+    if config.game != "pokemon":
+        raise ConfigError(f"The checkpoint plays {config.game}; only Pokémon can be played on a Showdown server.")
+    return config
+
+
+def _client(config: Config, run_dir: RunDir, name: str) -> InferenceClient:
+    client = InferenceClient(
+        connectable(config.server.endpoint) or run_dir.endpoint("data"),
+        name=f"play {name}",
+        spec=pokemon_spec(config.pokemon),
+        keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
+    )
+    client.connect(CONNECT_SEC)
+    return client
+
+
+def _teams(config: Config) -> list[str]:
+    """Packed, as the simulator's own validator passed them; none for a format that draws its own."""
+    if not config.pokemon.teams:
+        return []
+    host = SimHost(find_node().path)
+    host.start()
+    try:
+        return legal_teams(host, config.pokemon.format, read_teams(config.pokemon.teams))
+    finally:
+        host.close()
+
+
+def _say(options: argparse.Namespace, line: str) -> None:
+    if not options.json:
+        sys.stderr.write(line + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

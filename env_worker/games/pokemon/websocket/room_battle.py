@@ -1,0 +1,122 @@
+"""One battle room: poke-env's `Battle` keeps its log and result; what is seen and asked is read as in training."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, cast
+
+from poke_env.battle.battle import Battle
+
+from common.decisions import Decision, start_flags
+from env_worker.games.pokemon.battle_host import BattleHost
+from env_worker.games.pokemon.host_messages import SimEnd
+from env_worker.games.pokemon.rewards import RewardWeights
+from env_worker.games.pokemon.seat import ReadingSeat
+
+# What a server adds to the simulator's protocol: chat, clocks, boxes. None of it is about the battle.
+ROOM_ONLY = frozenset(
+    ("B", "N", "C", "J", "L", "c", "j", "l", ":", "c:", "b", "battle", "users", "noinit", "unlink", "notify",
+     "tempnotify", "tempnotifyoff", "uhtmlchange", "fieldhtml", "controlshtml", "selectorhtml", "pagehtml", "refresh",
+     "expire", "usercount", "inputlog", "bigerror", "askreg", "warning")
+)  # fmt: skip
+# Answers to a choice that came too late or twice; the request it was about is not open any more.
+NOTHING_OPEN = ("[Invalid choice] Can't do anything", "[Invalid choice] Sorry", "[Invalid choice] There's nothing")
+SEATS = ("p1", "p2")
+
+
+class OnlineSeat(ReadingSeat):
+    """A seat whose session can begin anew in the middle of a battle: when the inference server forgot it."""
+
+    def start_over(self) -> Decision:
+        """The open request once more, as the first decision of a new session; the policy's memory is lost."""
+        self.episode += 1
+        self.step = -1
+        self.redo = False
+        return self._encoded()
+
+
+class RoomBattle(Battle):
+    """A battle in a server's room.
+
+    Attributes:
+        seat: ours, from the first request on.
+        given_up: True = we forfeit it because we were told to stop.
+        refusal: `unavailable` or `invalid` where the last choice was refused, else empty.
+    """
+
+    def __init__(self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str) -> None:
+        logger = logging.getLogger("simul.battle")
+        super().__init__(tag, username, logger, gen, save_replays=replays)
+        self.seat: OnlineSeat | None = None
+        self.refusal = ""
+        self.given_up = False
+        self.env = env
+        self._policy = policy
+        self._greedy = greedy
+        self._unread: list[str] = []
+        self._command = ""
+
+    def parse_message(self, split_message: list[str]) -> None:
+        """Keep a line for the replay and for the seat."""
+        if split_message[1] == "player" and len(split_message) > 4:
+            super().parse_message(split_message)  # who plays: for the replay
+            return
+        if split_message[1] == "turn":
+            self._turn = int(split_message[2])
+        self._replay_data.append(split_message)
+        if split_message[0] == "" and split_message[1] not in ROOM_ONLY:
+            self._unread.append("|".join(split_message))
+
+    def parse_request(self, request: dict[str, Any], strict_battle_tracking: bool = False) -> None:
+        """Keep a request until it is answered."""
+        self._last_request = request
+        self._wait = bool(request.get("wait"))
+        self._teampreview = bool(request.get("teamPreview"))
+        self._player_role = request["side"]["id"]
+        if self.seat is None:
+            self.seat = OnlineSeat(
+                self.env, SEATS.index(self._player_role), 0, self.gen, self._policy,
+                start_flags(record=False, greedy=self._greedy), RewardWeights(),
+            )  # fmt: skip
+
+    def decide(self) -> Decision | None:
+        """What the open request asks of the policy; None where every choice was refused."""
+        seat, request = self.seat, self._last_request
+        assert seat is not None
+        refusal, self.refusal = self.refusal, ""
+        if refusal == "invalid":
+            return seat.refuse()
+        seat.redo = refusal == "unavailable"
+        self._catch_up(request)
+        return seat.decide(request["rqid"], request)
+
+    def order(self, action: int) -> str:
+        """The server's words for an action, bound to the request it answers."""
+        assert self.seat is not None
+        if not self.seat.answer(cast(BattleHost, self), 0, action):  # of a host, a seat needs `choose` alone
+            raise ValueError(f"action {action} is not among the legal ones")
+        return self._command
+
+    def preview_order(self) -> str:
+        """The team in its own order, as in training."""
+        self._catch_up(self._last_request)
+        return f"/choose default|{self._last_request['rqid']}"
+
+    def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
+        """What a seat tells its simulator: here it becomes a message to the server."""
+        self._command = f"/choose {choice}|{request_number}"
+
+    def finish(self) -> Decision | None:
+        """The end of our session; frees what is large."""
+        outcome = 1 if self.won else -1 if self.lost else 0
+        end = SimEnd(0, None, self._turn, "win" if outcome else "tie")
+        decision = self.seat.terminated(outcome, end) if self.seat is not None else None
+        self.seat = None
+        self._replay_data.clear()
+        self._unread.clear()
+        return decision
+
+    def _catch_up(self, request: dict[str, Any]) -> None:
+        assert self.seat is not None
+        self.seat.hear("\n".join(self._unread), request)
+        self._unread.clear()

@@ -1,0 +1,47 @@
+"""kill -9 of a Showdown server under a real run over WebSocket: its battles are aborted, the books balance."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import psutil
+import pytest
+
+from tests.chaos.test_kills import SMALL
+from tests.support.simul import Simul
+
+
+@pytest.fixture
+def run(tmp_path):
+    simul = Simul(
+        "configs/pokemon.yaml", tmp_path / "run", *SMALL,
+        "--set", "pokemon.transport=websocket", "--set", "pokemon.local_servers=2",
+    )  # fmt: skip
+    yield simul
+    simul.end_now()
+
+
+def _servers(simul: Simul) -> list[int]:
+    children = psutil.Process(simul.pid("worker")).children()
+    return [child.pid for child in children if "pokemon-showdown" in " ".join(child.cmdline())]
+
+
+@pytest.mark.timeout(240)
+def test_a_run_survives_the_death_of_a_showdown_server(run: Simul) -> None:
+    run.wait_for(lambda _: run.decisions() > 200 and run.versions() >= 1, "the run learns", 120.0)
+    first, second = _servers(run)
+    os.kill(first, signal.SIGKILL)
+    run.wait_for(lambda status: "battles are aborted" in str(status.get("events")), "an event about the death")
+    run.wait_for(lambda _: len(set(_servers(run)) - {first}) == 2, "the server runs again")
+    after = run.decisions()
+    run.wait_for(lambda _: run.decisions() > after + 100, "decisions go on")
+    assert second in _servers(run), "the other one was left alone"
+    children = run.pids()
+    code, output = run.finish()
+    assert code == 0, output
+    assert not [pid for pid in children if psutil.pid_exists(pid)]
+    summary = run.summary()
+    assert 1 <= summary["battles"]["aborted_by_cause"]["simulator_connection_lost"] <= 8
+    assert summary["battles"]["finished"] >= 1
+    assert all(book["difference"] == 0 for book in summary["accounting"].values()), summary["accounting"]

@@ -1,0 +1,205 @@
+"""The agent on a real Showdown server, asking a real inference server, against poke-env's own players."""
+
+from __future__ import annotations
+
+import json
+import select
+from contextlib import contextmanager
+
+import pytest
+from poke_env.concurrency import POKE_LOOP
+from poke_env.player import RandomPlayer, SimpleHeuristicsPlayer
+
+from common.config import PokemonConfig
+from common.decisions import Decision
+from common.lifecycle import StopFlag
+from common.messages import ABORTED, DECISION, TERMINATED
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.host_tables import encoder_tables
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.spec import pokemon_spec
+from env_worker.games.pokemon.websocket.address import account
+from env_worker.games.pokemon.websocket.agent import AgentPlayer
+from env_worker.games.pokemon.websocket.desk import Desk
+from env_worker.games.pokemon.websocket.lobby import PlayEnded
+from env_worker.games.pokemon.websocket.table import Table
+from tests.support.showdown import Showdown, on_loop, showdown
+from tests.support.stand import Stand
+
+SPEC = pokemon_spec(PokemonConfig())
+
+
+@pytest.fixture(scope="module")
+def server():
+    with showdown() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stand():
+    with Stand(SPEC) as running:
+        yield running
+
+
+class RecordingDesk(Desk):
+    """Keeps what the agent asked and was told."""
+
+    def __init__(self) -> None:
+        super().__init__(POKE_LOOP)
+        self.asked: list[Decision] = []
+        self.chosen: dict[tuple[int, int, int], int] = {}
+
+    def take(self) -> list[Decision]:
+        taken = super().take()
+        self.asked += taken
+        return taken
+
+    def answer(self, actions) -> None:
+        self.chosen |= {(a.env, a.step, a.attempt): a.action for a in actions if a.action >= 0}
+        super().answer(actions)
+
+
+@contextmanager
+def playing(server: Showdown, stand: Stand, name: str, **more):
+    """An agent at its table."""
+    desk = RecordingDesk()
+    options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
+    agent = AgentPlayer(account(name, None), server.configuration, desk, **options)
+    table = Table(agent, desk, stand.client(f"play {name}", training=False), quiet=True)
+    try:
+        yield agent, desk, table
+    finally:
+        table.close()
+
+
+def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(server, stand, tmp_path):
+    foe = server.player(SimpleHeuristicsPlayer, "Heuristics 1")
+    with playing(server, stand, "Agent 1", replays=str(tmp_path)) as (agent, desk, table):
+        challenges = on_loop(foe._send_challenges("Agent 1", 6, agent.ps_client.logged_in))
+        table.serve(agent.accept(6), StopFlag())
+        challenges.result(10)
+    assert sum(agent.tally.values()) == 6
+    assert (agent.tally["losses"], agent.tally["wins"]) == (foe.n_won_battles, foe.n_lost_battles)
+    assert agent.given_up == agent.defaulted == 0
+    sessions: dict[int, list[Decision]] = {}
+    for decision in desk.asked:
+        sessions.setdefault(decision.env, []).append(decision)
+    assert len(sessions) == 6
+    for decisions in sessions.values():
+        first, *middle, end = decisions
+        assert (first.step, first.attempt) == (0, 0)
+        assert all(d.kind == DECISION for d in middle)
+        assert (end.kind, end.step) == (TERMINATED, middle[-1].step + 1)
+    assert 2 <= _most_at_once(desk.asked) <= 4
+    replays = list(tmp_path.glob("*.html"))
+    assert len(replays) == 6
+    assert all("|win|" in replay.read_text() and "|turn|2" in replay.read_text() for replay in replays)
+
+
+def _most_at_once(asked: list[Decision]) -> int:
+    most, running = 0, set()
+    for decision in asked:
+        (running.add if decision.kind == DECISION else running.discard)(decision.env)
+        most = max(most, len(running))
+    return most
+
+
+def test_what_the_agent_sees_is_what_it_would_see_in_training(server, stand):
+    """The same battle again, on the simulator host that training uses, encoded there: the same numbers, bit by bit."""
+    foe = server.player(RandomPlayer, "Random 2")
+    with playing(server, stand, "Agent 2") as (agent, desk, table):
+        accepted = on_loop(foe._accept_challenges(None, 3, None))
+        table.serve(agent.challenge("Random 2", 3), StopFlag())
+        accepted.result(10)
+    tags = list(agent.battles)
+    compared = sum(_compare(server.battle_log(tag), "Agent 2", desk, env) for env, tag in enumerate(tags))
+    assert compared > 60
+
+
+def _compare(log, name: str, desk: RecordingDesk, env: int) -> int:
+    """Replay the inputs of a battle on the host; compare each of our seat's rows with what the agent asked."""
+    options = {key: json.loads(rest) for key, rest in (line[1:].split(" ", 1) for line in log["inputLog"][:1])}
+    players = [json.loads(line.split(" ", 2)[2]) for line in log["inputLog"][1:3]]
+    seat = next(i for i, player in enumerate(players) if player["name"] == name)
+    asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
+    choices = [line[1:].split(" ", 1) for line in log["inputLog"][3:] if line.startswith((">p1 ", ">p2 "))]
+    host = SimHost(find_node().path)
+    host.start()
+    host.send_tables(encoder_tables(9))
+    host.start_battle(
+        0, "gen9randombattle", seed=options["start"]["seed"], encode=(seat == 0, seat == 1),
+        team_seeds=(players[0]["seed"], players[1]["seed"]), names=(players[0]["name"], players[1]["name"]),
+    )  # fmt: skip
+    numbers = {0: 0, 1: 0}
+    compared = 0
+    try:
+        while True:
+            host.ping(1)
+            host.flush()
+            tick = host.poll()
+            while tick.pong is None:
+                select.select([host.fileno()], [], [], 10)
+                tick.__dict__.update(_merged(tick, host.poll()))
+            for row in tick.rows:
+                numbers[row.seat] = row.request_number
+                decision = asked[compared]
+                assert row.observation.tobytes() == decision.observation.tobytes(), f"decision {compared} of env {env}"
+                assert row.mask.tobytes() == decision.mask.tobytes()
+                compared += 1
+            for record in tick.records:
+                numbers[record.seat] = record.request_number
+            if tick.ended or not choices:
+                break
+            side, choice = choices.pop(0)
+            host.choose(0, int(side[1]) - 1, numbers[int(side[1]) - 1], choice)
+    finally:
+        host.close()
+    assert compared == len(asked)
+    return compared
+
+
+def _merged(first, second):
+    return {
+        "records": first.records + second.records, "rows": first.rows + second.rows,
+        "errors": first.errors + second.errors, "ended": first.ended + second.ended, "pong": second.pong,
+    }  # fmt: skip
+
+
+def test_a_forgotten_session_begins_anew_and_the_battle_goes_on(server, stand):
+    foe = server.player(RandomPlayer, "Random 3")
+    with playing(server, stand, "Agent 3") as (agent, desk, table):
+        accepted = on_loop(foe._accept_challenges(None, 1, None))
+        done: list[Decision] = []
+
+        class Forgetful(StopFlag):
+            def __bool__(self) -> bool:
+                if not done and len(desk.asked) > 5:
+                    done.append(desk.asked[-1])
+                    key = {name: getattr(done[0], name) for name in ("env", "seat", "episode")}
+                    table._client.submit([Decision(**key, step=done[0].step + 1, kind=ABORTED)])  # behind its back
+                return False
+
+        table.serve(agent.challenge("Random 3", 1), Forgetful())
+        accepted.result(10)
+    assert done
+    assert sum(agent.tally.values()) == 1
+    episodes = [d.episode for d in desk.asked]
+    assert set(episodes) == {0, 1}
+    again = next(d for d in desk.asked if d.episode == 1)
+    assert (again.step, bool(again.flags)) == (0, True), "the first decision of the new session opens it"
+
+
+def test_whoever_turns_us_down_is_named(server, stand):
+    with playing(server, stand, "Agent 4") as (agent, _, table), pytest.raises(PlayEnded, match="Nobody at all"):
+        table.serve(agent.challenge("Nobody at all", 1), StopFlag())
+
+
+def test_a_name_that_is_taken_is_said(server, stand):
+    with playing(server, stand, "Agent 5") as (first, _, _):
+        on_loop(_logged_in(first)).result(10)
+        with playing(server, stand, "Agent 5") as (second, _, table), pytest.raises(PlayEnded, match="another --user"):
+            table.serve(second.accept(1), StopFlag())
+
+
+async def _logged_in(agent: AgentPlayer) -> None:
+    await agent.ps_client.logged_in.wait()

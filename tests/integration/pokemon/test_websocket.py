@@ -1,0 +1,146 @@
+"""The worker's source over real Showdown servers: the same contract as over a simulator host."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import ExitStack
+
+import psutil
+import pytest
+
+from common.config import OpponentsConfig, PokemonConfig, ShowdownAddress
+from common.errors import ConfigError
+from common.messages import ABORTED, TERMINATED
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.websocket.local_server import local_server
+from tests.integration.pokemon.test_source import Table, check_accounts, make_source
+from tests.support.showdown import showdown
+
+WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=10.0)
+
+
+def test_self_play_to_the_end():
+    source = make_source(WEBSOCKET, episodes=12)
+    source.start()
+    try:
+        table = Table(source)
+        table.play(seconds=60)
+        metrics = source.metrics()
+    finally:
+        source.close()
+    check_accounts(metrics)
+    assert metrics["episodes"]["started"] == metrics["episodes"]["finished"] == 12, metrics
+    assert metrics["invalid_choices"] == metrics["bad_actions"] == 0
+    assert metrics["parse_errors"] == {}
+    assert len(table.ends) == 24
+    assert {end.kind for end in table.ends.values()} == {TERMINATED}
+    for (env, _, episode), end in table.ends.items():
+        assert end.reward == -table.ends[env, 1 - end.seat, episode].reward
+
+
+def test_a_killed_server_costs_its_own_battles_and_comes_back():
+    source = make_source(PokemonConfig(transport="websocket", local_servers=2), envs=8)
+    source.start()
+    try:
+        table = Table(source)
+        while table.decisions < 100:
+            table.turn()
+        first, second = source.metrics()["host_pids"]
+        os.kill(first, signal.SIGKILL)
+        deadline = time.monotonic() + 40
+        while source.metrics()["episodes"]["finished"] < 8 or len(set(source.metrics()["host_pids"]) - {first}) < 2:
+            assert time.monotonic() < deadline, source.metrics()
+            table.turn()
+        source.drain()
+        while source.metrics()["episodes"]["alive"]:
+            assert time.monotonic() < deadline + 40
+            table.turn()
+        metrics = source.metrics()
+        pids = metrics["host_pids"]
+    finally:
+        source.close()
+    check_accounts(metrics)
+    lost = metrics["episodes"]["aborted"]["simulator_connection_lost"]
+    assert 1 <= lost <= 7, "battles on the other server go on"
+    assert sum(end.kind == ABORTED for end in table.ends.values()) == 2 * lost
+    assert second in pids
+    assert any("battles are aborted" in event for event in metrics["events"])
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("kind", ["random", "simple_heuristics"])
+def test_scripted_opponents(kind):
+    opponents = OpponentsConfig(self_play=0.0, **{kind: 1.0})
+    source = make_source(WEBSOCKET, opponents, episodes=6)
+    source.start()
+    try:
+        table = Table(source)
+        table.play(seconds=60)
+        metrics = source.metrics()
+    finally:
+        source.close()
+    check_accounts(metrics)
+    assert sum(metrics["results"][kind].values()) == 6
+    assert metrics["scripted"]["invalid"] == 0
+
+
+def test_a_server_that_does_not_answer_is_named():
+    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", 9),))
+    source = make_source(config)
+    with pytest.raises(ConfigError, match=r"No Showdown server answers at ws://127.0.0.1:9.*pokemon.servers"):
+        source.start()
+
+
+def test_a_server_that_hangs_is_replaced():
+    source = make_source(PokemonConfig(transport="websocket", host_timeout_sec=5.0), envs=4)
+    source.start()
+    try:
+        table = Table(source)
+        while table.decisions < 40:
+            table.turn()
+        (hung,) = source.metrics()["host_pids"]
+        os.kill(hung, signal.SIGSTOP)
+        deadline = time.monotonic() + 80
+        while hung in source.metrics()["host_pids"] or source.metrics()["episodes"]["finished"] < 2:
+            assert time.monotonic() < deadline, source.metrics()
+            table.turn()
+        metrics = source.metrics()
+    finally:
+        source.close()
+    check_accounts(metrics)
+    assert metrics["episodes"]["aborted"]["simulator_stalled"] >= 1
+    assert any("did not answer a challenge" in event for event in metrics["events"])
+    assert not psutil.pid_exists(hung)
+
+
+def test_the_servers_of_a_list_are_all_used_and_one_that_comes_back_is_used_again(tmp_path):
+    with showdown() as first, ExitStack() as second:
+        port = second.enter_context(local_server(find_node().path)).port
+        servers = (ShowdownAddress("127.0.0.1", first.server.port, 4), ShowdownAddress("127.0.0.1", port))
+        source = make_source(PokemonConfig(transport="websocket", servers=servers), envs=9)
+        source.start()
+        try:
+            table = Table(source)
+            while table.decisions < 100:
+                table.turn()
+            pairs = source._keeper.host.pairs
+            assert sorted(pair.live for pair in pairs)[0] >= 1, "three pairs share nine battles"
+            second.close()
+            wait_for(source, table, lambda m: m["episodes"]["aborted"].get("simulator_connection_lost", 0) >= 1)
+            with local_server(find_node().path, port):
+                wait_for(source, table, lambda m: any("is back" in event for event in m["events"]))
+                wait_for(source, table, lambda m: [pair.live for pair in source._keeper.host.pairs][2] > 0)
+                metrics = source.metrics()
+        finally:
+            source.close()
+    check_accounts(metrics)
+    assert metrics["host_pids"] == [], "none of them is ours"
+
+
+def wait_for(source, table: Table, condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition(source.metrics()):
+        assert time.monotonic() < deadline, source.metrics()
+        table.turn()

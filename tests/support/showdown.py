@@ -1,0 +1,63 @@
+"""A real Showdown server for tests, and poke-env's own players on it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from poke_env import AccountConfiguration, ServerConfiguration
+from poke_env.concurrency import POKE_LOOP
+from poke_env.player import Player
+
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.websocket.client import SILENT
+from env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package
+
+
+class Showdown:
+    """A running server. `package` holds its logs."""
+
+    def __init__(self, server: LocalServer, package: Path) -> None:
+        self.server = server
+        self.package = package
+
+    @property
+    def configuration(self) -> ServerConfiguration:
+        return ServerConfiguration(self.server.url, "http://127.0.0.1/")
+
+    def player(self, kind: type[Player], name: str, **more: Any) -> Player:
+        """One of poke-env's players, logged in."""
+        player = kind(
+            AccountConfiguration(name, None), log_level=SILENT, server_configuration=self.configuration,
+            max_concurrent_battles=8, **more,
+        )  # fmt: skip
+        on_loop(player.ps_client.wait_for_login(wait_for=20)).result(30)
+        return player
+
+    def battle_log(self, tag: str) -> dict[str, Any]:
+        """What the server wrote of a finished battle: log, inputLog, winner."""
+        name = tag.removeprefix("battle-")
+        return json.loads(next(self.package.glob(f"logs/**/{name}.log.json")).read_text())
+
+
+@contextmanager
+def showdown() -> Iterator[Showdown]:
+    """Starts a server that logs its battles; stops it at the end."""
+    with tempfile.TemporaryDirectory(prefix="simul-test-") as folder:
+        package = copy_package(Path(folder))
+        server = LocalServer(find_node().path, package, Path(folder) / "log", log_battles=True)
+        server.wait_ready()
+        try:
+            yield Showdown(server, package)
+        finally:
+            server.close()
+
+
+def on_loop(coroutine: Any) -> Any:
+    """Begin something on poke-env's loop; returns its future."""
+    return asyncio.run_coroutine_threadsafe(coroutine, POKE_LOOP)
