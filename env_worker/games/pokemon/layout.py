@@ -5,6 +5,7 @@
 Blocks of a kind are equally long and hold the same things at the same offsets, so a network can reshape
 them from the names alone. own.i is the Pokemon that action i switches to (team order, stable for the whole
 battle); foe.i are the revealed opponents in order of appearance; move.k is the move of actions 6+k, 10+k, ...
+foe.i that only team preview has shown come behind those that have been out.
 Everything is what the seat itself knows or may conclude.
 """
 
@@ -65,6 +66,11 @@ ACTIVE = (
     Field("turns_active", "turns since it came in / 8"),
     Field("transformed", "it is a copy of another Pokemon"),
 )
+PREVIEW = (
+    Field("preview", "team preview: action i picks own.i"),
+    Field("preview_picks", "Pokemon to pick at team preview / 6"),
+    Field("preview_order", "of own.0 to own.5: place in the order picked so far / 6, 0 = not picked", 6),
+)
 GLOBAL = (
     Field("turn", "turn / 100"),
     Field("force_switch", "a switch is demanded"),
@@ -79,6 +85,7 @@ GLOBAL = (
     Field("trick_room", "slower Pokemon move first"),
     *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in SIDE),
     *(field._replace(name=f"{who}_active.{field.name}") for who in ("own", "foe") for field in ACTIVE),
+    *PREVIEW,
 )
 POKEMON = (
     Field("species", "species and forme", table="species"),
@@ -91,7 +98,7 @@ POKEMON = (
     Field("hp", "hp fraction"),
     Field("fainted", "it has fainted"),
     Field("active", "it is on the field"),
-    Field("revealed", "the other side has seen it"),
+    Field("revealed", "the other side has seen it in battle"),
     Field("terastallized", "it has terastallized"),
     Field("status", "burned, frozen, paralyzed, poisoned, asleep, badly poisoned", 6),
     Field("status_turns", "turns asleep or badly poisoned / 8"),
@@ -153,6 +160,7 @@ def width(fields: tuple[Field, ...]) -> int:
 
 
 GLOBAL_WIDTH = width(GLOBAL)
+PREVIEW_START = GLOBAL_WIDTH - width(PREVIEW)
 POKEMON_WIDTH = width(POKEMON)
 MOVE_WIDTH = width(MOVE)
 OWN_START = GLOBAL_WIDTH
@@ -165,10 +173,15 @@ OBSERVATION_SIZE = MASK_START + NUM_ACTIONS
 @cache
 def slices() -> tuple[Slice, ...]:
     """The layout as the spec publishes it."""
+    return lay_out(BLOCKS)
+
+
+def lay_out(blocks: tuple[tuple[str, tuple[Field, ...]], ...]) -> tuple[Slice, ...]:
+    """(prefix, fields) one behind the other."""
     sizes = vocabulary().sizes
     parts: list[Slice] = []
     start = 0
-    for prefix, fields in BLOCKS:
+    for prefix, fields in blocks:
         for field in fields:
             rows = sizes[field.table] if field.table else 0
             parts.append(

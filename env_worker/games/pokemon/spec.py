@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from common.config import PokemonConfig
 from common.specs import GameSpec
-from env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE, slices
+from env_worker.games.pokemon import layout
+from env_worker.games.pokemon.doubles import layout as doubles_layout
+from env_worker.games.pokemon.formats import is_doubles
 
 ENCODER_VERSION = 1  # raise it when a number changes its meaning but not its place
 
 
 def pokemon_spec(config: PokemonConfig) -> GameSpec:
     """What everybody else must know about the game; pure and fast."""
+    played = doubles_layout if is_doubles(config.format) else layout
     return GameSpec(
         name=f"pokemon/{config.format}",
-        observation_size=OBSERVATION_SIZE,
-        num_actions=NUM_ACTIONS,
+        observation_size=played.OBSERVATION_SIZE,
+        num_actions=played.NUM_ACTIONS,
         observation_dtype="float16",
         seats=2,
         encoder_version=ENCODER_VERSION,
-        layout=slices(),
+        layout=played.slices(),
     )
