@@ -117,6 +117,7 @@ def test_a_server_that_hangs_is_replaced(monkeypatch):
     assert not psutil.pid_exists(hung)
 
 
+@pytest.mark.slow
 def test_the_servers_of_a_list_are_all_used_and_one_that_comes_back_is_used_again(tmp_path):
     with showdown() as first, ExitStack() as second:
         port = second.enter_context(local_server(find_node().path)).port
