@@ -33,11 +33,7 @@ class Recorder:
 
     def rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
         """What the last step of every session earned, arrays [B]; rows -1 are not recorded."""
-        kept = np.flatnonzero(rows >= 0)
-        if len(kept) == len(rows):
-            self._builder.rewards(rows, reward)
-        elif len(kept):
-            self._builder.rewards(rows[kept], reward[kept])
+        self._builder.rewards(rows, reward)
 
     def append(
         self,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from common.messages import TERMINATED, TRUNCATED, Unroll
 from common.specs import GameSpec
+from inference_server.compiled import FLOAT32, INT64, column, compiled, read
 
 RESERVED_BYTES = 256 * 1024 * 1024
 
@@ -64,8 +65,8 @@ class UnrollBuilder:
         return row
 
     def rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
-        """What the last appended step of each row earned, float32 [B]; no row stands twice in `rows`."""
-        self._reward[rows, self._filled[rows] - 1] += reward  # a row without steps: into the place behind the last
+        """What the last appended step of each row earned, float32 [B]; -1 stands for no row."""
+        _add_rewards(rows, reward, self._filled, self._reward)
 
     def full(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool [B]: the unroll is complete; the step that comes now is its bootstrap row."""
@@ -186,3 +187,12 @@ class UnrollBuilder:
     _state: NDArray[np.float32]
     _filled: NDArray[np.int64]
     _first_step: NDArray[np.int64]
+
+
+@compiled(read(INT64), read(FLOAT32), read(INT64), column(FLOAT32, 2))
+def _add_rewards(
+    rows: NDArray[np.int64], earned: NDArray[np.float32], filled: NDArray[np.int64], reward: NDArray[np.float32]
+) -> None:
+    for i in range(len(rows)):
+        if rows[i] >= 0:
+            reward[rows[i], filled[rows[i]] - 1] += earned[i]  # a row without steps: into the place behind the last
