@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from common.config import OpponentsConfig
 from common.decisions import start_flags
+from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
 from env_worker.opponents.scripted import PLAYERS, ScriptedPlayer
@@ -62,6 +63,7 @@ class Matchmaker:
         greedy: bool,
         learner_policy: str,
         hosted: bool,
+        attackers: int = ATTACKERS,
     ) -> None:
         self._shares = [getattr(opponents, kind) for kind in KINDS]
         self._weights = weights
@@ -71,6 +73,7 @@ class Matchmaker:
         self._greedy = greedy
         self._learner_policy = learner_policy
         self._hosted = hosted
+        self._attackers = attackers
         self._players = {kind: ScriptedPlayer(kind) for kind in PLAYERS if getattr(opponents, kind) > 0}
         self.past: list[str] = []
 
@@ -101,4 +104,4 @@ class Matchmaker:
         flags = start_flags(self._record and learns, self._greedy)
         if self._hosted:
             return HostedSeat(env, seat, episode, policy, flags, self._weights)
-        return ReadingSeat(env, seat, episode, self._gen, policy, flags, self._weights)
+        return ReadingSeat(env, seat, episode, self._gen, policy, flags, self._weights, self._attackers)

@@ -1,6 +1,6 @@
-"""The observation's layout, as data: one global block, 12 Pokemon blocks, 4 move blocks, the mask.
+"""The observation's layout, as data: one global block, 12 Pokemon blocks, 4 move blocks, the mask, damage.
 
-    global | own.0 .. own.5 | foe.0 .. foe.5 | move.0 .. move.3 | mask
+    global | own.0 .. own.5 | foe.0 .. foe.5 | move.0 .. move.3 | mask | damage.0 .. damage.2
 
 Blocks of a kind are equally long and hold the same things at the same offsets, so a network can reshape
 them from the names alone. own.i is the Pokemon that action i switches to (team order, stable for the whole
@@ -19,6 +19,7 @@ from env_worker.games.pokemon.vocabulary import vocabulary
 TEAM_SIZE = 6
 MOVE_SLOTS = 4
 NUM_ACTIONS = 26
+ATTACKERS = 3
 
 
 class Field(NamedTuple):
@@ -137,6 +138,11 @@ MOVE = (
     Field("tera_damage", "expected damage after terastallizing, 0 where that is not possible"),
 )
 MASK = (Field("mask", "1 = legal: switch to own.i (6), move.k plain, mega, z, dynamax, tera (5 x 4)", NUM_ACTIONS),)
+_PAIR = "fraction of its full hp: as it is and terastallized, x 4 moves, x mean and variance / 0.01"
+DAMAGE = tuple(
+    Field(f"foe.{j}", f"the attacker's damage to foe.{j}, {_PAIR}", 4 * MOVE_SLOTS, high=4.0) for j in range(TEAM_SIZE)
+)
+ATTACKER = (Field("attacker", "own.i that attacks: the active one, then the two who stand best", TEAM_SIZE),)
 
 BLOCKS: tuple[tuple[str, tuple[Field, ...]], ...] = (
     ("global", GLOBAL),
@@ -154,21 +160,37 @@ def width(fields: tuple[Field, ...]) -> int:
 
 GLOBAL_WIDTH = width(GLOBAL)
 POKEMON_WIDTH = width(POKEMON)
+DEALS, TAKES = (
+    width(POKEMON[: [field.name for field in POKEMON].index(name)]) for name in ("deals", "takes")
+)  # places in a Pokemon's block
 MOVE_WIDTH = width(MOVE)
 OWN_START = GLOBAL_WIDTH
 FOE_START = OWN_START + TEAM_SIZE * POKEMON_WIDTH
 MOVE_START = FOE_START + TEAM_SIZE * POKEMON_WIDTH
 MASK_START = MOVE_START + MOVE_SLOTS * MOVE_WIDTH
-OBSERVATION_SIZE = MASK_START + NUM_ACTIONS
+DAMAGE_START = MASK_START + NUM_ACTIONS
+
+
+def damage_fields(attackers: int) -> tuple[Field, ...]:
+    """One attacker's; of six it is known who attacks, own.k is damage.k."""
+    return DAMAGE if attackers == TEAM_SIZE else ATTACKER + DAMAGE
+
+
+def observation_size(attackers: int) -> int:
+    """Numbers in all, with the damage of three own Pokemon or of six."""
+    return DAMAGE_START + attackers * width(damage_fields(attackers))
+
+
+OBSERVATION_SIZE = observation_size(ATTACKERS)
 
 
 @cache
-def slices() -> tuple[Slice, ...]:
-    """The layout as the spec publishes it."""
+def slices(attackers: int = ATTACKERS) -> tuple[Slice, ...]:
+    """The layout as the spec publishes it, with the damage of three own Pokemon or of six."""
     sizes = vocabulary().sizes
     parts: list[Slice] = []
     start = 0
-    for prefix, fields in BLOCKS:
+    for prefix, fields in (*BLOCKS, *((f"damage.{k}", damage_fields(attackers)) for k in range(attackers))):
         for field in fields:
             rows = sizes[field.table] if field.table else 0
             parts.append(

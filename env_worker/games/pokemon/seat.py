@@ -13,6 +13,7 @@ from env_worker.games.pokemon.actions import Choices, legal_choices
 from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.host_messages import SimEnd, SimRow
+from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.rewards import Facts, RewardMeter, RewardWeights
 from env_worker.games.pokemon.seat_battle import Request, SeatBattle
 from env_worker.games.pokemon.tally import NO_TALLY, TallyKeeper
@@ -156,11 +157,19 @@ class ReadingSeat(PolicySeat):
     """Reads the battle itself: poke-env's state and the Python encoder."""
 
     def __init__(
-        self, env: int, seat: int, episode: int, gen: int, policy: str, flags: int, weights: RewardWeights
+        self,
+        env: int,
+        seat: int,
+        episode: int,
+        gen: int,
+        policy: str,
+        flags: int,
+        weights: RewardWeights,
+        attackers: int = ATTACKERS,
     ) -> None:
         super().__init__(env, seat, episode, policy, flags, weights)
         self.battle = SeatBattle(f"p{seat + 1}", gen)
-        self._encoder = SeatEncoder(self.battle, gen)
+        self._encoder = SeatEncoder(self.battle, gen, attackers)
         self._request: Request = {}
         self._choices = Choices()
         self._action = -1

@@ -61,13 +61,14 @@ class PokemonSource:
         self.envs = envs
         self._format, self._teams = config.format, config.teams
         self._config = config
-        hosted = config.encoder == "host" and config.transport == "ipc"
-        self._tables = encoder_tables(generation(config.format)) if hosted else None
+        gen, hosted = generation(config.format), config.encoder == "host" and config.transport == "ipc"
+        self._tables = encoder_tables(gen, config.damage_attackers) if hosted else None
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
-            "weights": reward_weights(config.rewards, discount), "gen": generation(config.format), "record": record,
+            "weights": reward_weights(config.rewards, discount), "gen": gen, "record": record,
             "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
+            "attackers": config.damage_attackers,
         }  # fmt: skip
         self._matchmaker = ScheduledMatchmaker(pairings, **seating) if pairings else Matchmaker(opponents, **seating)
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, f"{seed}/{index}", episodes)

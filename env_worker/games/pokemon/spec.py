@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.config import PokemonConfig
 from common.specs import GameSpec
-from env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE, slices
+from env_worker.games.pokemon.layout import NUM_ACTIONS, observation_size, slices
 
 ENCODER_VERSION = 1  # raise it when a number changes its meaning but not its place
 
@@ -13,10 +13,10 @@ def pokemon_spec(config: PokemonConfig) -> GameSpec:
     """What everybody else must know about the game; pure and fast."""
     return GameSpec(
         name=f"pokemon/{config.format}",
-        observation_size=OBSERVATION_SIZE,
+        observation_size=observation_size(config.damage_attackers),
         num_actions=NUM_ACTIONS,
         observation_dtype="float16",
         seats=2,
         encoder_version=ENCODER_VERSION,
-        layout=slices(),
+        layout=slices(config.damage_attackers),
     )

@@ -14,7 +14,7 @@ from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_messages import HostTick, SimRecord, SimRow
 from env_worker.games.pokemon.host_tables import encoder_tables
-from env_worker.games.pokemon.layout import slices
+from env_worker.games.pokemon.layout import ATTACKERS, TEAM_SIZE, slices
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.seat_battle import SeatBattle
 
@@ -25,9 +25,9 @@ AT_ONCE = 8
 class _Reader:
     """A seat read and encoded in Python."""
 
-    def __init__(self, seat: int, gen: int) -> None:
+    def __init__(self, seat: int, gen: int, attackers: int) -> None:
         self.battle = SeatBattle(f"p{seat + 1}", gen)
-        self._encoder = SeatEncoder(self.battle, gen)
+        self._encoder = SeatEncoder(self.battle, gen, attackers)
         self._open: tuple[Any, Any] | None = None
 
     def see(self, record: SimRecord) -> None:
@@ -63,9 +63,10 @@ def _difference(ours: np.ndarray, theirs: np.ndarray) -> str:
 class _Twins:
     """The same battles twice on one host, with the same choices: 2n is read here, 2n + 1 is encoded there."""
 
-    def __init__(self, gen: int, seed: int) -> None:
+    def __init__(self, gen: int, seed: int, attackers: int) -> None:
         self.compared = 0
         self._gen = gen
+        self._attackers = attackers
         self._rng = random.Random(f"{gen}/{seed}")
         self._host = SimHost(find_node().path)
         self._readers: dict[tuple[int, int], _Reader] = {}
@@ -74,7 +75,7 @@ class _Twins:
 
     def play(self, battles: int) -> None:
         self._host.start()
-        self._host.send_tables(encoder_tables(self._gen))
+        self._host.send_tables(encoder_tables(self._gen, self._attackers))
         started = 0
         try:
             while self._alive or started < battles:
@@ -94,7 +95,7 @@ class _Twins:
             )  # fmt: skip
             self._alive.add(twin)
         for seat in (0, 1):
-            self._readers[2 * number, seat] = _Reader(seat, self._gen)
+            self._readers[2 * number, seat] = _Reader(seat, self._gen, self._attackers)
 
     def _exchange(self) -> HostTick:
         """Send everything; the host answers all of it in one tick."""
@@ -127,9 +128,9 @@ class _Twins:
             self._host.choose(*twin, numbers.get(twin, row.request_number), self._readers[twin].command(action))
 
 
-def compare(gen: int, battles: int, seed: int) -> int:
+def compare(gen: int, battles: int, seed: int, attackers: int = ATTACKERS) -> int:
     """Decisions that were compared."""
-    twins = _Twins(gen, seed)
+    twins = _Twins(gen, seed, attackers)
     twins.play(battles)
     return twins.compared
 
@@ -137,6 +138,10 @@ def compare(gen: int, battles: int, seed: int) -> int:
 @pytest.mark.parametrize("gen", GENERATIONS)
 def test_equal_to_the_python_encoder(gen: int) -> None:
     assert compare(gen, battles=12, seed=1) > 300
+
+
+def test_equal_with_the_damage_of_the_whole_team() -> None:
+    assert compare(9, battles=4, seed=2, attackers=TEAM_SIZE) > 100
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from env_worker.games.pokemon.damage.moves import (
     STRUGGLES,
     THOUSAND_ARROWS,
 )
-from env_worker.games.pokemon.damage.powers import PAIRED, fixed_damage, paired_power
+from env_worker.games.pokemon.damage.powers import LAST_PAIRED, fixed_damage, paired_power
 from env_worker.games.pokemon.damage.rules import ATTACK, EARLY, FINAL, IMMUNE, POWER
 from env_worker.games.pokemon.damage.state import FLYING, GHOST, GROUND, NORMAL
 from env_worker.games.pokemon.damage.tables import Tables
@@ -46,23 +46,25 @@ class Effect(NamedTuple):
     immune: Flags
 
 
-def rolls(tables: Tables, weapons: Ints, targets: Ints) -> Ints:
+def rolls(tables: Tables, weapons: Ints, targets: Ints, waiting: int = col.WAITING, guards: int = col.GUARDS) -> Ints:
     """Damage of one hit in points, without critical hits.
 
-    weapons: int64 [N, WEAPON_WIDTH]; targets: int64 [N, TARGET_WIDTH]. Returns int64 [N, 16] (gens 1-2: [N, 39]),
-    0 where the target is immune.
+    weapons: int64 [N, WEAPON_WIDTH]; targets: int64 [N, TARGET_WIDTH]; waiting, guards: how many of their rules are
+    in use at most. Returns int64 [N, 16] (gens 1-2: [N, 39]), 0 where the target is immune.
     """
     w, t = weapons.T, targets.T
     effect = effectiveness(tables, w, t)
     facts = w[col.W_FACTS] | t[col.T_FACTS] | _sign(effect.eff, _SUPER, _RESISTED)
     facts = facts | _sign(w[col.W_SPEED] - t[col.T_SPEED], _FASTER, _SLOWER)
     power = w[col.W_POWER].copy()
-    for row in np.flatnonzero(np.isin(w[col.W_POWER_KIND], PAIRED)):
-        power[row] = paired_power(tables.gen, weapons[row], targets[row])
+    kind = w[col.W_POWER_KIND]
+    if kind.any():
+        for row in np.flatnonzero((kind > 0) & (kind <= LAST_PAIRED)):
+            power[row] = paired_power(tables.gen, weapons[row], targets[row])
     facts = facts | np.where(power <= TECHNICAL_POWER, _TECHNICAL, 0)
     mods = {stage: w[column] for stage, column in _STATIC}
     immune = effect.immune | (w[col.W_WEATHER] == 0)
-    for first, rows, count in ((col.W_RULES, w, col.WAITING), (col.T_RULES, t, col.GUARDS)):
+    for first, rows, count in ((col.W_RULES, w, waiting), (col.T_RULES, t, guards)):
         for start in range(first, first + 3 * count, 3):
             immune = _chain(mods, facts, rows[start : start + 3], immune)
     power, attack, defence = _terms(tables.gen, w, t, power, mods)
@@ -87,15 +89,16 @@ def _sign(value: Ints, above: int, below: int) -> Ints:
 def _chain(mods: dict[int, Ints], facts: Ints, rule: Ints, immune: Flags) -> Flags:
     """Apply one rule of every pair where its facts hold."""
     stage, mask, mod = rule
-    used = mask != 0
-    if not used.any() and (mod == ONE).all():
+    fires = ((facts & mask) == mask) & (mod != ONE)
+    if not fires.any():
         return immune
-    fires = (facts & mask) == mask
-    for place in mods:
+    for place in set(stage[fires].tolist()):
         here = fires & (stage == place)
-        if here.any():
-            mods[place] = (mods[place] * np.where(here, mod, ONE) + 2048) >> 12
-    return immune | (fires & used & (stage == IMMUNE))
+        if place == IMMUNE:
+            immune = immune | here
+        else:
+            mods[place] = np.where(here, (mods[place] * mod + 2048) >> 12, mods[place])
+    return immune
 
 
 def effectiveness(tables: Tables, w: Ints, t: Ints) -> Effect:

@@ -107,7 +107,7 @@ def damage_move(gen: int, name: str) -> DamageMove | None:
         kind = PLAIN
     if not (power or fixed or kind):
         return None
-    own_type = int(Move(name, gen=gen).type.value) if move_id == "hiddenpower" else _type(entry["type"])
+    own_type = _hidden_type(gen, name) if move_id == "hiddenpower" else _type(entry["type"])
     return DamageMove(
         type=own_type,
         category=_category(gen, entry, own_type),
@@ -134,6 +134,10 @@ def _category(gen: int, entry: dict[str, Any], kind: int) -> int:
     if gen <= 3 and entry["category"] != "Status":
         return SPECIAL if PokemonType(kind).name in _SPECIAL_TYPES else PHYSICAL
     return PHYSICAL if entry["category"] == "Physical" else SPECIAL
+
+
+def _hidden_type(gen: int, name: str) -> int:
+    return int(Move(name.rstrip("0123456789"), gen=gen).type.value)
 
 
 def _hidden_power(name: str) -> int:

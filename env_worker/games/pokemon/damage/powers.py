@@ -29,7 +29,7 @@ from env_worker.games.pokemon.damage.moves import (
 )
 from env_worker.games.pokemon.damage.state import STELLAR
 
-PAIRED = (WEIGHT, WEIGHT_RATIO, SLOWER, FASTER, TARGET_HP)
+LAST_PAIRED = TARGET_HP  # the kinds from WEIGHT on need both
 _BY_WEIGHT = ((2000, 120), (1000, 100), (500, 80), (250, 60), (100, 40))
 
 

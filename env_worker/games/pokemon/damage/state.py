@@ -68,7 +68,7 @@ def speed(gen: int, fighter: Fighter, around: Surroundings) -> int:
         value = modify(value, 6144)
     elif item in HEAVY_ITEMS:
         value = modify(value, 2048)
-    fact = _SPEED_ABILITIES.get(ability)
+    fact = SPEED_ABILITIES.get(ability)
     if fact and around.facts & fact:
         value *= 2
     if "PROTOSYNTHESISSPE" in fighter.effects or "QUARKDRIVESPE" in fighter.effects:
@@ -78,7 +78,7 @@ def speed(gen: int, fighter: Fighter, around: Surroundings) -> int:
     return max(value, 1)
 
 
-_SPEED_ABILITIES = {
+SPEED_ABILITIES = {
     "chlorophyll": FACTS["sun"],
     "swiftswim": FACTS["rain"],
     "sandrush": FACTS["sand"],

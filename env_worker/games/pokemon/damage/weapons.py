@@ -122,11 +122,8 @@ def _rules(tables: Tables, user: Fighter, name: str) -> list[Rule]:
     """All that may apply, in the order the modifiers are chained."""
     known, item = tables.rules, held(user)
     found = [*known["user_ability"].get(user.ability, ()), *known["move"].get(name, ()), *known["field"].get("any", ())]
-    found += [
-        rule
-        for rule in known["user_item"].get(item, ())
-        if not rule.species or (user.species.startswith(rule.species) and "DYNAMAX" not in user.effects)
-    ]
+    if not (item.startswith("choice") and "DYNAMAX" in user.effects):
+        found += [r for r in known["user_item"].get(item, ()) if not r.species or user.species.startswith(r.species)]
     for effect in user.effects:
         found += known["user_effect"].get(effect, ())
     return found
