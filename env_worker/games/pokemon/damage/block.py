@@ -17,8 +17,8 @@ from env_worker.games.pokemon.damage.formula import rolls
 from env_worker.games.pokemon.damage.moves import DamageMove, damage_move
 from env_worker.games.pokemon.damage.state import STELLAR
 from env_worker.games.pokemon.damage.tables import tables
-from env_worker.games.pokemon.damage.targets import target
-from env_worker.games.pokemon.damage.weapons import weapon
+from env_worker.games.pokemon.damage.targets import guards_of, target
+from env_worker.games.pokemon.damage.weapons import Row, weapon
 
 MOVES, GUISES = 4, 2  # as it is, terastallized
 PAIR_NUMBERS = GUISES * MOVES * 2
@@ -88,17 +88,19 @@ class DamageBlock:
         self._tables = tables(gen)
         self._users: dict[Any, int] = {}
         self._foes: dict[Any, int] = {}
+        self._user_keys: list[Any] = []  # by number
+        self._foe_keys: list[Any] = []
         self._attackers: dict[int, Attacker] = {}
-        self._targets: dict[tuple[int, bool], NDArray[np.int64]] = {}
+        self._targets: dict[tuple[int, bool], Row] = {}
         self._pairs: dict[tuple[int, int], bytes] = {}
 
     def user(self, fighter: Fighter, names: tuple[str, ...], can_tera: bool, around: Surroundings) -> int:
         """A number for what `pair` asks about; equal users have equal numbers until `forget`."""
-        return self._number(self._users, (fighter, names, can_tera, around))
+        return self._number(self._users, self._user_keys, (fighter, names, can_tera, around))
 
     def foe(self, fighter: Fighter, screens: tuple[str, ...], around: Surroundings) -> int:
         """The same for a target."""
-        return self._number(self._foes, (fighter, screens, around))
+        return self._number(self._foes, self._foe_keys, (fighter, screens, around))
 
     def pairs(self, users: list[int], foes: list[int]) -> list[bytes]:
         """PAIR_NUMBERS float16 for every user on every foe, users first."""
@@ -114,12 +116,15 @@ class DamageBlock:
         if len(self._pairs) > _MOST_PAIRS:
             for table in (self._users, self._foes, self._attackers, self._targets, self._pairs):
                 table.clear()
+            self._user_keys.clear()
+            self._foe_keys.clear()
 
     @staticmethod
-    def _number(table: dict[Any, int], key: Any) -> int:
+    def _number(table: dict[Any, int], keys: list[Any], key: Any) -> int:
         number = table.get(key)
         if number is None:
-            number = table[key] = len(table)
+            number = table[key] = len(keys)
+            keys.append(key)
         return number
 
     def _compute(self, missing: list[tuple[int, int]]) -> None:
@@ -137,12 +142,13 @@ class DamageBlock:
         """Of every weapon on its target mean and variance [N, 2], as fractions of full hp, scaled and capped."""
         weapons = np.concatenate([attacker.rows for attacker in attackers])
         known = [self._target(foe, False) for foe in foes]
-        targets = np.array(known)[pair]
+        targets = np.array(known, dtype=np.int64)[pair]
         if any(attacker.mold for attacker in attackers):
-            bare = np.array([self._target(foe, True) for foe in foes])[pair]
+            bare = np.array([self._target(foe, True) for foe in foes], dtype=np.int64)[pair]
             targets = np.where(weapons[:, col.W_MOLD, None] != 0, bare, targets)
         waiting = max(attacker.waiting for attacker in attackers)
-        damage = rolls(self._tables, weapons, targets, waiting)
+        guards = max(map(guards_of, known))
+        damage = rolls(self._tables, weapons, targets, waiting, guards)
         hits = np.concatenate([attacker.hits for attacker in attackers])
         full, count = targets[:, col.T_FULL_HP], damage.shape[1]
         mean = damage.sum(axis=1) / (count * full)
@@ -153,16 +159,15 @@ class DamageBlock:
     def _attacker(self, number: int) -> Attacker:
         found = self._attackers.get(number)
         if found is None:
-            user, names, can_tera, around = list(self._users)[number]
+            user, names, can_tera, around = self._user_keys[number]
             found = self._attackers[number] = Attacker(self._gen, user, known_moves(self._gen, names), can_tera, around)
         return found
 
-    def _target(self, number: int, mold: bool) -> NDArray[np.int64]:
+    def _target(self, number: int, mold: bool) -> Row:
         found = self._targets.get((number, mold))
         if found is None:
-            foe, screens, around = list(self._foes)[number]
-            row = target(self._tables, foe, screens, around, mold)
-            found = self._targets[number, mold] = np.array(row, dtype=np.int64)
+            foe, screens, around = self._foe_keys[number]
+            found = self._targets[number, mold] = target(self._tables, foe, screens, around, mold)
         return found
 
 

@@ -35,9 +35,8 @@ GUARDS = 5  # rules of a target that wait for the weapon
     W_TERA,  # 1 = terastallized: weak attacks are lifted to 60
     W_SCRAPPY,
     W_MOLD,  # 1 = the target's ability does not count
-    W_UNAWARE,
     W_RULES,
-) = range(29)
+) = range(28)
 WEAPON_WIDTH = W_RULES + 3 * WAITING
 
 # target
@@ -53,14 +52,13 @@ WEAPON_WIDTH = W_RULES + 3 * WAITING
     T_SPECIAL_MOD,
     T_ATTACK,  # for foul play
     T_ATTACK_PLAIN,
-    T_UNAWARE,
     T_HP,
     T_MAX_HP,
     T_FULL_HP,  # in points, exact or estimated
     T_WEIGHT,
     T_SPEED,
-    T_ODD,  # 1 wonder guard, 2 tera shell, 4 tar shot, 8 strong winds, 16 terastallized
+    T_ODD,  # 1 wonder guard, 2 tera shell, 4 tar shot, 8 strong winds, 16 terastallized, 32 unaware
     T_RULES,
-) = range(19)
+) = range(18)
 TARGET_WIDTH = T_RULES + 3 * GUARDS
-WONDER_GUARD, TERA_SHELL, TAR_SHOT, STRONG_WINDS, TERASTALLIZED = 1, 2, 4, 8, 16
+WONDER_GUARD, TERA_SHELL, TAR_SHOT, STRONG_WINDS, TERASTALLIZED, UNAWARE = 1, 2, 4, 8, 16, 32

@@ -5,45 +5,32 @@ A pair is one weapon (see `weapons`) against one target (`targets`); N pairs giv
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from env_worker.games.pokemon.damage import columns as col
 from env_worker.games.pokemon.damage.columns import ONE
+from env_worker.games.pokemon.damage.effectiveness import effectiveness
 from env_worker.games.pokemon.damage.facts import FACTS
 from env_worker.games.pokemon.damage.moves import (
     CRITS,
     EXPLODES,
-    FLYING_PRESS,
     FOE_ATTACK,
-    FREEZE_DRY,
     IGNORES_STAGES,
     NOT_FIXED,
-    STRUGGLES,
-    THOUSAND_ARROWS,
 )
 from env_worker.games.pokemon.damage.powers import LAST_PAIRED, fixed_damage, paired_power
 from env_worker.games.pokemon.damage.rules import ATTACK, EARLY, FINAL, IMMUNE, POWER
-from env_worker.games.pokemon.damage.state import FLYING, GHOST, GROUND, NORMAL
 from env_worker.games.pokemon.damage.tables import Tables
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 ROLLS = np.arange(85, 101, dtype=np.int64)  # hundredths
 OLD_ROLLS = np.arange(217, 256, dtype=np.int64)  # 255ths, gens 1 and 2
-FIGHTING, FIRE, WATER = 6, 7, 18
 _FASTER, _SLOWER, _TECHNICAL = FACTS["faster"], FACTS["slower"], FACTS["technical"]
 TECHNICAL_POWER = 60
-_SUPER, _RESISTED, _ON_GROUND = FACTS["super_effective"], FACTS["resisted"], FACTS["target_grounded"]
-
-
-class Effect(NamedTuple):
-    """`eff`: log2 of the type multiplier; `immune`: no damage at all."""
-
-    eff: Ints
-    immune: Flags
+_RARE = FOE_ATTACK | CRITS | IGNORES_STAGES
+_SUPER, _RESISTED = FACTS["super_effective"], FACTS["resisted"]
 
 
 def rolls(tables: Tables, weapons: Ints, targets: Ints, waiting: int = col.WAITING, guards: int = col.GUARDS) -> Ints:
@@ -54,24 +41,20 @@ def rolls(tables: Tables, weapons: Ints, targets: Ints, waiting: int = col.WAITI
     """
     w, t = weapons.T, targets.T
     effect = effectiveness(tables, w, t)
-    facts = w[col.W_FACTS] | t[col.T_FACTS] | _sign(effect.eff, _SUPER, _RESISTED)
-    facts = facts | _sign(w[col.W_SPEED] - t[col.T_SPEED], _FASTER, _SLOWER)
-    power = w[col.W_POWER].copy()
-    kind = w[col.W_POWER_KIND]
-    if kind.any():
-        for row in np.flatnonzero((kind > 0) & (kind <= LAST_PAIRED)):
-            power[row] = paired_power(tables.gen, weapons[row], targets[row])
-    facts = facts | np.where(power <= TECHNICAL_POWER, _TECHNICAL, 0)
+    power = _power(tables.gen, weapons, targets)
     mods = {stage: w[column] for stage, column in _STATIC}
     immune = effect.immune | (w[col.W_WEATHER] == 0)
-    for first, rows, count in ((col.W_RULES, w, waiting), (col.T_RULES, t, guards)):
-        for start in range(first, first + 3 * count, 3):
-            immune = _chain(mods, facts, rows[start : start + 3], immune)
+    if waiting or guards:
+        facts = w[col.W_FACTS] | t[col.T_FACTS] | _sign(effect.eff, _SUPER, _RESISTED)
+        facts |= _sign(w[col.W_SPEED] - t[col.T_SPEED], _FASTER, _SLOWER)
+        facts |= np.where(power <= TECHNICAL_POWER, _TECHNICAL, 0)
+        for first, rows, count in ((col.W_RULES, w, waiting), (col.T_RULES, t, guards)):
+            for start in range(first, first + 3 * count, 3):
+                immune = _chain(mods, facts, rows[start : start + 3], immune)
     power, attack, defence = _terms(tables.gen, w, t, power, mods)
     damage = (w[col.W_LEVEL] * power * attack // defence) // 50
     damage = _FORMULAS[tables.gen](tables.gen, w, damage, effect.eff, mods)
-    fixed = np.flatnonzero(w[col.W_FIXED] != NOT_FIXED)
-    for row in fixed:
+    for row in w[col.W_FIXED].nonzero()[0]:
         damage[row] = fixed_damage(weapons[row], targets[row], damage.shape[1])
     if tables.gen == 1:
         immune = immune & (w[col.W_FIXED] == NOT_FIXED)
@@ -80,6 +63,16 @@ def rolls(tables: Tables, weapons: Ints, targets: Ints, waiting: int = col.WAITI
 
 
 _STATIC = ((POWER, col.W_POWER_MOD), (ATTACK, col.W_ATTACK_MOD), (FINAL, col.W_FINAL_MOD), (EARLY, col.W_EARLY_MOD))
+
+
+def _power(gen: int, weapons: Ints, targets: Ints) -> Ints:
+    """Power before its modifiers, [N]."""
+    power, kind = weapons[:, col.W_POWER], weapons[:, col.W_POWER_KIND]
+    if kind.any():
+        power = power.copy()
+        for row in ((kind > 0) & (kind <= LAST_PAIRED)).nonzero()[0]:
+            power[row] = paired_power(gen, weapons[row], targets[row])
+    return power
 
 
 def _sign(value: Ints, above: int, below: int) -> Ints:
@@ -101,51 +94,16 @@ def _chain(mods: dict[int, Ints], facts: Ints, rule: Ints, immune: Flags) -> Fla
     return immune
 
 
-def effectiveness(tables: Tables, w: Ints, t: Ints) -> Effect:
-    """Of columns of weapons and targets."""
-    kind, first, second, odd, oddity = w[col.W_TYPE], t[col.T_TYPE1], t[col.T_TYPE2], t[col.T_ODD], w[col.W_ODDITY]
-    one, two = tables.exponents[kind, first], tables.exponents[kind, second]
-    barred_one, barred_two = tables.immune[kind, first], tables.immune[kind, second]
-    scrappy = (w[col.W_SCRAPPY] != 0) & ((kind == NORMAL) | (kind == FIGHTING))
-    barred_one, barred_two = barred_one & ~(scrappy & (first == GHOST)), barred_two & ~(scrappy & (second == GHOST))
-    ground = kind == GROUND
-    afloat = (t[col.T_FACTS] & _ON_GROUND) == 0
-    immune = np.where(ground, afloat & (oddity != THOUSAND_ARROWS), barred_one | barred_two)
-    if (odd | oddity).any():
-        one, two = _odd_types(tables, kind, first, one, oddity, odd), _odd_types(tables, kind, second, two, oddity, odd)
-        one = one + ((odd & col.TAR_SHOT) // col.TAR_SHOT) * (kind == FIRE)
-    eff = one + two
-    if odd.any():
-        stellar = (kind == 20) & ((odd & col.TERASTALLIZED) != 0)
-        eff = np.where(stellar, 1, eff)
-        eff = np.where(((odd & col.TERA_SHELL) != 0) & (eff >= 0), -1, eff)
-        immune = immune | (((odd & col.WONDER_GUARD) != 0) & (eff <= 0) & ((w[col.W_BITS] & STRUGGLES) == 0))
-    if (oddity == THOUSAND_ARROWS).any():
-        eff = np.where((oddity == THOUSAND_ARROWS) & afloat & ((first == FLYING) | (second == FLYING)), 0, eff)
-    return Effect(eff, immune)
-
-
-def _odd_types(tables: Tables, kind: Ints, against: Ints, value: Ints, oddity: Ints, odd: Ints) -> Ints:
-    """The exponent against one of the target's types, for moves and winds that change it."""
-    value = np.where((oddity == FREEZE_DRY) & (against == WATER), 1, value)
-    value = np.where(oddity == FLYING_PRESS, value + tables.exponents[FLYING, against], value)
-    return np.where(((odd & col.STRONG_WINDS) != 0) & (against == FLYING) & (value > 0), 0, value)
-
-
 def _terms(gen: int, w: Ints, t: Ints, power: Ints, mods: dict[int, Ints]) -> tuple[Ints, Ints, Ints]:
     """Power, attack and defence of every pair; `power` before its modifiers."""
     bits, special = w[col.W_BITS], w[col.W_SPECIAL] != 0
     power = np.maximum((power * mods[POWER] + 2047) >> 12, 1)
-    power = np.where((w[col.W_TERA] != 0) & (power < 60), 60, power)
-    foul = (bits & FOE_ATTACK) != 0
-    unaware = t[col.T_UNAWARE] != 0
-    attack = np.where(unaware, w[col.W_ATTACK_PLAIN], w[col.W_ATTACK])
-    attack = np.where(foul, np.where(unaware, t[col.T_ATTACK_PLAIN], t[col.T_ATTACK]), attack)
+    if w[col.W_TERA].any():
+        power = np.where((w[col.W_TERA] != 0) & (power < 60), 60, power)
+    attack, defence = w[col.W_ATTACK], np.where(special, t[col.T_SPECIAL], t[col.T_DEFENCE])
+    if (bits & _RARE).any() or (t[col.T_ODD] & col.UNAWARE).any():
+        attack, defence = _rare_terms(w, t, attack, defence)
     attack = (attack * mods[ATTACK] + 2047) >> 12
-    staged = np.where(special, t[col.T_SPECIAL], t[col.T_DEFENCE])
-    plain = np.where(special, t[col.T_SPECIAL_PLAIN], t[col.T_DEFENCE_PLAIN])
-    defence = np.where((bits & CRITS) != 0, np.minimum(staged, plain), staged)
-    defence = np.where(((bits & IGNORES_STAGES) != 0) | (w[col.W_UNAWARE] != 0), plain, defence)
     mod = np.where(special, t[col.T_SPECIAL_MOD], t[col.T_DEFENCE_MOD])
     mod = (mod * w[col.W_DEFENCE_MOD] + 2048) >> 12
     defence = np.maximum((defence * mod + 2047) >> 12, 1)
@@ -156,6 +114,17 @@ def _terms(gen: int, w: Ints, t: Ints, power: Ints, mods: dict[int, Ints]) -> tu
     if gen <= 4:
         defence = np.where((bits & EXPLODES) != 0, np.maximum(defence // 2, 1), defence)
     return power, attack, defence
+
+
+def _rare_terms(w: Ints, t: Ints, attack: Ints, defence: Ints) -> tuple[Ints, Ints]:
+    """Attack and defence where not the user's and the target's stages alone decide."""
+    bits, unaware = w[col.W_BITS], (t[col.T_ODD] & col.UNAWARE) != 0
+    attack = np.where(unaware, w[col.W_ATTACK_PLAIN], attack)
+    foul = np.where(unaware, t[col.T_ATTACK_PLAIN], t[col.T_ATTACK])
+    attack = np.where((bits & FOE_ATTACK) != 0, foul, attack)
+    plain = np.where(w[col.W_SPECIAL] != 0, t[col.T_SPECIAL_PLAIN], t[col.T_DEFENCE_PLAIN])
+    defence = np.where((bits & CRITS) != 0, np.minimum(defence, plain), defence)
+    return attack, np.where((bits & IGNORES_STAGES) != 0, plain, defence)
 
 
 def _times(value: Ints, mod: Ints | int) -> Ints:

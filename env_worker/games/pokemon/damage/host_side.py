@@ -48,6 +48,7 @@ def damage_tables(gen: int) -> dict[str, Any]:
         "terrains": {name: words(fact) for name, fact in reading.TERRAINS.items()},
         "screens": reading.SCREENS,
         "effects": reading.EFFECTS,
+        "hp_abilities": reading.HP_ABILITIES,
         "calm": reading.CALM,
         "unknown_item": reading.UNKNOWN_ITEM,
     }

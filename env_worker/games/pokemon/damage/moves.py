@@ -13,7 +13,7 @@ from env_worker.games.pokemon.damage.facts import FACTS
 
 STATUS, PHYSICAL, SPECIAL = 0, 1, 2
 # Power that follows from the two Pokemon; everything else has a number of its own.
-(PLAIN, WEIGHT, WEIGHT_RATIO, SLOWER, FASTER, TARGET_HP, USER_HP, PINCH, BOOSTS, NO_ITEM, FALLEN) = range(11)
+(PLAIN, WEIGHT, WEIGHT_RATIO, SLOWER, FASTER, TARGET_HP, USER_HP, PINCH, BOOSTS, NO_ITEM, FALLEN, HALVED_HP) = range(12)
 POWER_KINDS = {
     **dict.fromkeys(("lowkick", "grassknot"), WEIGHT),
     **dict.fromkeys(("heavyslam", "heatcrash"), WEIGHT_RATIO),
@@ -25,6 +25,7 @@ POWER_KINDS = {
     "electroball": FASTER,
     "acrobatics": NO_ITEM,
     "lastrespects": FALLEN,
+    "brine": HALVED_HP,
 }
 # Power known only when the move is used: what it is on average, or at first.
 USUAL_POWER = {

@@ -18,6 +18,7 @@ from env_worker.games.pokemon.damage.facts import FACTS
 from env_worker.games.pokemon.damage.fighter import SUPPRESSED, Fighter, Surroundings
 from env_worker.games.pokemon.damage.moves import (
     FALLEN,
+    HALVED_HP,
     PINCH,
     TARGET_HP,
     TARGET_SHARE,
@@ -43,6 +44,16 @@ WEATHERS = {
 }
 TERRAINS = {name.upper(): FACTS[name] for name in FACTS if name.endswith("_terrain")}
 SCREENS = {"REFLECT": "reflect", "LIGHT_SCREEN": "lightscreen", "AURORA_VEIL": "auroraveil"}
+HP_ABILITIES = (
+    "blaze",
+    "defeatist",
+    "multiscale",
+    "overgrow",
+    "shadowshield",
+    "swarm",
+    "terashell",
+    "torrent",
+)
 CALM = ("cloudnine", "airlock")
 _OTHER_EFFECTS = "SMACK_DOWN MAGNET_RISE TELEKINESIS INGRAIN ROOST DYNAMAX TAR_SHOT REFLECT"
 
@@ -89,7 +100,7 @@ def wants_own_hp(moves: Iterable[DamageMove | None]) -> bool:
 
 def wants_foes_hp(moves: Iterable[DamageMove | None]) -> bool:
     """Whether the damage of one of these follows from the target's hp."""
-    return any(m and (m.power_kind == TARGET_HP or m.fixed in (TARGET_SHARE, TO_USERS_HP)) for m in moves)
+    return any(m and (m.power_kind in (TARGET_HP, HALVED_HP) or m.fixed in (TARGET_SHARE, TO_USERS_HP)) for m in moves)
 
 
 def wants_fallen(moves: Iterable[DamageMove | None]) -> bool:
@@ -98,10 +109,12 @@ def wants_fallen(moves: Iterable[DamageMove | None]) -> bool:
 
 
 def read_fighter(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int) -> Fighter:
-    """`mon`, whose profile has `body`. Without `exact_hp` its hp is only told apart as far as abilities do."""
-    hp, full = mon._current_hp or 0, mon._max_hp or 1
-    if not exact_hp:
-        hp, full = _steps(hp, full), SIXTHS
+    """`mon`, whose profile has `body`. Without `exact_hp` its hp is only told apart as far as its ability does."""
+    hp = full = SIXTHS
+    if exact_hp:
+        hp, full = mon._current_hp or 0, mon._max_hp or 1
+    elif body.ability in HP_ABILITIES:
+        hp = _steps(mon._current_hp or 0, mon._max_hp or 1)
     status = mon._status
     item = body.item
     return Fighter(

@@ -53,7 +53,6 @@ def target(tables: Tables, foe: Fighter, screens: tuple[str, ...], around: Surro
         mods[SPECIAL_DEFENCE],
         staged(gen, foe.stats[1], foe.stages[0]),
         foe.stats[1],
-        int(foe.ability == "unaware"),
         foe.hp,
         foe.max_hp,
         foe.stats[0],
@@ -62,6 +61,11 @@ def target(tables: Tables, foe: Fighter, screens: tuple[str, ...], around: Surro
         _oddities(foe, around),
         *guards,
     )
+
+
+def guards_of(row: Row) -> int:
+    """How many rules of a target wait for the weapon."""
+    return sum(mod != ONE for mod in row[col.T_RULES + 2 :: 3])
 
 
 def _facts(gen: int, foe: Fighter, around: Surroundings) -> int:
@@ -121,4 +125,5 @@ def _oddities(foe: Fighter, around: Surroundings) -> int:
         + (col.TAR_SHOT if "TAR_SHOT" in foe.effects else 0)
         + (col.STRONG_WINDS if around.harsh == 3 else 0)
         + (col.TERASTALLIZED if foe.terastallized else 0)
+        + (col.UNAWARE if foe.ability == "unaware" else 0)
     )

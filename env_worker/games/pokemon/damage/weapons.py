@@ -12,6 +12,7 @@ from env_worker.games.pokemon.damage.moves import (
     FOE_ATTACK,
     HITS_DEFENCE,
     IGNORES_ABILITY,
+    IGNORES_STAGES,
     OWN_DEFENCE,
     PHYSICAL,
     SPECIAL,
@@ -80,14 +81,13 @@ def weapon(tables: Tables, user: Fighter, name: str, move: DamageMove, around: S
         move.fixed,
         move.amount if move.amount else user.level,
         move.oddity,
-        move.bits,
+        move.bits | IGNORES_STAGES if user.ability == "unaware" else move.bits,
         user.stats[0] * user.hp // user.max_hp,
         tables.weights.get(user.species, 0),
         speed(gen, user, around),
         int(user.terastallized and kind in user.types and not move.bits & UNFORCED),
         int(user.ability in SCRAPPY),
         int(user.ability in MOLD or bool(move.bits & IGNORES_ABILITY)),
-        int(user.ability == "unaware"),
         *waiting,
     )
 

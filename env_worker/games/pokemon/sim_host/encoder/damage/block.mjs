@@ -10,14 +10,14 @@ const TEAM_SIZE = 6, MOVES = 4, GUISES = 2;
 const PAIR_NUMBERS = GUISES * MOVES * 2;
 const MOST_DAMAGE = 2, VARIANCE_UNIT = 0.01, MOST_VARIANCE = 4;
 const MOST_PAIRS = 2048; // remembered at once
-const USER_HP = 6, PINCH = 7, FALLEN = 10, TARGET_HP = 5; // kinds of power
+const USER_HP = 6, PINCH = 7, FALLEN = 10, TARGET_HP = 5, HALVED_HP = 11; // kinds of power
 const TARGET_SHARE = 3, TO_USERS_HP = 5, USERS_HP = 6; // fixed damage
 const NO_SCREENS = [];
 
 const wantsOwnHp = move => move !== null && (move.powerKind === USER_HP || move.powerKind === PINCH ||
 	move.fixed === TO_USERS_HP || move.fixed === USERS_HP);
-const wantsFoesHp = move => move !== null && (move.powerKind === TARGET_HP || move.fixed === TARGET_SHARE ||
-	move.fixed === TO_USERS_HP);
+const wantsFoesHp = move => move !== null && (move.powerKind === TARGET_HP ||
+	move.powerKind === HALVED_HP || move.fixed === TARGET_SHARE || move.fixed === TO_USERS_HP);
 const wantsFallen = move => move !== null && move.powerKind === FALLEN;
 
 /** A user or a target that was met, with what was made of it. */
@@ -95,7 +95,7 @@ export class DamageBlock {
 	}
 
 	side(sides, mon, profile, exactHp, out, down, more) {
-		const key = `${profile.number}:${stateOf(mon, exactHp, out, this.tables.effects)}|${down}${more}`;
+		const key = `${profile.number}:${stateOf(this.tables, mon, profile, exactHp, out)}|${down}${more}`;
 		let side = sides.get(key);
 		if (side === undefined) {
 			side = new Side(sides.size, new Fighter(this.tables, mon, profile, exactHp, out, down));

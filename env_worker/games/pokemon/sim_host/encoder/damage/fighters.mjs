@@ -17,7 +17,7 @@ export class Fighter {
 		this.item = profile.item === tables.unknownItem || !profile.item ? '' : profile.item;
 		this.tera = profile.tera;
 		this.terastallized = profile.terastallized;
-		this.hp = exactHp ? mon.hp || 0 : steps(mon);
+		this.hp = exactHp ? mon.hp || 0 : steps(tables, mon, profile);
 		this.maxHp = exactHp ? mon.maxHp || 1 : SIXTHS;
 		this.status = mon.status === null || mon.status === 'FNT' ? '' : mon.status;
 		const { boosts } = mon;
@@ -37,21 +37,22 @@ export class Fighter {
 	}
 }
 
-/** Sixths that stand for: full, over a half, a half, a third. */
-function steps(mon) {
+/** Sixths that stand for: full, over a half, a half, a third; always full where no ability asks. */
+function steps(tables, mon, profile) {
+	if (!tables.hpAbilities.has(profile.ability)) return SIXTHS;
 	const hp = mon.hp || 0, full = mon.maxHp || 1;
 	if (hp >= full) return 6;
 	return 3 * hp <= full ? 2 : 2 * hp <= full ? 3 : 5;
 }
 
 /** Everything of it that may change the damage while its profile stays. */
-export function stateOf(mon, exactHp, out, relevant) {
-	const hp = exactHp ? `${mon.hp}/${mon.maxHp}` : steps(mon);
+export function stateOf(tables, mon, profile, exactHp, out) {
+	const hp = exactHp ? `${mon.hp}/${mon.maxHp}` : steps(tables, mon, profile);
 	if (!out) return `${hp}${mon.status}0`;
 	const { boosts, effects } = mon;
 	const stages = (((boosts.atk * 13 + boosts.def) * 13 + boosts.spa) * 13 + boosts.spd) * 13 + boosts.spe;
 	let known = '';
-	for (const name of effects.keys()) if (relevant.has(name)) known += name;
+	for (const name of effects.keys()) if (tables.effects.has(name)) known += name;
 	return `${hp}${mon.status}${stages}${known}`;
 }
 

@@ -74,6 +74,7 @@ export class DamageTables {
 		this.terrains = map(raw.terrains);
 		this.screens = map(raw.screens);
 		this.effects = new Set(raw.effects);
+		this.hpAbilities = new Set(raw.hp_abilities);
 		this.calm = new Set(raw.calm);
 		this.unknownItem = raw.unknown_item;
 	}
