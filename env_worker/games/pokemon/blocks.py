@@ -232,7 +232,7 @@ class PokemonBlocks:
 
 
 def _move_numbers(profile: Profile) -> list[float]:
-    """`layout.POKEMON.moves_known`: the first of each move's static numbers, 0 where none is known."""
+    """`fields.POKEMON moves_known`: the first of each move's static numbers, 0 where none is known."""
     numbers: list[float] = []
     for move in profile.moves[: layout.MOVE_SLOTS]:
         numbers += _NO_NUMBERS if move is None else move.static[:MOVE_NUMBERS]

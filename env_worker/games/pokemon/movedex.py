@@ -63,7 +63,7 @@ class MoveInfo:
         fixed: True = one of the three above; no modifier applies.
         own_defence: True = body press, attacks with defence; foe_attack: True = foul play, with the target's attack.
         hits_defence: True = the target defends with defence, False = with special defence.
-        static: the encoder's numbers that never change, in the order of `layout.MOVE` from `power` to `flags`.
+        static: the encoder's numbers that never change, in the order of `fields.MOVE` from `power` to `flags`.
     """
 
     row: int

@@ -1,4 +1,4 @@
-"""Yes-or-no facts about a move, and chances of what it may do: `layout.MOVE_FLAGS`, in that order."""
+"""Yes-or-no facts about a move, and chances of what it may do: `fields.MOVE_FLAGS`, in that order."""
 
 from __future__ import annotations
 
