@@ -26,7 +26,6 @@ MOST_DAMAGE = 2.0  # of the foe's full hp
 VARIANCE_UNIT = 0.01
 MOST_VARIANCE = 4.0
 _MOST_PAIRS = 2048  # remembered at once
-NOTHING = bytes(2 * PAIR_NUMBERS)
 
 Moves = tuple[tuple[str, DamageMove | None], ...]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from poke_env.battle.effect import Effect
 from poke_env.battle.field import Field
@@ -25,7 +26,7 @@ from env_worker.games.pokemon.damage.moves import (
     TO_USERS_HP,
     USER_HP,
     USERS_HP,
-    DamageMove,
+    damage_move,
 )
 
 UNKNOWN_ITEM = "unknown_item"
@@ -93,19 +94,24 @@ def screens_of(conditions: Mapping[Any, int]) -> tuple[str, ...]:
     return tuple(sorted([_SCREENS[c._value_] for c in conditions if c._value_ in _SCREENS]))
 
 
-def wants_own_hp(moves: Iterable[DamageMove | None]) -> bool:
-    """Whether the damage of one of these follows from the user's hp."""
-    return any(m and (m.power_kind in (USER_HP, PINCH) or m.fixed in (TO_USERS_HP, USERS_HP)) for m in moves)
+class Needs(NamedTuple):
+    """What the damage of a user's moves follows from beyond the usual: hp of either side, fallen team mates."""
+
+    own_hp: bool
+    foes_hp: bool
+    fallen: bool
 
 
-def wants_foes_hp(moves: Iterable[DamageMove | None]) -> bool:
-    """Whether the damage of one of these follows from the target's hp."""
-    return any(m and (m.power_kind in (TARGET_HP, HALVED_HP) or m.fixed in (TARGET_SHARE, TO_USERS_HP)) for m in moves)
-
-
-def wants_fallen(moves: Iterable[DamageMove | None]) -> bool:
-    """Whether the damage of one of these follows from how many team mates have fainted."""
-    return any(m and m.power_kind == FALLEN for m in moves)
+@cache
+def needs(gen: int, names: tuple[str, ...]) -> Needs:
+    """Of moves as requests spell them."""
+    moves = [move for name in names if (move := damage_move(gen, name)) is not None]
+    powers, fixed = {move.power_kind for move in moves}, {move.fixed for move in moves}
+    return Needs(
+        own_hp=bool(powers & {USER_HP, PINCH} or fixed & {TO_USERS_HP, USERS_HP}),
+        foes_hp=bool(powers & {TARGET_HP, HALVED_HP} or fixed & {TARGET_SHARE, TO_USERS_HP}),
+        fallen=FALLEN in powers,
+    )
 
 
 def read_fighter(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int) -> Fighter:
@@ -120,7 +126,7 @@ def read_fighter(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int)
     return Fighter(
         mon._species,
         body.level,
-        tuple([int(stat) for stat in body.stats]),
+        _points(body.stats),
         body.types,
         body.base_types,
         body.ability,
@@ -134,6 +140,11 @@ def read_fighter(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int)
         _effects(mon._effects) if out and mon._effects else (),
         down,
     )
+
+
+@lru_cache(maxsize=4096)
+def _points(stats: tuple[float, ...]) -> tuple[int, ...]:
+    return tuple([int(stat) for stat in stats])
 
 
 def _steps(hp: int, full: int) -> int:

@@ -9,14 +9,13 @@ from poke_env.battle.status import Status
 
 from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.blocks import HALF, Card, PokemonBlocks
-from env_worker.games.pokemon.damage.block import PAIR_NUMBERS, DamageBlock, known_moves
+from env_worker.games.pokemon.combatants import Body
+from env_worker.games.pokemon.damage.block import PAIR_NUMBERS, DamageBlock
 from env_worker.games.pokemon.damage.reading import (
+    needs,
     read_fighter,
     screens_of,
     surroundings,
-    wants_fallen,
-    wants_foes_hp,
-    wants_own_hp,
 )
 from env_worker.games.pokemon.seat_battle import SeatBattle
 
@@ -48,40 +47,26 @@ class DamageWriter:
         foe_out: int,
     ) -> None:
         """All of the block; bodies and pairs of `blocks` must have been written."""
-        who = self._choose(own, own_out)
-        moves = [tuple(battle.entries[i]["moves"]) for i in who]
-        known = [[move for _, move in known_moves(self._gen, names)] for names in moves]
-        around = surroundings(
-            battle._weather,
-            battle._fields,
-            (_ability(blocks.own, own_out), _ability(blocks.foe, foe_out)),
-        )
         block = self._block
         block.forget_if_full()
-        exact = any(map(wants_foes_hp, known))
-        fallen = sum(mon._status is FNT for mon in own)
-        users = [
-            block.user(
-                read_fighter(
-                    own[i],
-                    blocks.own[i].profile.body,
-                    wants_own_hp(known[place]),
-                    i == own_out,
-                    fallen if wants_fallen(known[place]) else 0,
-                ),
-                moves[place],
-                self._can_tera(battle, blocks, i),
-                around,
-            )
-            for place, i in enumerate(who)
-        ]
+        who = self._choose(own, own_out)
+        moves = [tuple(battle.entries[i]["moves"][: layout.MOVE_SLOTS]) for i in who]
+        wants = [needs(self._gen, names) for names in moves]
+        calming = (_ability(blocks.own, own_out), _ability(blocks.foe, foe_out))
+        around = surroundings(battle._weather, battle._fields, calming)
+        fallen = sum([mon._status is FNT for mon in own])
+        users = []
+        for i, names, want in zip(who, moves, wants):
+            body, down = blocks.own[i].profile.body, fallen if want.fallen else 0
+            fighter = read_fighter(own[i], body, want.own_hp, i == own_out, down)
+            users.append(block.user(fighter, names, self._can_tera(battle, body), around))
         screens = screens_of(battle._opponent_side_conditions)
-        targets = [
-            block.foe(read_fighter(mon, blocks.foe[j].profile.body, exact, j == foe_out, 0), screens, around)
-            for j, mon in enumerate(foes)
-            if mon._status is not FNT
-        ]
+        exact = any([want.foes_hp for want in wants])
         standing = [j for j, mon in enumerate(foes) if mon._status is not FNT]
+        targets = []
+        for j in standing:
+            fighter = read_fighter(foes[j], blocks.foe[j].profile.body, exact, j == foe_out, 0)
+            targets.append(block.foe(fighter, screens, around))
         self._pack(who, standing, block.pairs(users, targets))
 
     def _choose(self, own: list[Pokemon], own_out: int) -> list[int]:
@@ -99,8 +84,7 @@ class DamageWriter:
         (takes,) = _DEALS.unpack_from(self._buffer, start + layout.TAKES * HALF)
         return float(takes) - float(deals)
 
-    def _can_tera(self, battle: SeatBattle, blocks: PokemonBlocks, index: int) -> bool:
-        body = blocks.own[index].profile.body
+    def _can_tera(self, battle: SeatBattle, body: Body) -> bool:
         return self._gen == 9 and not battle._used_tera and body.tera > 0 and not body.terastallized
 
     def _pack(self, who: list[int], standing: list[int], pairs: list[bytes]) -> None:

@@ -30,6 +30,18 @@ class Side {
 	}
 }
 
+class Sides {
+	constructor() {
+		this.byKey = new Map();
+		this.seen = new Map(); // Mon -> what it was looked up with last
+	}
+
+	clear() {
+		this.byKey.clear();
+		this.seen.clear();
+	}
+}
+
 export class DamageBlock {
 	/** @param {Float16Array} buffer one seat's observation */
 	constructor(buffer, tables) {
@@ -38,8 +50,8 @@ export class DamageBlock {
 		this.tables = tables.damage;
 		this.formula = new Formula(this.tables);
 		this.pairs = new Map(); // user's number and target's -> Float16Array
-		this.users = new Map();
-		this.targets = new Map();
+		this.users = new Sides();
+		this.targets = new Sides();
 		this.moves = new WeakMap();
 	}
 
@@ -94,13 +106,18 @@ export class DamageBlock {
 		return moves;
 	}
 
+	/** The same object for an equal Pokemon; a benched one that did not change is not even looked up. */
 	side(sides, mon, profile, exactHp, out, down, more) {
+		const last = sides.seen.get(mon);
+		if (last !== undefined && !out && !last.out && last.version === mon.bodyVersion && last.profile === profile &&
+			last.exactHp === exactHp && last.down === down && last.more === more) return last.side;
 		const key = `${profile.number}:${stateOf(this.tables, mon, profile, exactHp, out)}|${down}${more}`;
-		let side = sides.get(key);
+		let side = sides.byKey.get(key);
 		if (side === undefined) {
-			side = new Side(sides.size, new Fighter(this.tables, mon, profile, exactHp, out, down));
-			sides.set(key, side);
+			side = new Side(sides.byKey.size, new Fighter(this.tables, mon, profile, exactHp, out, down));
+			sides.byKey.set(key, side);
 		}
+		sides.seen.set(mon, { version: mon.bodyVersion, profile, exactHp, out, down, more, side });
 		return side;
 	}
 
