@@ -62,6 +62,7 @@ def _play(options: argparse.Namespace, stop: StopFlag) -> None:
         us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
+        attackers=config.pokemon.damage_attackers,
         on_login=lambda: _say(options, f"{us.username} is logged in, {doing} ({config.pokemon.format})."),
     )  # fmt: skip
     table = Table(agent, desk, client, quiet=options.json)
