@@ -49,14 +49,7 @@ def weapon(tables: Tables, user: Fighter, name: str, move: DamageMove, around: S
     kind, retyped = move_type(gen, user, name, move, around)
     category = _category(gen, user, move, kind)
     power = user_power(gen, user, move)
-    facts = around.facts | move.mask | FACTS["physical" if category == PHYSICAL else "special"] | type_fact(kind)
-    facts |= _user_facts(gen, user, around)
-    if retyped:
-        facts |= FACTS["retyped"]
-    if user.ability == "infiltrator" and gen >= 5:
-        facts &= ~FACTS["meets_screens"]
-    if user.ability == "sheerforce" and gen <= 4:
-        facts &= ~FACTS["secondary"]
+    facts = _facts(gen, user, move, category, around) | type_fact(kind) | (FACTS["retyped"] if retyped else 0)
     mods, waiting = _apply(_rules(tables, user, name), facts)
     special = category == SPECIAL and not move.bits & HITS_DEFENCE
     attack, plain = _attack(gen, user, move, category, mods[ATTACK_FIRST])
@@ -90,6 +83,17 @@ def weapon(tables: Tables, user: Fighter, name: str, move: DamageMove, around: S
         int(user.ability in MOLD or bool(move.bits & IGNORES_ABILITY)),
         *waiting,
     )
+
+
+def _facts(gen: int, user: Fighter, move: DamageMove, category: int, around: Surroundings) -> int:
+    """All but the type."""
+    facts = around.facts | move.mask | FACTS["physical" if category == PHYSICAL else "special"]
+    facts |= _user_facts(gen, user, around)
+    if user.ability == "infiltrator" and gen >= 5:
+        facts &= ~FACTS["meets_screens"]
+    if user.ability == "sheerforce" and gen <= 4:
+        facts &= ~FACTS["secondary"]
+    return facts
 
 
 def _user_facts(gen: int, user: Fighter, around: Surroundings) -> int:
