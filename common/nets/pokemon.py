@@ -54,7 +54,10 @@ class PokemonNetwork(RecurrentNetwork):
         super().__init__()
         kinds, rest = divmod(spec.num_actions - TEAM, MOVES)
         if kinds < 1 or rest:
-            raise ConfigError(f"The network pokemon needs 6 + 4 k actions; {spec.name} has {spec.num_actions}.")
+            raise ConfigError(
+                f"The network pokemon needs 6 + 4 k actions; {spec.name} has {spec.num_actions}. "
+                "Set network.name: mlp_lstm."
+            )
         team = [f"{side}.{i}" for side in ("own", "foe") for i in range(TEAM)]
         moves = [f"move.{i}" for i in range(MOVES)]
         self.pokemon, self.moves = Blocks(team, spec), Blocks(moves, spec)

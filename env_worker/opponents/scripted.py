@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from typing import Any, NamedTuple
 
-from poke_env.battle.battle import Battle
+from poke_env.battle.abstract_battle import AbstractBattle
+from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.player import MaxBasePowerPlayer, RandomPlayer, SimpleHeuristicsPlayer
-from poke_env.player.battle_order import DefaultBattleOrder, SingleBattleOrder
+from poke_env.player.battle_order import DefaultBattleOrder, DoubleBattleOrder, PassBattleOrder, SingleBattleOrder
 
 PLAYERS = {
     "random": RandomPlayer,
@@ -28,32 +29,40 @@ class ScriptedChoice(NamedTuple):
 class ScriptedPlayer:
     """One kind of player. Stateless: it reads the battle of the seat that asks."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, doubles: bool = False) -> None:
         self.kind = kind
         player_class = PLAYERS[kind]
         # Player.__init__ would open a websocket client; the choice needs nothing of it but the format.
         self._player: Any = object.__new__(player_class)
-        self._player._format = "singles"
+        self._player._format = "doubles" if doubles else "singles"
 
-    def choose(self, battle: Battle, request: dict[str, Any], seed: int) -> ScriptedChoice:
+    def choose(self, battle: AbstractBattle, request: dict[str, Any], seed: int) -> ScriptedChoice:
         """The player's answer to `request`, which `battle` has parsed. Equal seeds draw equally."""
         random.seed(seed)  # poke-env draws from the module's generator
+        if request.get("teamPreview"):
+            return ScriptedChoice(self._player.teampreview(battle).removeprefix("/"), False)
         order = self._player.choose_move(battle)
-        if isinstance(order, DefaultBattleOrder):
+        orders = [order.first_order, order.second_order] if isinstance(order, DoubleBattleOrder) else [order]
+        if any(isinstance(part, DefaultBattleOrder) for part in orders):
             return ScriptedChoice("default", True)
-        return ScriptedChoice(command_of(order, battle, request), False)
+        commands = [command_of(part, battle, request, slot) for slot, part in enumerate(orders)]
+        return ScriptedChoice(", ".join(commands), False)
 
 
-def command_of(order: SingleBattleOrder, battle: Battle, request: dict[str, Any]) -> str:
-    """An order by slot of the request instead of by name."""
+def command_of(order: SingleBattleOrder, battle: AbstractBattle, request: dict[str, Any], slot: int) -> str:
+    """An order by slot of the request instead of by name. `slot`: whose order it is, 0 in singles."""
     target = order.order
+    if isinstance(order, PassBattleOrder):
+        return "pass"
     if isinstance(target, Pokemon):
         ident = next(ident for ident, mon in battle.team.items() if mon is target)
         slots = [entry["ident"] for entry in request["side"]["pokemon"]]
         return f"switch {slots.index(ident) + 1}"
     assert isinstance(target, Move)
-    enabled = [slot for slot, entry in enumerate(request["active"][0]["moves"], 1) if not entry.get("disabled")]
-    index = next(index for index, move in enumerate(battle.available_moves) if move is target)
+    enabled = [slot for slot, entry in enumerate(request["active"][slot]["moves"], 1) if not entry.get("disabled")]
+    available = battle.available_moves[slot] if isinstance(battle, DoubleBattle) else battle.available_moves
+    index = next(index for index, move in enumerate(available) if move is target)
+    aim = f" {order.move_target}" if order.move_target else ""
     suffix = (
         " mega"
         if order.mega
@@ -65,4 +74,4 @@ def command_of(order: SingleBattleOrder, battle: Battle, request: dict[str, Any]
         if order.terastallize
         else ""
     )
-    return f"move {enabled[index]}{suffix}"
+    return f"move {enabled[index]}{aim}{suffix}"

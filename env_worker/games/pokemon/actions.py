@@ -86,7 +86,7 @@ def _allow_moves(choices: Choices, asked: dict[str, Any], known: list[str]) -> N
     mask = choices.mask
     aligned = len(offered) == len(known)
     for index, entry in enumerate(offered[:4]):
-        move = index if aligned else _known_slot(entry["id"], known, index)
+        move = index if aligned else known_slot(entry["id"], known, index)
         choices.place_move(move, index + 1, entry)
         if entry.get("disabled"):
             continue
@@ -97,7 +97,7 @@ def _allow_moves(choices: Choices, asked: dict[str, Any], known: list[str]) -> N
                 mask[FIRST_MOVE + 4 * kind + move] = 1
 
 
-def _known_slot(move_id: str, known: list[str], index: int) -> int:
+def known_slot(move_id: str, known: list[str], index: int) -> int:
     """A locked move stays in its own slot; struggle, recharge and fight take slot 0."""
     for slot, name in enumerate(known[:4]):
         if name == move_id or name.rstrip("0123456789") == move_id or (move_id == "hiddenpower" and move_id in name):

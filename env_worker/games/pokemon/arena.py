@@ -10,7 +10,8 @@ from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.seat import PolicySeat, ReadingSeat, ScriptedSeat
+from env_worker.games.pokemon.scripted_seat import ScriptedSeat
+from env_worker.games.pokemon.seat import PolicySeat, ReadingSeat
 
 
 class Arena:

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 
 from common.config import OpponentsConfig
 from common.decisions import start_flags
+from env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
+from env_worker.games.pokemon.doubles.seat import DoubleSeat
 from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.rewards import RewardWeights
-from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
+from env_worker.games.pokemon.scripted_seat import ScriptedSeat
+from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat
+from env_worker.games.pokemon.seat_battle import SeatBattle
 from env_worker.opponents.scripted import PLAYERS, ScriptedPlayer
 
 SELF_PLAY, PAST = "self_play", "past"
@@ -64,6 +68,7 @@ class Matchmaker:
         learner_policy: str,
         hosted: bool,
         attackers: int = ATTACKERS,
+        doubles: bool = False,
     ) -> None:
         self._shares = [getattr(opponents, kind) for kind in KINDS]
         self._weights = weights
@@ -74,7 +79,10 @@ class Matchmaker:
         self._learner_policy = learner_policy
         self._hosted = hosted
         self._attackers = attackers
-        self._players = {kind: ScriptedPlayer(kind) for kind in PLAYERS if getattr(opponents, kind) > 0}
+        self._doubles = doubles
+        self._reading = DoubleSeat if doubles else ReadingSeat
+        self._battle_class = SeatDoubleBattle if doubles else SeatBattle
+        self._players = {kind: ScriptedPlayer(kind, doubles) for kind in PLAYERS if getattr(opponents, kind) > 0}
         self.past: list[str] = []
 
     def set_policies(self, names: Sequence[str]) -> None:
@@ -98,10 +106,11 @@ class Matchmaker:
         return LiveBattle(number, env, episode, kind, tuple(seats))
 
     def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat:
-        return ScriptedSeat(seat, self._gen, self._players[kind], rng.getrandbits(48))
+        battle = self._battle_class(f"p{seat + 1}", self._gen)
+        return ScriptedSeat(seat, battle, self._players[kind], rng.getrandbits(48))
 
     def _policy_seat(self, env: int, seat: int, episode: int, policy: str, *, learns: bool) -> PolicySeat:
         flags = start_flags(self._record and learns, self._greedy)
         if self._hosted:
             return HostedSeat(env, seat, episode, policy, flags, self._weights)
-        return ReadingSeat(env, seat, episode, self._gen, policy, flags, self._weights, self._attackers)
+        return self._reading(env, seat, episode, self._gen, policy, flags, self._weights, self._attackers)

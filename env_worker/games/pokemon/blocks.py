@@ -72,6 +72,7 @@ class PokemonBlocks:
         self.foe = [Card() for _ in range(layout.TEAM_SIZE)]
         self.matchups = Matchups(gen)
         self._facing: list[tuple[Any, ...]] = [(), ()]
+        self._foes = 0  # foe blocks written last time
 
     def write_own_bodies(self, battle: SeatBattle, own: list[Pokemon], own_out: int) -> None:
         dirty = battle.dirty
@@ -96,7 +97,13 @@ class PokemonBlocks:
             self._pack_body(layout.OWN_START, index, mon, card, mon._revealed)
         dirty.clear()
 
-    def write_foe_bodies(self, foes: list[Pokemon]) -> None:
+    def write_foe_bodies(self, foes: list[Pokemon], met: int) -> None:
+        """`met`: so many of them have been out; team preview has shown the others."""
+        for index in range(len(foes), self._foes):  # fewer than last time: all that were brought have been out
+            self.foe[index] = Card()
+            start = (layout.FOE_START + index * layout.POKEMON_WIDTH) * HALF
+            self._buffer[start : start + layout.POKEMON_WIDTH * HALF] = bytes(layout.POKEMON_WIDTH * HALF)
+        self._foes = len(foes)
         for index, mon in enumerate(foes):
             card = self.foe[index]
             moves = mon._moves
@@ -119,7 +126,7 @@ class PokemonBlocks:
                 mon._temporary_base_stats,
                 mon._level,
             )
-            seen = (mon._active, mon._current_hp, mon._status, mon._status_counter)
+            seen = (mon._active, mon._current_hp, mon._status, mon._status_counter, index < met)
             if key != card.key:
                 card.key = key
                 rows = [move_row(name) for name in list(moves.moves)[:4]]
@@ -128,7 +135,7 @@ class PokemonBlocks:
             elif seen == card.seen:
                 continue
             card.seen = seen
-            self._pack_body(layout.FOE_START, index, mon, card, True)
+            self._pack_body(layout.FOE_START, index, mon, card, index < met)
 
     def write_pairs(self, scene: Scene, own: list[Pokemon], foes: list[Pokemon], own_out: int, foe_out: int) -> None:
         """How every Pokemon stands against the other side's active one."""

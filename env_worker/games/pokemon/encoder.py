@@ -22,7 +22,7 @@ from env_worker.games.pokemon.movesheet import move_block
 from env_worker.games.pokemon.scene import Scene, active_factors, read_scene
 from env_worker.games.pokemon.seat_battle import SeatBattle
 
-_GLOBAL = struct.Struct(f"<{layout.GLOBAL_WIDTH}e")
+_GLOBAL = struct.Struct(f"<{layout.PREVIEW_START}e")  # what only team preview knows stays 0
 _MOVE = struct.Struct(f"<{layout.MOVE_WIDTH}e")
 _MASK = struct.Struct(f"<{layout.NUM_ACTIONS}e")
 _NO_MOVES = bytes(layout.MOVE_SLOTS * layout.MOVE_WIDTH * HALF)
@@ -49,13 +49,14 @@ class SeatEncoder:
         """The observation at `request`; the battle must be in sync with it."""
         battle, blocks = self._battle, self._blocks
         own = list(battle._team.values())[: layout.TEAM_SIZE]
-        foes = list(battle._opponent_team.values())[: layout.TEAM_SIZE]
-        own_out, foe_out = self._survey(own, foes)
+        foes, met = battle.foes()
+        own_out, foe_out = self._survey(own, foes[:met])
         blocks.write_own_bodies(battle, own, own_out)
-        blocks.write_foe_bodies(foes)
+        blocks.write_foe_bodies(foes, met)
         scene = read_scene(battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None)
         blocks.write_pairs(scene, own, foes, own_out, foe_out)
-        self._damage.write(battle, blocks, own, foes, own_out, foe_out)
+        if "teamPreview" not in request:  # nobody is out: the damage stays 0
+            self._damage.write(battle, blocks, own, foes, own_out, foe_out)
         self._write_global(request, scene, choices.reviving)
         self._write_moves(scene, request, choices, own_out, foe_out)
         _MASK.pack_into(self._buffer, layout.MASK_START * HALF, *choices.mask)
@@ -64,15 +65,14 @@ class SeatEncoder:
     def survey(self) -> None:
         """Bring `standing` up to date, and nothing else."""
         battle = self._battle
-        self._survey(
-            list(battle._team.values())[: layout.TEAM_SIZE], list(battle._opponent_team.values())[: layout.TEAM_SIZE]
-        )
+        foes, met = battle.foes()
+        self._survey(list(battle._team.values())[: layout.TEAM_SIZE], foes[:met])
 
     def _survey(self, own: list[Pokemon], foes: list[Pokemon]) -> tuple[int, int]:
-        """Indices of the active ones."""
+        """Indices of the active ones; `foes`: those that have been out."""
         own_out, own_alive, own_hp = _survey(own)
         foe_out, foe_alive, foe_hp = _survey(foes)
-        unseen = layout.TEAM_SIZE - len(foes)
+        unseen = max(self._battle.foe_team_size - len(foes), 0)
         self.standing = (own_alive, foe_alive + unseen, own_hp, foe_hp + unseen)
         return own_out, foe_out
 

@@ -49,6 +49,11 @@ ACTIVE = (
     Field("turns_active", "turns since it came in / 8"),
     Field("transformed", "it is a copy of another Pokemon"),
 )
+PREVIEW = (
+    Field("preview", "team preview: action i picks own.i"),
+    Field("preview_picks", "Pokemon to pick at team preview / 6"),
+    Field("preview_order", "of own.0 to own.5: place in the order picked so far / 6, 0 = not picked", 6),
+)
 GLOBAL = (
     Field("turn", "turn / 100"),
     Field("force_switch", "a switch is demanded"),
@@ -63,6 +68,7 @@ GLOBAL = (
     Field("trick_room", "slower Pokemon move first"),
     *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in SIDE),
     *(field._replace(name=f"{who}_active.{field.name}") for who in ("own", "foe") for field in ACTIVE),
+    *PREVIEW,
 )
 POKEMON = (
     Field("species", "species and forme", table="species"),
@@ -75,7 +81,7 @@ POKEMON = (
     Field("hp", "hp fraction"),
     Field("fainted", "it has fainted"),
     Field("active", "it is on the field"),
-    Field("revealed", "the other side has seen it"),
+    Field("revealed", "the other side has seen it in battle"),
     Field("terastallized", "it has terastallized"),
     Field("status", "burned, frozen, paralyzed, poisoned, asleep, badly poisoned", 6),
     Field("status_turns", "turns asleep or badly poisoned / 8"),

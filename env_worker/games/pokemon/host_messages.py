@@ -46,6 +46,7 @@ class SimRow(NamedTuple):
     """An encoded seat's decision. observation: float16 [D]; mask: uint8 [A], 1 = legal; both read-only views.
 
     facts: what rewards are computed from.
+    pick: this is the k-th pick of a team preview; 0 = it is none.
     """
 
     battle: int
@@ -55,6 +56,7 @@ class SimRow(NamedTuple):
     facts: Facts
     observation: NDArray[np.float16]
     mask: NDArray[np.uint8]
+    pick: int = 0
 
 
 class SimError(NamedTuple):
@@ -136,9 +138,9 @@ class HostTick:
         for head, standing, observation, mask in zip(
             rows["head"].tolist(), rows["standing"].tolist(), observations, masks
         ):
-            battle, seat, request_number, turn, _, *tally = head
+            battle, seat, request_number, turn, pick, *tally = head
             facts = Facts(_standing(standing), turn, Tally._make(tally))
-            self.rows.append(SimRow(battle, seat, request_number, turn, facts, observation, mask))
+            self.rows.append(SimRow(battle, seat, request_number, turn, facts, observation, mask, pick))
 
 
 def _standing(numbers: Sequence[float]) -> Standing:

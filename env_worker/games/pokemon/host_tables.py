@@ -61,6 +61,7 @@ def _layout(attackers: int) -> dict[str, int]:
         "pokemon_width": layout.POKEMON_WIDTH,
         "move_width": layout.MOVE_WIDTH,
         "move_static": len(NO_STATIC),
+        "preview_start": layout.PREVIEW_START,
         "own_start": layout.OWN_START,
         "foe_start": layout.FOE_START,
         "move_start": layout.MOVE_START,

@@ -5,6 +5,7 @@
 Blocks of a kind are equally long and hold the same things at the same offsets, so a network can reshape
 them from the names alone. own.i is the Pokemon that action i switches to (team order, stable for the whole
 battle); foe.i are the revealed opponents in order of appearance; move.k is the move of actions 6+k, 10+k, ...
+foe.i that only team preview has shown come behind those that have been out.
 Everything is what the seat itself knows or may conclude.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 
 from common.specs import Slice
-from env_worker.games.pokemon.fields import GLOBAL, MOVE, POKEMON, Field
+from env_worker.games.pokemon.fields import GLOBAL, MOVE, POKEMON, PREVIEW, Field
 from env_worker.games.pokemon.vocabulary import vocabulary
 
 TEAM_SIZE = 6
@@ -43,6 +44,7 @@ def width(fields: tuple[Field, ...]) -> int:
 
 
 GLOBAL_WIDTH = width(GLOBAL)
+PREVIEW_START = GLOBAL_WIDTH - width(PREVIEW)
 POKEMON_WIDTH = width(POKEMON)
 DEALS, TAKES = (
     width(POKEMON[: [field.name for field in POKEMON].index(name)]) for name in ("deals", "takes")
@@ -71,10 +73,15 @@ OBSERVATION_SIZE = observation_size(ATTACKERS)
 @cache
 def slices(attackers: int = ATTACKERS) -> tuple[Slice, ...]:
     """The layout as the spec publishes it, with the damage of three own Pokemon or of six."""
+    return lay_out((*BLOCKS, *((f"damage.{k}", damage_fields(attackers)) for k in range(attackers))))
+
+
+def lay_out(blocks: tuple[tuple[str, tuple[Field, ...]], ...]) -> tuple[Slice, ...]:
+    """(prefix, fields) one behind the other."""
     sizes = vocabulary().sizes
     parts: list[Slice] = []
     start = 0
-    for prefix, fields in (*BLOCKS, *((f"damage.{k}", damage_fields(attackers)) for k in range(attackers))):
+    for prefix, fields in blocks:
         for field in fields:
             rows = sizes[field.table] if field.table else 0
             parts.append(

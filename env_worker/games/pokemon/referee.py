@@ -8,9 +8,8 @@ from env_worker.games.pokemon.battle import LiveBattle
 from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.host import HostTick, SimEnd, SimError, SimRecord, SimRow
 from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.seat import HostedSeat, ReadingSeat, ScriptedSeat
-
-PREVIEW_COMMAND = "default"
+from env_worker.games.pokemon.scripted_seat import ScriptedSeat
+from env_worker.games.pokemon.seat import HostedSeat, ReadingSeat
 
 
 class Referee:
@@ -54,6 +53,7 @@ class Referee:
             return
         seat = battle.seats[row.seat]
         assert isinstance(seat, HostedSeat)
+        self._score.previews += row.pick == 1 and not seat.redo
         decisions.append(seat.decide(row))
         self._score.decisions += 1
 
@@ -68,10 +68,8 @@ class Referee:
             return  # the last lines: a scripted seat needs them no more
         if isinstance(seat, ScriptedSeat):
             seat.battle.feed(record.lines)
-        if record.request.get("teamPreview"):
-            self._score.previews += 1
-            host.choose(battle.number, record.seat, record.request_number, PREVIEW_COMMAND)
-        elif isinstance(seat, ReadingSeat):
+        self._score.previews += "teamPreview" in record.request
+        if isinstance(seat, ReadingSeat):
             decisions.append(seat.decide(record.request_number, record.request))
             self._score.decisions += 1
         elif isinstance(seat, ScriptedSeat):

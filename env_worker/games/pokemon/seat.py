@@ -1,21 +1,20 @@
-"""The seats of a battle: a policy's (encoded by the host or read here), or a scripted player's."""
+"""A policy's seat in a battle: encoded by the host, or read here."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.decisions import Decision
 from common.messages import ABORTED, TERMINATED, TRUNCATED
-from env_worker.games.pokemon.actions import Choices, legal_choices
+from env_worker.games.pokemon.asking import Asking, Turn
 from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.host_messages import SimEnd, SimRow
 from env_worker.games.pokemon.layout import ATTACKERS
-from env_worker.games.pokemon.rewards import Facts, RewardMeter, RewardWeights
-from env_worker.games.pokemon.seat_battle import Request, SeatBattle
+from env_worker.games.pokemon.preview import Preview
+from env_worker.games.pokemon.rewards import Facts, RewardMeter, RewardWeights, Standing
+from env_worker.games.pokemon.seat_battle import Request, SeatBattle, SeatView
 from env_worker.games.pokemon.tally import NO_TALLY, TallyKeeper
 
 Sight = tuple[NDArray[np.float16], NDArray[np.uint8], Facts]
@@ -53,6 +52,10 @@ class PolicySeat:
     def answer(self, host: BattleHost, battle: int, action: int) -> bool:
         """Send an action to the simulator; False if it is not among the legal ones."""
         raise NotImplementedError
+
+    def follow_up(self) -> Decision | None:
+        """The next decision of the same request, where one answer is not all that it asks for."""
+        return None
 
     def terminated(self, outcome: int, end: SimEnd) -> Decision | None:
         """The end of a battle that was played out; outcome: 1 won, 0 tied, -1 lost."""
@@ -168,10 +171,10 @@ class ReadingSeat(PolicySeat):
         attackers: int = ATTACKERS,
     ) -> None:
         super().__init__(env, seat, episode, policy, flags, weights)
-        self.battle = SeatBattle(f"p{seat + 1}", gen)
-        self._encoder = SeatEncoder(self.battle, gen, attackers)
-        self._request: Request = {}
-        self._choices = Choices()
+        self._gen = gen
+        self._attackers = attackers
+        self.battle: SeatView = self._make_battle(f"p{seat + 1}")
+        self._asking: Asking | None = None
         self._action = -1
         free_switches = weights.tally
         self._tally = None if free_switches is None else TallyKeeper(f"p{seat + 1}", free_switches)
@@ -185,12 +188,16 @@ class ReadingSeat(PolicySeat):
         self.battle.feed(lines)
 
     def decide(self, request_number: int, request: Request) -> Decision:
-        """The decision that a request asks for; the seat's lines have been fed before."""
-        self.battle.sync(request)
-        self.turn = self.battle._turn
+        """The first decision that a request asks for; the seat's lines have been fed before."""
         self.request_number = request_number
-        self._request = request
-        self._choices = legal_choices(request, self.battle.position)
+        self._asking = self._ask(request)
+        self.turn = self.battle._turn
+        return self._encoded()
+
+    def follow_up(self) -> Decision | None:
+        """The next one, where a request takes several."""
+        if self._asking is None or self.waiting or self._asking.complete:
+            return None
         return self._encoded()
 
     def refuse(self) -> Decision | None:
@@ -198,61 +205,57 @@ class ReadingSeat(PolicySeat):
 
         None if nothing else is legal.
         """
+        assert self._asking is not None
         self.redo = True
-        self._choices.mask[self._action] = 0
-        return self._encoded() if any(self._choices.mask) else None
+        self._asking.refuse()
+        self._asking.choices.mask[self._action] = 0
+        return self._encoded() if any(self._asking.choices.mask) else None
 
     def answer(self, host: BattleHost, battle: int, action: int) -> bool:
-        if not 0 <= action < len(self._choices.mask) or not self._choices.mask[action]:
+        mask = self._asking.choices.mask if self._asking is not None else b""
+        if self._asking is None or not 0 <= action < len(mask) or not mask[action]:
             return False
         self.waiting = False
         self._action = action
-        host.choose(battle, self.seat, self.request_number, self._choices.command(action))
+        command = self._asking.pick(action)
+        if command is not None:
+            host.choose(battle, self.seat, self.request_number, command)
         return True
 
     def _encoded(self) -> Decision:
-        observation = self._encoder.encode(self._request, self._choices)
-        return self._decision(observation, self._mask(), self._facts())
+        """The open decision."""
+        assert self._asking is not None
+        return self._decision(*self._look(self._asking))
 
-    def _facts(self) -> Facts:
+    def _look(self, asking: Asking) -> Sight:
+        """Observation, mask and facts as they are now."""
+        observation, standing = asking.encode()
+        return observation, np.frombuffer(bytes(asking.choices.mask), dtype=np.uint8), self._facts(standing)
+
+    def _facts(self, standing: Standing) -> Facts:
         tally = NO_TALLY if self._tally is None else self._tally.tally
-        return Facts(self._encoder.standing, self.turn, tally)
+        return Facts(standing, self.turn, tally)
 
     def _final(self, end: SimEnd) -> Facts | None:
         if self._tally is None:
             return None
-        self._encoder.survey()
-        return self._facts()._replace(turn=end.turns + 1)
+        return self._facts(self._survey())._replace(turn=end.turns + 1)
 
     def _last_sight(self) -> Sight | None:
-        if not self._request:
-            return None
-        observation = self._encoder.encode(self._request, self._choices)
-        return observation, self._mask(), self._facts()
+        return self._look(self._asking) if self._asking is not None else None
 
-    def _mask(self) -> NDArray[np.uint8]:
-        return np.frombuffer(bytes(self._choices.mask), dtype=np.uint8)
+    def _make_battle(self, role: str) -> SeatView:
+        battle = SeatBattle(role, self._gen)
+        self._encoder = SeatEncoder(battle, self._gen, self._attackers)
+        return battle
 
+    def _ask(self, request: Request) -> Asking:
+        if "teamPreview" in request:
+            return Preview(self.battle, self._gen, request, self._attackers)
+        self.battle.sync(request)
+        return Turn(request, self.battle, self._encoder)
 
-class ScriptedSeat:
-    """A seat that one of poke-env's players answers, inside this process."""
-
-    scripted = True
-
-    def __init__(self, seat: int, gen: int, player: Any, seed: int) -> None:
-        self.seat = seat
-        self.battle = SeatBattle(f"p{seat + 1}", gen)
-        self.request_number = 0
-        self.turn = 0
-        self._player = player
-        self._seed = seed
-        self._answers = 0
-
-    def answer(self, request_number: int, request: Request) -> tuple[str, bool]:
-        """(the command, True if the player fell back on `default`)."""
-        self.request_number = request_number
-        self.battle.parse_request(request)
-        self.turn = self.battle._turn
-        self._answers += 1
-        choice = self._player.choose(self.battle, request, self._seed + self._answers)
-        return choice.command, choice.defaulted
+    def _survey(self) -> Standing:
+        """How the battle stands, without an observation."""
+        self._encoder.survey()
+        return self._encoder.standing

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.config import OpponentsConfig, PokemonConfig
 from common.decisions import Action, Decision
-from common.errors import ConfigError
 from common.pairings import Pairing
 from env_worker.games.pokemon.arena import Arena
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
+from env_worker.games.pokemon.formats import encoder_of, generation, is_doubles
 from env_worker.games.pokemon.host import HostDied
 from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.host_tables import encoder_tables
@@ -61,14 +60,15 @@ class PokemonSource:
         self.envs = envs
         self._format, self._teams = config.format, config.teams
         self._config = config
-        gen, hosted = generation(config.format), config.encoder == "host" and config.transport == "ipc"
+        self._encoder = encoder_of(config)
+        gen, hosted = generation(config.format), self._encoder == "host" and config.transport == "ipc"
         self._tables = encoder_tables(gen, config.damage_attackers) if hosted else None
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
             "weights": reward_weights(config.rewards, discount), "gen": gen, "record": record,
             "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
-            "attackers": config.damage_attackers,
+            "attackers": config.damage_attackers, "doubles": is_doubles(config.format),
         }  # fmt: skip
         self._matchmaker = ScheduledMatchmaker(pairings, **seating) if pairings else Matchmaker(opponents, **seating)
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, f"{seed}/{index}", episodes)
@@ -77,7 +77,12 @@ class PokemonSource:
         self._referee = Referee(self._arena, self._score, config.max_turns)
         self._keeper: HostKeeper | ShowdownKeeper | None = None
         self._closed = False
-        self._unsent: list[Decision] = []  # ends made outside poll()
+        if self._encoder != config.encoder:
+            self._score.events.append(
+                f"pokemon.encoder: {config.encoder} does not know doubles; observations of {config.format} are "
+                f"written by the {self._encoder} encoder"
+            )
+        self._unsent: list[Decision] = []  # made outside poll()
 
     # ------------------------------------------------------------------ EnvSource
 
@@ -127,6 +132,9 @@ class PokemonSource:
             if not seat.answer(host, battle.number, action.action):
                 self._score.bad_actions += 1
                 self._abort(battle, "illegal_action", self._unsent)
+            elif (next_decision := seat.follow_up()) is not None:
+                self._score.decisions += 1
+                self._unsent.append(next_decision)
         host.flush()
 
     def episode(self, env: int) -> int:
@@ -136,6 +144,8 @@ class PokemonSource:
     def abort(self, envs: Iterable[int], cause: str) -> None:
         """With the cause `server_lost` no session is left to end; else every seat's session is ended as ABORTED."""
         for env in envs:
+            if cause == SERVER_LOST:
+                self._unsent = [decision for decision in self._unsent if decision.env != env]
             battle = self._arena.by_env[env]
             if battle is not None:
                 self._abort(battle, cause, None if cause == SERVER_LOST else self._unsent)
@@ -185,14 +195,6 @@ class PokemonSource:
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
         self._referee.abort(self._keeper.host if self._keeper is not None else None, battle, cause, ends)
-
-
-def generation(battle_format: str) -> int:
-    """Of a format's name. Raises ConfigError."""
-    found = re.match(r"gen([1-9])", battle_format)
-    if found is None:
-        raise ConfigError(f"pokemon.format: `{battle_format}` names no generation; try gen9randombattle.")
-    return int(found.group(1))
 
 
 __all__ = ["PokemonSource", "pokemon_spec"]

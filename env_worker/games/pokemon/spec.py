@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from common.config import PokemonConfig
 from common.specs import GameSpec
-from env_worker.games.pokemon.layout import NUM_ACTIONS, observation_size, slices
+from env_worker.games.pokemon import layout
+from env_worker.games.pokemon.doubles import layout as doubles_layout
+from env_worker.games.pokemon.formats import is_doubles
 
 ENCODER_VERSION = 1  # raise it when a number changes its meaning but not its place
 
 
 def pokemon_spec(config: PokemonConfig) -> GameSpec:
     """What everybody else must know about the game; pure and fast."""
+    doubles, attackers = is_doubles(config.format), config.damage_attackers
     return GameSpec(
         name=f"pokemon/{config.format}",
-        observation_size=observation_size(config.damage_attackers),
-        num_actions=NUM_ACTIONS,
+        observation_size=doubles_layout.OBSERVATION_SIZE if doubles else layout.observation_size(attackers),
+        num_actions=doubles_layout.NUM_ACTIONS if doubles else layout.NUM_ACTIONS,
         observation_dtype="float16",
         seats=2,
         encoder_version=ENCODER_VERSION,
-        layout=slices(config.damage_attackers),
+        layout=doubles_layout.slices() if doubles else layout.slices(attackers),
     )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from common.config import PokemonConfig
 from common.errors import ConfigError
 from env_worker.games.pokemon.battle_host import BattleHost
+from env_worker.games.pokemon.formats import encoder_of, is_doubles
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.node import node_for
 
@@ -18,7 +19,8 @@ SHOWN = 3  # illegal teams that an error message quotes
 _TITLE = re.compile(r"^===.*===\s*$", re.MULTILINE)  # between the teams of a Showdown backup
 _REASONS = {
     "players": "is not for two players",
-    "doubles": "is not played in singles; doubles are not supported",
+    "kind": "is played neither in singles nor in doubles",
+    "name": "is played in doubles, which its name does not say: that is not supported",
     "draws": "draws teams of its own: pokemon.teams would have no effect, leave it empty",
     "teams": "gives out no teams of its own: name a file or a folder of teams with pokemon.teams",
 }
@@ -68,6 +70,8 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
         near = difflib.get_close_matches(battle_format, answer["formats"], n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "try gen9randombattle."
         raise ConfigError(f"pokemon.format: the simulator knows no format {battle_format!r}; {hint}")
+    if not problem and answer["doubles"] != is_doubles(battle_format):
+        problem = "name"
     if problem:
         raise ConfigError(f"pokemon.format: {battle_format} {_REASONS[problem]}.")
     illegal = [f"{teams[place].source}: {'; '.join(words)}" for place, words in answer["illegal"]]
@@ -79,7 +83,7 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
 
 def check_battles(config: PokemonConfig) -> None:
     """Whether these battles can be played, asked of a simulator that is started for it. Raises ConfigError."""
-    host = SimHost(node_for(config.encoder).path, accelerate=config.accelerate)
+    host = SimHost(node_for(encoder_of(config)).path, accelerate=config.accelerate)
     host.start()
     try:
         legal_teams(host, config.format, read_teams(config.teams))

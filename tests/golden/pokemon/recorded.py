@@ -1,7 +1,8 @@
 """Battles recorded from the real simulator, one seat a line: what that seat was told, in order.
 
 Each file holds the seats of one format: {"battle": n, "seat": 0|1, "records": [[lines, request|null], ...]}.
-They were picked so that together every feature of the layout takes more than one value.
+They were picked so that together every feature of the layout takes more than one value. `with_teams/` has
+battles of formats that begin with a team preview.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from env_worker.games.pokemon.preview import Preview
 from env_worker.games.pokemon.seat_battle import SeatBattle
 
 FOLDER = Path(__file__).parent
@@ -47,10 +49,21 @@ def recorded_seats(battle_format: str = "gen?randombattle") -> tuple[RecordedSea
 
 
 def replay(seat: RecordedSeat) -> Iterator[tuple[SeatBattle, dict[str, Any]]]:
-    """The seat's battle at each of its requests."""
+    """The seat's battle at each of its requests, a team preview left out."""
     battle = SeatBattle(seat.role, seat.gen)
     for lines, request in seat.records:
-        if request is not None:
-            battle.feed(lines)
+        if request is None:
+            continue
+        battle.feed(lines)
+        if "teamPreview" not in request:
             battle.sync(request)
             yield battle, request
+
+
+def preview_of(seat: RecordedSeat) -> Preview:
+    """What a seat of a format with teams is asked first."""
+    lines, request = seat.records[0]
+    assert request is not None
+    battle = SeatBattle(seat.role, seat.gen)
+    battle.feed(lines)
+    return Preview(battle, seat.gen, request)

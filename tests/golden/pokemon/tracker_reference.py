@@ -58,6 +58,7 @@ def state_of(battle: SeatBattle) -> dict[str, Any]:
         "turn": b._turn,
         "team": [[ident, mon_state(mon)] for ident, mon in b._team.items()],
         "opponentTeam": [[ident, mon_state(mon)] for ident, mon in b._opponent_team.items()],
+        "previewed": [mon_state(mon) for mon in b._teampreview_opponent_team],
         "weather": _named(b._weather),
         "fields": _named(b._fields),
         "sideConditions": _named(b._side_conditions),

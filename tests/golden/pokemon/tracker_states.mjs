@@ -36,6 +36,7 @@ function stateOf(tracker) {
 		turn: tracker.turn,
 		team: teamOf(tracker.team),
 		opponentTeam: teamOf(tracker.opponentTeam),
+		previewed: tracker.previewed.map(monState),
 		weather: [...tracker.weather],
 		fields: [...tracker.fields],
 		sideConditions: [...tracker.sideConditions],

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 import pytest
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import RandomPlayer, SimpleHeuristicsPlayer
+from poke_env.teambuilder import Teambuilder
 
+from common.checkout import CHECKOUT
 from common.config import PokemonConfig
 from common.decisions import Decision
 from common.lifecycle import StopFlag
@@ -22,6 +24,7 @@ from env_worker.games.pokemon.websocket.address import account
 from env_worker.games.pokemon.websocket.agent import AgentPlayer
 from env_worker.games.pokemon.websocket.desk import Desk
 from env_worker.games.pokemon.websocket.lobby import PlayEnded
+from env_worker.games.pokemon.websocket.orders import PackedTeams
 from env_worker.games.pokemon.websocket.table import Table
 from tests.support.showdown import Showdown, on_loop, showdown
 from tests.support.stand import Stand
@@ -94,6 +97,22 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
     replays = list(tmp_path.glob("*.html"))
     assert len(replays) == 6
     assert all("|win|" in replay.read_text() and "|turn|2" in replay.read_text() for replay in replays)
+
+
+def test_a_team_preview_is_picked_one_by_one(server, stand):
+    team = (CHECKOUT / "tests" / "golden" / "pokemon" / "teams" / "gen9bssregi.txt").read_text().split("===")[-1]
+    packed = [Teambuilder.join_team(Teambuilder.parse_showdown_team(team))]
+    foe = server.player(RandomPlayer, "Random Picks", battle_format="gen9bssregi", team=PackedTeams(packed))
+    with playing(server, stand, "Agent Picks", battle_format="gen9bssregi", teams=packed) as (agent, desk, table):
+        challenges = on_loop(foe._send_challenges("Agent Picks", 2, agent.ps_client.logged_in))
+        table.serve(agent.accept(2), StopFlag())
+        challenges.result(10)
+    assert sum(agent.tally.values()) == 2
+    assert agent.given_up == agent.defaulted == 0
+    for env in range(2):
+        picks = [d for d in desk.asked if d.env == env and d.kind == DECISION][:3]
+        assert [int(d.mask[:6].sum()) for d in picks] == [6, 5, 4]
+        assert not any(d.mask[6:].any() for d in picks)
 
 
 def _most_at_once(asked: list[Decision]) -> int:

@@ -70,7 +70,8 @@ class Table:
         assert bool(decision.flags & START) == (decision.step == 0)
         if decision.step == 0 and decision.attempt == 0:
             self.starts.append(decision)
-        assert decision.observation.shape == (OBSERVATION_SIZE,)
+        assert decision.observation.shape == (self.source.spec.observation_size,)
+        assert decision.mask.shape == (self.source.spec.num_actions,)
         assert np.isfinite(decision.observation).all()
         legal = np.flatnonzero(decision.mask)
         self.open[key] = decision
@@ -130,6 +131,19 @@ def test_scripted_opponents_play_one_seat_and_the_learner_alternates(kind):
     assert all(start.flags == START | GREEDY for start in table.starts)
     assert metrics["scripted"]["decisions"] > 50
     assert metrics["scripted"]["invalid"] == 0
+
+
+@pytest.mark.parametrize("kind", ["random", "max_base_power", "simple_heuristics"])
+def test_doubles_are_played_and_encoded_in_python(kind):
+    config = PokemonConfig(format="gen9randomdoublesbattle", max_turns=60)
+    source = make_source(config, OpponentsConfig(self_play=0.5, **{kind: 0.5}), envs=6, episodes=6)
+    _, metrics = played(source)
+    check_accounts(metrics)
+    assert metrics["episodes"]["finished"] == 6
+    assert metrics["invalid_choices"] == metrics["bad_actions"] == metrics["scripted"]["invalid"] == 0
+    assert metrics["scripted"]["decisions"] > 10
+    assert metrics["parse_errors"] == {}
+    assert "does not know doubles" in metrics["events"][0]
 
 
 def test_past_selves_are_bound_for_the_battle_and_not_recorded():

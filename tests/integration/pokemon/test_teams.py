@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from common.config import PokemonConfig
+from common.config import OpponentsConfig, PokemonConfig
 from common.errors import ConfigError
+from env_worker.games.pokemon.layout import PREVIEW_START
 from env_worker.games.pokemon.teams import check_battles
 from tests.integration.pokemon.test_source import check_accounts, make_source, played
 
-TEAMS = Path(__file__).parents[2] / "golden" / "pokemon" / "teams" / "gen9ou.txt"
+FOLDER = Path(__file__).parents[2] / "golden" / "pokemon" / "teams"
+TEAMS = FOLDER / "gen9ou.txt"
+PICKS = {"gen9ou": 1, "gen9bssregi": 3}  # decisions that a team preview takes
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"format": "gen9randombatle"}, "did you mean gen9randombattle"),
-        ({"format": "gen9randomdoublesbattle"}, "doubles"),
+        ({"format": "gen9metronomebattle", "teams": str(TEAMS)}, "its name does not say"),
+        ({"format": "gen5triplescustomgame"}, "neither in singles nor in doubles"),
         ({"format": "gen9ou"}, r"pokemon\.teams"),
         ({"format": "gen8ou", "teams": str(TEAMS)}, "Great Tusk"),
         ({"format": "gen9randombattle", "teams": str(TEAMS)}, "no effect"),
@@ -29,15 +34,35 @@ def test_what_cannot_be_played_is_one_sentence(settings, words):
         check_battles(PokemonConfig(**settings))
 
 
-def games_with_teams(encoder: str) -> dict[tuple, bytes]:
-    config = PokemonConfig(format="gen9ou", teams=str(TEAMS), encoder=encoder, max_turns=60)
-    rows, metrics = played(make_source(config, envs=4, episodes=6))
+def games_with_teams(battle_format: str, encoder: str) -> dict[tuple, bytes]:
+    config = PokemonConfig(
+        format=battle_format, teams=str(FOLDER / f"{battle_format}.txt"), encoder=encoder, max_turns=60
+    )
+    rows, metrics = played(make_source(config, envs=3, episodes=3))  # as many: numbers do not depend on who ends first
     check_accounts(metrics)
-    assert metrics["episodes"]["finished"] == 6
-    assert metrics["team_previews"] == 12
+    assert metrics["episodes"]["finished"] == 3
+    assert metrics["team_previews"] == 6
     assert metrics["invalid_choices"] == metrics["bad_actions"] == 0
+    assert metrics["parse_errors"] == {}
     return rows
 
 
-def test_both_encoders_play_equal_games_with_teams():
-    assert games_with_teams("python") == games_with_teams("host")
+@pytest.mark.parametrize("battle_format", PICKS)
+def test_both_encoders_play_equal_games_with_teams(battle_format):
+    rows = games_with_teams(battle_format, "python")
+    assert rows == games_with_teams(battle_format, "host")
+    previews = {key for key, row in rows.items() if np.frombuffer(row, np.float16)[PREVIEW_START]}
+    assert previews == {(env, seat, 0, step, 0) for env in range(3) for seat in (0, 1)
+                        for step in range(PICKS[battle_format])}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["random", "max_base_power", "simple_heuristics"])
+def test_scripted_opponents_answer_the_preview(kind):
+    config = PokemonConfig(format="gen9bssregi", teams=str(FOLDER / "gen9bssregi.txt"), max_turns=60)
+    rows, metrics = played(
+        make_source(config, OpponentsConfig(self_play=0.0, **{kind: 1.0}), envs=3, episodes=3, record=False)
+    )
+    assert rows
+    assert sum(metrics["results"][kind].values()) == 3
+    assert metrics["team_previews"] == 6
+    assert metrics["scripted"]["invalid"] == 0

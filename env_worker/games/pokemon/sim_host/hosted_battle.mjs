@@ -66,6 +66,10 @@ export class HostedBattle {
 			this.outbox.error(this.id, seatIndex, requestNumber, 'illegal', `action ${action} is not among the legal ones`);
 			return;
 		}
+		if (choice === '') { // another pick of a team preview
+			this.outbox.rows.add(this.id, seatIndex, requestNumber, this.views[seatIndex].shown);
+			return;
+		}
 		seat.open = false;
 		this.battle.choose(seatIndex === 0 ? 'p1' : 'p2', choice);
 		this.update();
@@ -111,21 +115,16 @@ export class HostedBattle {
 		this.outbox.record(this.id, seatIndex, seat.requestNumber, this.takeLines(seatIndex), requestJson);
 	}
 
-	/** The same for an encoded seat; at team preview there is nothing to encode yet. */
+	/** The same for an encoded seat. */
 	showRequest(seatIndex, request) {
 		if (!request || request.wait) return;
-		const seat = this.seats[seatIndex];
+		const seat = this.seats[seatIndex], view = this.views[seatIndex];
 		seat.requestNumber++;
 		seat.open = true;
-		if (request.teamPreview) {
-			this.views[seatIndex].hear(this.seatLines[seatIndex], request);
-			this.seatLines[seatIndex].length = 0;
-			this.outbox.record(this.id, seatIndex, seat.requestNumber, '', JSON.stringify(request));
-			return;
-		}
-		this.views[seatIndex].see(this.seatLines[seatIndex], request);
+		if (request.teamPreview) view.seePreview(this.seatLines[seatIndex], request);
+		else view.see(this.seatLines[seatIndex], request);
 		this.seatLines[seatIndex].length = 0;
-		this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, this.views[seatIndex]);
+		this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
 	}
 
 	/** `[Unavailable choice]` is followed by a new request, `[Invalid choice]` leaves the old one open. */
@@ -138,7 +137,7 @@ export class HostedBattle {
 		seat.open = true;
 		const view = this.views[seatIndex];
 		if (view === null) return;
-		if (view.refuse()) this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view);
+		if (view.refuse()) this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
 		else this.outbox.error(this.id, seatIndex, seat.requestNumber, 'exhausted', 'every choice was refused');
 	}
 

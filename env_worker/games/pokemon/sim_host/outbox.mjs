@@ -1,6 +1,6 @@
 // What the battles of a host have to say; host.mjs writes it out once a tick.
 
-const HEAD_BYTES = 68; // standing: float64 [4]; battle, seat, request_number, turn, 0, tally [4]: int32 [9]
+const HEAD_BYTES = 68; // standing: float64 [4]; battle, seat, request_number, turn, pick, tally [4]: int32 [9]
 const NO_TALLY = new Int32Array(4);
 const FIRST_ROWS = 64;
 
@@ -12,7 +12,7 @@ class Rows {
 		this.bytes = new Uint8Array(0);
 	}
 
-	/** @param {SeatView} view brought up to date */
+	/** @param {SeatView | Preview} view brought up to date */
 	add(battle, seat, requestNumber, view) {
 		const { observation, standing } = view.encoder;
 		const { mask } = view.choices;
@@ -25,7 +25,7 @@ class Rows {
 		this.ints[at++] = seat;
 		this.ints[at++] = requestNumber;
 		this.ints[at++] = view.tracker.turn;
-		this.ints[at++] = 0;
+		this.ints[at++] = view.pick;
 		this.ints.set(view.tally?.counts ?? NO_TALLY, at);
 		this.bytes.set(view.bytes, start + HEAD_BYTES);
 		this.bytes.set(mask, start + HEAD_BYTES + view.bytes.length);

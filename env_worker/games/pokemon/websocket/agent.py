@@ -102,16 +102,20 @@ class AgentPlayer(Player):
         decision = battle.decide()
         while decision is not None:
             try:
-                return SlotOrder(battle.order(await self._desk.ask(decision)))
+                words = battle.order(await self._desk.ask(decision))
             except SessionLost:
                 assert battle.seat is not None
                 decision = battle.seat.start_over()
+                continue
+            if words or battle.seat is None:
+                return SlotOrder(words)
+            decision = battle.seat.follow_up()
         self.defaulted += 1
         return SlotOrder("/choose default")
 
-    def teampreview(self, battle: AbstractBattle) -> str:
-        assert isinstance(battle, RoomBattle)
-        return battle.preview_order()
+    async def teampreview(self, battle: AbstractBattle) -> str:
+        """Picked one by one, as in training."""
+        return (await self.choose_move(battle)).message
 
     async def _create_battle(self, split_message: list[str]) -> AbstractBattle:
         tag = "-".join(split_message)[1:]

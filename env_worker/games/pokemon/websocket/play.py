@@ -17,6 +17,7 @@ from common.errors import ConfigError, SimulError
 from common.lifecycle import StopFlag
 from common.rundir import RunDir
 from common.transport import client_keys, connectable
+from env_worker.games.pokemon.formats import is_doubles
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.spec import pokemon_spec
@@ -99,6 +100,8 @@ def _config(run_dir: RunDir) -> Config:
     config = run_dir.read_config()
     if config.game != "pokemon":
         raise ConfigError(f"The checkpoint plays {config.game}; only Pokémon can be played on a Showdown server.")
+    if is_doubles(config.pokemon.format):
+        raise ConfigError(f"The checkpoint plays {config.pokemon.format}; `simul play` plays singles, not doubles.")
     return config
 
 

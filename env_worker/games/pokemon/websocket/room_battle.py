@@ -96,16 +96,12 @@ class RoomBattle(Battle):
         return seat.decide(request["rqid"], request)
 
     def order(self, action: int) -> str:
-        """The server's words for an action, bound to the request it answers."""
+        """The server's words for an action, bound to the request it answers; empty where that asks for more."""
         assert self.seat is not None
+        self._command = ""
         if not self.seat.answer(cast(BattleHost, self), 0, action):  # of a host, a seat needs `choose` alone
             raise ValueError(f"action {action} is not among the legal ones")
         return self._command
-
-    def preview_order(self) -> str:
-        """The team in its own order, as in training."""
-        self._catch_up(self._last_request)
-        return f"/choose default|{self._last_request['rqid']}"
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """What a seat tells its simulator: here it becomes a message to the server."""

@@ -20,11 +20,11 @@ class Survey {
 		this.hp = 0;
 	}
 
-	take(team) {
+	take(team, size) {
 		this.out = -1;
 		this.alive = 0;
 		this.hp = 0;
-		for (let i = 0; i < team.length; i++) {
+		for (let i = 0; i < size; i++) {
 			const mon = team[i];
 			if (mon.active && this.out < 0) this.out = i;
 			if (mon.status !== 'FNT') this.alive++;
@@ -51,25 +51,31 @@ export class SeatEncoder {
 	/** Brings `observation` and `standing` up to date; the battle must be in sync with the request. */
 	encode(request, choices) {
 		const { battle, scene, teams, mine, theirs } = this;
-		const own = firstSix(battle.team), foes = firstSix(battle.opponentTeam);
+		const own = firstSix(battle.team), foes = battle.foes(), met = this.met;
 		this.survey(own, foes);
 		teams.writeOwnBodies(battle, own, mine.out);
-		teams.writeFoeBodies(foes);
+		teams.writeFoeBodies(foes, met);
 		scene.read(this.tables, battle, own[mine.out] ?? null, foes[theirs.out] ?? null);
 		teams.writePairs(scene, own, foes, mine.out, theirs.out);
-		this.damage.write(battle, teams, own, foes, mine.out, theirs.out);
+		// At a team preview nobody is out: the damage stays 0.
+		if (!request.teamPreview) this.damage.write(battle, teams, own, foes, mine.out, theirs.out);
 		this.writeGlobal(request, choices.reviving);
 		this.writeMoves(request, choices, mine.out, theirs.out);
 		const maskStart = this.tables.layout.mask_start;
 		for (let i = 0; i < NUM_ACTIONS; i++) this.observation[maskStart + i] = choices.mask[i];
 	}
 
+	/** So many foes have been out; the others only team preview has shown. */
+	get met() {
+		return Math.min(this.battle.opponentTeam.size, TEAM_SIZE);
+	}
+
 	/** Brings `standing` up to date and returns it. */
-	survey(own = firstSix(this.battle.team), foes = firstSix(this.battle.opponentTeam)) {
-		const { mine, theirs, standing } = this;
-		mine.take(own);
-		theirs.take(foes);
-		const unseen = TEAM_SIZE - foes.length;
+	survey(own = firstSix(this.battle.team), foes = this.battle.foes()) {
+		const { mine, theirs, standing, met } = this;
+		mine.take(own, own.length);
+		theirs.take(foes, met);
+		const unseen = Math.max(this.battle.foeTeamSize - met, 0);
 		standing[0] = mine.alive;
 		standing[1] = theirs.alive + unseen;
 		standing[2] = mine.hp;

@@ -15,6 +15,7 @@ const MOVE_NUMBERS = 5; // power, accuracy, priority, physical, special
 /** What the encoder remembers of one Pokemon between decisions. */
 class Card {
 	constructor() {
+		this.mon = null; // of a foe's: whom it is about
 		this.profile = null;
 		this.entry = null; // request entry the profile was made from
 		this.version = -1; // of an own one: the profileVersion seen last; of a foe: the bodyVersion
@@ -57,6 +58,7 @@ export class TeamBlocks {
 		this.tables = tables;
 		this.own = Array.from({ length: TEAM_SIZE }, () => new Card());
 		this.foe = Array.from({ length: TEAM_SIZE }, () => new Card());
+		this.foes = 0; // foe blocks written last time
 		this.ownFactors = new Factors();
 		this.foeFactors = new Factors();
 		this.benchFactors = new Factors();
@@ -87,18 +89,27 @@ export class TeamBlocks {
 		dirty.clear();
 	}
 
-	writeFoeBodies(team) {
-		const foeStart = this.tables.layout.foe_start;
+	/** @param {number} met so many of them have been out; team preview has shown the others */
+	writeFoeBodies(team, met) {
+		const { foe_start: foeStart, pokemon_width: width } = this.tables.layout;
+		for (let i = team.length; i < this.foes; i++) { // fewer than last time: all that were brought have been out
+			this.foe[i] = new Card();
+			this.buffer.fill(0, foeStart + i * width, foeStart + (i + 1) * width);
+		}
+		this.foes = team.length;
 		for (let i = 0; i < team.length; i++) {
-			const mon = team[i], card = this.foe[i];
-			if (card.version === mon.bodyVersion) continue;
+			const mon = team[i], card = this.foe[i], revealed = i < met;
+			if (card.mon !== mon) card.profileVersion = -1;
+			else if (card.version === mon.bodyVersion && card.revealed === revealed) continue;
+			card.mon = mon;
+			card.revealed = revealed;
 			card.version = mon.bodyVersion;
 			if (card.profileVersion !== mon.profileVersion) {
 				card.profileVersion = mon.profileVersion;
 				card.profile = foeProfile(this.tables, mon);
 				this.writeIds(foeStart, i, mon, card.profile, mon.item, mon.moves.keys(), mon.terastallizedType);
 			}
-			this.writeBody(foeStart, i, mon, card, true);
+			this.writeBody(foeStart, i, mon, card, revealed);
 		}
 	}
 

@@ -9,6 +9,8 @@ import { EVENTS } from './events.mjs';
 import { identifiesAs, readDetails, setSpecies, switchIn } from './formes.mjs';
 import { Mon } from './pokemon.mjs';
 
+const TEAM_SIZE = 6;
+
 export class SeatTracker {
 	/**
 	 * @param {'p1' | 'p2'} role
@@ -34,6 +36,7 @@ export class SeatTracker {
 		this.teamSizes = new Map(); // role -> number
 		this.ownMons = []; // the teams' Pokemon in the order of the Maps
 		this.foeMons = [];
+		this.previewed = []; // opponents as team preview shows them
 		this.onField = new Map(); // "p1a: Name" -> Mon
 		this.synced = []; // of one request, in its order
 	}
@@ -58,6 +61,29 @@ export class SeatTracker {
 		}
 	}
 
+	/** Pokemon the opponent brings. */
+	get foeTeamSize() {
+		return this.teamSizes.get(this.role === 'p1' ? 'p2' : 'p1') ?? TEAM_SIZE;
+	}
+
+	/**
+	 * Opponents: those that have been out, in order of appearance; then those that only team preview has shown,
+	 * unless all that were brought are known.
+	 */
+	foes() {
+		const foes = [];
+		for (const mon of this.opponentTeam.values()) if (foes.length < TEAM_SIZE) foes.push(mon);
+		if (this.previewed.length === 0 || foes.length >= this.foeTeamSize) return foes;
+		const base = mon => mon.dex.species(mon.species).base;
+		const known = foes.map(base);
+		for (const mon of this.previewed) {
+			const at = known.indexOf(base(mon));
+			if (at >= 0) known.splice(at, 1);
+			else if (foes.length < TEAM_SIZE) foes.push(mon);
+		}
+		return foes;
+	}
+
 	/** Team position of an own Pokemon: the action that switches to it. */
 	position(ident) {
 		const position = this.positions.get(ident);
@@ -68,6 +94,7 @@ export class SeatTracker {
 	/** Bring the own team in line with a request. */
 	sync(request) {
 		const side = request.side.pokemon, { synced } = this;
+		const first = this.positions.size === 0;
 		let illusion = false;
 		synced.length = 0;
 		for (let i = 0; i < side.length; i++) {
@@ -77,6 +104,7 @@ export class SeatTracker {
 			if (entry.active !== mon.active) illusion = true;
 			if (mon.position < 0) this.place(mon, entry);
 		}
+		if (first) this.orderTeam();
 		if (illusion) this.correctActive(side);
 		for (let i = 0; i < side.length; i++) {
 			const entry = side[i], mon = synced[i];
@@ -92,6 +120,13 @@ export class SeatTracker {
 		this.positions.set(entry.ident, mon.position);
 		this.entries.push(entry);
 		this.dirty.add(mon.position);
+	}
+
+	/** A lead in disguise was named before the request by another's name: the request's order is the team's. */
+	orderTeam() {
+		const place = ident => this.positions.get(ident) ?? this.positions.size;
+		this.team = new Map([...this.team].sort(([a], [b]) => place(a) - place(b)));
+		this.ownMons = [...this.team.values()];
 	}
 
 	/** Illusion: only the request knows who is really out. */

@@ -1,5 +1,6 @@
 // Events of the field, the sides and the battle itself.
 
+import { readCondition } from './condition.mjs';
 import { ParseFailure } from './dex.mjs';
 import { endTurn } from './effects.mjs';
 import { endField, integer, isOwnSide, need, startField } from './event_parts.mjs';
@@ -69,10 +70,14 @@ function teamSize(tracker, event) {
 	tracker.teamSizes.set(event[2], integer(event[3]));
 }
 
-/** Team preview: nothing of it is kept, but what cannot be read counts. */
+/** Team preview shows a Pokemon; the own ones are in the requests. */
 function poke(tracker, event) {
 	need(event, 4);
-	if (event[2] !== tracker.role) readDetails(new Mon(tracker.dex, false), event[3]);
+	if (event[2] === tracker.role) return;
+	const mon = new Mon(tracker.dex, false);
+	readDetails(mon, event[3]);
+	readCondition(mon, '100/100');
+	tracker.previewed.push(mon);
 }
 
 function clearPoke(tracker) {

@@ -18,7 +18,11 @@ def read(row: np.ndarray, name: str) -> list[float]:
     return row[part.start : part.start + part.size].tolist()
 
 
-@pytest.mark.parametrize("seat", recorded_seats(), ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}")
+@pytest.mark.parametrize(
+    "seat",
+    [*recorded_seats(), *recorded_seats("with_teams/*")],
+    ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}",
+)
 def test_what_was_kept_equals_what_is_written_anew(seat):
     encoder = None
     for battle, request in replay(seat):

@@ -9,14 +9,19 @@ from env_worker.games.pokemon.actions import legal_choices
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.spec import pokemon_spec
 from env_worker.games.pokemon.vocabulary import vocabulary
-from tests.golden.pokemon.recorded import recorded_seats, replay
+from tests.golden.pokemon.recorded import preview_of, recorded_seats, replay
 
 
 @pytest.fixture(scope="module")
 def observations() -> np.ndarray:
     """float16 [N, D] of every recorded decision."""
     rows = []
-    for seat in recorded_seats():
+    for number, seat in enumerate(recorded_seats("with_teams/*")):
+        preview = preview_of(seat)
+        for action in ((4, 0, 2), (1, 3, 5), (5, 2, 3))[number % 3]:
+            rows.append(preview.encode()[0])
+            preview.pick(action)
+    for seat in (*recorded_seats(), *recorded_seats("with_teams/*")):
         encoder = None
         for battle, request in replay(seat):
             encoder = encoder or SeatEncoder(battle, seat.gen)

@@ -8,12 +8,13 @@ from common.decisions import Action
 from common.errors import ConfigError, EnvError
 from common.messages import ABORTED, DECISION, START
 from env_worker.games.pokemon.actions import legal_choices
+from env_worker.games.pokemon.formats import generation
 from env_worker.games.pokemon.host import HostDied, HostTick, SimEnd, SimError, SimRecord, SimRow
 from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.layout import OBSERVATION_SIZE
 from env_worker.games.pokemon.rewards import Facts
 from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.source import PokemonSource, generation
+from env_worker.games.pokemon.source import PokemonSource
 from tests.golden.pokemon.recorded import recorded_seats
 
 

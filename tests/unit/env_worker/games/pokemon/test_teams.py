@@ -12,7 +12,7 @@ class Answering:
     """A host that answers what the test says."""
 
     def __init__(self, **answer):
-        self.answer = {"problem": "", "formats": [], "teams": [], "illegal": []} | answer
+        self.answer = {"problem": "", "doubles": False, "formats": [], "teams": [], "illegal": []} | answer
 
     def check_format(self, battle_format, teams):
         return self.answer
@@ -52,11 +52,23 @@ def test_an_unknown_format_names_the_nearest():
 
 @pytest.mark.parametrize(
     ("problem", "words"),
-    [("players", "two players"), ("doubles", "doubles"), ("teams", "pokemon.teams"), ("draws", "no effect")],
+    [
+        ("players", "two players"),
+        ("kind", "neither in singles nor"),
+        ("teams", "pokemon.teams"),
+        ("draws", "no effect"),
+    ],
 )
 def test_formats_that_cannot_be_played(problem, words):
     with pytest.raises(ConfigError, match=words):
         legal_teams(Answering(problem=problem), "x", [])
+
+
+def test_doubles_must_show_in_the_name():
+    """The spec is made from the name alone, before any simulator runs."""
+    assert legal_teams(Answering(doubles=True), "gen9randomdoublesbattle", []) == []
+    with pytest.raises(ConfigError, match="its name does not say"):
+        legal_teams(Answering(doubles=True), "gen9metronomebattle", [])
 
 
 def test_illegal_teams_are_named_with_the_validators_words():

@@ -1,0 +1,110 @@
+"""One Pokemon of a battle of doubles as numbers: what it is, and how it stands against an opponent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from poke_env.battle.pokemon import Pokemon
+from poke_env.battle.status import Status
+
+from env_worker.games.pokemon.combatants import Profile
+from env_worker.games.pokemon.features import status_numbers
+from env_worker.games.pokemon.matchup import Matchups
+from env_worker.games.pokemon.profiles import foe_profile, item_row, move_row, own_profile, types_of
+from env_worker.games.pokemon.scene import Factors, active_factors, base_speed, moves_first, screens
+from env_worker.games.pokemon.seat_battle import Entry
+from env_worker.games.pokemon.vocabulary import vocabulary
+
+MOVES = 4
+
+
+class Fighter(NamedTuple):
+    """A Pokemon as it stands now; `slot`: 0 left, 1 right, -1 not on the field."""
+
+    mon: Pokemon
+    profile: Profile
+    factors: Factors
+    ids: tuple[int, ...]
+    slot: int
+
+
+def own_fighter(gen: int, matchups: Matchups, mon: Pokemon, entry: Entry, slot: int, side: list[float]) -> Fighter:
+    """A member of the seat's own team; `entry` is its latest request entry, `side` as `side_numbers` gives it."""
+    profile = matchups.intern(own_profile(gen, mon, entry, types_of(mon)))
+    ids = _ids(mon, profile, entry["item"], entry["moves"], profile.body.tera)
+    return Fighter(mon, profile, _factors(gen, mon, profile, slot, side), ids, slot)
+
+
+def foe_fighter(gen: int, matchups: Matchups, mon: Pokemon, slot: int, side: list[float]) -> Fighter:
+    """An opponent, as far as it is known."""
+    profile = matchups.intern(foe_profile(gen, mon))
+    tera = mon._terastallized_type
+    ids = _ids(mon, profile, mon._item, mon.moves, int(tera.value) if tera else 0)
+    return Fighter(mon, profile, _factors(gen, mon, profile, slot, side), ids, slot)
+
+
+def body_numbers(fighter: Fighter, revealed: bool) -> list[float]:
+    """`doubles.layout.BODY` and the slot."""
+    mon, body = fighter.mon, fighter.profile.body
+    hp, turns = mon._current_hp, mon._status_counter
+    return [
+        *fighter.ids,
+        1.0,
+        hp / mon._max_hp if hp else 0.0,
+        mon._status is Status.FNT,
+        fighter.slot >= 0,
+        revealed,
+        body.terastallized,
+        *status_numbers(mon),
+        min(turns / 8, 1.0),
+        mon._level / 100,
+        *[min(stat / 500, 1.0) for stat in body.stats],
+        fighter.slot == 0,
+        fighter.slot == 1,
+    ]
+
+
+def pair_numbers(matchups: Matchups, own: Fighter, other: Fighter | None, trick_room: bool) -> list[float]:
+    """`doubles.layout.PAIR_NAMES` of one Pokemon against one that stands opposite; zero where nobody does."""
+    if other is None:
+        return [0.0] * 5
+    deals, takes = matchups.pair(own.profile, other.profile)
+    mine, theirs = own.factors, other.factors
+    dealt = max(
+        deals.physical * mine.physical_dealt * theirs.physical_taken,
+        deals.special * mine.special_dealt * theirs.special_taken,
+    )
+    taken = max(
+        takes.physical * theirs.physical_dealt * mine.physical_taken,
+        takes.special * theirs.special_dealt * mine.special_taken,
+    )
+    return [
+        min(dealt, 1.0),
+        deals.effectiveness / 4,
+        min(taken, 1.0),
+        takes.effectiveness / 4,
+        moves_first(mine.speed, theirs.speed, trick_room),
+    ]
+
+
+def _factors(gen: int, mon: Pokemon, profile: Profile, slot: int, side: list[float]) -> Factors:
+    speed = base_speed(gen, profile.body, mon)
+    if slot >= 0:
+        return active_factors(mon, speed, side)
+    return Factors(0.5 if mon._status is Status.BRN else 1.0, 1.0, *screens(side), speed)
+
+
+def _ids(mon: Pokemon, profile: Profile, item: str | None, moves: Iterable[str], tera: int) -> tuple[int, ...]:
+    rows, body = vocabulary(), profile.body
+    known = [move_row(name) for name in list(moves)[:MOVES]]
+    return (
+        rows.species.get(mon._species, 0),
+        rows.ability.get(body.ability, 0),
+        item_row(item),
+        *known,
+        *[0] * (MOVES - len(known)),
+        body.types[0],
+        body.types[1] if len(body.types) > 1 else 0,
+        tera,
+    )

@@ -1,0 +1,217 @@
+"""Writes one slot's decision into the layout of doubles: float16 [OBSERVATION_SIZE], fresh at every decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from poke_env.battle.pokemon import Pokemon
+from poke_env.battle.status import Status
+
+from env_worker.games.pokemon import fields
+from env_worker.games.pokemon import layout as singles
+from env_worker.games.pokemon.actions import GIMMICKS
+from env_worker.games.pokemon.doubles import layout
+from env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, TARGETS, SlotChoices, meaning
+from env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
+from env_worker.games.pokemon.doubles.bodies import Fighter, body_numbers, foe_fighter, own_fighter, pair_numbers
+from env_worker.games.pokemon.features import TRICK_ROOM, active_numbers
+from env_worker.games.pokemon.matchup import Matchups
+from env_worker.games.pokemon.movesheet import move_block
+from env_worker.games.pokemon.profiles import move_row
+from env_worker.games.pokemon.rewards import Standing
+from env_worker.games.pokemon.scene import Scene, read_scene
+from env_worker.games.pokemon.seat_battle import Request
+
+_STARTS = {field.name: singles.width(fields.MOVE[:i]) for i, field in enumerate(fields.MOVE)}
+_AGAINST = [_STARTS[name] for name in layout.AGAINST_NAMES]
+_ALONE = [place for place in range(singles.MOVE_WIDTH) if place not in _AGAINST]
+_NO_PREVIEW = [0.0] * singles.width(fields.PREVIEW)
+
+Standers = list[Fighter | None]  # left, right; None where nobody stands
+
+
+class Asked(Protocol):
+    """Which slot decides (0 left, 1 right), its choices and the other's, the left one's action once it is made."""
+
+    @property
+    def slot(self) -> int: ...
+    @property
+    def choices(self) -> SlotChoices: ...
+    @property
+    def others(self) -> SlotChoices: ...
+    @property
+    def first(self) -> int | None: ...
+
+
+class DoubleEncoder:
+    """Encodes one seat of one battle.
+
+    Attributes:
+        standing: (own alive, foe alive, own hp sum, foe hp sum) at the last encoding, as in singles.
+    """
+
+    def __init__(self, battle: SeatDoubleBattle, gen: int) -> None:
+        self._battle = battle
+        self._gen = gen
+        self._matchups = Matchups(gen)
+        self.standing = (6.0, 6.0, 6.0, 6.0)
+
+    def encode(self, request: Request, asked: Asked) -> NDArray[np.float16]:
+        """The observation of the slot that decides; the battle must be in sync with the request."""
+        battle = self._battle
+        own_mons = list(battle._team.values())[: layout.TEAM_SIZE]
+        foe_mons, met = battle.foes()
+        self.survey()
+        scene = read_scene(battle, None, None)
+        own, foes = self._own(request, own_mons, scene), self._foes(foe_mons, scene)
+        standing, facing = _standers(own), _standers(foes)
+        trick_room = bool(scene.field[TRICK_ROOM])
+        numbers = self._global(request, asked, scene, standing, facing)
+        for team, opposite, known in ((own, facing, len(own)), (foes, standing, met)):
+            for index, fighter in enumerate(team):
+                revealed = fighter.mon._revealed if team is own else index < known
+                numbers += body_numbers(fighter, revealed)
+                for other in opposite:
+                    numbers += pair_numbers(self._matchups, fighter, other, trick_room)
+            numbers += [0.0] * (layout.POKEMON_WIDTH * (layout.TEAM_SIZE - len(team)))
+        for slot, choices in ((asked.slot, asked.choices), (1 - asked.slot, asked.others)):
+            numbers += self._moves(request, slot, choices, scene, standing[slot], facing)
+        numbers += asked.choices.mask
+        assert len(numbers) == layout.OBSERVATION_SIZE
+        return np.array(numbers, dtype=np.float16)
+
+    def survey(self) -> Standing:
+        """Bring `standing` up to date, and nothing else."""
+        battle = self._battle
+        foes, met = battle.foes()
+        unseen = max(battle.foe_team_size - met, 0)
+        own_alive, own_hp = _survey(list(battle._team.values())[: layout.TEAM_SIZE])
+        foe_alive, foe_hp = _survey(foes[:met])
+        self.standing = (own_alive, foe_alive + unseen, own_hp, foe_hp + unseen)
+        return self.standing
+
+    def _own(self, request: Request, mons: list[Pokemon], scene: Scene) -> list[Fighter]:
+        battle = self._battle
+        slots = {}
+        if not request.get("teamPreview"):
+            slots = {battle.position(entry["ident"]): slot for slot, entry in enumerate(request["side"]["pokemon"][:2])}
+        return [
+            own_fighter(
+                self._gen, self._matchups, mon, battle.entries[index],
+                -1 if mon._status is Status.FNT else slots.get(index, -1), scene.own_side,
+            )
+            for index, mon in enumerate(mons)
+        ]  # fmt: skip
+
+    def _foes(self, mons: list[Pokemon], scene: Scene) -> list[Fighter]:
+        out = self._battle.opponent_active_pokemon
+        slots = {id(mon): slot for slot, mon in enumerate(out) if mon is not None}
+        return [foe_fighter(self._gen, self._matchups, mon, slots.get(id(mon), -1), scene.foe_side) for mon in mons]
+
+    def _global(self, request: Request, asked: Asked, scene: Scene, own: Standers, foes: Standers) -> list[float]:
+        battle = self._battle
+        own_alive, foe_alive, own_hp, foe_hp = self.standing
+        own_spent = battle._used_tera or battle._used_mega_evolve or battle._used_z_move or battle._used_dynamax
+        foe_spent = (
+            battle._opponent_used_tera
+            or battle._opponent_used_mega_evolve
+            or battle._opponent_used_z_move
+            or battle._opponent_used_dynamax
+        )
+        actives = (own[asked.slot], own[1 - asked.slot], *foes)
+        return [
+            min(battle._turn / 100, 1.0),
+            asked.slot == 1,
+            asked.choices.reviving,
+            *_demands(request, asked.slot),
+            *_demands(request, 1 - asked.slot),
+            *self._first(asked),
+            *scene.weather,
+            *scene.field,
+            *scene.own_side,
+            own_alive / 6,
+            own_hp / 6,
+            own_spent,
+            *scene.foe_side,
+            foe_alive / 6,
+            foe_hp / 6,
+            foe_spent,
+            *[number for fighter in actives for number in active_numbers(fighter.mon if fighter else None)],
+            *_NO_PREVIEW,
+        ]
+
+    def _first(self, asked: Asked) -> list[float]:
+        """`doubles.layout.FIRST`: what the left slot has chosen."""
+        chosen = meaning(asked.first) if asked.first is not None else None
+        if chosen is None:
+            return [0.0] * 17
+        entry = asked.others.move_entries[chosen.move] if chosen.move >= 0 else None
+        return [
+            1.0,
+            *[float(chosen.member == i) for i in range(layout.TEAM_SIZE)],
+            float(move_row(entry["id"])) if entry is not None else 0.0,
+            *[float(chosen.move >= 0 and chosen.target == target) for target in TARGETS],
+            *[float(chosen.gimmick == kind) for kind in range(1, 1 + len(GIMMICKS))],
+        ]
+
+    def _moves(
+        self, request: Request, slot: int, choices: SlotChoices, scene: Scene, user: Fighter | None, foes: Standers
+    ) -> list[float]:
+        """`move.*` or `partner_move.*`."""
+        numbers: list[float] = []
+        if user is not None and "active" in request:
+            known = request["side"]["pokemon"][slot]["moves"]
+            can_tera = "canTerastallize" in request["active"][slot]
+            blows = [self._matchups.blows(user.profile, foe.profile.body) if foe else None for foe in foes]
+            for k in range(singles.MOVE_SLOTS):
+                entry = choices.move_entries[k]
+                if k >= len(known) and entry is None:
+                    numbers += [0.0] * layout.MOVE_WIDTH
+                    continue
+                name = known[k] if k < len(known) else ""
+                info = user.profile.moves[k] if k < len(user.profile.moves) else None
+                first = FIRST_MOVE + PER_MOVE * k
+                usable = int(any(choices.mask[first : first + PER_MOVE]))
+                rows = []
+                for foe, of_foe in zip(foes, blows):
+                    seen = scene._replace(own=user.mon, foe=foe.mon if foe else None)
+                    blow = of_foe[k] if of_foe and k < len(of_foe) else None
+                    target = foe.factors if foe else None
+                    rows.append(
+                        move_block(seen, self._gen, name, info, entry, blow, user.factors, target, usable, can_tera)
+                    )
+                alone = rows[0] if foes[0] else rows[1]
+                numbers += [alone[place] for place in _ALONE]
+                numbers += [row[place] for row in rows for place in _AGAINST]
+        numbers += [0.0] * (layout.MOVE_WIDTH * singles.MOVE_SLOTS - len(numbers))
+        return numbers
+
+
+def _demands(request: Request, slot: int) -> list[float]:
+    """`doubles.layout.ASKED` of one slot."""
+    active = request.get("active") or ()
+    asked = (active[slot] if slot < len(active) else None) or {}
+    demanded = request.get("forceSwitch", ())
+    return [
+        slot < len(demanded) and demanded[slot],
+        "trapped" in asked,
+        "maybeTrapped" in asked,
+        *[key in asked for key, _ in GIMMICKS],
+    ]
+
+
+def _standers(team: Sequence[Fighter]) -> Standers:
+    found: Standers = [None, None]
+    for fighter in team:
+        if fighter.slot >= 0:
+            found[fighter.slot] = fighter
+    return found
+
+
+def _survey(team: list[Pokemon]) -> tuple[float, float]:
+    """How many live, sum of hp fractions."""
+    alive = sum(mon._status is not Status.FNT for mon in team)
+    return float(alive), sum(mon._current_hp / mon._max_hp for mon in team if mon._current_hp)

@@ -1,0 +1,75 @@
+"""Every format, by uniformly random legal actions: nothing that a mask allows is refused, both encoders agree.
+
+See tests/support/twins.py and doubles.py for what fails a battle.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from env_worker.games.pokemon.layout import ATTACKERS, TEAM_SIZE
+from tests.support.doubles import Doubles
+from tests.support.twins import Twins
+
+RANDOM = [f"gen{gen}randombattle" for gen in range(1, 10)]
+WITH_TEAMS = ["gen9ou", "gen9bssregi"]
+DOUBLES = [("gen9randomdoublesbattle", ""), ("gen9vgc2025regi", "gen9bssregi.txt")]
+
+
+def played(battle_format: str, battles: int, seed: int, attackers: int = ATTACKERS) -> Twins:
+    twins = Twins(battle_format, seed, attackers)
+    twins.play(battles)
+    return twins
+
+
+@pytest.mark.parametrize("battle_format", [*RANDOM, *WITH_TEAMS])
+def test_twenty_battles(battle_format: str) -> None:
+    twins = played(battle_format, 20, seed=1)
+    assert twins.compared > 500
+    if battle_format == "gen9bssregi":  # Shadow Tag and Magnet Pull are in these teams
+        assert twins.refused > 0
+
+
+@pytest.mark.parametrize("battle_format", ["gen9randombattle", *WITH_TEAMS])
+def test_the_damage_of_the_whole_team(battle_format: str) -> None:
+    assert played(battle_format, 4, seed=2, attackers=TEAM_SIZE).compared > 100
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("battle_format", [*RANDOM, *WITH_TEAMS])
+def test_two_hundred_battles(battle_format: str) -> None:
+    assert played(battle_format, 200, seed=2).compared > 5000
+
+
+def played_doubles(battle_format: str, team_file: str, battles: int, seed: int) -> Doubles:
+    doubles = Doubles(battle_format, seed)
+    doubles.play(battles, team_file)
+    assert doubles.parse_errors == set()
+    return doubles
+
+
+@pytest.mark.parametrize(("battle_format", "team_file"), DOUBLES)
+def test_twenty_battles_of_doubles(battle_format: str, team_file: str) -> None:
+    doubles = played_doubles(battle_format, team_file, 20, seed=1)
+    assert doubles.decisions > 500
+    if team_file:  # Shadow Tag and Magnet Pull are in these teams
+        assert doubles.refused > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("battle_format", "team_file"), DOUBLES)
+def test_two_hundred_battles_of_doubles(battle_format: str, team_file: str) -> None:
+    assert played_doubles(battle_format, team_file, 200, seed=2).decisions > 5000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("battle_format", RANDOM)
+def test_encoders_agree_over_thousands_of_decisions(battle_format: str) -> None:
+    decisions = 0
+    for seed in range(100, 1000):
+        decisions += played(battle_format, 40, seed).compared
+        if decisions >= 12_000:
+            return

@@ -1,0 +1,99 @@
+"""Battles of doubles on a real host, every slot of both seats by uniformly random legal actions."""
+
+from __future__ import annotations
+
+import random
+import select
+from collections.abc import Sequence
+
+import numpy as np
+
+from common.decisions import Decision
+from env_worker.games.pokemon.doubles.seat import DoubleSeat
+from env_worker.games.pokemon.formats import generation
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.host_messages import HostTick, SimRecord
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.rewards import RewardWeights
+from env_worker.games.pokemon.seat_battle import Request
+from env_worker.games.pokemon.teams import legal_teams, read_teams
+from tests.support.twins import AT_ONCE, TEAMS, announced
+
+
+class Doubles:
+    """Attributes:
+    decisions: slots that were asked.
+    refused: choices that were refused, and announced to be.
+    parse_errors: events that some seat could not read.
+    """
+
+    def __init__(self, battle_format: str, seed: int) -> None:
+        self.decisions = 0
+        self.refused = 0
+        self.parse_errors: set[str] = set()
+        self._format = battle_format
+        self._rng = random.Random(f"{battle_format}/{seed}")
+        self._host = SimHost(find_node().path)
+        self._teams: Sequence[str] = ()
+        self._seats: dict[tuple[int, int], DoubleSeat] = {}
+        self._requests: dict[tuple[int, int], Request] = {}
+        self._alive: set[int] = set()
+
+    def play(self, battles: int, team_file: str = "") -> None:
+        self._host.start()
+        self._teams = legal_teams(self._host, self._format, read_teams(str(TEAMS / team_file) if team_file else ""))
+        started = 0
+        try:
+            while self._alive or started < battles:
+                while len(self._alive) < AT_ONCE and started < battles:
+                    self._start(started)
+                    started += 1
+                self._host.flush()
+                ready, _, _ = select.select([self._host.fileno()], [], [], 20)
+                assert ready, "the host says nothing"
+                self._step(self._host.poll())
+        finally:
+            self._host.close()
+
+    def _start(self, number: int) -> None:
+        rng = self._rng
+        seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
+        teams = (rng.choice(self._teams), rng.choice(self._teams)) if self._teams else (None, None)
+        self._host.start_battle(number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams)
+        self._alive.add(number)
+        for seat in (0, 1):
+            weights = RewardWeights(1.0)
+            self._seats[number, seat] = DoubleSeat(0, seat, number, generation(self._format), "learner", 0, weights)
+
+    def _step(self, tick: HostTick) -> None:
+        for error in tick.errors:
+            assert error.kind == "unavailable", error
+            assert error.battle is not None
+            assert error.seat is not None
+            assert announced(self._requests[error.battle, error.seat]), error
+            self._seats[error.battle, error.seat].redo = True
+            self.refused += 1
+        for record in tick.records:
+            self._seats[record.battle, record.seat].battle.feed(record.lines)
+            if record.request is not None:
+                self._answer(record, record.request)
+        for end in tick.ended:
+            assert end.reason in ("win", "tie"), end
+            self._alive.discard(end.battle)
+            for seat in (0, 1):
+                self.parse_errors |= set(self._seats.pop((end.battle, seat)).battle.parse_errors)
+
+    def _answer(self, record: SimRecord, request: Request) -> None:
+        seat = self._seats[record.battle, record.seat]
+        again, step = seat.redo, seat.step
+        self._requests[record.battle, record.seat] = request
+        decision: Decision | None = seat.decide(record.request_number, request)
+        assert seat.step == step + (not again), "what was refused is the same step again"
+        while decision is not None:
+            assert decision.mask is not None
+            assert decision.observation is not None
+            assert np.isfinite(decision.observation).all()
+            action = self._rng.choice(np.flatnonzero(decision.mask).tolist())
+            assert seat.answer(self._host, record.battle, action)
+            self.decisions += 1
+            decision = seat.follow_up()

@@ -1,0 +1,168 @@
+"""The same battles twice on one host, read and encoded in Python and encoded by the host: number by number equal.
+
+Everybody answers by uniformly random legal actions. A refused choice fails, unless the request itself said that
+it may be (`maybeTrapped` and its like: something hidden forbids it).
+"""
+
+from __future__ import annotations
+
+import random
+import select
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from env_worker.games.pokemon.actions import legal_choices
+from env_worker.games.pokemon.encoder import SeatEncoder
+from env_worker.games.pokemon.formats import generation
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.host_messages import HostTick, SimRecord, SimRow
+from env_worker.games.pokemon.host_tables import encoder_tables
+from env_worker.games.pokemon.layout import ATTACKERS, slices
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.preview import Preview
+from env_worker.games.pokemon.seat_battle import Request, SeatBattle
+from env_worker.games.pokemon.teams import legal_teams, read_teams
+
+TEAMS = Path(__file__).parents[1] / "golden" / "pokemon" / "teams"
+AT_ONCE = 8
+MAYBE = ("maybeTrapped", "maybeDisabled", "maybeLocked")
+
+
+def announced(request: Request) -> bool:
+    """Whether a request says that a choice it allows may be refused."""
+    return any(asked.get(key) for asked in request.get("active", ()) if asked for key in MAYBE)
+
+
+class _Reader:
+    """A seat read and encoded in Python."""
+
+    def __init__(self, seat: int, gen: int, attackers: int) -> None:
+        self.battle = SeatBattle(f"p{seat + 1}", gen)
+        self.request: Request = {}
+        self._gen = gen
+        self._attackers = attackers
+        self._encoder = SeatEncoder(self.battle, gen, attackers)
+        self._choices: Any = None
+        self._preview: Preview | None = None
+
+    def see(self, record: SimRecord) -> None:
+        self.battle.feed(record.lines)
+        assert record.request is not None
+        self.request = record.request
+        if "teamPreview" in record.request:
+            self._preview = Preview(self.battle, self._gen, record.request, self._attackers)
+            self._choices = self._preview.choices
+            return
+        self._preview = None
+        self.battle.sync(record.request)
+        self._choices = legal_choices(record.request, self.battle.position)
+
+    def command(self, action: int) -> str | None:
+        """None = another pick of a team preview comes first."""
+        return self._preview.pick(action) if self._preview is not None else str(self._choices.command(action))
+
+    def check(self, row: SimRow) -> None:
+        if self._preview is not None:
+            observation, standing = self._preview.encode()
+        else:
+            observation, standing = self._encoder.encode(self.request, self._choices), self._encoder.standing
+        assert bytes(self._choices.mask) == row.mask.tobytes()
+        assert row.turn == row.facts.turn == self.battle._turn
+        if observation.tobytes() != row.observation.tobytes():
+            pytest.fail(_difference(observation, row.observation, self._attackers))
+        assert row.facts.standing == standing
+
+
+def _difference(ours: np.ndarray, theirs: np.ndarray, attackers: int) -> str:
+    wrong = np.flatnonzero(ours.view(np.uint16) != theirs.view(np.uint16))
+    parts = slices(attackers)
+    named = [next(f"{s.name}[{i - s.start}]" for s in parts if s.start <= i < s.start + s.size) for i in wrong[:12]]
+    return "; ".join(f"{name}: python {ours[i]}, host {theirs[i]}" for name, i in zip(named, wrong))
+
+
+class Twins:
+    """Battle 2n is read here, 2n + 1 is encoded there.
+
+    Attributes:
+        compared: decisions that were equal.
+        refused: choices that were refused, and announced to be.
+    """
+
+    def __init__(self, battle_format: str, seed: int, attackers: int = ATTACKERS) -> None:
+        self.compared = 0
+        self.refused = 0
+        self._format = battle_format
+        self._gen = generation(battle_format)
+        self._attackers = attackers
+        self._rng = random.Random(f"{battle_format}/{seed}")
+        self._host = SimHost(find_node().path)
+        self._teams: Sequence[str] = ()
+        self._readers: dict[tuple[int, int], _Reader] = {}
+        self._alive: set[int] = set()
+
+    def play(self, battles: int) -> None:
+        self._host.start()
+        self._host.send_tables(encoder_tables(self._gen, self._attackers))
+        file = TEAMS / f"{self._format}.txt"
+        self._teams = legal_teams(self._host, self._format, read_teams(str(file) if file.exists() else ""))
+        started = 0
+        try:
+            while self._alive or started < battles:
+                while len(self._alive) < 2 * AT_ONCE and started < battles:
+                    self._start(started)
+                    started += 1
+                self._step(self._exchange())
+        finally:
+            self._host.close()
+
+    def _start(self, number: int) -> None:
+        rng = self._rng
+        seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
+        teams = (rng.choice(self._teams), rng.choice(self._teams)) if self._teams else (None, None)
+        for twin, encode in ((2 * number, False), (2 * number + 1, True)):
+            self._host.start_battle(
+                twin, self._format,
+                seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams, encode=(encode, encode),
+            )  # fmt: skip
+            self._alive.add(twin)
+        for seat in (0, 1):
+            self._readers[2 * number, seat] = _Reader(seat, self._gen, self._attackers)
+
+    def _exchange(self) -> HostTick:
+        """Send everything; the host answers all of it in one tick."""
+        self._host.ping(1)
+        self._host.flush()
+        while True:
+            select.select([self._host.fileno()], [], [], 10)
+            tick = self._host.poll()
+            if tick.pong is not None:
+                return tick
+
+    def _step(self, tick: HostTick) -> None:
+        for error in tick.errors:
+            assert error.kind == "unavailable", error
+            assert error.battle is not None
+            assert error.seat is not None
+            if error.battle % 2 == 0:
+                self.refused += 1
+                assert announced(self._readers[error.battle, error.seat].request), error
+        numbers = {}
+        for record in tick.records:
+            if record.request is not None:
+                self._readers[record.battle, record.seat].see(record)
+                numbers[record.battle, record.seat] = record.request_number
+        self._alive -= {end.battle for end in tick.ended}
+        for row in tick.rows:
+            twin = (row.battle - 1, row.seat)
+            reader = self._readers[twin]
+            reader.check(row)
+            self.compared += 1
+            action = self._rng.choice(np.flatnonzero(row.mask).tolist())
+            self._host.act(row.battle, row.seat, row.request_number, action)
+            command = reader.command(action)
+            if command is not None:
+                self._host.choose(*twin, numbers.get(twin, row.request_number), command)

@@ -1,0 +1,234 @@
+"""The 107 actions of a slot mean what poke-env's `DoublesEnv` means by them; the second mask knows the first choice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from poke_env.battle.double_battle import DoubleBattle
+from poke_env.environment.doubles_env import DoublesEnv
+from poke_env.player.battle_order import DoubleBattleOrder
+
+from env_worker.games.pokemon.doubles.actions import (
+    FIRST_MOVE,
+    FIRST_SWITCH,
+    NUM_ACTIONS,
+    PASS,
+    Meaning,
+    SlotChoices,
+    meaning,
+    slot_choices,
+)
+from env_worker.games.pokemon.doubles.round import Round
+from env_worker.games.pokemon.seat_battle import SKIPPED
+from tests.golden.pokemon.recorded import recorded_seats
+from tests.golden.pokemon.recorded_doubles import double_seat
+
+RANDOM = recorded_seats("doubles/gen9randomdoublesbattle")
+
+
+def stock_battles(recorded):
+    """poke-env's own battle at each request."""
+    stock = DoubleBattle("battle", recorded.role, None, recorded.gen)
+    stock._player_role = recorded.role
+    for lines, request in recorded.records:
+        if request is None:
+            continue
+        for line in lines.split("\n"):
+            event = line.split("|")
+            if len(event) > 1 and event[1] not in SKIPPED:
+                stock.parse_message(event)
+        stock.parse_request(request)
+        yield stock, request
+
+
+@pytest.mark.parametrize("recorded", RANDOM, ids=lambda seat: f"{seat.battle}-{seat.role}")
+def test_masks_and_orders_agree_with_poke_env(recorded):
+    """Where they differ the request is right; those cases are left out by name."""
+    seat = double_seat(recorded)
+    compared = 0
+    for (stock, request), (lines, _) in zip(stock_battles(recorded), recorded.records):
+        seat.battle.feed(lines)
+        seat.battle.sync(request)
+        assert [mon.species for mon in stock.team.values()] == [mon.species for mon in seat.battle.team.values()]
+        if beyond_poke_env(stock, request, 0) or beyond_poke_env(stock, request, 1):
+            continue
+        theirs = [
+            {int(action): DoublesEnv._action_to_order_individual(action, stock, True, slot) for action in actions}
+            for slot in (0, 1)
+            for actions in [np.flatnonzero(DoublesEnv.get_action_mask_individual(stock, slot))]
+        ]
+        left = slot_choices(request, 0, seat.battle.position)
+        assert allowed(left.mask) == set(theirs[0])
+        check_words(left, theirs[0], request, 0)
+        for action, order in theirs[0].items():
+            right = slot_choices(request, 1, seat.battle.position, action)
+            joined = DoubleBattleOrder.join_orders([order], list(theirs[1].values()))
+            assert allowed(right.mask) == {
+                b for b, other in theirs[1].items() if DoubleBattleOrder(order, other) in joined
+            }
+            check_words(right, theirs[1], request, 1)
+            compared += len(joined)
+    assert compared > 300
+
+
+def allowed(mask: bytearray) -> set[int]:
+    return {action for action in range(NUM_ACTIONS) if mask[action]}
+
+
+def check_words(choices: SlotChoices, orders: dict, request: dict, slot: int) -> None:
+    for action in allowed(choices.mask) - {PASS}:
+        assert in_names(choices.command(action), request, slot) == orders[action].message.removeprefix("/choose ")
+
+
+def beyond_poke_env(stock: DoubleBattle, request: dict, slot: int) -> bool:
+    mon = stock.active_pokemon[slot]
+    if mon is not None and (mon.transformed or any(m is None for m in stock.opponent_active_pokemon)):
+        return True  # a copy's moves come in another order; poke-env drops targets that it does not see
+    if "forceSwitch" in request:
+        return False
+    if stock.active_pokemon[1 - slot] is None:
+        return True  # poke-env lets a lone Pokemon aim at a partner that has fainted
+    return any(entry["commanding"] for entry in request["side"]["pokemon"])
+
+
+def in_names(command: str, request: dict, slot: int) -> str:
+    """A command by slot as poke-env writes it: with names, and the target last."""
+    kind, place, *rest = command.split()
+    if kind == "switch":
+        return f"switch {request['side']['pokemon'][int(place) - 1]['ident'].split(': ', 1)[1]}"
+    move = request["active"][slot]["moves"][int(place) - 1]["id"]
+    aim = [word for word in rest if word.lstrip("-").isdigit()]
+    return " ".join(["move", move, *[word for word in rest if word not in aim], *aim])
+
+
+def test_meanings_of_actions():
+    assert meaning(PASS) == Meaning()
+    assert meaning(6) == Meaning(member=5)
+    assert meaning(7) == Meaning(move=0, target=-2)
+    assert meaning(26) == Meaning(move=3, target=2)
+    assert meaning(87 + 5 + 4) == Meaning(move=1, target=2, gimmick=4)
+
+
+def entry(name: str, *, active: bool = False, fainted: bool = False, **more) -> dict:
+    condition = "0 fnt" if fainted else "100/100"
+    return {"ident": f"p1: {name}", "active": active, "condition": condition, "moves": ["a", "b"], **more}
+
+
+TEAM = [entry("A", active=True), entry("B", active=True), entry("C"), entry("D"), entry("E", fainted=True)]
+MOVES = [{"id": "a", "target": "normal"}, {"id": "b", "target": "self"}]
+TERA = FIRST_MOVE + 80
+
+
+def position(ident: str) -> int:
+    return "ABCDE".index(ident[-1])
+
+
+def turn(team=None, **active) -> dict:
+    asked = {"moves": MOVES, **active}
+    return {"active": [asked, asked], "side": {"pokemon": team or TEAM}}
+
+
+def forced(*demanded: bool, team=None) -> dict:
+    return {"forceSwitch": list(demanded), "side": {"pokemon": team or TEAM}}
+
+
+def legal(request: dict, slot: int, first: int | None = None) -> set[int]:
+    mask = slot_choices(request, slot, position, first).mask
+    return {action for action in range(NUM_ACTIONS) if mask[action]}
+
+
+def round_of(request: dict) -> Round:
+    return Round(request, position, None)  # type: ignore[arg-type]
+
+
+def test_targets_are_the_foes_and_the_partner():
+    # move a at 1, 2 and the partner; move b at nobody
+    assert legal(turn(), 0) == {3, 4, 7, 10, 11, 14}
+    assert legal(turn(), 1) == {3, 4, 8, 10, 11, 14}
+    choices = slot_choices(turn(), 0, position)
+    assert [choices.command(action) for action in (3, 7, 11, 14)] == ["switch 3", "move 1 -2", "move 1 2", "move 2"]
+
+
+def test_nobody_aims_at_a_partner_that_has_fainted():
+    team = [TEAM[0], entry("B", active=True, fainted=True), *TEAM[2:]]
+    assert legal(turn(team), 0) == {3, 4, 10, 11, 14}
+    assert legal(turn(team), 1) == {PASS}
+
+
+def test_not_the_same_switch_and_not_two_gimmicks():
+    request = turn(canTerastallize="Fire")
+    assert legal(request, 1, first=3) == legal(request, 1) - {3}
+    assert legal(request, 1, first=TERA + 3) == {action for action in legal(request, 1) if action < TERA}
+    assert legal(request, 1, first=10) == legal(request, 1)
+
+
+def test_dynamaxed_moves_have_targets_of_their_own():
+    grown = [{"move": "A", "target": "adjacentFoe"}, {"move": "Max Guard", "target": "self"}]
+    may = turn(canDynamax=True, maxMoves={"maxMoves": grown})
+    assert {action for action in legal(may, 0) if action >= FIRST_MOVE + 60} == {70, 71, 74}
+    is_ = turn(maxMoves={"maxMoves": grown})
+    assert {action for action in legal(is_, 0) if action >= FIRST_MOVE} == {10, 11, 14}
+
+
+def test_trapped_and_commanding():
+    assert legal(turn(trapped=True), 0) == {7, 10, 11, 14}
+    team = [TEAM[0] | {"commanding": True}, *TEAM[1:]]
+    assert legal(turn(team), 0) == {PASS}
+
+
+def test_forced_switches():
+    assert legal(forced(True, False), 0) == {3, 4}
+    assert legal(forced(True, False), 1) == {PASS}
+    assert legal(forced(True, True), 0) == {3, 4}
+    assert legal(forced(True, True), 1, first=3) == {4}
+    last = [entry("A", active=True, fainted=True), entry("B", active=True, fainted=True), entry("C")]
+    assert legal(forced(True, True, team=last), 0) == {PASS, 3}
+    assert legal(forced(True, True, team=last), 1, first=PASS) == {3}
+    assert legal(forced(True, True, team=last), 1, first=3) == {PASS}
+
+
+def test_revival_blessing_brings_back_a_fainted_one():
+    team = [TEAM[0] | {"reviving": True}, *TEAM[1:]]
+    assert legal(forced(True, False, team=team), 0) == {5}
+
+
+def test_a_round_asks_left_then_right_and_speaks_once():
+    asked = round_of(turn(canTerastallize="Fire"))
+    assert (asked.slot, asked.first) == (0, None)
+    assert asked.pick(TERA + 3) is None
+    assert (asked.slot, asked.first) == (1, TERA + 3)
+    assert not any(asked.choices.mask[TERA:])
+    assert asked.pick(FIRST_SWITCH + 2) == "move 1 1 terastallize, switch 3"
+    assert asked.complete
+
+
+def test_a_slot_that_can_only_pass_is_not_asked():
+    left = round_of(forced(True, False))
+    assert left.pick(3) == "switch 3, pass"
+    right = round_of(forced(False, True))
+    assert right.slot == 1
+    assert right.pick(4) == "pass, switch 4"
+
+
+def test_what_is_refused_is_taken_back():
+    asked = round_of(turn())
+    asked.pick(10)
+    assert asked.pick(3) == "move 1 1, switch 3"
+    asked.refuse()
+    assert (asked.slot, asked.first, asked.complete) == (1, 10, False)
+    assert asked.pick(14) == "move 1 1, move 2"
+    alone = round_of(forced(True, False))
+    alone.pick(3)
+    alone.refuse()
+    assert (alone.slot, alone.first) == (0, None)
+    assert alone.pick(4) == "switch 4, pass"
+
+
+def test_a_new_request_of_the_same_turn_keeps_the_first_choice():
+    again = round_of(turn(trapped=True))
+    again.repeat([10])
+    assert (again.slot, again.first) == (1, 10)
+    assert not again.choices.mask[3]
+    illegal = round_of(turn(trapped=True))
+    illegal.repeat([3])
+    assert illegal.slot == 0

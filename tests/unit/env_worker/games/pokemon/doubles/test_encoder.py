@@ -1,0 +1,186 @@
+"""What a slot of doubles sees: every number in its range, every feature alive, the facts in their places."""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from common.config import PokemonConfig
+from env_worker.games.pokemon.doubles import layout
+from env_worker.games.pokemon.doubles.actions import FIRST_MOVE, NUM_ACTIONS, meaning
+from env_worker.games.pokemon.spec import pokemon_spec
+from tests.golden.pokemon.recorded import recorded_seats
+from tests.golden.pokemon.recorded_doubles import SEATS, Asked, Listening, decisions, double_seat
+
+WRITTEN_AS_IN_SINGLES = (
+    *("weather", "terrain", "trick_room", "own_side", "foe_side"),
+    *("self_active", "partner_active", "left_foe_active", "right_foe_active"),
+)
+NEVER_LEGAL = [f"mask of gimmick 3, target {target}" for target in (0, 1)]  # max moves do not aim at one's own side
+SLICES = {part.name: part for part in layout.slices()}
+
+
+def read(row: np.ndarray, name: str) -> list[float]:
+    part = SLICES[name]
+    return row[part.start : part.start + part.size].tolist()
+
+
+@pytest.fixture(scope="module")
+def asked() -> list[Asked]:
+    return [one for seat in SEATS for seed in range(3) for one in decisions(seat, seed)]
+
+
+@pytest.fixture(scope="module")
+def observations(asked) -> np.ndarray:
+    """float16 [N, D]."""
+    return np.stack([one.decision.observation for one in asked])
+
+
+def test_the_spec_is_that_of_doubles():
+    spec = pokemon_spec(PokemonConfig(format="gen9randomdoublesbattle"))
+    assert (spec.num_actions, spec.observation_size) == (107, layout.OBSERVATION_SIZE)
+    assert spec.layout == layout.slices()
+    assert pokemon_spec(PokemonConfig(format="gen9vgc2025regi")).num_actions == NUM_ACTIONS
+
+
+def test_slices_cover_the_observation():
+    start = 0
+    for part in layout.slices():
+        assert part.start == start, part.name
+        start += part.size
+    assert start == layout.OBSERVATION_SIZE
+    assert len(SLICES) == len(layout.slices())
+
+
+def test_every_value_lies_in_its_range(observations):
+    assert np.isfinite(observations).all()
+    for part in layout.slices():
+        values = observations[:, part.start : part.start + part.size].astype(np.float64)
+        assert values.min() >= part.low, part.name
+        assert values.max() <= part.high + 1e-3, part.name
+        if part.kind == "id":
+            assert (values == np.round(values)).all(), part.name
+
+
+def test_every_feature_fires(observations):
+    """Those that the singles' code writes fire in its own test, a move on oneself in the next one."""
+    silent = [name for name, columns in features() if observations[:, columns].min() == observations[:, columns].max()]
+    assert set(silent) == {"first.target[1]", *NEVER_LEGAL}
+
+
+def test_a_move_on_oneself_is_told_to_the_partner():
+    """Only Acupressure is aimed so."""
+    seat = double_seat(SEATS[0])
+    lines, request = next(record for record in SEATS[0].records if record[1] and "active" in record[1])
+    for before, _ in SEATS[0].records:
+        seat.battle.feed(before)
+        if before is lines:
+            break
+    request = copy.deepcopy(request)
+    request["active"][0]["moves"][0] |= {"target": "adjacentAllyOrSelf", "disabled": False}
+    left = seat.decide(1, request)
+    on_oneself = FIRST_MOVE + 1
+    assert left.mask[on_oneself]
+    assert seat.answer(Listening(), 0, on_oneself)
+    right = seat.follow_up()
+    assert read(right.observation, "global.first.target") == [0, 1, 0, 0, 0]
+
+
+def features() -> list[tuple[str, list[int]]]:
+    """Number by number; blocks of a kind count as one, so do actions of one gimmick with one target."""
+    columns: dict[str, list[int]] = {}
+    for part in layout.slices():
+        group, _, field = part.name.partition(".")
+        if field.startswith(WRITTEN_AS_IN_SINGLES) or field.endswith(".status"):
+            continue
+        if group in ("own", "foe", "move", "partner_move"):
+            field = group + field[1:]
+        for offset in range(part.size):
+            name = f"{field or group}[{offset}]"
+            if group == "mask" and offset >= FIRST_MOVE:
+                name = f"mask of gimmick {(offset - FIRST_MOVE) // 20}, target {(offset - FIRST_MOVE) % 5}"
+            columns.setdefault(name, []).append(part.start + offset)
+    columns["foe.present[0]"] += columns.pop("own.present[0]")
+    return list(columns.items())
+
+
+def test_facts_are_where_the_layout_says(asked):
+    for one in asked:
+        row = one.decision.observation
+        if one.request.get("teamPreview"):
+            continue
+        battle, side = one.seat.battle, one.request["side"]["pokemon"]
+        for place, entry in enumerate(side):
+            i = battle.position(entry["ident"])
+            fainted = entry["condition"].endswith("fnt")
+            assert read(row, f"own.{i}.fainted") == [fainted]
+            assert read(row, f"own.{i}.slot") == [place == 0 and not fainted, place == 1 and not fainted]
+        assert read(row, "mask") == list(one.decision.mask)
+        slot = int(read(row, "global.right")[0])
+        if "forceSwitch" in one.request:
+            assert read(row, "global.self.force_switch") == [one.request["forceSwitch"][slot]]
+            assert not any(read(row, "move.0.present"))
+        elif len(one.request["active"][slot]["moves"]) == 4:
+            usable = [read(row, f"move.{k}.usable")[0] for k in range(4)]
+            assert usable == [any(one.decision.mask[FIRST_MOVE + 5 * k : FIRST_MOVE + 5 * k + 5]) for k in range(4)]
+
+
+def test_the_right_slot_sees_what_the_left_one_chose(asked):
+    seen = 0
+    for left, right in pairwise(asked):
+        if left.request is not right.request or left.request.get("teamPreview"):
+            continue
+        row, chosen = right.decision.observation, meaning(left.action)
+        assert read(left.decision.observation, "global.first.made") == [0.0]
+        assert read(row, "global.right") == read(row, "global.first.made") == [1.0]
+        assert read(row, "global.first.switch") == [chosen.member == i for i in range(6)]
+        assert read(row, "global.first.gimmick") == [chosen.gimmick == kind for kind in range(1, 5)]
+        assert bool(read(row, "global.first.move")[0]) == (chosen.move >= 0)
+        assert left.said is None
+        assert right.said is not None
+        seen += 1
+    assert seen > 100
+
+
+def test_slots_see_each_others_moves(asked):
+    """What is `move` for one slot is `partner_move` for the other, at the same request."""
+    for left, right in pairwise(asked):
+        if left.request is not right.request or "active" not in left.request:
+            continue
+        for k in range(4):
+            mine = read(left.decision.observation, f"move.{k}.id")
+            assert mine == read(right.decision.observation, f"partner_move.{k}.id")
+
+
+def test_both_foes_count():
+    """Damage against the left foe is not that against the right one."""
+    rows = [one.decision.observation for seat in SEATS[:6] for one in decisions(seat)]
+    left = np.array([read(row, "move.0.left.damage")[0] for row in rows])
+    right = np.array([read(row, "move.0.right.damage")[0] for row in rows])
+    assert (left != right).sum() > 20
+
+
+def test_what_is_told_of_the_foe_is_public():
+    """Nothing of a foe's set is in a block of one that has only been seen at team preview."""
+    checked = 0
+    for seat in recorded_seats("doubles/gen9vgc2025regi"):
+        for one in decisions(seat):
+            row = one.decision.observation
+            for i in range(6):
+                if read(row, f"foe.{i}.present")[0] and not read(row, f"foe.{i}.revealed")[0]:
+                    assert read(row, f"foe.{i}.item") == read(row, f"foe.{i}.tera_type") == [0.0]
+                    assert not any(read(row, f"foe.{i}.moves"))
+                    checked += 1
+    assert checked > 20
+
+
+def test_a_preview_picks_four_of_six():
+    first = [one for one in decisions(recorded_seats("doubles/gen9vgc2025regi")[0]) if "teamPreview" in one.request]
+    assert [one.said is not None for one in first] == [False, False, False, True]
+    assert first[-1].said == "team " + ",".join(str(one.action) for one in first)
+    assert [int(one.decision.mask.sum()) for one in first] == [6, 5, 4, 3]
+    assert not any(one.decision.mask[0] for one in first)
+    assert read(first[0].decision.observation, "global.preview_picks") == [np.float16(4 / 6)]
