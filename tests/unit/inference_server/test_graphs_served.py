@@ -15,7 +15,7 @@ from common.config import Config, ServerConfig
 from common.messages import Weights
 from common.nets.build import build_network
 from common.nets.weights import fingerprint, weights_to_bytes
-from inference_server.__main__ import _policies
+from inference_server.build import _policies
 from inference_server.engine.graphs import GraphEngine
 from inference_server.policies import LATECOMERS_SEC, Policy, PolicyTable
 from tests.support.graph_stand_in import StandInGraphs
