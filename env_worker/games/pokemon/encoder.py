@@ -42,7 +42,7 @@ class SeatEncoder:
         self._gen = gen
         self._buffer = bytearray(layout.observation_size(attackers) * HALF)
         self._blocks = PokemonBlocks(self._buffer, gen)
-        self._damage = DamageWriter(self._buffer, gen, attackers)
+        self._damage = DamageWriter(self._buffer, gen, attackers) if attackers else None
         self.standing = (6.0, 6.0, 6.0, 6.0)
 
     def encode(self, request: dict[str, Any], choices: Choices) -> NDArray[np.float16]:
@@ -55,7 +55,7 @@ class SeatEncoder:
         blocks.write_foe_bodies(foes, met)
         scene = read_scene(battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None)
         blocks.write_pairs(scene, own, foes, own_out, foe_out)
-        if "teamPreview" not in request:  # nobody is out: the damage stays 0
+        if self._damage is not None and "teamPreview" not in request:  # at a preview nobody is out: it stays 0
             self._damage.write(battle, blocks, own, foes, own_out, foe_out)
         self._write_global(request, scene, choices.reviving)
         self._write_moves(scene, request, choices, own_out, foe_out)

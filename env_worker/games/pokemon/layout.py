@@ -63,7 +63,7 @@ def damage_fields(attackers: int) -> tuple[Field, ...]:
 
 
 def observation_size(attackers: int) -> int:
-    """Numbers in all, with the damage of three own Pokemon or of six."""
+    """Numbers in all, with the damage of no own Pokemon, of three or of six."""
     return DAMAGE_START + attackers * width(damage_fields(attackers))
 
 
@@ -72,7 +72,7 @@ OBSERVATION_SIZE = observation_size(ATTACKERS)
 
 @cache
 def slices(attackers: int = ATTACKERS) -> tuple[Slice, ...]:
-    """The layout as the spec publishes it, with the damage of three own Pokemon or of six."""
+    """The layout as the spec publishes it, with the damage of no own Pokemon, of three or of six."""
     return lay_out((*BLOCKS, *((f"damage.{k}", damage_fields(attackers)) for k in range(attackers))))
 
 

@@ -35,6 +35,10 @@ def test_the_damage_of_the_whole_team(battle_format: str) -> None:
     assert played(battle_format, 4, seed=2, attackers=TEAM_SIZE).compared > 100
 
 
+def test_without_damage() -> None:
+    assert played("gen9randombattle", 4, seed=2, attackers=0).compared > 100
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("battle_format", [*RANDOM, *WITH_TEAMS])

@@ -41,7 +41,7 @@ export class SeatEncoder {
 		this.observation = new Float16Array(tables.layout.size);
 		this.standing = new Float64Array(4); // own alive, foe alive, own hp sum, foe hp sum; unrevealed foes are whole
 		this.teams = new TeamBlocks(this.observation, tables);
-		this.damage = new DamageBlock(this.observation, tables);
+		this.damage = tables.layout.attackers ? new DamageBlock(this.observation, tables) : null;
 		this.moves = new MoveBlocks(this.observation, tables);
 		this.scene = new Scene();
 		this.mine = new Survey();
@@ -58,7 +58,7 @@ export class SeatEncoder {
 		scene.read(this.tables, battle, own[mine.out] ?? null, foes[theirs.out] ?? null);
 		teams.writePairs(scene, own, foes, mine.out, theirs.out);
 		// At a team preview nobody is out: the damage stays 0.
-		if (!request.teamPreview) this.damage.write(battle, teams, own, foes, mine.out, theirs.out);
+		if (this.damage && !request.teamPreview) this.damage.write(battle, teams, own, foes, mine.out, theirs.out);
 		this.writeGlobal(request, choices.reviving);
 		this.writeMoves(request, choices, mine.out, theirs.out);
 		const maskStart = this.tables.layout.mask_start;

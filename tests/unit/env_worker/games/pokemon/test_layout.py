@@ -29,7 +29,7 @@ def observations() -> np.ndarray:
     return np.stack(rows)
 
 
-@pytest.mark.parametrize("attackers", [3, 6])
+@pytest.mark.parametrize("attackers", [0, 3, 6])
 def test_slices_cover_the_observation_without_gap_or_overlap(attackers):
     start = 0
     parts = layout.slices(attackers)
