@@ -135,6 +135,9 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
     *parents, last = path.split(".")
     for name in parents:
         below = tree.get(name)
+        if isinstance(below, str) and below:
+            problems[f"--set {override}"] = f"{name} is given as a whole, {_shown(below)}: set it so or by its keys"
+            return
         if not isinstance(below, dict):
             tree[name] = below = {}
         tree = below

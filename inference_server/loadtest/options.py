@@ -13,6 +13,9 @@ from common.errors import ConfigError
 PRECISIONS = ("auto", "float32", "bfloat16")
 T = TypeVar("T")
 
+MOST_CLIENTS = 256
+MOST_SESSIONS = 65_536
+
 
 @dataclass(frozen=True)
 class Options:
@@ -67,6 +70,12 @@ def parse(arguments: Sequence[str] | None) -> Options:
         max_windows=_number("--max-windows", given.max_windows, int, 1),
         seed=_number("--seed", given.seed, int, 0),
     )
+    if max(options.clients) > MOST_CLIENTS:
+        raise ConfigError(f"--clients {max(options.clients)}: each is a process; at most {MOST_CLIENTS}.")
+    if max(options.clients) * max(options.envs) > MOST_SESSIONS:
+        raise ConfigError(
+            f"--clients x --envs is {max(options.clients) * max(options.envs)} sessions; at most {MOST_SESSIONS}."
+        )
     if options.connect is not None and (len(options.precisions) > 1 or options.precisions[0] != "auto"):
         raise ConfigError("A running server has its own precision: leave --precisions out with --connect.")
     return options

@@ -28,6 +28,7 @@ def _servers(simul: Simul) -> list[int]:
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.slow
 def test_a_run_survives_the_death_of_a_showdown_server(run: Simul) -> None:
     run.wait_for(lambda _: run.decisions() > 200 and run.versions() >= 1, "the run learns", 120.0)
     first, second = _servers(run)

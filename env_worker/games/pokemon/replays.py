@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 
 from poke_env.data.replay_template import REPLAY_TEMPLATE
@@ -11,6 +12,18 @@ from common.errors import ConfigError
 from env_worker.games.pokemon.battle import LiveBattle
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.@_+-]+")
+
+
+def make_folder(folder: Path) -> None:
+    """Make sure that replays can be written. Raises ConfigError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"The folder for replays {folder} cannot be written: {error.strerror}. Choose another one."
+        ) from None
 
 
 class ReplayFolder:
@@ -23,10 +36,7 @@ class ReplayFolder:
         self._folder = folder
         self._worker = worker
         self._expected: dict[int, tuple[str, str]] = {}
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(f"The folder for replays {folder} cannot be made: {error.strerror}.") from None
+        make_folder(folder)
 
     @property
     def complete(self) -> bool:

@@ -95,7 +95,7 @@ def test_a_checkpoint_of_another_layout_is_one_sentence(tmp_path):
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("begun_sec", [1.5, 5.0])
+@pytest.mark.parametrize("begun_sec", [1.5, pytest.param(5.0, marks=pytest.mark.slow)])
 def test_a_terminated_evaluation_leaves_nothing(tmp_path, begun_sec):
     one = checkpoint(tmp_path / "one", 3)
     running = start(tmp_path, "--checkpoint", str(one), "--opponent", "random", "--battles", "100000")

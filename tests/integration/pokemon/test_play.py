@@ -62,12 +62,25 @@ class RecordingDesk(Desk):
         super().answer(actions)
 
 
+class RecordingAgent(AgentPlayer):
+    """Keeps what it told the server, too: for each battle its choices in order, refused ones among them."""
+
+    def __init__(self, *args, **options) -> None:
+        super().__init__(*args, **options)
+        self.said: dict[str, list[str]] = {}
+
+    async def choose_move(self, battle):
+        order = await super().choose_move(battle)
+        self.said.setdefault(battle.battle_tag, []).append(order.message.removeprefix("/choose ").split("|")[0])
+        return order
+
+
 @contextmanager
 def playing(server: Showdown, stand: Stand, name: str, **more):
     """An agent at its table."""
     desk = RecordingDesk()
     options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
-    agent = AgentPlayer(account(name, None), server.configuration, desk, **options)
+    agent = RecordingAgent(account(name, None), server.configuration, desk, **options)
     table = Table(agent, desk, stand.client(f"play {name}", training=False), quiet=True)
     try:
         yield agent, desk, table
@@ -130,17 +143,21 @@ def test_what_the_agent_sees_is_what_it_would_see_in_training(server, stand):
         accepted = on_loop(foe._accept_challenges(None, 3, None))
         table.serve(agent.challenge("Random 2", 3), StopFlag())
         accepted.result(10)
-    tags = list(agent.battles)
-    compared = sum(_compare(server.battle_log(tag), "Agent 2", desk, env) for env, tag in enumerate(tags))
+    compared = 0
+    for env, tag in enumerate(agent.battles):
+        asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
+        compared += _compare(server.battle_log(tag), "Agent 2", asked, agent.said[tag])
     assert compared > 60
 
 
-def _compare(log, name: str, desk: RecordingDesk, env: int) -> int:
-    """Replay the inputs of a battle on the host; compare each of our seat's rows with what the agent asked."""
+def _compare(log, name: str, asked: list[Decision], said: list[str]) -> int:
+    """Replay a battle on the host; compare each of our seat's rows with what the agent asked.
+
+    The server's log holds no choice that was refused ("maybe trapped"): those are repeated from what the agent `said`.
+    """
     options = {key: json.loads(rest) for key, rest in (line[1:].split(" ", 1) for line in log["inputLog"][:1])}
     players = [json.loads(line.split(" ", 2)[2]) for line in log["inputLog"][1:3]]
     seat = next(i for i, player in enumerate(players) if player["name"] == name)
-    asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
     choices = [line[1:].split(" ", 1) for line in log["inputLog"][3:] if line.startswith((">p1 ", ">p2 "))]
     host = SimHost(find_node().path)
     host.start()
@@ -162,14 +179,15 @@ def _compare(log, name: str, desk: RecordingDesk, env: int) -> int:
             for row in tick.rows:
                 numbers[row.seat] = row.request_number
                 decision = asked[compared]
-                assert row.observation.tobytes() == decision.observation.tobytes(), f"decision {compared} of env {env}"
+                assert row.observation.tobytes() == decision.observation.tobytes(), f"decision {compared} of {len(asked)}"
                 assert row.mask.tobytes() == decision.mask.tobytes()
                 compared += 1
             for record in tick.records:
                 numbers[record.seat] = record.request_number
             if tick.ended or not choices:
                 break
-            side, choice = choices.pop(0)
+            refused = compared < len(asked) and asked[compared].attempt > 0
+            side, choice = (f"p{seat + 1}", said[compared - 1]) if refused else choices.pop(0)
             host.choose(0, int(side[1]) - 1, numbers[int(side[1]) - 1], choice)
     finally:
         host.close()

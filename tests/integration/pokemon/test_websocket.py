@@ -14,6 +14,7 @@ from common.config import OpponentsConfig, PokemonConfig, ShowdownAddress
 from common.errors import ConfigError
 from common.messages import ABORTED, TERMINATED
 from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.websocket import showdown_host
 from env_worker.games.pokemon.websocket.local_server import local_server
 from tests.integration.pokemon.test_source import Table, check_accounts, make_source
 from tests.support.showdown import showdown
@@ -93,7 +94,8 @@ def test_a_server_that_does_not_answer_is_named():
         source.start()
 
 
-def test_a_server_that_hangs_is_replaced():
+def test_a_server_that_hangs_is_replaced(monkeypatch):
+    monkeypatch.setattr(showdown_host, "CHALLENGE_SEC", 4.0)
     source = make_source(PokemonConfig(transport="websocket", host_timeout_sec=5.0), envs=4)
     source.start()
     try:
@@ -115,6 +117,7 @@ def test_a_server_that_hangs_is_replaced():
     assert not psutil.pid_exists(hung)
 
 
+@pytest.mark.slow
 def test_the_servers_of_a_list_are_all_used_and_one_that_comes_back_is_used_again(tmp_path):
     with showdown() as first, ExitStack() as second:
         port = second.enter_context(local_server(find_node().path)).port

@@ -183,3 +183,8 @@ def test_a_list_of_sections(load):
 )
 def test_a_list_of_sections_that_is_wrong(load, servers, path, sentence):
     assert problems_of(load, f"pokemon: {{servers: {servers}}}") == {f"pokemon.servers{path}": sentence}
+
+
+def test_a_section_given_as_one_string_and_by_its_keys_is_a_contradiction(load):
+    overrides = ("opponents=random:1", "opponents.past=0.3")
+    assert "opponents is given as a whole" in problems_of(load, "", *overrides)["--set opponents.past=0.3"]

@@ -9,6 +9,7 @@ import random
 import sys
 from pathlib import Path
 
+from poke_env import AccountConfiguration
 from poke_env.concurrency import POKE_LOOP
 
 from common.client import InferenceClient
@@ -20,6 +21,7 @@ from common.transport import client_keys, connectable
 from env_worker.games.pokemon.formats import is_doubles
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.replays import make_folder
 from env_worker.games.pokemon.spec import pokemon_spec
 from env_worker.games.pokemon.teams import legal_teams, read_teams
 from env_worker.games.pokemon.websocket.address import account, is_local, server_at
@@ -37,26 +39,30 @@ def main() -> int:
     options = _parser().parse_args()
     stop = StopFlag(options.parent).install()
     try:
+        config, us = _config(RunDir(options.run_dir)), _account(options.username)
+        if options.replays is not None:
+            make_folder(options.replays)
         with contextlib.ExitStack() as until_done:
             if options.server == LOCAL:
                 server = until_done.enter_context(local_server(find_node().path))
                 options.server = server.url
                 _say(options, f"A Showdown server runs at http://{HOST}:{server.port} for as long as this plays.")
-            _play(options, stop)
+            _play(options, config, us, stop)
     except SimulError as error:
         sys.stderr.write(f"simul play: {error}\n")
         return 2
     return 0
 
 
-def _play(options: argparse.Namespace, stop: StopFlag) -> None:
-    run_dir = RunDir(options.run_dir)
-    config = _config(run_dir)
-    name = options.username or f"Simul {random.SystemRandom().randrange(10**6):06}"
-    us = account(name, os.environ.get("SIMUL_SHOWDOWN_PASSWORD"))
+def _account(username: str | None) -> AccountConfiguration:
+    name = f"Simul {random.SystemRandom().randrange(10**6):06}" if username is None else username
+    return account(name, os.environ.get("SIMUL_SHOWDOWN_PASSWORD"))
+
+
+def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration, stop: StopFlag) -> None:
     server = server_at(options.server)
     teams = _teams(config)
-    client = _client(config, run_dir, us.username)
+    client = _client(config, RunDir(options.run_dir), us.username)
     desk = Desk(POKE_LOOP)
     doing = f"challenges {options.challenge}" if options.challenge else f"waits for {options.accept} challenges"
     agent = AgentPlayer(

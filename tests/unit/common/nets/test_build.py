@@ -131,3 +131,12 @@ def test_the_example_of_a_custom_network_fits_any_spec(flat_spec, entity_spec):
     for spec in (flat_spec, entity_spec):
         network = build_network(NetworkConfig("examples.custom_network:GruNetwork", {"hidden": 8}), spec)
         assert network.state_size == 8
+
+
+def test_a_flat_network_takes_ids_as_numbers_from_0_to_1():
+    layout = (Slice("hp", 0, 1), Slice("species", 1, 2, kind="id", high=500.0, vocabulary=501, table="species"))
+    spec = GameSpec(name="ids", observation_size=3, num_actions=2, layout=layout)
+    network = build_network(NetworkConfig("mlp_lstm"), spec)
+    assert network.scale.tolist() == pytest.approx([1.0, 1 / 500, 1 / 500])
+    assert "scale" not in network.state_dict()
+    assert build_network(NetworkConfig("mlp_lstm"), GameSpec(name="x", observation_size=3, num_actions=2)).scale is None

@@ -28,6 +28,8 @@ def test_defaults_sweep_and_lists_are_read() -> None:
         (["--precisions", "float64"], "--precisions: expected auto, float32, bfloat16; got 'float64'."),
         (["--baseline", "remote"], "invalid choice: 'remote'"),
         (["--enws", "4"], "unrecognized arguments: --enws 4"),
+        (["--clients", "1,100000"], "--clients 100000: each is a process; at most 256."),
+        (["--clients", "200", "--envs", "1000"], "--clients x --envs is 200000 sessions; at most 65536."),
         (["--connect", "runs/x", "--precisions", "float32"], "A running server has its own precision"),
     ],
 )

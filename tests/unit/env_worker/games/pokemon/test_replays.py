@@ -34,7 +34,7 @@ def test_a_log_cannot_end_its_script():
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match=r"folder for replays .* cannot be made"):
+    with pytest.raises(ConfigError, match=r"folder for replays .* cannot be written"):
         ReplayFolder(tmp_path / "file" / "x", 0)
 
 
