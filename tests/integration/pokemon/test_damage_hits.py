@@ -93,7 +93,7 @@ def agreement(hits_of_generation: int, seed: int) -> tuple[int, int]:
 
 
 def test_agrees_with_smogons_calculator():
-    same, compared = agreement(hits_of_generation=60, seed=13)
+    same, compared = agreement(hits_of_generation=60, seed=11)
     assert compared > 300
     assert same >= 0.98 * compared
 
