@@ -19,9 +19,11 @@ setup: ## .venv and the simulator; does nothing when nothing changed
 	@PYTHON="$(PYTHON)" sh common/launch/setup.sh
 
 test: setup ## the tests, under 8 minutes on two cores
+	@$(PY) -m tests.support.calc.setup
 	$(PY) -m pytest -m "not slow" $(ARGS)
 
 test-long: setup ## all tests, with the full counts
+	@$(PY) -m tests.support.calc.setup
 	$(PY) -m pytest $(ARGS)
 
 lint: setup ## style, types, import contracts

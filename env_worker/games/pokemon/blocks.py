@@ -41,6 +41,8 @@ _BODY = struct.Struct(f"<{BODY_WIDTH}e")
 _PAIR = struct.Struct(f"<{PAIR_WIDTH}e")
 _NO_PAIR = bytes(PAIR_WIDTH * HALF)
 _PAD = (0, 0, 0, 0)
+MOVE_NUMBERS = 5  # power, accuracy, priority, physical, special
+_NO_NUMBERS = (0.0,) * MOVE_NUMBERS
 FNT, BRN = Status.FNT, Status.BRN
 
 
@@ -54,7 +56,7 @@ class Card:
         self.seen: tuple[Any, ...] = ()  # what the body was packed from
         self.profile = Profile(Body((), (), 0, (), "", ""), ())
         self.ids: tuple[int, ...] = ()  # the block's ids
-        self.stats: tuple[float, ...] = ()  # scaled
+        self.stats: tuple[float, ...] = ()  # scaled, and the numbers of its moves
         self.speed = 0.0
         self.revealed = False
         self.fresh = True  # the body was packed at this decision
@@ -212,7 +214,7 @@ class PokemonBlocks:
             types[1] if len(types) > 1 else 0,
             tera,
         )
-        card.stats = tuple([min(stat / 500, 1.0) for stat in body.stats])
+        card.stats = (*[min(stat / 500, 1.0) for stat in body.stats], *_move_numbers(profile))
 
     def _pack_body(self, start: int, index: int, mon: Pokemon, card: Card, revealed: bool) -> None:
         body = card.profile.body
@@ -234,3 +236,11 @@ class PokemonBlocks:
             mon._level / 100,
             *card.stats,
         )
+
+
+def _move_numbers(profile: Profile) -> list[float]:
+    """`fields.POKEMON moves_known`: the first of each move's static numbers, 0 where none is known."""
+    numbers: list[float] = []
+    for move in profile.moves[: layout.MOVE_SLOTS]:
+        numbers += _NO_NUMBERS if move is None else move.static[:MOVE_NUMBERS]
+    return numbers + [0.0] * (layout.MOVE_SLOTS * MOVE_NUMBERS - len(numbers))

@@ -1,4 +1,4 @@
-"""Writes one seat's battle into the layout: float16 [OBSERVATION_SIZE], fresh at every decision.
+"""Writes one seat's battle into the layout: float16 [D], fresh at every decision.
 
 A byte buffer lives as long as the battle; blocks are packed into it with `struct` (half floats).
 """
@@ -16,6 +16,7 @@ from poke_env.battle.status import Status
 from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.actions import FIRST_MOVE, GIMMICKS, Choices
 from env_worker.games.pokemon.blocks import HALF, PokemonBlocks
+from env_worker.games.pokemon.damage.writer import DamageWriter
 from env_worker.games.pokemon.features import active_numbers
 from env_worker.games.pokemon.movesheet import move_block
 from env_worker.games.pokemon.scene import Scene, active_factors, read_scene
@@ -36,11 +37,12 @@ class SeatEncoder:
             alive and full. The shaped rewards read it.
     """
 
-    def __init__(self, battle: SeatBattle, gen: int) -> None:
+    def __init__(self, battle: SeatBattle, gen: int, attackers: int = layout.ATTACKERS) -> None:
         self._battle = battle
         self._gen = gen
-        self._buffer = bytearray(layout.OBSERVATION_SIZE * HALF)
+        self._buffer = bytearray(layout.observation_size(attackers) * HALF)
         self._blocks = PokemonBlocks(self._buffer, gen)
+        self._damage = DamageWriter(self._buffer, gen, attackers) if attackers else None
         self.standing = (6.0, 6.0, 6.0, 6.0)
 
     def encode(self, request: dict[str, Any], choices: Choices) -> NDArray[np.float16]:
@@ -53,6 +55,8 @@ class SeatEncoder:
         blocks.write_foe_bodies(foes, met)
         scene = read_scene(battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None)
         blocks.write_pairs(scene, own, foes, own_out, foe_out)
+        if self._damage is not None and "teamPreview" not in request:  # at a preview nobody is out: it stays 0
+            self._damage.write(battle, blocks, own, foes, own_out, foe_out)
         self._write_global(request, scene, choices.reviving)
         self._write_moves(scene, request, choices, own_out, foe_out)
         _MASK.pack_into(self._buffer, layout.MASK_START * HALF, *choices.mask)

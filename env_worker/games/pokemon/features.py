@@ -12,7 +12,7 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 
-from env_worker.games.pokemon.layout import VOLATILES
+from env_worker.games.pokemon.fields import VOLATILES
 from env_worker.games.pokemon.profiles import move_row
 
 # Enum members hash in Python; everything below is therefore indexed by their integer value.
@@ -125,7 +125,7 @@ def status_numbers(mon: Pokemon) -> tuple[float, ...]:
 
 
 def volatile_numbers(mon: Pokemon) -> tuple[float, ...] | list[float]:
-    """Flags of `layout.VOLATILES`."""
+    """Flags of `fields.VOLATILES`."""
     if not mon._effects:
         return NO_VOLATILES
     numbers = list(NO_VOLATILES)
@@ -137,7 +137,7 @@ def volatile_numbers(mon: Pokemon) -> tuple[float, ...] | list[float]:
 
 
 def active_numbers(mon: Pokemon | None) -> list[float]:
-    """`layout.ACTIVE` of one side; all zero where nobody is out."""
+    """`fields.ACTIVE` of one side; all zero where nobody is out."""
     if mon is None:
         return list(NO_ACTIVE)
     boosts = mon._boosts

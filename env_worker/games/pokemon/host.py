@@ -30,6 +30,7 @@ import orjson
 
 from common.errors import EnvError
 from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
+from env_worker.games.pokemon.layout import OBSERVATION_SIZE
 
 __all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "Seed", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
 
@@ -58,6 +59,7 @@ class SimHost:
         self._stdin = -1
         self._stdout = -1
         self._stderr: IO[bytes] | None = None
+        self._observation_size = OBSERVATION_SIZE
         self._commands: list[dict[str, Any]] = []
         self._unsent = bytearray()
         self._partial = bytearray()
@@ -151,6 +153,7 @@ class SimHost:
     def send_tables(self, tables: dict[str, Any]) -> None:
         """Queues what the host needs to encode decisions (`host_tables.encoder_tables`)."""
         self._commands.append({"c": "tables", "tables": tables})
+        self._observation_size = tables["layout"]["size"]
 
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
         """Whether a format can be played and these teams are legal in it, see sim_host/formats.mjs. Blocks."""
@@ -182,7 +185,7 @@ class SimHost:
 
     def poll(self) -> HostTick:
         """Everything the host has said by now; never blocks. Raises HostDied when it is gone."""
-        tick = HostTick()
+        tick = HostTick(self._observation_size)
         if self._unsent:
             self.flush()
         ended = self._read_available()

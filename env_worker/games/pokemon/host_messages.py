@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +16,20 @@ from env_worker.games.pokemon.rewards import Facts, Standing
 from env_worker.games.pokemon.tally import Tally
 
 _HEAD_BYTES = 68
-_ROW_BYTES = -(-(_HEAD_BYTES + 2 * OBSERVATION_SIZE + NUM_ACTIONS) // 8) * 8
-_ROW = np.dtype(
-    {
-        "names": ["standing", "head", "observation", "mask"],
-        "formats": ["(4,)<f8", "(9,)<i4", f"({OBSERVATION_SIZE},)<f2", f"({NUM_ACTIONS},)u1"],
-        "offsets": [0, 32, _HEAD_BYTES, _HEAD_BYTES + 2 * OBSERVATION_SIZE],
-        "itemsize": _ROW_BYTES,
-    }
-)
+
+
+@cache
+def _row(observation_size: int) -> np.dtype[Any]:
+    """One encoded decision as the host writes it."""
+    used = _HEAD_BYTES + 2 * observation_size + NUM_ACTIONS
+    return np.dtype(
+        {
+            "names": ["standing", "head", "observation", "mask"],
+            "formats": ["(4,)<f8", "(9,)<i4", f"({observation_size},)<f2", f"({NUM_ACTIONS},)u1"],
+            "offsets": [0, 32, _HEAD_BYTES, _HEAD_BYTES + 2 * observation_size],
+            "itemsize": -(-used // 8) * 8,
+        }
+    )
 
 
 class SimRecord(NamedTuple):
@@ -82,8 +88,12 @@ class SimEnd(NamedTuple):
 
 @dataclass
 class HostTick:
-    """Everything the host has said since the last poll, in order within each list."""
+    """Everything the host has said since the last poll, in order within each list.
 
+    `observation_size`: that of the tables the host was sent.
+    """
+
+    observation_size: int = OBSERVATION_SIZE
     records: list[SimRecord] = field(default_factory=list)
     rows: list[SimRow] = field(default_factory=list)
     errors: list[SimError] = field(default_factory=list)
@@ -102,7 +112,7 @@ class HostTick:
         start = 0
         while (end := buffer.find(b"\n", start)) >= 0:
             message = orjson.loads(memoryview(buffer)[start:end])
-            behind = end + 1 + message.get("encoded", 0) * _ROW_BYTES
+            behind = end + 1 + message.get("encoded", 0) * _row(self.observation_size).itemsize
             if behind > len(buffer):
                 break
             self._take_message(message)
@@ -123,7 +133,7 @@ class HostTick:
         self.format = message.get("format", self.format)
 
     def _take_rows(self, data: bytes) -> None:
-        rows = np.frombuffer(data, _ROW)
+        rows = np.frombuffer(data, _row(self.observation_size))
         observations, masks = list(rows["observation"]), list(rows["mask"])
         for head, standing, observation, mask in zip(
             rows["head"].tolist(), rows["standing"].tolist(), observations, masks

@@ -18,6 +18,7 @@ from poke_env.battle.weather import Weather
 from poke_env.data import GenData
 
 from env_worker.games.pokemon import combatants, features, layout
+from env_worker.games.pokemon.damage.host_side import damage_tables
 from env_worker.games.pokemon.movedex import MoveInfo, move_info, type_chart
 from env_worker.games.pokemon.movesheet import NO_STATIC
 from env_worker.games.pokemon.tracker_tables import tracker_tables
@@ -25,12 +26,12 @@ from env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
 
 
 @cache
-def encoder_tables(gen: int) -> dict[str, Any]:
+def encoder_tables(gen: int, attackers: int = layout.ATTACKERS) -> dict[str, Any]:
     """Everything `sim_host/encoder/tables.mjs` and `sim_host/tracker` read, for one generation."""
     rows = vocabulary()
     return {
         "gen": gen,
-        "layout": _layout(),
+        "layout": _layout(attackers),
         "species": rows.species,
         "ability": rows.ability,
         "item": rows.item,
@@ -48,13 +49,15 @@ def encoder_tables(gen: int) -> dict[str, Any]:
         "item_power": combatants.ITEM_POWER,
         "ability_power": combatants.ABILITY_POWER,
         "bulk": combatants.BULK,
+        "damage": damage_tables(gen),
         "tracker": tracker_tables(gen),
     }
 
 
-def _layout() -> dict[str, int]:
+def _layout(attackers: int) -> dict[str, int]:
+    damage = layout.damage_fields(attackers)
     return {
-        "size": layout.OBSERVATION_SIZE,
+        "size": layout.observation_size(attackers),
         "pokemon_width": layout.POKEMON_WIDTH,
         "move_width": layout.MOVE_WIDTH,
         "move_static": len(NO_STATIC),
@@ -63,6 +66,12 @@ def _layout() -> dict[str, int]:
         "foe_start": layout.FOE_START,
         "move_start": layout.MOVE_START,
         "mask_start": layout.MASK_START,
+        "damage_start": layout.DAMAGE_START,
+        "damage_width": layout.width(damage),
+        "damage_lead": layout.width(damage) - layout.width(layout.DAMAGE),
+        "attackers": attackers,
+        "deals": layout.DEALS,
+        "takes": layout.TAKES,
     }
 
 

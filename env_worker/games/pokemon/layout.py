@@ -1,6 +1,6 @@
-"""The observation's layout, as data: one global block, 12 Pokemon blocks, 4 move blocks, the mask.
+"""The observation's layout, as data: one global block, 12 Pokemon blocks, 4 move blocks, the mask, damage.
 
-    global | own.0 .. own.5 | foe.0 .. foe.5 | move.0 .. move.3 | mask
+    global | own.0 .. own.5 | foe.0 .. foe.5 | move.0 .. move.3 | mask | damage.0 .. damage.2
 
 Blocks of a kind are equally long and hold the same things at the same offsets, so a network can reshape
 them from the names alone. own.i is the Pokemon that action i switches to (team order, stable for the whole
@@ -12,138 +12,22 @@ Everything is what the seat itself knows or may conclude.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 from common.specs import Slice
+from env_worker.games.pokemon.fields import GLOBAL, MOVE, POKEMON, PREVIEW, Field
 from env_worker.games.pokemon.vocabulary import vocabulary
 
 TEAM_SIZE = 6
 MOVE_SLOTS = 4
 NUM_ACTIONS = 26
+ATTACKERS = 3
 
-
-class Field(NamedTuple):
-    """`size` numbers in [low, high], or, where `table` is named, `size` ids."""
-
-    name: str
-    meaning: str
-    size: int = 1
-    low: float = 0.0
-    high: float = 1.0
-    table: str = ""
-
-
-SIDE = (
-    Field("hazards", "stealth rock, spikes/3, toxic spikes/2, sticky web on this side", 4),
-    Field("screens", "reflect, light screen, aurora veil, safeguard or mist on this side", 4),
-    Field("alive", "Pokemon not fainted / 6 (unrevealed ones are alive)"),
-    Field("team_hp", "sum of hp fractions / 6 (unrevealed ones are full)"),
-    Field("gimmick_used", "terastallized, mega evolved, z-move or dynamax already spent"),
-)
-VOLATILES = (
-    "substitute",
-    "confusion",
-    "leech seed",
-    "taunt",
-    "encore",
-    "disable",
-    "yawn",
-    "perish song",
-    "salt cure",
-    "bound or trapped",
-    "protosynthesis or quark drive",
-    "flash fire or charge",
-    "other restraint (torment, attract, throat chop, heal block)",
-    "dynamax",
-)
-ACTIVE = (
-    Field("last_move", "move it used last", table="move"),
-    Field("boosts", "atk, def, spa, spd, spe, accuracy, evasion stages / 6", 7, -1.0),
-    Field("volatiles", ", ".join(VOLATILES), len(VOLATILES)),
-    Field("recharging", "must recharge"),
-    Field("preparing", "charges a two-turn move"),
-    Field("protect_count", "consecutive protect-like moves / 3"),
-    Field("turns_active", "turns since it came in / 8"),
-    Field("transformed", "it is a copy of another Pokemon"),
-)
-PREVIEW = (
-    Field("preview", "team preview: action i picks own.i"),
-    Field("preview_picks", "Pokemon to pick at team preview / 6"),
-    Field("preview_order", "of own.0 to own.5: place in the order picked so far / 6, 0 = not picked", 6),
-)
-GLOBAL = (
-    Field("turn", "turn / 100"),
-    Field("force_switch", "a switch is demanded"),
-    Field("reviving", "the switch revives a fainted Pokemon"),
-    Field("trapped", "switching is impossible"),
-    Field("maybe_trapped", "switching may turn out to be impossible"),
-    Field("can_gimmick", "mega, z-move, dynamax, terastallize possible now", 4),
-    Field("weather", "sun, rain, sand, snow or hail, strong winds", 5),
-    Field("weather_turns", "turns since the weather began / 8"),
-    Field("terrain", "electric, grassy, misty, psychic", 4),
-    Field("terrain_turns", "turns since the terrain began / 8"),
-    Field("trick_room", "slower Pokemon move first"),
-    *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in SIDE),
-    *(field._replace(name=f"{who}_active.{field.name}") for who in ("own", "foe") for field in ACTIVE),
-    *PREVIEW,
-)
-POKEMON = (
-    Field("species", "species and forme", table="species"),
-    Field("ability", "its ability where known", table="ability"),
-    Field("item", "its item where known; a row of its own for none", table="item"),
-    Field("moves", "its moves where known", MOVE_SLOTS, table="move"),
-    Field("types", "its types now", 2, table="type"),
-    Field("tera_type", "its tera type where known", table="type"),
-    Field("present", "this block describes a Pokemon"),
-    Field("hp", "hp fraction"),
-    Field("fainted", "it has fainted"),
-    Field("active", "it is on the field"),
-    Field("revealed", "the other side has seen it in battle"),
-    Field("terastallized", "it has terastallized"),
-    Field("status", "burned, frozen, paralyzed, poisoned, asleep, badly poisoned", 6),
-    Field("status_turns", "turns asleep or badly poisoned / 8"),
-    Field("level", "level / 100"),
-    Field("stats", "hp, atk, def, spa, spd, spe / 500 (own exact, foe's estimated from its level)", 6),
-    Field("deals", "largest expected damage to the opposing active, fraction of its full hp"),
-    Field("deals_effectiveness", "largest type multiplier of its damage on the opposing active / 4"),
-    Field("takes", "largest expected damage from the opposing active, fraction of full hp"),
-    Field("takes_effectiveness", "largest type multiplier of that damage / 4"),
-    Field("moves_first", "1: faster than the opposing active, -1: slower (trick room counted)", low=-1.0),
-)
-MOVE = (
-    Field("id", "the move", table="move"),
-    Field("type", "its type", table="type"),
-    Field("power", "expected base power (all hits) / 250"),
-    Field("accuracy", "accuracy, 1 where it cannot miss"),
-    Field("priority", "priority / 7", low=-1.0),
-    Field("category", "physical, special, status", 3),
-    Field("heals", "fraction of hp it restores"),
-    Field("drains", "fraction of the damage it restores"),
-    Field("recoil", "it costs the user hp"),
-    Field("raises_self", "stages it raises of the user / 6"),
-    Field("lowers_self", "stages it lowers of the user / 6"),
-    Field("lowers_foe", "chance-weighted stages it lowers of the target / 6"),
-    Field("inflicts", "chance of a status"),
-    Field("confuses", "chance of another hindrance (flinch, confusion, seeds, ...)"),
-    Field("hazard", "it lays a hazard"),
-    Field("clears", "it clears hazards"),
-    Field("protects", "it protects the user"),
-    Field("pivots", "the user switches out"),
-    Field("phazes", "the target is forced out"),
-    Field("screen", "it sets a side condition of one's own"),
-    Field("field", "it sets weather, terrain or a room"),
-    Field("slow", "it takes two turns"),
-    Field("contact", "it makes contact"),
-    Field("present", "this block describes a move"),
-    Field("usable", "it can be chosen now"),
-    Field("pp", "pp left, fraction"),
-    Field("stab", "same-type multiplier - 1"),
-    Field("effectiveness", "type multiplier on the foe's active / 4 (abilities that grant immunity counted)"),
-    Field("damage", "expected damage now, fraction of the foe's full hp"),
-    Field("knocks_out", "expected damage reaches the foe's hp"),
-    Field("tera_damage", "expected damage after terastallizing, 0 where that is not possible"),
-)
 MASK = (Field("mask", "1 = legal: switch to own.i (6), move.k plain, mega, z, dynamax, tera (5 x 4)", NUM_ACTIONS),)
+_PAIR = "fraction of its full hp: as it is and terastallized, x 4 moves, x mean and variance / 0.01"
+DAMAGE = tuple(
+    Field(f"foe.{j}", f"the attacker's damage to foe.{j}, {_PAIR}", 4 * MOVE_SLOTS, high=4.0) for j in range(TEAM_SIZE)
+)
+ATTACKER = (Field("attacker", "own.i that attacks: the active one, then the two who stand best", TEAM_SIZE),)
 
 BLOCKS: tuple[tuple[str, tuple[Field, ...]], ...] = (
     ("global", GLOBAL),
@@ -162,18 +46,34 @@ def width(fields: tuple[Field, ...]) -> int:
 GLOBAL_WIDTH = width(GLOBAL)
 PREVIEW_START = GLOBAL_WIDTH - width(PREVIEW)
 POKEMON_WIDTH = width(POKEMON)
+DEALS, TAKES = (
+    width(POKEMON[: [field.name for field in POKEMON].index(name)]) for name in ("deals", "takes")
+)  # places in a Pokemon's block
 MOVE_WIDTH = width(MOVE)
 OWN_START = GLOBAL_WIDTH
 FOE_START = OWN_START + TEAM_SIZE * POKEMON_WIDTH
 MOVE_START = FOE_START + TEAM_SIZE * POKEMON_WIDTH
 MASK_START = MOVE_START + MOVE_SLOTS * MOVE_WIDTH
-OBSERVATION_SIZE = MASK_START + NUM_ACTIONS
+DAMAGE_START = MASK_START + NUM_ACTIONS
+
+
+def damage_fields(attackers: int) -> tuple[Field, ...]:
+    """One attacker's; of six it is known who attacks, own.k is damage.k."""
+    return DAMAGE if attackers == TEAM_SIZE else ATTACKER + DAMAGE
+
+
+def observation_size(attackers: int) -> int:
+    """Numbers in all, with the damage of no own Pokemon, of three or of six."""
+    return DAMAGE_START + attackers * width(damage_fields(attackers))
+
+
+OBSERVATION_SIZE = observation_size(ATTACKERS)
 
 
 @cache
-def slices() -> tuple[Slice, ...]:
-    """The layout as the spec publishes it."""
-    return lay_out(BLOCKS)
+def slices(attackers: int = ATTACKERS) -> tuple[Slice, ...]:
+    """The layout as the spec publishes it, with the damage of no own Pokemon, of three or of six."""
+    return lay_out((*BLOCKS, *((f"damage.{k}", damage_fields(attackers)) for k in range(attackers))))
 
 
 def lay_out(blocks: tuple[tuple[str, tuple[Field, ...]], ...]) -> tuple[Slice, ...]:

@@ -11,6 +11,7 @@ from poke_env.battle.move_category import MoveCategory
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
+from env_worker.games.pokemon.moveflags import move_flags
 from env_worker.games.pokemon.vocabulary import vocabulary
 
 PHYSICAL, SPECIAL, STATUS = 0, 1, 2
@@ -62,7 +63,7 @@ class MoveInfo:
         fixed: True = one of the three above; no modifier applies.
         own_defence: True = body press, attacks with defence; foe_attack: True = foul play, with the target's attack.
         hits_defence: True = the target defends with defence, False = with special defence.
-        static: the encoder's numbers that never change, in the order of `layout.MOVE` from `power` to `contact`.
+        static: the encoder's numbers that never change, in the order of `fields.MOVE` from `power` to `flags`.
     """
 
     row: int
@@ -166,6 +167,7 @@ def _static(move_id: str, entry: dict[str, Any], category: int, power: float, ac
         float(any(key in entry for key in ("weather", "terrain", "pseudoWeather"))),
         float("charge" in flags or "recharge" in flags),
         float("contact" in flags),
+        *move_flags(entry, flags, effects),
     )
 
 

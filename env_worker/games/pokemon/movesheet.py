@@ -28,7 +28,7 @@ def move_block(
     usable: int,
     can_tera: bool,
 ) -> tuple[float, ...]:
-    """`layout.MOVE` of one slot.
+    """`fields.MOVE` of one slot.
 
     `name`, `info`, `blow`: the Pokemon's own move there. `entry`: what the request offers there (perhaps
     struggle or its like instead), None where it offers nothing.

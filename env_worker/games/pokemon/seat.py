@@ -11,6 +11,7 @@ from env_worker.games.pokemon.asking import Asking, Turn
 from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.host_messages import SimEnd, SimRow
+from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.preview import Preview
 from env_worker.games.pokemon.rewards import Facts, RewardMeter, RewardWeights, Standing
 from env_worker.games.pokemon.seat_battle import Request, SeatBattle, SeatView
@@ -159,10 +160,19 @@ class ReadingSeat(PolicySeat):
     """Reads the battle itself: poke-env's state and the Python encoder."""
 
     def __init__(
-        self, env: int, seat: int, episode: int, gen: int, policy: str, flags: int, weights: RewardWeights
+        self,
+        env: int,
+        seat: int,
+        episode: int,
+        gen: int,
+        policy: str,
+        flags: int,
+        weights: RewardWeights,
+        attackers: int = ATTACKERS,
     ) -> None:
         super().__init__(env, seat, episode, policy, flags, weights)
         self._gen = gen
+        self._attackers = attackers
         self.battle: SeatView = self._make_battle(f"p{seat + 1}")
         self._asking: Asking | None = None
         self._action = -1
@@ -236,12 +246,12 @@ class ReadingSeat(PolicySeat):
 
     def _make_battle(self, role: str) -> SeatView:
         battle = SeatBattle(role, self._gen)
-        self._encoder = SeatEncoder(battle, self._gen)
+        self._encoder = SeatEncoder(battle, self._gen, self._attackers)
         return battle
 
     def _ask(self, request: Request) -> Asking:
         if "teamPreview" in request:
-            return Preview(self.battle, self._gen, request)
+            return Preview(self.battle, self._gen, request, self._attackers)
         self.battle.sync(request)
         return Turn(request, self.battle, self._encoder)
 

@@ -61,14 +61,14 @@ class PokemonSource:
         self._format, self._teams = config.format, config.teams
         self._config = config
         self._encoder = encoder_of(config)
-        hosted = self._encoder == "host" and config.transport == "ipc"
-        self._tables = encoder_tables(generation(config.format)) if hosted else None
+        gen, hosted = generation(config.format), self._encoder == "host" and config.transport == "ipc"
+        self._tables = encoder_tables(gen, config.damage_attackers) if hosted else None
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
-            "weights": reward_weights(config.rewards, discount), "gen": generation(config.format), "record": record,
+            "weights": reward_weights(config.rewards, discount), "gen": gen, "record": record,
             "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
-            "doubles": is_doubles(config.format),
+            "attackers": config.damage_attackers, "doubles": is_doubles(config.format),
         }  # fmt: skip
         self._matchmaker = ScheduledMatchmaker(pairings, **seating) if pairings else Matchmaker(opponents, **seating)
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, f"{seed}/{index}", episodes)

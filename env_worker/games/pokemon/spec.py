@@ -13,13 +13,13 @@ ENCODER_VERSION = 1  # raise it when a number changes its meaning but not its pl
 
 def pokemon_spec(config: PokemonConfig) -> GameSpec:
     """What everybody else must know about the game; pure and fast."""
-    played = doubles_layout if is_doubles(config.format) else layout
+    doubles, attackers = is_doubles(config.format), config.damage_attackers
     return GameSpec(
         name=f"pokemon/{config.format}",
-        observation_size=played.OBSERVATION_SIZE,
-        num_actions=played.NUM_ACTIONS,
+        observation_size=doubles_layout.OBSERVATION_SIZE if doubles else layout.observation_size(attackers),
+        num_actions=doubles_layout.NUM_ACTIONS if doubles else layout.NUM_ACTIONS,
         observation_dtype="float16",
         seats=2,
         encoder_version=ENCODER_VERSION,
-        layout=played.slices(),
+        layout=doubles_layout.slices() if doubles else layout.slices(attackers),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from env_worker.games.pokemon.layout import ATTACKERS, TEAM_SIZE
 from tests.support.doubles import Doubles
 from tests.support.twins import Twins
 
@@ -15,8 +16,8 @@ WITH_TEAMS = ["gen9ou", "gen9bssregi"]
 DOUBLES = [("gen9randomdoublesbattle", ""), ("gen9vgc2025regi", "gen9bssregi.txt")]
 
 
-def played(battle_format: str, battles: int, seed: int) -> Twins:
-    twins = Twins(battle_format, seed)
+def played(battle_format: str, battles: int, seed: int, attackers: int = ATTACKERS) -> Twins:
+    twins = Twins(battle_format, seed, attackers)
     twins.play(battles)
     return twins
 
@@ -27,6 +28,15 @@ def test_twenty_battles(battle_format: str) -> None:
     assert twins.compared > 500
     if battle_format == "gen9bssregi":  # Shadow Tag and Magnet Pull are in these teams
         assert twins.refused > 0
+
+
+@pytest.mark.parametrize("battle_format", ["gen9randombattle", *WITH_TEAMS])
+def test_the_damage_of_the_whole_team(battle_format: str) -> None:
+    assert played(battle_format, 4, seed=2, attackers=TEAM_SIZE).compared > 100
+
+
+def test_without_damage() -> None:
+    assert played("gen9randombattle", 4, seed=2, attackers=0).compared > 100
 
 
 @pytest.mark.slow

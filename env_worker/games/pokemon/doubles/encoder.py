@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
+from env_worker.games.pokemon import fields
 from env_worker.games.pokemon import layout as singles
 from env_worker.games.pokemon.actions import GIMMICKS
 from env_worker.games.pokemon.doubles import layout
@@ -24,10 +25,10 @@ from env_worker.games.pokemon.rewards import Standing
 from env_worker.games.pokemon.scene import Scene, read_scene
 from env_worker.games.pokemon.seat_battle import Request
 
-_STARTS = {field.name: singles.width(singles.MOVE[:i]) for i, field in enumerate(singles.MOVE)}
+_STARTS = {field.name: singles.width(fields.MOVE[:i]) for i, field in enumerate(fields.MOVE)}
 _AGAINST = [_STARTS[name] for name in layout.AGAINST_NAMES]
 _ALONE = [place for place in range(singles.MOVE_WIDTH) if place not in _AGAINST]
-_NO_PREVIEW = [0.0] * singles.width(singles.PREVIEW)
+_NO_PREVIEW = [0.0] * singles.width(fields.PREVIEW)
 
 Standers = list[Fighter | None]  # left, right; None where nobody stands
 

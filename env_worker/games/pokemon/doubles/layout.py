@@ -11,9 +11,10 @@ from __future__ import annotations
 from functools import cache
 
 from common.specs import Slice
-from env_worker.games.pokemon import layout
+from env_worker.games.pokemon import fields as singles
 from env_worker.games.pokemon.doubles.actions import NUM_ACTIONS as NUM_ACTIONS
-from env_worker.games.pokemon.layout import MOVE_SLOTS, TEAM_SIZE, Field, lay_out, width
+from env_worker.games.pokemon.fields import Field
+from env_worker.games.pokemon.layout import MOVE_SLOTS, TEAM_SIZE, lay_out, width
 
 SIDES = ("left", "right")
 PAIR_NAMES = ("deals", "deals_effectiveness", "takes", "takes_effectiveness", "moves_first")
@@ -56,28 +57,28 @@ FIRST = (
     Field("first.gimmick", "mega, z-move, dynamax, terastallize", 4),
 )
 GLOBAL = (
-    *named(layout.GLOBAL, ("turn",)),
+    *named(singles.GLOBAL, ("turn",)),
     Field("right", "the right slot decides"),
-    *named(layout.GLOBAL, ("reviving",)),
+    *named(singles.GLOBAL, ("reviving",)),
     *(field._replace(name=f"{who}.{field.name}") for who in ("self", "partner") for field in ASKED),
     *FIRST,
-    *named(layout.GLOBAL, FIELD_NAMES),
-    *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in layout.SIDE),
+    *named(singles.GLOBAL, FIELD_NAMES),
+    *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in singles.SIDE),
     *(
         field._replace(name=f"{who}_active.{field.name}")
         for who in ("self", "partner", "left_foe", "right_foe")
-        for field in layout.ACTIVE
+        for field in singles.ACTIVE
     ),
-    *layout.PREVIEW,
+    *singles.PREVIEW,
 )
-BODY = named(layout.POKEMON, BODY_NAMES)
+BODY = named(singles.POKEMON, BODY_NAMES)
 POKEMON = (
     *BODY,
     Field("slot", "it stands left, right", 2),
-    *twice(named(layout.POKEMON, PAIR_NAMES), "opponent"),
+    *twice(named(singles.POKEMON, PAIR_NAMES), "opponent"),
 )
-ALONE = tuple(field for field in layout.MOVE if field.name not in AGAINST_NAMES)
-MOVE = (*ALONE, *twice(named(layout.MOVE, AGAINST_NAMES), "foe"))
+ALONE = tuple(field for field in singles.MOVE if field.name not in AGAINST_NAMES)
+MOVE = (*ALONE, *twice(named(singles.MOVE, AGAINST_NAMES), "foe"))
 MASK = (Field("mask", "1 = legal: pass, switch to own.i (6), then 5 gimmicks x 4 moves x 5 targets", NUM_ACTIONS),)
 BLOCKS = (
     ("global", GLOBAL),
@@ -88,7 +89,7 @@ BLOCKS = (
     ("", MASK),
 )
 GLOBAL_WIDTH, POKEMON_WIDTH, MOVE_WIDTH = width(GLOBAL), width(POKEMON), width(MOVE)
-PREVIEW_START = GLOBAL_WIDTH - width(layout.PREVIEW)
+PREVIEW_START = GLOBAL_WIDTH - width(singles.PREVIEW)
 OBSERVATION_SIZE = GLOBAL_WIDTH + 2 * TEAM_SIZE * POKEMON_WIDTH + 2 * MOVE_SLOTS * MOVE_WIDTH + NUM_ACTIONS
 
 

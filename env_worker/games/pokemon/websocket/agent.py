@@ -13,6 +13,7 @@ from poke_env.concurrency import POKE_LOOP
 from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
 
+from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
 from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
 from env_worker.games.pokemon.websocket.lobby import Lobby, PlayEnded
@@ -49,6 +50,7 @@ class AgentPlayer(Player):
         policy: str = "learner",
         greedy: bool = True,
         replays: str = "",
+        attackers: int = ATTACKERS,
         on_login: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(
@@ -58,7 +60,7 @@ class AgentPlayer(Player):
         )  # fmt: skip
         self._desk = desk
         self._on_login = on_login
-        self._policy, self._greedy, self._replays = policy, greedy, replays
+        self._policy, self._greedy, self._replays, self._attackers = policy, greedy, replays, attackers
         self._stopping = False
         self.tally: Counter[str] = Counter()  # wins, losses, ties
         self.given_up = 0  # battles forfeited because we were told to stop
@@ -120,7 +122,7 @@ class AgentPlayer(Player):
         if tag not in self._battles:
             battle = RoomBattle(
                 tag, self.username, GenData.from_format(self.format).gen, env=len(self._battles),
-                policy=self._policy, greedy=self._greedy, replays=self._replays,
+                policy=self._policy, greedy=self._greedy, replays=self._replays, attackers=self._attackers,
             )  # fmt: skip
             await self._battle_count_queue.put(None)
             async with self._battle_start_condition:

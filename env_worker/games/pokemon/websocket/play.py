@@ -69,6 +69,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
         us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
+        attackers=config.pokemon.damage_attackers,
         on_login=lambda: _say(options, f"{us.username} is logged in, {doing} ({config.pokemon.format})."),
     )  # fmt: skip
     table = Table(agent, desk, client, quiet=options.json)

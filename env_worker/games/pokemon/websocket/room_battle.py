@@ -10,6 +10,7 @@ from poke_env.battle.battle import Battle
 from common.decisions import Decision, start_flags
 from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.host_messages import SimEnd
+from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.seat import ReadingSeat
 
@@ -44,7 +45,10 @@ class RoomBattle(Battle):
         refusal: `unavailable` or `invalid` where the last choice was refused, else empty.
     """
 
-    def __init__(self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str) -> None:
+    def __init__(
+        self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str,
+        attackers: int = ATTACKERS,
+    ) -> None:  # fmt: skip
         logger = logging.getLogger("simul.battle")
         super().__init__(tag, username, logger, gen, save_replays=replays)
         self.seat: OnlineSeat | None = None
@@ -53,6 +57,7 @@ class RoomBattle(Battle):
         self.env = env
         self._policy = policy
         self._greedy = greedy
+        self._attackers = attackers
         self._unread: list[str] = []
         self._command = ""
 
@@ -76,7 +81,7 @@ class RoomBattle(Battle):
         if self.seat is None:
             self.seat = OnlineSeat(
                 self.env, SEATS.index(self._player_role), 0, self.gen, self._policy,
-                start_flags(record=False, greedy=self._greedy), RewardWeights(),
+                start_flags(record=False, greedy=self._greedy), RewardWeights(), self._attackers,
             )  # fmt: skip
 
     def decide(self) -> Decision | None:

@@ -3,6 +3,7 @@
 // Fed by a SeatTracker, so by nothing but what that seat has been told.
 
 import { NUM_ACTIONS } from './choices.mjs';
+import { DamageBlock } from './damage/block.mjs';
 import { MoveBlocks } from './move_blocks.mjs';
 import { Scene } from './scene.mjs';
 import { TeamBlocks } from './team_blocks.mjs';
@@ -40,6 +41,7 @@ export class SeatEncoder {
 		this.observation = new Float16Array(tables.layout.size);
 		this.standing = new Float64Array(4); // own alive, foe alive, own hp sum, foe hp sum; unrevealed foes are whole
 		this.teams = new TeamBlocks(this.observation, tables);
+		this.damage = tables.layout.attackers ? new DamageBlock(this.observation, tables) : null;
 		this.moves = new MoveBlocks(this.observation, tables);
 		this.scene = new Scene();
 		this.mine = new Survey();
@@ -55,6 +57,8 @@ export class SeatEncoder {
 		teams.writeFoeBodies(foes, met);
 		scene.read(this.tables, battle, own[mine.out] ?? null, foes[theirs.out] ?? null);
 		teams.writePairs(scene, own, foes, mine.out, theirs.out);
+		// At a team preview nobody is out: the damage stays 0.
+		if (this.damage && !request.teamPreview) this.damage.write(battle, teams, own, foes, mine.out, theirs.out);
 		this.writeGlobal(request, choices.reviving);
 		this.writeMoves(request, choices, mine.out, theirs.out);
 		const maskStart = this.tables.layout.mask_start;

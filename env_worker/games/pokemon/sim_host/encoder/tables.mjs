@@ -1,5 +1,7 @@
 // What the Python side knows before any battle (see host_tables.py), in the shape the encoder looks it up.
 
+import { DamageTables } from './damage/tables.mjs';
+
 const TRAILING_DIGITS = /[0-9]+$/;
 
 /** One move of the generation being played; fields as in movedex.py. `stat`: the numbers that never change. */
@@ -18,7 +20,7 @@ class MoveInfo {
 		this.ownDefence = ownDefence;
 		this.foeAttack = foeAttack;
 		this.hitsDefence = hitsDefence;
-		this.stat = stat;
+		this.stat = Float16Array.from(stat);
 	}
 }
 
@@ -28,6 +30,7 @@ export class Tables {
 		this.gen = raw.gen;
 		this.layout = raw.layout;
 		this.tracker = raw.tracker; // for SeatTracker
+		this.damage = new DamageTables(raw.gen, raw.damage);
 		this.species = new Map(Object.entries(raw.species));
 		this.abilities = new Map(Object.entries(raw.ability));
 		this.items = new Map(Object.entries(raw.item));

@@ -9,6 +9,8 @@ const TEAM_SIZE = 6;
 const PAIR_WIDTH = 5; // deals, deals_effectiveness, takes, takes_effectiveness, moves_first
 const MOVE_IDS = 3; // place of the first move id in a block
 const NUMBERS = 10; // place behind the ids
+const MOVE_SLOTS = 4;
+const MOVE_NUMBERS = 5; // power, accuracy, priority, physical, special
 
 /** What the encoder remembers of one Pokemon between decisions. */
 class Card {
@@ -171,6 +173,10 @@ export class TeamBlocks {
 		buffer[at + 8] = profile.type2;
 		buffer[at + 9] = tera;
 		for (let i = 0; i < 6; i++) buffer[at + NUMBERS + 14 + i] = Math.min(profile.stats[i] / 500, 1);
+		for (let i = 0; i < MOVE_SLOTS; i++) {
+			const stat = profile.moves[i]?.stat, first = at + NUMBERS + 20 + i * MOVE_NUMBERS;
+			for (let j = 0; j < MOVE_NUMBERS; j++) buffer[first + j] = stat ? stat[j] : 0;
+		}
 	}
 
 	writeBody(start, index, mon, card, revealed) {

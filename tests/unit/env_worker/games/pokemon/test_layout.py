@@ -29,13 +29,20 @@ def observations() -> np.ndarray:
     return np.stack(rows)
 
 
-def test_slices_cover_the_observation_without_gap_or_overlap():
+@pytest.mark.parametrize("attackers", [0, 3, 6])
+def test_slices_cover_the_observation_without_gap_or_overlap(attackers):
     start = 0
-    for part in layout.slices():
+    parts = layout.slices(attackers)
+    for part in parts:
         assert part.start == start, part.name
         start += part.size
-    assert start == layout.OBSERVATION_SIZE
-    assert len({part.name for part in layout.slices()}) == len(layout.slices())
+    assert start == layout.observation_size(attackers)
+    assert len({part.name for part in parts}) == len(parts)
+
+
+@pytest.mark.parametrize("attackers", [3, 6])
+def test_there_are_at_least_1100_features_besides_ids(attackers):
+    assert sum(part.size for part in layout.slices(attackers) if part.kind == "number") >= 1100
 
 
 def test_blocks_of_a_kind_hold_the_same_things_at_the_same_offsets():
@@ -92,3 +99,4 @@ def test_the_spec_is_stable_and_names_the_format():
     assert spec.num_actions == 26
     assert spec.fingerprint() == pokemon_spec(PokemonConfig(max_turns=7)).fingerprint()
     assert spec.fingerprint() != pokemon_spec(PokemonConfig(format="gen8randombattle")).fingerprint()
+    assert spec.fingerprint() != pokemon_spec(PokemonConfig(damage_attackers=6)).fingerprint()

@@ -1,0 +1,68 @@
+"""The damage formula's tables for the simulator host, as JSON: `sim_host/encoder/damage/tables.mjs` reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from poke_env.data import GenData
+
+from env_worker.games.pokemon.damage import movetypes, reading, state, weapons
+from env_worker.games.pokemon.damage.facts import FACTS, PAIR_FACTS, words
+from env_worker.games.pokemon.damage.moves import DamageMove, damage_move
+from env_worker.games.pokemon.damage.rules import STAGE_NAMES, Rule
+from env_worker.games.pokemon.damage.tables import tables
+from env_worker.games.pokemon.damage.targets import UNBREAKABLE
+
+HIDDEN_POWERS = "bug dark dragon electric fighting fire flying ghost grass ground ice poison psychic rock steel water"
+
+
+def damage_tables(gen: int) -> dict[str, Any]:
+    """Everything of one generation; masks of facts come as two words."""
+    known = tables(gen)
+    return {
+        "facts": {name: words(mask) for name, mask in FACTS.items()},
+        "pair_facts": words(PAIR_FACTS),
+        "stages": STAGE_NAMES,
+        "rules": {
+            who: {name: [_rule(rule) for rule in found] for name, found in named.items()}
+            for who, named in known.rules.items()
+        },
+        "exponents": known.exponents.tolist(),
+        "immune": known.immune.tolist(),
+        "weights": known.weights,
+        "unfinished": sorted(known.unfinished),
+        "moves": _moves(gen),
+        "retyping": movetypes.RETYPING,
+        "by_weather": movetypes.BY_WEATHER,
+        "by_terrain": movetypes.BY_TERRAIN,
+        "by_forme": movetypes.BY_FORME,
+        "item_types": movetypes.ITEM_TYPES,
+        "stuck": state.STUCK,
+        "always_stuck": state.ALWAYS_STUCK,
+        "heavy_items": state.HEAVY_ITEMS,
+        "speed_abilities": {name: words(fact) for name, fact in state.SPEED_ABILITIES.items()},
+        "mold": weapons.MOLD,
+        "scrappy": weapons.SCRAPPY,
+        "unbreakable": UNBREAKABLE,
+        "weathers": {name: [words(fact), harsh] for name, (fact, harsh) in reading.WEATHERS.items()},
+        "terrains": {name: words(fact) for name, fact in reading.TERRAINS.items()},
+        "screens": reading.SCREENS,
+        "effects": reading.EFFECTS,
+        "hp_abilities": reading.HP_ABILITIES,
+        "calm": reading.CALM,
+        "unknown_item": reading.UNKNOWN_ITEM,
+    }
+
+
+def _rule(rule: Rule) -> list[Any]:
+    return [rule.stage, rule.mod, *words(rule.mask), rule.species]
+
+
+def _moves(gen: int) -> dict[str, list[Any]]:
+    names = [*GenData.from_gen(gen).moves, *[f"hiddenpower{kind}" for kind in HIDDEN_POWERS.split()]]
+    found = {name: damage_move(gen, name) for name in names}
+    return {name: _move(move) for name, move in found.items() if move is not None}
+
+
+def _move(move: DamageMove) -> list[Any]:
+    return [*move._replace(mask=0), words(move.mask)]

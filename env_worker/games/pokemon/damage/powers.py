@@ -1,0 +1,97 @@
+"""Power that follows from one or both Pokemon, and damage without any power. One pair at a time: they are rare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from env_worker.games.pokemon.damage import columns as col
+from env_worker.games.pokemon.damage.fighter import Fighter
+from env_worker.games.pokemon.damage.moves import (
+    BOOSTS,
+    FALLEN,
+    FASTER,
+    FLAT,
+    LEVEL,
+    NO_ITEM,
+    PINCH,
+    ROUGHLY_LEVEL,
+    SLOWER,
+    TARGET_ALL,
+    TARGET_HP,
+    TARGET_SHARE,
+    TERA_TYPE,
+    TO_USERS_HP,
+    USER_HP,
+    USERS_HP,
+    WEIGHT,
+    WEIGHT_RATIO,
+    DamageMove,
+)
+from env_worker.games.pokemon.damage.state import STELLAR
+
+LAST_PAIRED = TARGET_HP  # the kinds from WEIGHT on need both
+_BY_WEIGHT = ((2000, 120), (1000, 100), (500, 80), (250, 60), (100, 40))
+
+
+def user_power(gen: int, user: Fighter, move: DamageMove) -> int:
+    """Power before modifiers, as far as it follows from the user alone."""
+    kind, power = move.power_kind, move.power
+    if kind == USER_HP:
+        return max(power * user.hp // user.max_hp, 1)
+    if kind == PINCH:
+        return _pinch(gen, user)
+    if kind == BOOSTS:
+        return power + 20 * sum(stage for stage in user.stages if stage > 0)
+    if kind == NO_ITEM:
+        return power if user.item and not user.item.endswith("gem") else 2 * power
+    if kind == FALLEN:
+        return power + 50 * user.down
+    return 100 if move.type_kind == TERA_TYPE and user.terastallized and user.tera == STELLAR else power
+
+
+def _pinch(gen: int, user: Fighter) -> int:
+    """Flail and reversal."""
+    steps, parts = ((2, 6, 13, 22, 43), 64) if gen == 4 else ((2, 5, 10, 17, 33), 48)
+    share = max(user.hp * parts // user.max_hp, 1)
+    for bound, power in zip(steps, (200, 150, 100, 80, 40)):
+        if share < bound:
+            return power
+    return 20
+
+
+def paired_power(gen: int, w: Any, t: Any) -> int:
+    """Power of one weapon row against one target row."""
+    kind = w[col.W_POWER_KIND]
+    if kind == WEIGHT:
+        return next((power for bound, power in _BY_WEIGHT if t[col.T_WEIGHT] >= bound), 20)
+    if kind == WEIGHT_RATIO:
+        times = int(w[col.W_WEIGHT]) // max(int(t[col.T_WEIGHT]), 1)
+        return 20 + 20 * times if 2 <= times < 5 else 120 if times >= 5 else 40
+    if kind == SLOWER:
+        return min(25 * int(t[col.T_SPEED]) // int(w[col.W_SPEED]) + 1, 150)
+    if kind == FASTER:
+        return (40, 60, 80, 120, 150)[min(int(w[col.W_SPEED]) // int(t[col.T_SPEED]), 4)]
+    hp, full, most = int(t[col.T_HP]), int(t[col.T_MAX_HP]), int(w[col.W_POWER])
+    if gen <= 4:
+        return hp * most // full + 1
+    return max((most * 100 * (hp * 4096 // full) + 2047) // 4096 // 100, 1)
+
+
+def fixed_damage(w: Any, t: Any, count: int) -> list[int]:
+    """`count` rolls of one weapon without power on one target, in points."""
+    kind, amount = w[col.W_FIXED], int(w[col.W_AMOUNT])
+    hp = int(t[col.T_FULL_HP]) * int(t[col.T_HP]) // int(t[col.T_MAX_HP])
+    if kind in (FLAT, LEVEL):
+        value = amount
+    elif kind == TARGET_SHARE:
+        value = max(hp * (amount - 1) // amount if amount == 4 else hp // amount, 1)
+    elif kind == TARGET_ALL:
+        value = int(t[col.T_FULL_HP])
+    elif kind == TO_USERS_HP:
+        value = max(hp - int(w[col.W_HP]), 0)
+    elif kind == USERS_HP:
+        value = int(w[col.W_HP])
+    else:  # psywave: half to one and a half levels, evenly
+        assert kind == ROUGHLY_LEVEL
+        return [amount * (count - 1 + 2 * step) // (2 * (count - 1)) for step in range(count)]
+    return [value] * count

@@ -1,0 +1,91 @@
+"""Hits of real battles (record_hits.mjs) as the damage formula's own input."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from env_worker.games.pokemon.damage.columns import W_MOLD
+from env_worker.games.pokemon.damage.facts import FACTS
+from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
+from env_worker.games.pokemon.damage.formula import rolls
+from env_worker.games.pokemon.damage.moves import damage_move
+from env_worker.games.pokemon.damage.tables import tables
+from env_worker.games.pokemon.damage.targets import target
+from env_worker.games.pokemon.damage.weapons import weapon
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.profiles import type_row
+
+RECORDER = Path(__file__).with_name("record_hits.mjs")
+SIM_HOST = Path("env_worker/games/pokemon/sim_host").resolve()
+WEATHERS = {
+    "sunnyday": ("sun", 0),
+    "desolateland": ("sun", 1),
+    "raindance": ("rain", 0),
+    "primordialsea": ("rain", 2),
+    "sandstorm": ("sand", 0),
+    "snowscape": ("snow", 0),
+    "hail": ("snow", 4),
+    "deltastream": ("", 3),
+}
+TERRAINS = {f"{name}terrain": f"{name}_terrain" for name in ("electric", "grassy", "misty", "psychic")}
+GROWING = {"tripleaxel": 20, "triplekick": 10}  # with every hit; the tables hold the average
+Hit = dict[str, Any]
+
+
+@cache
+def record(gen: int, count: int, seed: int) -> list[Hit]:
+    """`count` hits of seeded random battles, with the true sets; recorded once for all tests that ask for the same."""
+    command = [find_node().path, str(RECORDER), str(SIM_HOST), str(gen), str(count), str(seed)]
+    out = subprocess.run(command, check=True, capture_output=True, timeout=600).stdout
+    return [orjson.loads(line) for line in out.splitlines()]
+
+
+def foreseen(gen: int, hit: Hit) -> np.ndarray | None:
+    """Every roll of the hit; None for a move that the tables leave out."""
+    known, around = tables(gen), surroundings(hit)
+    name = hit["move"]
+    move = damage_move(gen, f"hiddenpower{hit['hidden'].lower()}" if name == "hiddenpower" else name)
+    if move is None:
+        return None
+    if name in GROWING:
+        move = move._replace(power=GROWING[name] * hit["hit"])
+    arm = weapon(known, fighter(hit["user"]), name, move, around)
+    screens = tuple(hit["screens"])
+    foe = target(known, fighter(hit["foe"]), screens, around, mold=bool(arm[W_MOLD]))
+    return rolls(known, np.array([arm], dtype=np.int64), np.array([foe], dtype=np.int64))[0]
+
+
+def fighter(told: dict[str, Any]) -> Fighter:
+    return Fighter(
+        species=told["species"],
+        level=told["level"],
+        stats=tuple(told["stats"]),
+        types=tuple(_type(name) for name in told["types"]),
+        base_types=tuple(_type(name) for name in told["base_types"]),
+        ability=told["ability"],
+        item=told["item"],
+        tera=type_row(told["tera"]),
+        terastallized=told["terastallized"],
+        hp=told["hp"],
+        max_hp=told["max_hp"],
+        status=told["status"],
+        stages=tuple(told["stages"]),
+        effects=tuple(told["effects"]),
+        down=told["down"],
+    )
+
+
+def _type(name: str) -> int:
+    return 19 if name == "???" else type_row(name)
+
+
+def surroundings(hit: Hit) -> Surroundings:
+    weather, harsh = WEATHERS.get(hit["weather"], ("", 0))
+    terrain = TERRAINS.get(hit["terrain"], "")
+    return Surroundings(sum(FACTS[fact] for fact in (weather, terrain) if fact), harsh, hit["gravity"])

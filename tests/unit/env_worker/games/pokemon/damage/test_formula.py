@@ -1,0 +1,112 @@
+"""The damage formula on hands that were counted out by hand, and its odd corners."""
+
+import numpy as np
+import pytest
+
+from env_worker.games.pokemon.damage.columns import W_MOLD
+from env_worker.games.pokemon.damage.facts import FACTS
+from env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
+from env_worker.games.pokemon.damage.formula import rolls
+from env_worker.games.pokemon.damage.moves import damage_move
+from env_worker.games.pokemon.damage.tables import tables
+from env_worker.games.pokemon.damage.targets import target
+from env_worker.games.pokemon.damage.weapons import weapon
+from env_worker.games.pokemon.profiles import type_row
+
+NORMAL, FIRE, WATER, FLYING, GHOST, STEEL = map(type_row, ("Normal", "Fire", "Water", "Flying", "Ghost", "Steel"))
+STATS = (300, 200, 200, 200, 200, 200)
+
+
+def mon(*types: int, **more) -> Fighter:
+    return Fighter(**{"species": "none", "level": 80, "stats": STATS, "types": types, "base_types": types, **more})
+
+
+def hit(user: Fighter, name: str, foe: Fighter, around: Surroundings = NO_SURROUNDINGS, gen: int = 9, screens=()):
+    known, move = tables(gen), damage_move(gen, name)
+    assert move is not None
+    arm = weapon(known, user, name, move, around)
+    row = target(known, foe, screens, around, bool(arm[W_MOLD]))
+    return rolls(known, np.array([arm]), np.array([row]))[0].tolist()
+
+
+def test_a_neutral_hit_is_counted_as_in_the_games():
+    # 2 * 80 // 5 + 2 = 34; 34 * 90 * 200 // 200 // 50 = 61; + 2 = 63; then 85 to 100 hundredths, rounded down.
+    assert hit(mon(NORMAL), "surf", mon(NORMAL)) == [63 * roll // 100 for roll in range(85, 101)]
+
+
+def test_gen_1_has_39_rolls_of_255ths():
+    damage = 34 * 95 * 200 // 200 // 50 + 2  # surf had 95
+    assert hit(mon(NORMAL), "surf", mon(NORMAL), gen=1) == [damage * roll // 255 for roll in range(217, 256)]
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "foe", "largest"),
+    [
+        (mon(WATER), "surf", mon(NORMAL), 94),  # (63 * 6144 + 2047) >> 12
+        (mon(WATER, ability="adaptability"), "surf", mon(NORMAL), 126),
+        (mon(WATER, tera=WATER, terastallized=True), "surf", mon(NORMAL), 126),
+        (mon(NORMAL), "surf", mon(FIRE), 126),
+        (mon(NORMAL), "surf", mon(WATER), 31),
+        (mon(NORMAL, item="lifeorb"), "surf", mon(NORMAL), 82),  # (63 * 5324 + 2047) >> 12
+        (mon(NORMAL, stages=(0, 0, 2, 0, 0)), "surf", mon(NORMAL), 124),
+        (mon(NORMAL, stages=(0, 0, 2, 0, 0)), "surf", mon(NORMAL, ability="unaware"), 63),
+        (mon(NORMAL), "surf", mon(NORMAL, stages=(0, 0, 0, 6, 0)), 17),
+        (mon(NORMAL, status="BRN"), "surf", mon(NORMAL), 63),
+        (mon(NORMAL), "seismictoss", mon(NORMAL), 80),
+        (mon(NORMAL), "superfang", mon(NORMAL, hp=50), 75),
+    ],
+)
+def test_what_changes_damage(user, name, foe, largest):
+    assert max(hit(user, name, foe)) == largest
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "foe"),
+    [
+        (mon(NORMAL), "earthquake", mon(FLYING)),
+        (mon(NORMAL), "earthquake", mon(NORMAL, ability="levitate")),
+        (mon(NORMAL), "bodyslam", mon(GHOST)),
+        (mon(NORMAL), "seismictoss", mon(GHOST)),
+        (mon(NORMAL), "surf", mon(NORMAL, ability="waterabsorb")),
+        (mon(NORMAL), "surf", mon(NORMAL, ability="wonderguard")),
+    ],
+)
+def test_what_does_nothing(user, name, foe):
+    assert set(hit(user, name, foe)) == {0}
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "foe"),
+    [
+        (mon(NORMAL, ability="moldbreaker"), "earthquake", mon(NORMAL, ability="levitate")),
+        (mon(NORMAL, ability="scrappy"), "bodyslam", mon(GHOST)),
+        (mon(NORMAL), "earthquake", mon(FLYING, item="ironball")),
+        (mon(NORMAL), "thousandarrows", mon(FLYING)),
+    ],
+)
+def test_what_hits_after_all(user, name, foe):
+    assert min(hit(user, name, foe)) > 0
+
+
+def test_weather_and_screens():
+    rain = Surroundings(FACTS["rain"])
+    assert max(hit(mon(NORMAL), "surf", mon(NORMAL), rain)) == 94
+    assert max(hit(mon(NORMAL), "flamethrower", mon(NORMAL), rain)) == 31
+    assert max(hit(mon(NORMAL), "surf", mon(NORMAL), screens=("lightscreen",))) == 31
+    assert max(hit(mon(NORMAL), "surf", mon(NORMAL), screens=("reflect",))) == 63
+    assert max(hit(mon(NORMAL, ability="infiltrator"), "surf", mon(NORMAL), screens=("lightscreen",))) == 63
+
+
+def test_many_pairs_give_what_each_gives_alone():
+    known = tables(9)
+    users = [mon(NORMAL, ability="technician"), mon(WATER, item="expertbelt"), mon(NORMAL, ability="sheerforce")]
+    foes = [mon(FIRE, ability="solidrock"), mon(STEEL), mon(NORMAL, item="eviolite", species="chansey")]
+    names = ("surf", "icebeam", "gyroball", "dragondarts", "lowkick", "superfang")
+    arms, rows, alone = [], [], []
+    for user in users:
+        for foe in foes:
+            for name in names:
+                arms.append(weapon(known, user, name, damage_move(9, name), NO_SURROUNDINGS))
+                rows.append(target(known, foe, (), NO_SURROUNDINGS, False))
+                alone.append(hit(user, name, foe))
+    np.testing.assert_array_equal(rolls(known, np.array(arms), np.array(rows)), alone)
