@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.pokemon_layers.random_choice import random_choice
 from common.config import PokemonConfig
 from common.errors import EnvError
+from env_worker.games.pokemon.battle_host import drawn_start
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.seat_battle import SeatBattle
 from env_worker.games.pokemon.source import generation
@@ -65,5 +66,4 @@ class HostedBattles:
         number, self._started = self._started, self._started + 1
         if self._parse:
             self._seats[number] = (SeatBattle("p1", self._gen), SeatBattle("p2", self._gen))
-        seeds = [[self._rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
-        self._host.start_battle(number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]))
+        self._host.start_battle(number, self._format, drawn_start(self._rng))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from common.decisions import Decision
+from env_worker.games.pokemon.battle_host import drawn_start
 from env_worker.games.pokemon.doubles.seat import DoubleSeat
 from env_worker.games.pokemon.formats import generation
 from env_worker.games.pokemon.host import SimHost
@@ -56,10 +57,7 @@ class Doubles:
             self._host.close()
 
     def _start(self, number: int) -> None:
-        rng = self._rng
-        seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
-        teams = (rng.choice(self._teams), rng.choice(self._teams)) if self._teams else (None, None)
-        self._host.start_battle(number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams)
+        self._host.start_battle(number, self._format, drawn_start(self._rng, self._teams))
         self._alive.add(number)
         for seat in (0, 1):
             weights = RewardWeights(1.0)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from env_worker.games.pokemon.actions import legal_choices
+from env_worker.games.pokemon.battle_host import drawn_start
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.formats import generation
 from env_worker.games.pokemon.host import SimHost
@@ -120,14 +121,9 @@ class Twins:
             self._host.close()
 
     def _start(self, number: int) -> None:
-        rng = self._rng
-        seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
-        teams = (rng.choice(self._teams), rng.choice(self._teams)) if self._teams else (None, None)
+        start = drawn_start(self._rng, self._teams)
         for twin, encode in ((2 * number, False), (2 * number + 1, True)):
-            self._host.start_battle(
-                twin, self._format,
-                seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams, encode=(encode, encode),
-            )  # fmt: skip
+            self._host.start_battle(twin, self._format, start._replace(encode=(encode, encode)))
             self._alive.add(twin)
         for seat in (0, 1):
             self._readers[2 * number, seat] = _Reader(seat, self._gen, self._attackers)

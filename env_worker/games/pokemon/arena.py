@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 from common.decisions import Decision
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
-from env_worker.games.pokemon.battle_host import BattleHost
+from env_worker.games.pokemon.battle_host import BattleHost, drawn_start
 from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
@@ -70,18 +69,11 @@ class Arena:
         self._episodes[env] += 1
         self.battles[number] = battle
         self.by_env[env] = battle
-        seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
-        teams = (rng.choice(self.teams), rng.choice(self.teams)) if self.teams else (None, None)
-        host.start_battle(
-            number, self._format, seed=seeds[0], team_seeds=(seeds[1], seeds[2]), teams=teams, encode=battle.encoded,
-            tally=self._matchmaker.tally, **self._replay_options(battle),
-        )  # fmt: skip
-
-    def _replay_options(self, battle: LiveBattle) -> dict[str, Any]:
-        if self.replays is None:
-            return {}
-        self.replays.expect(battle)
-        return {"names": battle.names, "log": True}
+        start = drawn_start(rng, self.teams)._replace(encode=battle.encoded, tally=self._matchmaker.tally)
+        if self.replays is not None:
+            self.replays.expect(battle)
+            start = start._replace(names=battle.names, log=True)
+        host.start_battle(number, self._format, start)
 
     def _forget(self, battle: LiveBattle) -> None:
         del self.battles[battle.number]

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Seed = Sequence[int] | str | None
+
+
+class BattleStart(NamedTuple):
+    """How a battle begins. The same seeds, teams and choices give the same battle.
+
+    teams: packed; None: the format draws one, by its seed of `team_seeds`.
+    encode: seats whose decisions come as rows instead of records.
+    tally: count what rewards need in their lines, so many switches in a row free; None: leave it zero.
+    log: say at the end how the battle went, as a spectator saw it.
+    """
+
+    seed: Seed = None
+    team_seeds: tuple[Seed, Seed] = (None, None)
+    teams: tuple[str | None, str | None] = (None, None)
+    names: tuple[str, str] = ("p1", "p2")
+    encode: tuple[bool, bool] = (False, False)
+    tally: int | None = None
+    log: bool = False
+
+
+PLAIN_START = BattleStart()
+
+
+def drawn_start(rng: random.Random, teams: Sequence[str] = ()) -> BattleStart:
+    """Seeds, and two of `teams` (packed) where there are any. Equal generators draw equally."""
+    seed, *team_seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
+    both = (rng.choice(teams), rng.choice(teams)) if teams else (None, None)
+    return BattleStart(seed, (team_seeds[0], team_seeds[1]), both)
 
 
 class BattleHost(Protocol):
     """Commands are queued until `flush`; what comes of them is told in a `HostTick`."""
 
-    def start_battle(
-        self,
-        battle: int,
-        battle_format: str,
-        *,
-        seed: Seed = None,
-        team_seeds: tuple[Seed, Seed] = (None, None),
-        teams: tuple[str | None, str | None] = (None, None),
-        names: tuple[str, str] = ("p1", "p2"),
-        encode: tuple[bool, bool] = (False, False),
-        tally: int | None = None,
-        log: bool = False,
-    ) -> None:
-        """A battle, numbered by the caller; see `SimHost.start_battle`."""
+    def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
+        """A battle, numbered by the caller."""
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """The answer to one request, in the simulator's words."""

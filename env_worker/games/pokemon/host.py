@@ -4,7 +4,7 @@ No thread and no event loop of its own; the worker's loop watches it:
 
     host = SimHost(find_node().path)
     host.start()
-    host.start_battle(7, "gen9randombattle", seed=..., team_seeds=(..., ...))
+    host.start_battle(7, "gen9randombattle", BattleStart(seed=..., team_seeds=(..., ...)))
     host.flush()                                   # one write for everything asked since the last
     while running:
         poller.wait([host.fileno()])               # and for writing too while host.wants_write
@@ -29,17 +29,16 @@ from typing import IO, Any
 import orjson
 
 from common.errors import EnvError
+from env_worker.games.pokemon.battle_host import PLAIN_START, BattleStart
 from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
 from env_worker.games.pokemon.layout import OBSERVATION_SIZE
 
-__all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "Seed", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
+__all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
 
 HOST_SCRIPT = Path(__file__).parent / "sim_host" / "host.mjs"
 PIPE_BYTES = 1 << 20
 READ_BYTES = 1 << 20
 STDERR_TAIL_LINES = 12
-
-Seed = Sequence[int] | str | None
 
 
 class HostDied(EnvError):
@@ -108,39 +107,9 @@ class SimHost:
             _enlarge_pipe(fd)
         self._await(lambda tick: tick.hello, timeout_sec)
 
-    def start_battle(
-        self,
-        battle: int,
-        battle_format: str,
-        *,
-        seed: Seed = None,
-        team_seeds: tuple[Seed, Seed] = (None, None),
-        teams: tuple[str | None, str | None] = (None, None),
-        names: tuple[str, str] = ("p1", "p2"),
-        encode: tuple[bool, bool] = (False, False),
-        tally: int | None = None,
-        log: bool = False,
-    ) -> None:
-        """Queues a battle. The same seeds, teams and choices give the same records.
-
-        Seats of `encode` come as rows instead of records; `send_tables` must have gone before. `tally`: count what
-        rewards need in their lines, so many switches in a row free; None: leave it zero. `log`: say at the end how the
-        battle went, as a spectator saw it.
-        """
-        self._commands.append(
-            {
-                "c": "start",
-                "b": battle,
-                "format": battle_format,
-                "seed": seed,
-                "teams": teams,
-                "team_seeds": team_seeds,
-                "names": names,
-                "encode": encode,
-                "tally": tally,
-                "log": log,
-            }
-        )
+    def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
+        """Queues a battle. Before a seat is encoded, `send_tables` must have gone."""
+        self._commands.append({"c": "start", "b": battle, "format": battle_format, **start._asdict()})
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """Queues the answer to one request, e.g. `move 1` or `switch 3` (by slot, never by name)."""

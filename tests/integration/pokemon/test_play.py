@@ -16,6 +16,7 @@ from common.config import PokemonConfig
 from common.decisions import Decision
 from common.lifecycle import StopFlag
 from common.messages import ABORTED, DECISION, TERMINATED
+from env_worker.games.pokemon.battle_host import BattleStart
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_tables import encoder_tables
 from env_worker.games.pokemon.node import find_node
@@ -162,10 +163,11 @@ def _compare(log, name: str, asked: list[Decision], said: list[str]) -> int:
     host = SimHost(find_node().path)
     host.start()
     host.send_tables(encoder_tables(9))
-    host.start_battle(
-        0, "gen9randombattle", seed=options["start"]["seed"], encode=(seat == 0, seat == 1),
+    start = BattleStart(
+        seed=options["start"]["seed"], encode=(seat == 0, seat == 1),
         team_seeds=(players[0]["seed"], players[1]["seed"]), names=(players[0]["name"], players[1]["name"]),
     )  # fmt: skip
+    host.start_battle(0, "gen9randombattle", start)
     numbers = {0: 0, 1: 0}
     compared = 0
     try:

@@ -15,6 +15,7 @@ from collections import defaultdict
 import psutil
 import pytest
 
+from env_worker.games.pokemon.battle_host import BattleStart
 from env_worker.games.pokemon.host import HOST_SCRIPT, HostDied, SimHost
 from env_worker.games.pokemon.node import find_node
 
@@ -61,8 +62,9 @@ def wait(host, seconds=20.0):
     return host.poll() if ready or host.wants_write else pytest.fail("the host says nothing")
 
 
-def seeds(number):
-    return {"seed": [7, 7, 0, number], "team_seeds": ([7, 7, 1, number], [7, 7, 2, number])}
+def start_of(number):
+    seed, *team_seeds = [[7, 7, which, number] for which in range(3)]
+    return BattleStart(seed, tuple(team_seeds), names=("a", "b"))
 
 
 class Table:
@@ -82,7 +84,7 @@ class Table:
                 number = todo.pop()
                 alive.add(number)
                 self.rngs[number] = [random.Random(f"{number} {seat}") for seat in (0, 1)]
-                self.host.start_battle(base + number, self.format, names=("a", "b"), **seeds(number))
+                self.host.start_battle(base + number, self.format, start_of(number))
             self.host.flush()
             self.take(wait(self.host), base)
             alive -= self.ended.keys()
@@ -126,7 +128,7 @@ def test_same_seeds_and_choices_give_the_same_records_whatever_runs_beside(host,
 def test_each_seat_hears_what_its_player_stream_would_deliver(host, battle_format):
     table = Table(host, battle_format).play(range(2), live=2, base=2000)
     for number in range(2):
-        script = {"format": battle_format, "names": ["a", "b"], "choices": table.choices[number], **seeds(number)}
+        script = {"format": battle_format, "choices": table.choices[number], **start_of(number)._asdict()}
         reference = subprocess.run(
             [find_node().path, HOST_SCRIPT.with_name("reference_streams.mjs")],
             input=json.dumps(script),
@@ -176,7 +178,7 @@ def test_unavailable_choice_asks_only_that_seat_again(host):
 
 
 def start_one(host, battle, battle_format=GEN9, **keywords):
-    host.start_battle(battle, battle_format, **keywords)
+    host.start_battle(battle, battle_format, BattleStart(**keywords))
     host.flush()
     return wait(host)
 
@@ -209,7 +211,7 @@ def test_stale_choices_are_reported_and_change_nothing(own_host):
 
 def test_a_crash_ends_only_its_own_battle(own_host):
     own_host.start_battle(1, "gen9randombatle")
-    own_host.start_battle(2, GEN9, names=("same", "same"))
+    own_host.start_battle(2, GEN9, BattleStart(names=("same", "same")))
     own_host.start_battle(3, GEN9)
     own_host.start_battle(4, GEN9)
     own_host.choose(3, 0, 1, {"not": "a string"})
@@ -255,7 +257,7 @@ def test_turn_limit_is_told_apart_from_a_tie(own_host):
 def test_full_pipes_do_not_block_either_end(own_host):
     started = time.monotonic()
     for battle in range(400):  # about 5 MB of answers, many times what the pipe holds
-        own_host.start_battle(battle, GEN9, names=("a" * 2000, "b"), seed=[1, 2, 3, battle])
+        own_host.start_battle(battle, GEN9, BattleStart(names=("a" * 2000, "b"), seed=[1, 2, 3, battle]))
         if battle % 40 == 0:
             own_host.flush()
     own_host.flush()

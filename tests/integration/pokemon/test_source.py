@@ -16,6 +16,7 @@ from common.config import OpponentsConfig, PokemonConfig, RewardsConfig
 from common.decisions import Action, Decision
 from common.messages import ABORTED, DECISION, GREEDY, RECORD, START, TERMINATED, TRUNCATED
 from env_worker.games.pokemon.actions import legal_choices
+from env_worker.games.pokemon.battle_host import BattleStart
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_tables import encoder_tables
@@ -273,10 +274,8 @@ def first_view(foe_team: str) -> tuple[str, dict, bytes]:
         seeds = ([1, 2, 3, 4], [5, 6, 7, 8])
         host.send_tables(encoder_tables(9))
         for battle, encode in ((0, False), (1, True)):
-            host.start_battle(
-                battle, "gen9randombattle",
-                seed=[9, 9, 9, 9], team_seeds=seeds, teams=(own, foe_team), encode=(encode, encode),
-            )  # fmt: skip
+            start = BattleStart([9, 9, 9, 9], seeds, teams=(own, foe_team), encode=(encode, encode))
+            host.start_battle(battle, "gen9randombattle", start)
         host.flush()
         records, rows = [], []
         while len(records) < 2 or len(rows) < 2:

@@ -15,6 +15,7 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.weather import Weather
 
 from env_worker.games.pokemon.actions import FIRST_MOVE, legal_choices
+from env_worker.games.pokemon.battle_host import BattleStart
 from env_worker.games.pokemon.host import HOST_SCRIPT, SimHost
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.tracker_tables import tracker_tables
@@ -70,11 +71,11 @@ def play(host, battle_format, numbers, live=16, teams=None):
             for seat in (0, 1):
                 seats[number, seat] = Seat(f"p{seat + 1}", gen, [])
                 players[number, seat] = {}, random.Random(f"{battle_format} {number} {seat}")
-            seeds = {
-                "seed": [5, 5, number >> 16, number & 0xFFFF],
-                "team_seeds": ([6, 6, 6, number], [8, 8, 8, number]),
-            }
-            host.start_battle(number, battle_format, names=("a", "b"), teams=teams and teams(number), **seeds)
+            start = BattleStart(
+                seed=[5, 5, number >> 16, number & 0xFFFF], team_seeds=([6, 6, 6, number], [8, 8, 8, number]),
+                teams=teams(number) if teams else (None, None), names=("a", "b"),
+            )  # fmt: skip
+            host.start_battle(number, battle_format, start)
         host.flush()
         ready, _, _ = select.select([host.fileno()], [host.write_fileno()] if host.wants_write else [], [], 20.0)
         assert ready or host.wants_write, "the host says nothing"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from env_worker.games.pokemon.battle_host import Seed
+from env_worker.games.pokemon.battle_host import PLAIN_START, BattleStart
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_messages import HostTick
 from env_worker.games.pokemon.websocket.mailbox import Mailbox
@@ -61,24 +61,12 @@ class ShowdownHost:
 
     # ------------------------------------------------------------------ BattleHost
 
-    def start_battle(
-        self,
-        battle: int,
-        battle_format: str,
-        *,
-        seed: Seed = None,
-        team_seeds: tuple[Seed, Seed] = (None, None),
-        teams: tuple[str | None, str | None] = (None, None),
-        names: tuple[str, str] = ("p1", "p2"),
-        encode: tuple[bool, bool] = (False, False),
-        tally: int | None = None,
-        log: bool = False,
-    ) -> None:
+    def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
         """A battle, as soon as a pair is free. The server draws the seeds, its accounts have names of their own.
 
         Seats encode and count for themselves. `log`: as the first account saw the battle.
         """
-        self._wanted.append(Wanted(battle, battle_format, teams, log))
+        self._wanted.append(Wanted(battle, battle_format, start.teams, start.log))
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """The answer to one request; of a battle that is gone it is dropped."""

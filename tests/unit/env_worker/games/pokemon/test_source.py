@@ -31,7 +31,7 @@ class FakeHost:
         self.stopped: list[int] = []
         self.bytes_heard = 0
 
-    def start_battle(self, battle, battle_format, **seeds):
+    def start_battle(self, battle, battle_format, start):
         self.started.append(battle)
 
     def choose(self, *choice):
