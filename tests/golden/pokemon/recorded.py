@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from poke_env.battle.abstract_battle import AbstractBattle
 
 from env_worker.games.pokemon.preview import Preview
-from env_worker.games.pokemon.seat_battle import SeatBattle
+from env_worker.games.pokemon.seat_battle import SKIPPED, SeatBattle
 
 FOLDER = Path(__file__).parent
 
@@ -58,6 +59,21 @@ def replay(seat: RecordedSeat) -> Iterator[tuple[SeatBattle, dict[str, Any]]]:
         if "teamPreview" not in request:
             battle.sync(request)
             yield battle, request
+
+
+def stock_battles(seat: RecordedSeat, kind: type[AbstractBattle]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """poke-env's own battle of class `kind` at each request."""
+    stock = kind("battle", seat.role, None, gen=seat.gen)
+    stock._player_role = seat.role
+    for lines, request in seat.records:
+        if request is None:
+            continue
+        for line in lines.split("\n"):
+            event = line.split("|")
+            if len(event) > 1 and event[1] not in SKIPPED:
+                stock.parse_message(event)
+        stock.parse_request(request)
+        yield stock, request
 
 
 def preview_of(seat: RecordedSeat) -> Preview:

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from contextlib import ExitStack
+from typing import Any
 
 import psutil
 import pytest
@@ -14,6 +15,7 @@ from common.config import OpponentsConfig, PokemonConfig, ShowdownAddress
 from common.errors import ConfigError
 from common.messages import ABORTED, TERMINATED
 from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.source import PokemonSource
 from env_worker.games.pokemon.websocket import showdown_host
 from env_worker.games.pokemon.websocket.local_server import local_server
 from tests.integration.pokemon.test_source import Table, check_accounts, make_source
@@ -22,8 +24,8 @@ from tests.support.showdown import showdown
 WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=10.0)
 
 
-def test_self_play_to_the_end():
-    source = make_source(WEBSOCKET, episodes=12)
+def played_out(source: PokemonSource) -> tuple[Table, dict[str, Any]]:
+    """All battles of a source played to their end: what came of them, and the figures."""
     source.start()
     try:
         table = Table(source)
@@ -32,6 +34,11 @@ def test_self_play_to_the_end():
     finally:
         source.close()
     check_accounts(metrics)
+    return table, metrics
+
+
+def test_self_play_to_the_end():
+    table, metrics = played_out(make_source(WEBSOCKET, episodes=12))
     assert metrics["episodes"]["started"] == metrics["episodes"]["finished"] == 12, metrics
     assert metrics["invalid_choices"] == metrics["bad_actions"] == 0
     assert metrics["parse_errors"] == {}
@@ -74,15 +81,7 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
 @pytest.mark.parametrize("kind", ["random", "simple_heuristics"])
 def test_scripted_opponents(kind):
     opponents = OpponentsConfig(self_play=0.0, **{kind: 1.0})
-    source = make_source(WEBSOCKET, opponents, episodes=6)
-    source.start()
-    try:
-        table = Table(source)
-        table.play(seconds=60)
-        metrics = source.metrics()
-    finally:
-        source.close()
-    check_accounts(metrics)
+    _, metrics = played_out(make_source(WEBSOCKET, opponents, episodes=6))
     assert sum(metrics["results"][kind].values()) == 6
     assert metrics["scripted"]["invalid"] == 0
 

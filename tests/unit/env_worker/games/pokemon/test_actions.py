@@ -6,28 +6,13 @@ from poke_env.battle.battle import Battle
 from poke_env.environment.singles_env import SinglesEnv
 
 from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.seat_battle import SKIPPED
-from tests.golden.pokemon.recorded import recorded_seats, replay
-
-
-def stock_battles(seat):
-    stock = Battle("battle", seat.role, None, seat.gen)
-    stock._player_role = seat.role
-    for lines, request in seat.records:
-        if request is None:
-            continue
-        for line in lines.split("\n"):
-            event = line.split("|")
-            if len(event) > 1 and event[1] not in SKIPPED:
-                stock.parse_message(event)
-        stock.parse_request(request)
-        yield stock
+from tests.golden.pokemon.recorded import recorded_seats, replay, stock_battles
 
 
 @pytest.mark.parametrize("seat", recorded_seats(), ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}")
 def test_mask_and_orders_agree_with_poke_env(seat):
     compared = 0
-    for (battle, request), stock in zip(replay(seat), stock_battles(seat), strict=True):
+    for (battle, request), (stock, _) in zip(replay(seat), stock_battles(seat, Battle), strict=True):
         choices = legal_choices(request, battle.position)
         active = stock.active_pokemon
         # poke-env numbers a transformed Pokemon's moves in the order it saw them, not by slot,

@@ -19,26 +19,10 @@ from env_worker.games.pokemon.doubles.actions import (
     slot_choices,
 )
 from env_worker.games.pokemon.doubles.round import Round
-from env_worker.games.pokemon.seat_battle import SKIPPED
-from tests.golden.pokemon.recorded import recorded_seats
+from tests.golden.pokemon.recorded import recorded_seats, stock_battles
 from tests.golden.pokemon.recorded_doubles import double_seat
 
 RANDOM = recorded_seats("doubles/gen9randomdoublesbattle")
-
-
-def stock_battles(recorded):
-    """poke-env's own battle at each request."""
-    stock = DoubleBattle("battle", recorded.role, None, recorded.gen)
-    stock._player_role = recorded.role
-    for lines, request in recorded.records:
-        if request is None:
-            continue
-        for line in lines.split("\n"):
-            event = line.split("|")
-            if len(event) > 1 and event[1] not in SKIPPED:
-                stock.parse_message(event)
-        stock.parse_request(request)
-        yield stock, request
 
 
 @pytest.mark.parametrize("recorded", RANDOM, ids=lambda seat: f"{seat.battle}-{seat.role}")
@@ -46,7 +30,7 @@ def test_masks_and_orders_agree_with_poke_env(recorded):
     """Where they differ the request is right; those cases are left out by name."""
     seat = double_seat(recorded)
     compared = 0
-    for (stock, request), (lines, _) in zip(stock_battles(recorded), recorded.records):
+    for (stock, request), (lines, _) in zip(stock_battles(recorded, DoubleBattle), recorded.records):
         seat.battle.feed(lines)
         seat.battle.sync(request)
         assert [mon.species for mon in stock.team.values()] == [mon.species for mon in seat.battle.team.values()]
