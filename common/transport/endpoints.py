@@ -23,9 +23,9 @@ def check_endpoint(endpoint: str, *, curve: bool = False) -> None:
     if not endpoint.startswith("tcp://"):
         raise ConfigError(f"The endpoint {endpoint} is of no known kind: expected ipc://PATH or tcp://ADDRESS:PORT.")
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    if endpoint.startswith("tcp://") and port != "*" and not (port.isdecimal() and int(port) < 65536):
+    if port != "*" and not (port.isdecimal() and int(port) < 65536):
         raise ConfigError(f"The endpoint {endpoint} has no usable port: expected a number from 1 to 65535, or *.")
-    if endpoint.startswith("tcp://") and (host in LOOPBACK or (curve and _is_address(host))):
+    if host in LOOPBACK or (curve and _is_address(host)):
         return
     if curve:
         raise ConfigError(

@@ -52,7 +52,7 @@ class _Socket:
             self.raw.connect(self.endpoint)
         except zmq.ZMQError as error:
             self.close()
-            raise ConfigError(f"The endpoint {self.endpoint} cannot be reached: {error.strerror}.") from None
+            raise ConfigError(f"The endpoint {self.endpoint} cannot be reached: {_in_words(error)}.") from None
 
     def _bind(self, *, curve: bool = False) -> None:
         try:
@@ -66,7 +66,7 @@ class _Socket:
         except zmq.ZMQError as error:
             self.close()
             raise ConfigError(
-                f"The endpoint {self.endpoint} cannot be bound: {error.strerror}. "
+                f"The endpoint {self.endpoint} cannot be bound: {_in_words(error)}. "
                 "Another run may use it: stop that one (`simul down`) or choose another endpoint."
             ) from None
 
@@ -103,6 +103,11 @@ class _Socket:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _in_words(error: zmq.ZMQError) -> str:
+    """Without the address, which pyzmq adds to `strerror`."""
+    return zmq.strerror(error.errno or 0)
 
 
 def _send_parts(raw: zmq.Socket[bytes], parts: Sequence[Frame]) -> None:

@@ -160,7 +160,7 @@ def test_a_tcp_port_in_use_is_a_sentence():
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         endpoint = f"tcp://127.0.0.1:{holder.getsockname()[1]}"
-        with pytest.raises(ConfigError, match=r"cannot be bound: Address already in use.*choose another endpoint"):
+        with pytest.raises(ConfigError, match=r"cannot be bound: Address already in use\. Another.*another endpoint"):
             RouterSocket(endpoint)
 
 
