@@ -9,6 +9,7 @@ from common.errors import ConfigError
 
 KINDS: tuple[str, ...] = OpponentsConfig.__struct_fields__
 SCRIPTED = tuple(kind for kind in KINDS if kind not in ("self_play", "past"))  # need no network
+MIX = "random:0.2,self:0.8"  # for messages
 SHORT = {"self": "self_play", "max": "max_base_power", "heuristics": "simple_heuristics"}
 
 
@@ -32,7 +33,7 @@ def parse_mix(text: str) -> dict[str, float]:
     for part in text.split(","):
         name, colon, share = (piece.strip() for piece in part.partition(":"))
         if not colon:
-            raise ConfigError(f"expected NAME:SHARE,NAME:SHARE,... such as random:0.2,self:0.8; got {part.strip()!r}")
+            raise ConfigError(f"expected NAME:SHARE,NAME:SHARE,... such as {MIX}; got {part.strip()!r}")
         kind = opponent_kind(name)
         if kind in shares:
             raise ConfigError(f"{kind} stands there twice in {text!r}")

@@ -20,7 +20,7 @@ from msgspec import inspect
 from common.config import Config
 from common.config_rules import broken_rules
 from common.errors import ConfigError
-from common.opponents import parse_mix
+from common.opponents import MIX, parse_mix
 
 Tree = dict[str, Any]
 Problems = dict[str, str]  # dotted path -> sentence
@@ -68,13 +68,16 @@ def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
 
 def _spread_mix(tree: Tree, problems: Problems) -> None:
     """`opponents: "random:0.2,self:0.8"` becomes the mapping that it stands for."""
-    mix = tree.get("opponents")
-    if isinstance(mix, str):
-        try:
-            tree["opponents"] = parse_mix(mix)
-        except ConfigError as error:
-            problems["opponents"] = str(error)
-            del tree["opponents"]
+    mix = tree.get("opponents", {})
+    if isinstance(mix, dict):
+        return
+    try:
+        if not isinstance(mix, str):
+            raise ConfigError(f"expected a section of shares, or one string of them such as {MIX}; got {_shown(mix)}")
+        tree["opponents"] = parse_mix(mix)
+    except ConfigError as error:
+        problems["opponents"] = str(error)
+        del tree["opponents"]
 
 
 def _read(path: Path, problems: Problems) -> Tree:

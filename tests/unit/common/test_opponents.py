@@ -68,9 +68,13 @@ def test_a_mix_in_the_file_and_on_the_command_line(load):
         ("random:0.3,self:0.4", r"opponents: the shares must add up to 1.*they add up to 0.7"),
         ("random:0.5,self:0.6", r"opponents: the shares must add up to 1.*they add up to 1.1"),
         ("random:2,self:-1", r"opponents.random: expected a number >= 0 and <= 1, got 2"),
+        ("5", "opponents: expected a section of shares, or one string of them such as random:0.2,self:0.8; got 5"),
+        ("", "opponents: expected a section of shares, or one string .* got nothing"),
         ("radom:1", r"opponents: there is no opponent 'radom'. Did you mean random\?"),
     ],
 )
 def test_a_broken_mix_is_refused_with_its_path(load, text, sentence):
     with pytest.raises(ConfigError, match=sentence):
         load(f"opponents: {text}")
+    with pytest.raises(ConfigError, match=sentence):
+        load("", f"opponents={text}")
