@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -28,6 +31,7 @@ def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> Recu
         ConfigError: unknown name, wrong options, or a module that does not fit the spec.
     """
     kind = NETWORKS[network.name] if network.name in NETWORKS else _import(network.name)
+    _check_options(network.name, kind, network.options)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
@@ -59,6 +63,22 @@ def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
             f"The network {name} returns ({', '.join(got)}); "
             f"expected logits, value, new state = ({', '.join(expected)})."
         )
+
+
+def _check_options(name: str, kind: type[nn.Module], options: Mapping[str, Any]) -> None:
+    """Raises ConfigError for an option that the network does not take."""
+    parameters = list(inspect.signature(kind).parameters.values())[1:]  # the first one is the spec
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    known = [parameter.name for parameter in parameters]
+    for option in options:
+        if option not in known:
+            close = difflib.get_close_matches(option, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else "."
+            raise ConfigError(
+                f"network.options: the network {name} has no option {option!r}{hint} "
+                f"Its options are {', '.join(known) or 'none'}."
+            )
 
 
 def _describe(output: Any) -> str:

@@ -55,7 +55,14 @@ def test_a_users_plain_module_steps_and_unrolls(flat_spec, observed):
     ("name", "options", "match"),
     [
         ("mpl_lstm", {}, "Unknown network 'mpl_lstm': expected mlp_lstm, pokemon or module:Class"),
-        ("mlp_lstm", {"hiden": 3}, "hiden"),
+        (
+            "mlp_lstm",
+            {"hiden": 3},
+            r"network.options: .* mlp_lstm has no option 'hiden'; did you mean hidden\?",
+        ),
+        ("mlp_lstm", {"zzz": 3}, "no option 'zzz'. Its options are hidden, layers, memory."),
+        ("a_users_module:Plain", {"action": 3}, "no option 'action'; did you mean actions"),
+        ("mlp_lstm", {"hidden": "many"}, "cannot be built with {'hidden': 'many'}"),
         ("a_users_module:Missing", {}, "cannot be imported"),
         ("no_such_module_here:X", {}, "cannot be imported"),
         ("a_users_module:NoModule", {}, "not a class of torch.nn.Module"),
