@@ -15,7 +15,7 @@ from env_worker.games.pokemon.formats import encoder_of, is_doubles
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.node import node_for
 
-SHOWN = 3  # illegal teams that an error message quotes
+SHOWN = 3  # problems of teams that an error message quotes
 _TITLE = re.compile(r"^===.*===\s*$", re.MULTILINE)  # between the teams of a Showdown backup
 _REASONS = {
     "players": "is not for two players",
@@ -74,10 +74,10 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
         problem = "name"
     if problem:
         raise ConfigError(f"pokemon.format: {battle_format} {_REASONS[problem]}.")
-    illegal = [f"{teams[place].source}: {'; '.join(words)}" for place, words in answer["illegal"]]
+    illegal = [f"{teams[place].source}: {problem}" for place, words in answer["illegal"] for problem in words]
     if illegal:
-        more = f" ({len(illegal) - SHOWN} more are not legal either)" if len(illegal) > SHOWN else ""
-        raise ConfigError(f"pokemon.teams: not legal in {battle_format}: {' | '.join(illegal[:SHOWN])}{more}")
+        more = [f"and {len(illegal) - SHOWN} more"] if len(illegal) > SHOWN else []
+        raise ConfigError("\n  ".join([f"pokemon.teams: not legal in {battle_format}:", *illegal[:SHOWN], *more]))
     return list(answer["teams"])
 
 
