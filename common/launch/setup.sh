@@ -6,6 +6,7 @@ set -u
 STAMP=.venv/.simul-setup
 LOCK=env_worker/games/pokemon/sim_host/package-lock.json
 FALLBACK=.venv/.simul-node-fallback # an older Node stands in for the one that could not be fetched
+AGAIN_MINUTES=60 # before another try to fetch it, unless somebody asks for setup itself
 SIMULATOR=env_worker/games/pokemon/sim_host/node_modules/.simul-stamp
 
 say() { printf '[setup] %s\n' "$*"; }
@@ -13,6 +14,9 @@ fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
 
 # The folder is part of it: an editable install does not survive a move.
 fingerprint() { { pwd; cat pyproject.toml constraints.txt "$LOCK"; } | cksum; }
+
+# Whether `make setup` was said, not a target that needs it.
+asked_for() { case " ${GOALS:-setup} " in *" setup "*) ;; *) return 1 ;; esac }
 
 # Every Python on PATH and in the usual places, one a line.
 candidates() {
@@ -73,7 +77,9 @@ install_packages() {
 
 started=$(date +%s)
 if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && [ -x .venv/bin/simul ] && [ -f "$SIMULATOR" ]; then
-    [ ! -f "$FALLBACK" ] || .venv/bin/python -m env_worker.games.pokemon.setup_node || exit 2
+    if [ -f "$FALLBACK" ] && { asked_for || [ -n "$(find "$FALLBACK" -mmin "+$AGAIN_MINUTES")" ]; }; then
+        .venv/bin/python -m env_worker.games.pokemon.setup_node || exit 2
+    fi
     exit 0
 fi
 [ -w . ] || fail "The folder $(pwd) cannot be written. Clone Simul into a folder of yours."

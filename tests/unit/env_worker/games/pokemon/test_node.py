@@ -140,7 +140,7 @@ def test_setup_tries_again_after_a_fallback_until_the_newest_node_is_there(monke
     first, second = [line for line in calls.read_text().splitlines() if line.startswith("install")]
     assert "--fetch-retries=0" not in first
     assert "--fetch-retries=0" in second, "a later try costs seconds, not minutes"
-    assert "the next `make setup` tries again" in capsys.readouterr().out
+    assert "`make setup` tries again, other targets in an hour" in capsys.readouterr().out
     fake_npm(setup_folder, "exit 0")
     monkeypatch.setattr(node, "own_node_path", lambda: fake_node(setup_folder, "26.10.0", "new"))
     assert setup_node.main() == 0
