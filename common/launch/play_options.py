@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from common.showdown import check_name, check_server
+
 
 def add_play(play: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
@@ -40,6 +42,9 @@ def _count(text: str) -> int:
 def _play(options: argparse.Namespace) -> int:
     from common.launch.play import play
 
+    check_server(options.server)
+    if options.username is not None:
+        check_name(options.username)
     given = {
         "server": options.server, "challenge": options.challenge, "accept": options.accept,
         "battles": options.battles, "concurrency": options.concurrency, "username": options.username,

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from poke_env.player import SimpleHeuristicsPlayer
 
+from common import cli
 from common.config import NetworkConfig, PokemonConfig
 from common.nets.build import build_network
 from common.nets.load import WEIGHTS_FILE
@@ -101,20 +102,24 @@ def test_a_server_that_vanishes_is_said(tmp_path):
     assert "closed the connection" in errors or "No Showdown server answers" in errors
 
 
+def test_a_server_that_does_not_answer_is_a_sentence(tmp_path):
+    process = start(checkpoint(tmp_path), "--accept", "1", "--server", "127.0.0.1:9")
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (2, "")
+    assert "No Showdown server answers at ws://127.0.0.1:9/showdown/websocket" in errors
+    assert "Traceback" not in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--server", "127.0.0.1:9"], "No Showdown server answers at ws://127.0.0.1:9/showdown/websocket"),
         (["--server", "gopher://x"], "is no address of a Showdown server"),
         (["--username", "nineteen characters"], "Showdown takes 18 at most"),
     ],
 )
-def test_what_cannot_work_is_a_sentence(tmp_path, arguments, words):
-    process = start(checkpoint(tmp_path), "--accept", "1", *arguments)
-    output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output) == (2, "")
-    assert words in errors
-    assert "Traceback" not in errors
+def test_what_is_mistyped_is_said_before_anything_is_looked_at(arguments, words, capsys):
+    assert cli.main(["play", "--checkpoint", "/nowhere", "--accept", "1", *arguments]) == 2
+    assert words in capsys.readouterr().err
 
 
 def test_a_checkpoint_of_another_layout_or_game_is_refused(tmp_path):

@@ -17,6 +17,7 @@ from common.config import Config
 from common.errors import ConfigError, SimulError
 from common.lifecycle import StopFlag
 from common.rundir import RunDir
+from common.showdown import LOCAL
 from common.transport import client_keys, connectable
 from env_worker.games.pokemon.formats import is_doubles
 from env_worker.games.pokemon.host import SimHost
@@ -30,7 +31,6 @@ from env_worker.games.pokemon.websocket.desk import Desk
 from env_worker.games.pokemon.websocket.local_server import HOST, local_server
 from env_worker.games.pokemon.websocket.table import Table, report
 
-LOCAL = "local"  # stands for a server of our own
 CONNECT_SEC = 20.0
 
 
