@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -50,6 +51,11 @@ class RunDir:
                 f"The run directory {self.root} cannot be written: {error.strerror}. "
                 "Choose another one with --run-dir, or mend its permissions."
             ) from None
+
+    def remove(self) -> None:
+        """Remove it with all that is in it; what cannot be removed stays."""
+        shutil.rmtree(self.sockets, ignore_errors=True)
+        shutil.rmtree(self.root, ignore_errors=True)
 
     def endpoint(self, name: str) -> str:
         """ZeroMQ endpoint of the socket called `name`: data, unrolls, weights, status or control."""

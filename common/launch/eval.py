@@ -18,7 +18,7 @@ from common.launch.eval_result import in_words, result_of
 from common.launch.fleet import Command
 from common.launch.match import Match
 from common.launch.processes import role_command
-from common.launch.supervisor import Signals
+from common.launch.signals import Signals
 from common.opponents import SCRIPTED, opponent_kind
 from common.pairings import Contestant, encode_pairings, round_robin, share_out
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from common.errors import ConfigError
+from common.launch.signals import Signals
 from common.launch.standin import StandIn
-from common.launch.supervisor import Signals
 from common.rundir import RunDir
 from common.specs import GameSpec
 from common.transport import Poller, RouterSocket

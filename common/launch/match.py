@@ -13,9 +13,9 @@ from common.control_client import ControlClient
 from common.launch.fleet import Command, Fleet, RoleDied
 from common.launch.game_spec import ask_for_spec
 from common.launch.processes import role_command
+from common.launch.signals import Signals
 from common.launch.snapshot import number
 from common.launch.state import Metrics, RunState
-from common.launch.supervisor import Signals
 from common.messages import TO_SUPERVISOR, Report
 from common.rundir import RunDir
 from common.transport import Poller, PullSocket

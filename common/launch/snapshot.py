@@ -39,7 +39,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     `server`, `learner` and `workers` hold totals over all lives.
     """
 
-    phase: str  # starting | training | stopping | stopped
+    phase: str  # starting | training | stopping | stopped | failed: it did not start, or a process died too often
     run_dir: str
     time: float  # seconds since the epoch
     elapsed_sec: float  # since `simul up`

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import time
-from types import FrameType
 
 import msgspec
 
 from common.codec import Codec
 from common.config import Config
-from common.errors import ProtocolError
+from common.errors import ConfigError, ProtocolError
 from common.launch import ownership
 from common.launch.fleet import Command, Fleet, RoleDied
 from common.launch.game_spec import ask_for_spec, refuse_other_encoder
 from common.launch.processes import role_command
+from common.launch.signals import Signals
 from common.launch.snapshot import Snapshot, Watch, number
 from common.launch.state import RunState
 from common.launch.summary import write_summary
@@ -51,7 +49,19 @@ class Supervisor:
         self._status_written = True
 
     def run(self) -> int:
-        """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied."""
+        """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied.
+
+        A start that a sentence refuses leaves no run directory behind, unless it was there before.
+        """
+        new = not self._run_dir.root.exists()
+        try:
+            return self._run_owned()
+        except (ConfigError, RoleDied) as error:
+            if new and not self._trained and getattr(error, "exit_code", 2) == 2:
+                self._run_dir.remove()
+            raise
+
+    def _run_owned(self) -> int:
         self._run_dir.create()
         ownership.refuse_if_owned(self._run_dir)
         self._signals.install()
@@ -83,6 +93,8 @@ class Supervisor:
         if self._trained:
             self._display.summary(write_summary(self._run_dir, self._config, self._look()))
         if failure is not None:
+            self._phase = "failed"
+            self._look()
             raise failure
         return 0 if clean else 1
 
@@ -179,28 +191,3 @@ class Supervisor:
     def _say(self, sentence: str) -> None:
         self._watch.say(sentence)
         self._display.say(sentence)
-
-
-class Signals:
-    """Ctrl-C and SIGTERM: the first asks for a clean stop, the second for one now. Handlers only set flags."""
-
-    def __init__(self) -> None:
-        self.stop = False
-        self.now = False
-        self._before: dict[int, object] = {}
-
-    def install(self) -> None:
-        """Take over the signals."""
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if sys.platform != "win32":
-            numbers.append(signal.SIGHUP)
-        self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
-
-    def restore(self) -> None:
-        """Give them back."""
-        for which, handler in self._before.items():
-            signal.signal(which, handler)  # type: ignore[arg-type]
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.now = self.stop
-        self.stop = True

@@ -1,8 +1,8 @@
 """A stand-in for any role, so that the supervisor is tested with real processes and without the real roles.
 
 `python stand_in_role.py ROLE --run-dir D ...`. What it does besides reporting is set by files in the run directory:
-`sentence-ROLE` (exit 2 with its text), `crash-ROLE` (traceback), `deaf-ROLE` (ignores SIGTERM),
-`checkpoints/version` (the learner resumes from it).
+`sentence-ROLE` (exit 2 with its text; also beside the run directory), `crash-ROLE` (traceback), `deaf-ROLE`
+(ignores SIGTERM), `checkpoints/version` (the learner resumes from it).
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ def main() -> int:
     if options.print_spec:
         print(msgspec.json.encode(GameSpec("test/stand-in", 4, 2)).decode())
         return 0
-    if (root / f"sentence-{role}").exists():
-        print((root / f"sentence-{role}").read_text(), file=sys.stderr)
-        return 2
+    for folder in (root, root.parent):
+        if (folder / f"sentence-{role}").exists():
+            print((folder / f"sentence-{role}").read_text(), file=sys.stderr)
+            return 2
     if (root / f"crash-{role}").exists():
         raise RuntimeError("a fault of the stand-in")
     stop = StopFlag(arguments.parent).install()

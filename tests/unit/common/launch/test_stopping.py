@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from common.config import Config
-from common.errors import ConfigError
+from common.errors import ConfigError, SimulError
 from common.launch.processes import Child
 from common.launch.remote import _written_since
 from common.launch.supervisor import Supervisor
@@ -58,3 +58,14 @@ def test_a_refused_start_leaves_the_settings_of_the_run(tmp_path):
         supervisor.run()
     assert (tmp_path / "config.yaml").read_text() == "seed: 7\n"
     assert (tmp_path / "spec.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("there_before", [True, False])
+def test_a_refused_start_leaves_no_run_directory_that_it_made(tmp_path, there_before):
+    run_dir = RunDir(tmp_path / "run")
+    if there_before:
+        run_dir.root.mkdir()
+    refuse = [sys.executable, "-c", "import sys; sys.stderr.write('No.'); sys.exit(2)"]
+    with pytest.raises(SimulError, match=r"No\."):
+        Supervisor(Config(), run_dir, make_display(True), lambda role: refuse).run()
+    assert run_dir.root.exists() is there_before

@@ -1,0 +1,32 @@
+"""The signals that end a command."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+
+class Signals:
+    """Ctrl-C and SIGTERM: the first asks for a clean stop, the second for one now. Handlers only set flags."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self.now = False
+        self._before: dict[int, object] = {}
+
+    def install(self) -> None:
+        """Take over the signals."""
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if sys.platform != "win32":
+            numbers.append(signal.SIGHUP)
+        self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
+
+    def restore(self) -> None:
+        """Give them back."""
+        for which, handler in self._before.items():
+            signal.signal(which, handler)  # type: ignore[arg-type]
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.now = self.stop
+        self.stop = True
