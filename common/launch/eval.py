@@ -12,15 +12,16 @@ from rich.console import Console
 from common.config import Config
 from common.errors import ConfigError
 from common.launch.eval_checkpoint import config_of, newest_checkpoint
-from common.launch.eval_folder import eval_folder
 from common.launch.eval_matrix import matrix_of, table_of
 from common.launch.eval_result import in_words, result_of
 from common.launch.fleet import Command
 from common.launch.match import Match
 from common.launch.processes import role_command
 from common.launch.signals import Signals
+from common.launch.temporary import temporary_folder
 from common.opponents import SCRIPTED, opponent_kind
 from common.pairings import Contestant, encode_pairings, round_robin, share_out
+from common.rundir import RunDir
 
 TABLE_COLUMNS = 30  # per contestant; a pipe has no width of its own
 
@@ -46,8 +47,8 @@ def evaluate(
     signals = Signals()
     signals.install()
     try:
-        with eval_folder() as run_dir:
-            match = Match(run_dir, config, signals, command, quiet=as_json)
+        with temporary_folder("simul-eval-") as folder:
+            match = Match(RunDir(folder), config, signals, command, quiet=as_json)
             if len(folders) == 1 and len(bots) <= 1:
                 return _single(match, folders[0], bots, episodes, workers, each, as_json)
             return _matrix(match, folders, bots, episodes, workers, each, as_json)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -13,6 +13,7 @@ from common.launch.fleet import Command, Fleet, RoleDied
 from common.launch.game_spec import ask_for_spec
 from common.launch.processes import role_command
 from common.launch.state import RunState
+from common.launch.temporary import temporary_folder
 from common.messages import TO_SUPERVISOR, Report
 from common.rundir import RunDir
 from common.transport import Poller, PullSocket
@@ -30,38 +31,39 @@ class FrozenServer:
         self._checkpoint = checkpoint
         self._config = config
         self._command = command
-        self._folder = tempfile.TemporaryDirectory(prefix="simul-frozen-")
-        self._run_dir = RunDir(self._folder.name)
         self._state = RunState()
-        self._fleet = Fleet(self._run_dir, self._state, command)
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
 
     def __enter__(self) -> RunDir:
         """Start it and wait until it is ready. Raises ConfigError, RoleDied."""
-        self._run_dir.create()
-        self._run_dir.write_config(self._config)
-        self._run_dir.write_spec(ask_for_spec(self._config, self._command))
-        self._socket = PullSocket(self._run_dir.endpoint("status"))
-        self._poller = Poller([self._socket])
-        try:
-            extra = ["--checkpoint", str(self._checkpoint)]
-            self._fleet.start(ROLE, 1, self._config.server.threads, [extra])
-            deadline = time.monotonic() + READY_LIMIT_SEC
-            while not self._fleet.ready(ROLE):
-                self._turn()
-                if time.monotonic() > deadline:
-                    raise RoleDied(f"The inference server did not become ready within {READY_LIMIT_SEC:.0f} s.", 1)
-                self._fleet.check_alive()
-        except BaseException:
-            self._end()
-            raise
-        return self._run_dir
+        with ExitStack() as opened:
+            run_dir = RunDir(opened.enter_context(temporary_folder("simul-frozen-")))
+            run_dir.create()
+            run_dir.write_config(self._config)
+            run_dir.write_spec(ask_for_spec(self._config, self._command, run_dir.root))
+            self._socket = opened.enter_context(PullSocket(run_dir.endpoint("status")))
+            self._poller = Poller([self._socket])
+            self._fleet = Fleet(run_dir, self._state, self._command)
+            opened.callback(self._fleet.kill_all)
+            self._start()
+            self._opened = opened.pop_all()
+        return run_dir
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._fleet.stop(ROLE, STOP_SEC, self._turn)
-        self._end()
+        with self._opened:
+            self._fleet.stop(ROLE, STOP_SEC, self._turn)
+
+    def _start(self) -> None:
+        extra = ["--checkpoint", str(self._checkpoint)]
+        self._fleet.start(ROLE, 1, self._config.server.threads, [extra])
+        deadline = time.monotonic() + READY_LIMIT_SEC
+        while not self._fleet.ready(ROLE):
+            self._turn()
+            if time.monotonic() > deadline:
+                raise RoleDied(f"The inference server did not become ready within {READY_LIMIT_SEC:.0f} s.", 1)
+            self._fleet.check_alive()
 
     def _turn(self) -> bool:
         while (frames := self._socket.receive()) is not None:
@@ -69,8 +71,3 @@ class FrozenServer:
             self._state.receive(report, time.monotonic())
         self._poller.wait(TURN_SEC)
         return False
-
-    def _end(self) -> None:
-        self._fleet.kill_all()
-        self._socket.close()
-        self._folder.cleanup()

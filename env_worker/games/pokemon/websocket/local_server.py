@@ -15,7 +15,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from pathlib import Path
 import psutil
 
 from common.errors import EnvError
+from common.launch.temporary import temporary_folder
 from env_worker.games.pokemon.host import HOST_SCRIPT
 
 MODULES = HOST_SCRIPT.parent / "node_modules"
@@ -35,6 +35,7 @@ START_SEC = 90.0
 STOP_SEC = 3.0
 LAST_LINES = 20  # a stack trace of Node's, and what it is about
 HOST = "127.0.0.1"
+FOLDER_PREFIX = "simul-showdown-"
 ONE_PROCESS = "0"  # Showdown starts ten by default
 
 
@@ -60,8 +61,8 @@ def copy_package(folder: Path) -> Path:
 @contextlib.contextmanager
 def local_server(node: Path, port: int = 0) -> Iterator[LocalServer]:
     """A server that is ready, with a copy of the package of its own. Raises EnvError."""
-    with tempfile.TemporaryDirectory(prefix="simul-showdown-") as folder:
-        server = LocalServer(node, copy_package(Path(folder)), Path(folder) / "log", port=port)
+    with temporary_folder(FOLDER_PREFIX) as folder:
+        server = LocalServer(node, copy_package(folder), folder / "log", port=port)
         try:
             server.wait_ready()
             yield server

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +9,9 @@ from pathlib import Path
 from poke_env import ServerConfiguration
 
 from common.errors import EnvError
-from env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package
+from common.launch.temporary import make_folder
+from common.rundir import RunDir
+from env_worker.games.pokemon.websocket.local_server import FOLDER_PREFIX, LocalServer, copy_package
 from env_worker.games.pokemon.websocket.mailbox import Mailbox
 from env_worker.games.pokemon.websocket.pair import Letter, Pair
 
@@ -99,7 +99,7 @@ class OwnSite(Site):
         super().__init__(name, ServerConfiguration("", ""), mail, 1)
         self._node = node
         self._say = say
-        self._folder = Path(tempfile.mkdtemp(prefix="simul-showdown-"))
+        self._folder = make_folder(FOLDER_PREFIX)
         self._package = copy_package(self._folder)
         self._process: LocalServer | None = None
         self._failed_at: deque[float] = deque(maxlen=MAX_FAILURES)
@@ -124,7 +124,7 @@ class OwnSite(Site):
     def close(self) -> None:
         super().close()
         self._end()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        RunDir(self._folder).remove()
 
     def _launch(self) -> None:
         self._process = LocalServer(self._node, self._package, self._folder / "log")

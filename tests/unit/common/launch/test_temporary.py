@@ -1,4 +1,4 @@
-"""The folder of an evaluation goes with it, and with the next one where it was killed."""
+"""A temporary folder goes with its process, and with the next one where that was killed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from pathlib import Path
 import pytest
 
 from common.launch import ownership
-from common.launch.eval_folder import OWNERLESS_SEC, eval_folder, remove_leftovers
 from common.launch.ownership import Owner
+from common.launch.temporary import OWNERLESS_SEC, remove_leftovers, temporary_folder
+from common.rundir import RunDir
 
-WAIT = "import sys; from common.launch.eval_folder import eval_folder\nwith eval_folder() as r: print(r.root); input()"
+KIND = "simul-eval-"
+WAIT = f"""
+from common.launch.temporary import temporary_folder
+with temporary_folder({KIND!r}) as folder:
+    print(folder, flush=True)
+    input()
+"""
 
 
 @pytest.fixture
@@ -26,9 +33,10 @@ def temporary(tmp_path, monkeypatch) -> Path:
 
 
 def test_it_goes_at_the_end_and_after_an_error(temporary):
-    with eval_folder() as run_dir:
-        assert run_dir.root.parent == temporary
-    with pytest.raises(KeyError), eval_folder() as run_dir:
+    with temporary_folder(KIND) as folder:
+        assert folder.parent == temporary
+        RunDir(folder).create()
+    with pytest.raises(KeyError), temporary_folder(KIND):
         raise KeyError
     assert list(temporary.iterdir()) == []
 
@@ -37,11 +45,11 @@ def test_what_a_killed_one_left_goes_with_the_next(temporary):
     child = subprocess.Popen([sys.executable, "-c", WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     left = Path(child.stdout.readline().strip())
-    with eval_folder():
+    with temporary_folder(KIND):
         assert left.exists(), "its evaluation lives"
     child.kill()
     child.communicate()
-    with eval_folder():
+    with temporary_folder(KIND):
         assert not left.exists()
 
 
@@ -58,6 +66,6 @@ def test_only_folders_of_the_dead_are_removed(tmp_path):
     now = time.time()
     os.utime(folders["simul-eval-old"], (now - OWNERLESS_SEC - 5,) * 2)
     os.utime(folders["other"], (now - OWNERLESS_SEC - 5,) * 2)
-    removed = remove_leftovers(tmp_path, now)
+    removed = remove_leftovers(KIND, tmp_path, now)
     assert sorted(path.name for path in removed) == ["simul-eval-dead", "simul-eval-old"]
     assert {path.name for path in tmp_path.iterdir()} == set(names) - {path.name for path in removed}
