@@ -77,7 +77,7 @@ class PokemonSource:
         self._referee = Referee(self._arena, self._score, config.max_turns)
         self._keeper: HostKeeper | ShowdownKeeper | None = None
         self._closed = False
-        if self._encoder != config.encoder:
+        if self._encoder != config.encoder and index == 0:  # one worker says it for all
             self._score.events.append(
                 f"pokemon.encoder: {config.encoder} does not know doubles; observations of {config.format} are "
                 f"written by the {self._encoder} encoder"
