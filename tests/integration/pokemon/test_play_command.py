@@ -49,6 +49,16 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+def wait_for_line(process: subprocess.Popen[str], words: str) -> None:
+    """Lines that tell of the score may come before it where the login takes long."""
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if words in line:
+            return
+    raise AssertionError(said)
+
+
 def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
 
@@ -74,7 +84,7 @@ def test_it_plays_saves_replays_and_prints_its_record(server, tmp_path):
 def test_ctrl_c_forfeits_what_runs_and_leaves_nothing_behind(server, tmp_path):
     address = f"127.0.0.1:{server.server.port}"
     process = start(checkpoint(tmp_path), "--server", address, "--accept", "5000", "--username", "Trained 2")
-    assert "waits for 5000 challenges" in process.stderr.readline()
+    wait_for_line(process, "waits for 5000 challenges")
     player = server.player(SimpleHeuristicsPlayer, "Foe 2")
     deadline = time.monotonic() + 60
     challenges = on_loop(player._send_challenges("Trained 2", 5000))
@@ -95,7 +105,7 @@ def test_a_server_that_vanishes_is_said(tmp_path):
     with showdown() as doomed:
         address = f"127.0.0.1:{doomed.server.port}"
         process = start(checkpoint(tmp_path), "--server", address, "--accept", "1", "--username", "Trained 3")
-        assert "waits for 1 challenges" in process.stderr.readline()
+        wait_for_line(process, "waits for 1 challenges")
         time.sleep(1.0)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 2
