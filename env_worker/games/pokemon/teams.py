@@ -16,6 +16,7 @@ from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.node import node_for
 
 SHOWN = 3  # problems of teams that an error message quotes
+ALIKE = 0.5  # of difflib's ratios
 _TITLE = re.compile(r"^===.*===\s*$", re.MULTILINE)  # between the teams of a Showdown backup
 _REASONS = {
     "players": "is not for two players",
@@ -67,7 +68,7 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
     answer = host.check_format(battle_format, [team.text for team in teams])
     problem = answer["problem"]
     if problem == "unknown":
-        near = difflib.get_close_matches(battle_format, answer["formats"], n=3, cutoff=0.5)
+        near = _nearest(battle_format, answer["formats"])
         hint = f"did you mean {' or '.join(near)}?" if near else "try gen9randombattle."
         raise ConfigError(f"pokemon.format: the simulator knows no format {battle_format!r}; {hint}")
     if not problem and answer["doubles"] != is_doubles(battle_format):
@@ -79,6 +80,12 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
         more = [f"and {len(illegal) - SHOWN} more"] if len(illegal) > SHOWN else []
         raise ConfigError("\n  ".join([f"pokemon.teams: not legal in {battle_format}:", *illegal[:SHOWN], *more]))
     return list(answer["teams"])
+
+
+def _nearest(name: str, formats: Sequence[str]) -> list[str]:
+    """Three at most. Equally near ones in the simulator's own order, which has the most played ones first."""
+    likeness = {known: difflib.SequenceMatcher(None, name, known).ratio() for known in formats}
+    return sorted((known for known in formats if likeness[known] >= ALIKE), key=lambda known: -likeness[known])[:3]
 
 
 def check_battles(config: PokemonConfig) -> None:

@@ -46,6 +46,9 @@ def test_an_unknown_format_names_the_nearest():
     host = Answering(problem="unknown", formats=["gen9ou", "gen8ou", "gen9randombattle"])
     with pytest.raises(ConfigError, match=r"no format 'gen9oo'; did you mean gen9ou"):
         legal_teams(host, "gen9oo", [])
+    host = Answering(problem="unknown", formats=["gen9ou", "gen9uu", "gen9ru", "gen9zu"])
+    with pytest.raises(ConfigError, match=r"did you mean gen9ou or gen9uu or gen9ru\?"):
+        legal_teams(host, "gen9u", [])
     with pytest.raises(ConfigError, match="try gen9randombattle"):
         legal_teams(host, "zzz", [])
 
