@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from common.client import InferenceClient
 from common.messages import Close
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand
@@ -24,3 +25,11 @@ def raw(stand: Stand) -> Iterator[RawClient]:
         client.hello("raw", run_id=time.time_ns())
         yield client
         client.send(Close())
+
+
+@pytest.fixture
+def client(stand: Stand) -> Iterator[InferenceClient]:
+    one = InferenceClient(stand.run_dir.endpoint("data"), name="a", spec=stand.spec)
+    one.connect()
+    yield one
+    one.close()

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import msgspec
 import psutil
@@ -17,56 +16,8 @@ import pytest
 from common.checkout import CHECKOUT
 from common.launch.ownership import read_json
 from common.rundir import RunDir
-from tests.support.simul import Command
-
-STAND_IN = Path(__file__).with_name("stand_in_role.py")
-PROGRAM = """
-import sys
-from common.cli import main
-from common.launch import supervisor, eval as evaluation
-stand_in = sys.argv.pop(1)
-command = lambda role: [sys.executable, stand_in, role]
-class Supervisor(supervisor.Supervisor):
-    def __init__(self, config, run_dir, display):
-        super().__init__(config, run_dir, display, command)
-supervisor.Supervisor = Supervisor
-evaluation.evaluate.__kwdefaults__["command"] = command
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-class Simul(Command):
-    """`simul ...` whose roles are stand-ins."""
-
-    def __init__(self, root: Path, *arguments: str) -> None:
-        super().__init__([sys.executable, "-c", PROGRAM, str(STAND_IN), *arguments], root)
-
-    def wait_until_training(self) -> None:
-        self.wait_for(lambda status: status.get("phase") == "training" and status["decisions_per_sec"])
-
-    def process_of(self, name: str) -> dict:
-        return next(p for p in self.status()["processes"] if p["name"] == name)
-
-
-@pytest.fixture
-def simul(tmp_path):
-    started = []
-
-    def start(*arguments: str) -> Simul:
-        started.append(Simul(tmp_path / "run", *arguments))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.end_now()
-
-
-@pytest.fixture
-def up(simul, tmp_path):
-    def start(*more: str) -> Simul:
-        return simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "run"), "--plain", *more)
-
-    return start
+from tests.support.simul import phase_of
+from tests.support.stand_ins import PROGRAM, STAND_IN
 
 
 def gone(pids: list[int]) -> bool:
@@ -147,35 +98,6 @@ def test_status_down_and_a_second_run_in_the_same_place(up, simul, tmp_path):
     assert "not active" in output
 
 
-def test_a_role_that_says_what_is_wrong_is_quoted_and_the_run_is_called_failed(up, simul, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "sentence-inference_server").write_text("The port 17 is in use; choose another one.")
-    code, output = up().result()
-    assert code == 2
-    assert "The port 17 is in use; choose another one." in output
-    assert "Traceback" not in output
-    code, output = simul("status", "--run-dir", str(tmp_path / "run")).result()
-    assert code == 3
-    assert "Simul  failed " in output
-
-
-def test_a_refused_start_leaves_no_run_directory_though_others_ran_already(up, tmp_path):
-    (tmp_path / "sentence-env_worker").write_text("The port 17 is in use; choose another one.")
-    run = up()
-    code, output = run.result()
-    assert (code, run.run_dir.root.exists(), run.run_dir.sockets.exists()) == (2, False, False)
-    assert "The port 17 is in use" in output
-
-
-def test_a_role_that_crashes_at_the_start_shows_its_last_words(up, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "crash-learner").touch()
-    code, output = up().result()
-    assert code == 1
-    assert "a fault of the stand-in" in output
-    assert read_phase(tmp_path / "run") == "failed"
-
-
 def test_a_second_signal_ends_at_once_even_what_is_deaf(up, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "deaf-env_worker").touch()
@@ -216,7 +138,7 @@ def test_ctrl_c_under_make_on_a_terminal_is_a_clean_end(tmp_path):
         env={**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
     )  # fmt: skip
     deadline = time.monotonic() + 60
-    while read_phase(tmp_path / "run") != "training" and time.monotonic() < deadline and process.poll() is None:
+    while phase_of(tmp_path / "run") != "training" and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
     time.sleep(1.5)  # so that the panel is drawn
     screen = process.communicate(b"\x03", timeout=60)[0].decode(errors="replace")
@@ -224,18 +146,6 @@ def test_ctrl_c_under_make_on_a_terminal_is_a_clean_end(tmp_path):
     assert "decisions/s" in screen
     assert "resumes" in screen
     assert "Error" not in screen
-
-
-def read_phase(root: Path) -> str:
-    return read_json(RunDir(root), "status.json").get("phase", "")
-
-
-def test_a_run_dir_that_cannot_be_written_is_a_sentence(simul, tmp_path):
-    (tmp_path / "file").touch()
-    code, output = simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "file" / "run")).result()
-    assert code == 2
-    assert "cannot be written" in output
-    assert "Traceback" not in output
 
 
 def test_eval_plays_exactly_so_many_and_prints_only_json(simul, tmp_path):

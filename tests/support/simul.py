@@ -17,6 +17,11 @@ from common.launch.ownership import read_json
 from common.rundir import RunDir
 
 
+def phase_of(root: Path) -> str:
+    """What status.json says of the run in `root`, empty before the first."""
+    return str(read_json(RunDir(root), "status.json").get("phase", ""))
+
+
 class Command:
     """`line`, a `simul ...` that keeps its state in the run directory `root`, in a process of its own."""
 

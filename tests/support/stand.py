@@ -15,6 +15,7 @@ from common.client import InferenceClient, Replies
 from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig
 from common.decisions import Decision, start_flags
 from common.lifecycle import Reporter, RoleArguments, StopFlag
+from common.messages import TERMINATED
 from common.nets.build import build_network
 from common.nets.weights import weights_to_bytes
 from common.rundir import RunDir
@@ -98,6 +99,10 @@ class Stand:
             "mask": mask,
         }
         return Decision(env=env, step=step, **(defaults | more))
+
+    def ends(self, step: int, *envs: int) -> list[Decision]:
+        """TERMINATED of these envs' sessions."""
+        return [self.decision(env, step, kind=TERMINATED, observation=None, mask=None) for env in envs]
 
 
 def exchange(client: InferenceClient, decisions: list[Decision], timeout_sec: float = 10.0) -> Replies:

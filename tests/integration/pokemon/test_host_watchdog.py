@@ -17,7 +17,7 @@ from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.source import PokemonSource
-from tests.integration.pokemon.test_source import Table, check_accounts
+from tests.support.battles import Table, check_accounts
 
 BUSY_OWNER = """
 import os, sys, time

@@ -1,8 +1,6 @@
 """PokemonSource on the real simulator: sessions, ends, accounts, kills."""
 
 import os
-import random
-import select
 import signal
 import subprocess
 import sys
@@ -13,83 +11,9 @@ import numpy as np
 import pytest
 
 from common.config import OpponentsConfig, PokemonConfig, RewardsConfig
-from common.decisions import Action, Decision
-from common.messages import ABORTED, DECISION, GREEDY, RECORD, START, TERMINATED, TRUNCATED
-from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.battle_host import BattleStart
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.host_tables import encoder_tables
+from common.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
 from env_worker.games.pokemon.layout import OBSERVATION_SIZE
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.seat_battle import SeatBattle
-from env_worker.games.pokemon.source import PokemonSource
-
-
-def make_source(config: PokemonConfig | None = None, opponents: OpponentsConfig | None = None, **more) -> PokemonSource:
-    options = {"envs": 8, "seed": 5, "index": 0, **more}
-    return PokemonSource(config or PokemonConfig(), opponents or OpponentsConfig(), **options)
-
-
-class Table:
-    """Plays random legal actions and checks the contract of every decision it is given."""
-
-    def __init__(self, source: PokemonSource) -> None:
-        self.source = source
-        self.open: dict[tuple[int, int, int], Decision] = {}
-        self.ends: dict[tuple[int, int, int], Decision] = {}
-        self.starts: list[Decision] = []
-        self.rewards: Counter = Counter()
-        self.decisions = 0
-
-    def turn(self, answer: bool = True) -> list[Decision]:
-        decisions = self.source.poll()
-        actions = [action for decision in decisions if (action := self.take(decision)) is not None]
-        if answer:
-            self.source.act(actions)
-        if not decisions:
-            select.select(self.source.files(), [], [], 0.05)
-        return decisions
-
-    def take(self, decision: Decision) -> Action | None:
-        key = (decision.env, decision.seat, decision.episode)
-        last = self.open.get(key)
-        assert key not in self.ends, "nothing follows an end"
-        self.rewards[key] += decision.reward
-        if decision.kind != DECISION:
-            assert last is not None
-            assert decision.step == last.step + 1
-            assert decision.attempt == 0
-            self.ends[key] = decision
-            return None
-        self.decisions += 1
-        if decision.attempt:
-            assert (decision.step, decision.attempt) == (last.step, last.attempt + 1)
-            assert decision.reward == 0.0
-        else:
-            assert decision.step == (last.step + 1 if last is not None else 0)
-        assert bool(decision.flags & START) == (decision.step == 0)
-        if decision.step == 0 and decision.attempt == 0:
-            self.starts.append(decision)
-        assert decision.observation.shape == (self.source.spec.observation_size,)
-        assert decision.mask.shape == (self.source.spec.num_actions,)
-        assert np.isfinite(decision.observation).all()
-        legal = np.flatnonzero(decision.mask)
-        self.open[key] = decision
-        rng = random.Random(repr((key, decision.step, decision.attempt)))
-        action = int(rng.choice(list(legal)))
-        return Action(*key, decision.step, decision.attempt, action, 0.0, 0.0, 0)
-
-    def play(self, seconds: float = 120.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not self.source.idle():
-            assert time.monotonic() < deadline
-            self.turn()
-
-
-def check_accounts(metrics: dict) -> None:
-    episodes = metrics["episodes"]
-    assert episodes["started"] == episodes["finished"] + sum(episodes["aborted"].values()) + episodes["alive"]
+from tests.support.battles import Table, check_accounts, make_source, played
 
 
 def test_self_play_to_the_end():
@@ -229,82 +153,6 @@ def test_a_killed_host_costs_its_battles_only():
     assert metrics["host_restarts"] == 1
     assert any("exited" in event for event in metrics["events"])
     assert metrics["episodes"]["started"] == 20
-
-
-def first_rows(seed: int, encoder: str = "host") -> dict[tuple, bytes]:
-    rows, _ = played(make_source(PokemonConfig(encoder=encoder), envs=3, seed=seed, episodes=3))
-    return rows
-
-
-def played(source: PokemonSource) -> tuple[dict[tuple, bytes], dict]:
-    """Every observation of a source that plays its episodes to the end, and its metrics."""
-    source.start()
-    rows = {}
-    try:
-        table = Table(source)
-        while not source.idle():
-            for decision in table.turn():
-                if decision.observation is not None:
-                    key = (decision.env, decision.seat, decision.episode, decision.step, decision.attempt)
-                    rows[key] = decision.observation.tobytes()
-        metrics = source.metrics()
-    finally:
-        source.close()
-    return rows, metrics
-
-
-def test_equal_seeds_play_equal_games():
-    assert first_rows(1) == first_rows(1)
-    assert first_rows(1) != first_rows(2)
-
-
-def test_both_encoders_play_equal_games():
-    assert first_rows(1, "python") == first_rows(1, "host")
-
-
-LEAD = "Garchomp|||{ability}|{moves}|||M|||80|"
-BENCH = "|{species}||{ability}|tackle|||N|||80|"
-
-
-def first_view(foe_team: str) -> tuple[str, dict, bytes]:
-    own = LEAD.format(ability="roughskin", moves="earthquake,surf")
-    host = SimHost(find_node().path)
-    host.start()
-    try:
-        seeds = ([1, 2, 3, 4], [5, 6, 7, 8])
-        host.send_tables(encoder_tables(9))
-        for battle, encode in ((0, False), (1, True)):
-            start = BattleStart([9, 9, 9, 9], seeds, teams=(own, foe_team), encode=(encode, encode))
-            host.start_battle(battle, "gen9randombattle", start)
-        host.flush()
-        records, rows = [], []
-        while len(records) < 2 or len(rows) < 2:
-            select.select([host.fileno()], [], [], 5)
-            tick = host.poll()
-            records += tick.records
-            rows += tick.rows
-    finally:
-        host.close()
-    lines, request = next((record.lines, record.request) for record in records if record.seat == 0)
-    battle = SeatBattle("p1", 9)
-    battle.feed(lines)
-    battle.sync(request)
-    here = SeatEncoder(battle, 9).encode(request, legal_choices(request, battle.position))
-    there = next(row.observation for row in rows if row.seat == 0)
-    assert here.tobytes() == there.tobytes()
-    return lines, request, here.tobytes()
-
-
-def test_a_seat_sees_no_difference_where_only_hidden_facts_differ():
-    one = [
-        LEAD.format(ability="roughskin", moves="earthquake,surf"),
-        "Ditto" + BENCH.format(species="", ability="limber"),
-    ]
-    two = [
-        LEAD.format(ability="sandveil", moves="outrage,firefang").replace("|||sandveil", "||choicescarf|sandveil"),
-        "Magnezone" + BENCH.format(species="", ability="sturdy"),
-    ]
-    assert first_view("]".join(one)) == first_view("]".join(two))
 
 
 MEMORY_SCRIPT = """

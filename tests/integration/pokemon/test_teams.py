@@ -11,7 +11,7 @@ from common.config import OpponentsConfig, PokemonConfig
 from common.errors import ConfigError
 from env_worker.games.pokemon.layout import PREVIEW_START
 from env_worker.games.pokemon.teams import check_battles
-from tests.integration.pokemon.test_source import check_accounts, make_source, played
+from tests.support.battles import check_accounts, make_source, played
 
 FOLDER = Path(__file__).parents[2] / "golden" / "pokemon" / "teams"
 TEAMS = FOLDER / "gen9ou.txt"

@@ -18,7 +18,7 @@ from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.source import PokemonSource
 from env_worker.games.pokemon.websocket import showdown_host
 from env_worker.games.pokemon.websocket.local_server import local_server
-from tests.integration.pokemon.test_source import Table, check_accounts, make_source
+from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 
 WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=10.0)

@@ -1,0 +1,42 @@
+"""Starts that fail, and what they leave behind."""
+
+from __future__ import annotations
+
+from tests.support.simul import phase_of
+
+
+def test_a_role_that_says_what_is_wrong_is_quoted_and_the_run_is_called_failed(up, simul, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "sentence-inference_server").write_text("The port 17 is in use; choose another one.")
+    code, output = up().result()
+    assert code == 2
+    assert "The port 17 is in use; choose another one." in output
+    assert "Traceback" not in output
+    code, output = simul("status", "--run-dir", str(tmp_path / "run")).result()
+    assert code == 3
+    assert "Simul  failed " in output
+
+
+def test_a_refused_start_leaves_no_run_directory_though_others_ran_already(up, tmp_path):
+    (tmp_path / "sentence-env_worker").write_text("The port 17 is in use; choose another one.")
+    run = up()
+    code, output = run.result()
+    assert (code, run.run_dir.root.exists(), run.run_dir.sockets.exists()) == (2, False, False)
+    assert "The port 17 is in use" in output
+
+
+def test_a_role_that_crashes_at_the_start_shows_its_last_words(up, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "crash-learner").touch()
+    code, output = up().result()
+    assert code == 1
+    assert "a fault of the stand-in" in output
+    assert phase_of(tmp_path / "run") == "failed"
+
+
+def test_a_run_dir_that_cannot_be_written_is_a_sentence(simul, tmp_path):
+    (tmp_path / "file").touch()
+    code, output = simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "file" / "run")).result()
+    assert code == 2
+    assert "cannot be written" in output
+    assert "Traceback" not in output

@@ -1,0 +1,38 @@
+"""`simul ...` with stand-ins for the roles."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.support.simul import Command
+
+STAND_IN = Path(__file__).with_name("stand_in_role.py")
+
+
+PROGRAM = """
+import sys
+from common.cli import main
+from common.launch import supervisor, eval as evaluation
+stand_in = sys.argv.pop(1)
+command = lambda role: [sys.executable, stand_in, role]
+class Supervisor(supervisor.Supervisor):
+    def __init__(self, config, run_dir, display):
+        super().__init__(config, run_dir, display, command)
+supervisor.Supervisor = Supervisor
+evaluation.evaluate.__kwdefaults__["command"] = command
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+class Simul(Command):
+    """`simul ...` whose roles are stand-ins."""
+
+    def __init__(self, root: Path, *arguments: str) -> None:
+        super().__init__([sys.executable, "-c", PROGRAM, str(STAND_IN), *arguments], root)
+
+    def wait_until_training(self) -> None:
+        self.wait_for(lambda status: status.get("phase") == "training" and status["decisions_per_sec"])
+
+    def process_of(self, name: str) -> dict:
+        return next(p for p in self.status()["processes"] if p["name"] == name)
