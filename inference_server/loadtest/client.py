@@ -24,8 +24,6 @@ from inference_server.loadtest.windows import Window, WindowClock
 if TYPE_CHECKING:
     from inference_server.loadtest.local import LocalPolicy
 
-CONNECT_SEC = 5.0
-
 
 class Remote(ColumnClient):
     """A column client that waits on its socket."""
@@ -65,7 +63,7 @@ def _serve(setup: SetUp, inbox: Inbox) -> None:
         if isinstance(order, Prepare):
             policy = local or Remote(setup.endpoint, name=f"loadtest-{setup.index}", spec=spec)
             if isinstance(policy, Remote):
-                policy.connect(CONNECT_SEC)
+                policy.connect(setup.connect_sec)
             seats = Seats(spec, order.envs, order.seed + setup.index)
             say(Done())
             go = inbox.wait()

@@ -22,6 +22,7 @@ class SetUp(Order, frozen=True):
     Attributes:
         endpoint: of the server; empty: run the policy with the weights in `checkpoint`, here.
         cores: processor cores to stay on; empty: all.
+        connect_sec: with an endpoint, how long the server may take to say WELCOME.
     """
 
     index: int
@@ -29,6 +30,7 @@ class SetUp(Order, frozen=True):
     endpoint: str = ""
     checkpoint: str = ""
     cores: tuple[int, ...] = ()
+    connect_sec: float = 0.0
 
 
 class Prepare(Order, frozen=True):

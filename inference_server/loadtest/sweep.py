@@ -20,6 +20,7 @@ from inference_server.loadtest.subject import Subject
 
 AUTO_RATES = (0.1, 0.25, 0.5, 0.75, 0.9)  # shares of the closed loop's maximum
 LOWEST_SHARE = 0.02
+CONNECT_SEC = 5.0
 
 
 class Sweep:
@@ -64,7 +65,8 @@ class Sweep:
         cores = self._cores.clients if server is not None else ()
         folder = str(subject.run_dir.root)
         with _reached(endpoint):
-            crew = stack.enter_context(Crew([SetUp(n, folder, endpoint, cores=cores) for n in range(count)]))
+            setups = [SetUp(n, folder, endpoint, cores=cores, connect_sec=CONNECT_SEC) for n in range(count)]
+            crew = stack.enter_context(Crew(setups))
             bench = self._bench(crew, server, timer, precision)
             best = self._closed(bench)
         self._open(bench, precision, best)

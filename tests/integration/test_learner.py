@@ -21,6 +21,7 @@ from common.nets.weights import bytes_to_state, check_state
 from common.rundir import RunDir
 from common.specs import GameSpec
 from common.transport import DealerSocket, PullSocket
+from tests.support.checkpoints import write_checkpoint
 
 ROOT = Path(__file__).parents[2]
 SPEC = GameSpec("cartpole", 4, 2)
@@ -245,11 +246,7 @@ def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting(supervisor
 
 
 def test_another_encoders_checkpoint_is_refused_with_both_fingerprints(supervisor):
-    supervisor.start()
-    server = FakeServer(supervisor.run_dir)
-    server.until(lambda: server.versions, "version 0")
-    server.close()
-    stop(supervisor.lives[-1])
+    write_checkpoint(supervisor.run_dir.checkpoints / "000000003", SPEC, 3)
     other = GameSpec("cartpole", 4, 2, encoder_version=2)
     supervisor.run_dir.write_spec(other)
     process = supervisor.start()

@@ -10,11 +10,16 @@ import msgspec
 import pytest
 
 from common.checkout import CHECKOUT
+from common.errors import ConfigError
+from inference_server.loadtest import sweep
 from inference_server.loadtest.cells import Cell, Result
+from inference_server.loadtest.options import parse
+from inference_server.loadtest.run import run
 from tests.support.stand import Stand
 
 PNG = b"\x89PNG\r\n"
-QUICK = ["--warm-up-sec", "0.5", "--window-sec", "0.5", "--max-windows", "3"]
+WINDOW_SEC = 0.3
+QUICK = ["--warm-up-sec", "0.2", "--window-sec", str(WINDOW_SEC), "--max-windows", "3"]
 SMALL = ["--clients", "2", "--envs", "4", "--set", "network.options={hidden: 16}"]
 
 
@@ -52,7 +57,7 @@ def test_both_loops_the_local_baseline_and_a_promise_that_cannot_be_kept(tmp_pat
 def _check_closed(cell: Cell) -> None:
     assert (cell.mode, cell.clients, cell.envs_per_client, cell.errors) == ("closed", 2, 4, {})
     assert 0 < cell.latency_us["p50"] <= cell.latency_us["p90"] <= cell.latency_us["p99"]
-    assert cell.samples == pytest.approx(cell.actions_per_sec * 3 * 0.5, rel=0.01)
+    assert cell.samples == pytest.approx(cell.actions_per_sec * 3 * WINDOW_SEC, rel=0.01)
     assert cell.mean_batch is not None
     assert 1 <= cell.mean_batch <= 8
     assert cell.batch_histogram
@@ -75,12 +80,17 @@ def test_a_running_server_is_loaded_and_what_is_not_known_is_not_invented(tmp_pa
     assert "not known of a server that was not started here" in " ".join(done.stdout.split())
 
 
-def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
+def test_nobody_at_the_endpoint_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "CONNECT_SEC", 0.3)
     nobody = f"ipc://{tmp_path}/nobody.ipc"
+    with pytest.raises(ConfigError, match=f"The server at {nobody} could not be loaded: .*ERR_TIMEOUT"):
+        run(parse(["--out", str(tmp_path), "--connect", nobody]))
+
+
+def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
     for arguments, sentence in (
         (["--envs", "none"], "--envs: expected a whole number"),
         (["--out", str(tmp_path / "file" / "x")], "cannot be written: Not a directory"),
-        (["--out", str(tmp_path), "--connect", nobody], f"The server at {nobody} could not be loaded"),
     ):
         (tmp_path / "file").touch()
         done = _loadtest(*arguments)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.support.simul import Command
+from tests.support.simul import OFTEN, Command
 
 STAND_IN = Path(__file__).with_name("stand_in_role.py")
 
 
-PROGRAM = """
+PROGRAM = f"""
+{OFTEN}
 import sys
 from common.cli import main
 from common.launch import supervisor, eval as evaluation

@@ -12,25 +12,18 @@ import msgspec
 import psutil
 import pytest
 
-from common.config import NetworkConfig, PokemonConfig
+from common.config import PokemonConfig
 from common.launch.processes import CHECKOUT
-from common.nets.build import build_network
-from common.nets.load import WEIGHTS_FILE
-from common.nets.weights import weights_to_bytes
 from common.specs import GameSpec
 from env_worker.games.pokemon.spec import pokemon_spec
-from learner.checkpoints import RunFacts, write_folder
+from tests.support.checkpoints import write_checkpoint
 
 FORMAT = "gen4randombattle"
 
 
 def checkpoint(path: Path, version: int, spec: GameSpec | None = None) -> Path:
     """A checkpoint of fresh weights."""
-    spec = spec or pokemon_spec(PokemonConfig(format=FORMAT))
-    network = NetworkConfig(name="mlp_lstm", options={"hidden": 16})
-    files = {WEIGHTS_FILE: weights_to_bytes(build_network(network, spec, seed=version))}
-    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False), files)
-    return path
+    return write_checkpoint(path, spec or pokemon_spec(PokemonConfig(format=FORMAT)), version)
 
 
 def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -15,13 +16,12 @@ import pytest
 from poke_env.player import SimpleHeuristicsPlayer
 
 from common import cli
-from common.config import NetworkConfig, PokemonConfig
-from common.nets.build import build_network
-from common.nets.load import WEIGHTS_FILE
-from common.nets.weights import weights_to_bytes
+from common.config import PokemonConfig
+from common.launch.eval_checkpoint import config_of
+from common.launch.frozen import FrozenServer
 from common.specs import GameSpec
 from env_worker.games.pokemon.spec import pokemon_spec
-from learner.checkpoints import RunFacts, write_folder
+from tests.support.checkpoints import write_checkpoint
 from tests.support.showdown import on_loop, showdown
 from tests.support.simul import CHECKOUT
 
@@ -35,15 +35,19 @@ def server():
 
 
 def checkpoint(folder: Path, spec: GameSpec = SPEC) -> Path:
-    network = NetworkConfig(options={"hidden": 16})
-    files = {WEIGHTS_FILE: weights_to_bytes(build_network(network, spec, seed=3))}
-    path = folder / "000000007"
-    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(7, 0, 0, files, False), files)
-    return path
+    return write_checkpoint(folder / "000000007", spec, 7)
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    line = [sys.executable, "-m", "common.cli", "play", "--checkpoint", str(folder), *arguments]
+@pytest.fixture(scope="module")
+def served(tmp_path_factory) -> Iterator[Path]:
+    """Run directory of a server that several plays ask, one after the other."""
+    folder = checkpoint(tmp_path_factory.mktemp("served"))
+    with FrozenServer(folder, config_of(folder, ())) as run_dir:
+        yield run_dir.root
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    line = [sys.executable, "-m", "common.cli", "play", *map(str, arguments)]
     return subprocess.Popen(
         line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -67,8 +71,8 @@ def test_it_plays_saves_replays_and_prints_its_record(server, tmp_path):
     player = server.player(SimpleHeuristicsPlayer, "Foe 1")
     accepted = on_loop(player._accept_challenges(None, 3, None))
     process = start(
-        checkpoint(tmp_path), "--server", f"127.0.0.1:{server.server.port}", "--challenge", "Foe 1", "--battles", "3",
-        "--username", "Trained 1", "--replays", str(tmp_path / "replays"), "--json",
+        "--checkpoint", checkpoint(tmp_path), "--server", f"127.0.0.1:{server.server.port}", "--challenge", "Foe 1",
+        "--battles", "3", "--username", "Trained 1", "--replays", tmp_path / "replays", "--json",
     )  # fmt: skip
     output, errors = process.communicate(timeout=90)
     assert process.returncode == 0, errors
@@ -83,7 +87,8 @@ def test_it_plays_saves_replays_and_prints_its_record(server, tmp_path):
 
 def test_ctrl_c_forfeits_what_runs_and_leaves_nothing_behind(server, tmp_path):
     address = f"127.0.0.1:{server.server.port}"
-    process = start(checkpoint(tmp_path), "--server", address, "--accept", "5000", "--username", "Trained 2")
+    arguments = ("--server", address, "--accept", "5000", "--username", "Trained 2")
+    process = start("--checkpoint", checkpoint(tmp_path), *arguments)
     wait_for_line(process, "waits for 5000 challenges")
     player = server.player(SimpleHeuristicsPlayer, "Foe 2")
     deadline = time.monotonic() + 60
@@ -101,10 +106,10 @@ def test_ctrl_c_forfeits_what_runs_and_leaves_nothing_behind(server, tmp_path):
     assert not any(other.is_running() for other in others)
 
 
-def test_a_server_that_vanishes_is_said(tmp_path):
+def test_a_server_that_vanishes_is_said(served):
     with showdown() as doomed:
         address = f"127.0.0.1:{doomed.server.port}"
-        process = start(checkpoint(tmp_path), "--server", address, "--accept", "1", "--username", "Trained 3")
+        process = start("--run-dir", served, "--server", address, "--accept", "1", "--username", "Trained 3")
         wait_for_line(process, "waits for 1 challenges")
         time.sleep(1.0)
     _, errors = process.communicate(timeout=30)
@@ -112,8 +117,8 @@ def test_a_server_that_vanishes_is_said(tmp_path):
     assert "closed the connection" in errors or "No Showdown server answers" in errors
 
 
-def test_a_server_that_does_not_answer_is_a_sentence(tmp_path):
-    process = start(checkpoint(tmp_path), "--accept", "1", "--server", "127.0.0.1:9")
+def test_a_server_that_does_not_answer_is_a_sentence(served):
+    process = start("--run-dir", served, "--accept", "1", "--server", "127.0.0.1:9")
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (2, "")
     assert "No Showdown server answers at ws://127.0.0.1:9/showdown/websocket" in errors
@@ -132,13 +137,12 @@ def test_what_is_mistyped_is_said_before_anything_is_looked_at(arguments, words,
     assert words in capsys.readouterr().err
 
 
-def test_a_checkpoint_of_another_layout_or_game_is_refused(tmp_path):
+def test_a_checkpoint_of_another_layout_or_game_is_refused(tmp_path, capsys):
     other = GameSpec(SPEC.name, SPEC.observation_size + 1, SPEC.num_actions, "float16")
-    process = start(checkpoint(tmp_path / "layout", other), "--accept", "1")
+    process = start("--checkpoint", checkpoint(tmp_path / "layout", other), "--accept", "1")
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "another encoder" in errors
-    process = start(checkpoint(tmp_path / "game", GameSpec("gymnasium/CartPole-v1", 4, 2)), "--accept", "1")
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert "plays gymnasium; `simul play` is for Pokémon" in errors
+    folder = checkpoint(tmp_path / "game", GameSpec("gymnasium/CartPole-v1", 4, 2))
+    assert cli.main(["play", "--checkpoint", str(folder), "--accept", "1"]) == 2
+    assert "plays gymnasium; `simul play` is for Pokémon" in capsys.readouterr().err

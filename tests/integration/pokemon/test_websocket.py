@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,11 +18,17 @@ from common.messages import ABORTED, TERMINATED
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.source import PokemonSource
 from env_worker.games.pokemon.websocket import showdown_host
-from env_worker.games.pokemon.websocket.local_server import local_server
+from env_worker.games.pokemon.websocket.local_server import LocalServer, local_server
 from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 
 WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=10.0)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LocalServer]:
+    with local_server(find_node().path) as running:
+        yield running
 
 
 def played_out(source: PokemonSource) -> tuple[Table, dict[str, Any]]:
@@ -79,9 +86,10 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
 
 
 @pytest.mark.parametrize("kind", ["random", "simple_heuristics"])
-def test_scripted_opponents(kind):
+def test_scripted_opponents(server, kind):
     opponents = OpponentsConfig(self_play=0.0, **{kind: 1.0})
-    _, metrics = played_out(make_source(WEBSOCKET, opponents, episodes=6))
+    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
+    _, metrics = played_out(make_source(config, opponents, episodes=6))
     assert sum(metrics["results"][kind].values()) == 6
     assert metrics["scripted"]["invalid"] == 0
 
@@ -94,8 +102,8 @@ def test_a_server_that_does_not_answer_is_named():
 
 
 def test_a_server_that_hangs_is_replaced(monkeypatch):
-    monkeypatch.setattr(showdown_host, "CHALLENGE_SEC", 4.0)
-    source = make_source(PokemonConfig(transport="websocket", host_timeout_sec=5.0), envs=4)
+    monkeypatch.setattr(showdown_host, "CHALLENGE_SEC", 2.5)
+    source = make_source(PokemonConfig(transport="websocket", host_timeout_sec=3.0), envs=4)
     source.start()
     try:
         table = Table(source)
