@@ -94,7 +94,8 @@ class Supervisor:
             self._display.summary(write_summary(self._run_dir, self._config, self._look()))
         if failure is not None:
             self._phase = "failed"
-            self._look()
+        self._look()
+        if failure is not None:
             raise failure
         return 0 if clean else 1
 

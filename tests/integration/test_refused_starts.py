@@ -34,6 +34,13 @@ def test_a_role_that_crashes_at_the_start_shows_its_last_words(up, tmp_path):
     assert phase_of(tmp_path / "run") == "failed"
 
 
+def test_a_start_that_is_interrupted_is_called_stopped(up, tmp_path):
+    run = up()
+    run.wait_for(lambda status: status.get("phase") == "starting")
+    code, output = run.finish()
+    assert (code, phase_of(tmp_path / "run")) == (0, "stopped"), output
+
+
 def test_a_run_dir_that_cannot_be_written_is_a_sentence(simul, tmp_path):
     (tmp_path / "file").touch()
     code, output = simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "file" / "run")).result()
