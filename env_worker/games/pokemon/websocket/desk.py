@@ -64,7 +64,7 @@ class Desk:
     def _resolve(self, actions: Sequence[Action]) -> None:
         for action in actions:
             future = self._open.get((action.env, action.seat, action.episode, action.step))
-            if future is not None and not future.done():
+            if future is not None and not future.done() and action.action >= 0:  # below: an end is acknowledged
                 future.set_result(action.action)
 
     def _lose(self, sessions: set[tuple[int, int, int]] | None) -> None:

@@ -50,7 +50,9 @@ def test_answers_that_nobody_waits_for_are_dropped(loop):
     decision = Decision(env=0, seat=0, episode=0, step=4)
     asker = asyncio.run_coroutine_threadsafe(desk.ask(decision), loop)
     taken(desk, 1)
-    desk.answer([answer_to(decision, 1, step=3), answer_to(decision, 2, episode=1), answer_to(decision, 3)])
+    an_end_is_acknowledged = answer_to(decision, -1)
+    desk.answer([answer_to(decision, 1, step=3), answer_to(decision, 2, episode=1), an_end_is_acknowledged])
+    desk.answer([answer_to(decision, 3)])
     desk.answer([answer_to(decision, 4)])
     assert asker.result(5) == 3
 
