@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
-        help="Pokémon: random, max_base_power, simple_heuristics; several: everybody plays everybody else",
+        help="Pokémon: random, max_base_power, simple_heuristics, damage; several: everybody plays everybody else",
     )  # fmt: skip
     evaluate.add_argument(
         "--battles", "--episodes", dest="episodes", type=int, default=1000, metavar="N", help="of each pair"

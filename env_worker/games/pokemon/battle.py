@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from common.config import OpponentsConfig
 from common.decisions import start_flags
 from env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
 from env_worker.games.pokemon.doubles.seat import DoubleSeat
 from env_worker.games.pokemon.layout import ATTACKERS
+from env_worker.games.pokemon.players import SCRIPTED, SeatPlayer, scripted_player
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
 from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat
 from env_worker.games.pokemon.seat_battle import SeatBattle
-from env_worker.opponents.scripted import PLAYERS, ScriptedPlayer
 
 SELF_PLAY, PAST = "self_play", "past"
-KINDS = (SELF_PLAY, PAST, *PLAYERS)
+KINDS = (SELF_PLAY, PAST, *SCRIPTED)
 
 
 class LiveBattle:
@@ -82,7 +82,7 @@ class Matchmaker:
         self._doubles = doubles
         self._reading = DoubleSeat if doubles else ReadingSeat
         self._battle_class = SeatDoubleBattle if doubles else SeatBattle
-        self._players = {kind: ScriptedPlayer(kind, doubles) for kind in PLAYERS if getattr(opponents, kind) > 0}
+        self._players = self._seated([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
         self.past: list[str] = []
 
     def set_policies(self, names: Sequence[str]) -> None:
@@ -104,6 +104,9 @@ class Matchmaker:
             name = self._learner_policy if learns else policy
             seats.append(self._policy_seat(env, seat, episode, name, learns=learns))
         return LiveBattle(number, env, episode, kind, tuple(seats))
+
+    def _seated(self, kinds: Iterable[str]) -> dict[str, SeatPlayer]:
+        return {kind: scripted_player(kind, self._gen, self._doubles) for kind in kinds}
 
     def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat:
         battle = self._battle_class(f"p{seat + 1}", self._gen)

@@ -11,7 +11,6 @@ from common.pairings import Contestant, Pairing, result_key
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
 from env_worker.games.pokemon.seat import PolicySeat
-from env_worker.opponents.scripted import ScriptedPlayer
 
 
 class ScheduledMatchmaker(Matchmaker):
@@ -23,7 +22,7 @@ class ScheduledMatchmaker(Matchmaker):
             (index, pairing, battle) for index, pairing in enumerate(pairings) for battle in range(pairing.battles)
         ]
         bots = {seat.bot for pairing in pairings for seat in (pairing.first, pairing.second) if seat.bot}
-        self._players = {bot: ScriptedPlayer(bot, self._doubles) for bot in bots}
+        self._players = self._seated(bots)
 
     def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
         """Seat everybody."""
