@@ -27,6 +27,7 @@ class LiveBattle:
         learner_seat: the seat whose outcome counts; it alternates with the number.
         opponent: self_play, past, a scripted player, or an evaluation's pairing: under which the outcome is counted.
         names: who sits at p1 and p2, for a replay.
+        mirror: pairing and number of the two battles that it is one of; None where its seeds are its own.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class LiveBattle:
         self.opponent = opponent
         self.learner_seat = number % 2
         self.seats = seats
+        self.mirror: tuple[int, int] | None = None
         self.names = ("learner", opponent) if self.learner_seat == 0 else (opponent, "learner")
 
     @property
@@ -62,6 +64,7 @@ class Matchmaker:
         opponents: OpponentsConfig,
         weights: RewardWeights,
         *,
+        seed: str,
         gen: int,
         record: bool,
         greedy: bool,
@@ -72,6 +75,7 @@ class Matchmaker:
     ) -> None:
         self._shares = [getattr(opponents, kind) for kind in KINDS]
         self._weights = weights
+        self._seed = seed
         self.tally = weights.tally
         self._gen = gen
         self._record = record
@@ -87,6 +91,10 @@ class Matchmaker:
 
     def set_policies(self, names: Sequence[str]) -> None:
         self.past = sorted(name for name in names if name.startswith("past/"))
+
+    def seed_of(self, number: int) -> str:
+        """All that is drawn for battle `number` follows from it: teams, dice, who sits where."""
+        return f"{self._seed}/{number}"
 
     def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
         """Seat everybody. Without a past self, a battle against one is self-play."""

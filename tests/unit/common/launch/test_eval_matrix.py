@@ -23,6 +23,7 @@ FIGURES = {
         "1/p1": {"wins": 5, "losses": 0, "ties": 0, "truncated": 0},
         "1/p2": {"wins": 4, "losses": 0, "ties": 0, "truncated": 0},
     },
+    "mirrored": {"0": {"0": 1, "1": 3, "2": 1}},
     "episodes": {"aborted": {"host_died": 11}},
 }
 
@@ -39,7 +40,8 @@ def test_both_seats_are_added_and_told_apart(matrix):
     assert (first["first"], first["second"]) == ("a@1", "b@2")
     assert [first[name] for name in ("wins", "losses", "ties", "truncated", "battles")] == [5, 3, 1, 1, 10]
     assert (first["as_p1"]["wins"], first["as_p2"]["wins"]) == (3, 2)
-    assert first["win_rate"] == 0.5
+    assert first["win_rate"] == first["pairs"]["win_rate"] == 0.5
+    assert (first["pairs"]["complete"], third["pairs"]["complete"]) == (5, 0)
     assert first["wilson_95"] == wilson(5, 10)
     assert (second["battles"], second["wanted"]) == (9, 10)
     assert (third["battles"], third["win_rate"]) == (0, None)
