@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from common.codec import Tensors, expect
 from common.errors import ERR_INTERNAL, ERR_LIMIT, ERR_MASK, ERR_POLICY, ERR_VALUE, ProtocolError
+from common.finite import finite_rows
 from common.messages import Evaluate, Evaluated
 from common.specs import GameSpec
 from inference_server.clients import Client
@@ -82,7 +83,7 @@ class Evaluator:
             known = ", ".join(self._policies.names)
             raise ProtocolError(ERR_POLICY, f"policy {message.policy[:40]!r} is not served; served are: {known}")
         observation, mask, session = self._unpack(tensors)
-        finite, legal = np.isfinite(observation).all(axis=1), mask.any(axis=1)
+        finite, legal = finite_rows(observation), mask.any(axis=1)
         self._refuse(client, message.id, np.flatnonzero(~finite), ERR_VALUE, "the observation is not finite")
         self._refuse(client, message.id, np.flatnonzero(finite & ~legal), ERR_MASK, "the mask allows no action")
         rows = np.flatnonzero(finite & legal)

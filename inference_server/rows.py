@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from common.codec import Tensors, expect
 from common.errors import ERR_LIMIT, ProtocolError
+from common.finite import finite_rows
 from common.messages import DECISION
 from common.specs import GameSpec
 
@@ -63,7 +64,7 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
     mask = expect(tensors, "mask", _UINT8, (n, spec.num_actions))
     reward = expect(tensors, "reward", _FLOAT32, (n,))
     kind = expect(tensors, "kind", _UINT8, (n,))
-    finite = _finite(observation)
+    finite = finite_rows(observation)
     finite &= np.isfinite(reward)
     has_legal: NDArray[np.bool_] = np.maximum.reduce(mask, axis=1, initial=0) == 1
     plain = finite & has_legal
@@ -81,14 +82,3 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
         has_legal=has_legal,
         plain=plain,
     )
-
-
-def _finite(observation: NDArray[Any]) -> NDArray[np.bool_]:
-    """Rows without NaN and infinities, bool [N]."""
-    if observation.dtype == np.float32:  # a sum of squares is finite where all of them are, and costs half as much
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares = np.vecdot(observation, observation)
-        finite: NDArray[np.bool_] = np.isfinite(squares)
-        if np.count_nonzero(finite) == len(finite):
-            return finite
-    return np.isfinite(observation).all(axis=1)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from common.codec import expect
 from common.errors import ProtocolError, SimulError
+from common.finite import finite_rows
 from common.messages import Unroll
 from common.specs import GameSpec
 from learner.algorithms import Trajectories
@@ -86,7 +87,7 @@ class UnrollChecker:
         except ProtocolError as error:
             raise RejectedUnroll("bad_shape", str(error), steps) from None
         for name in ("observation", "log_prob", "reward", "state"):
-            if not np.isfinite(arrays[name]).all():
+            if not finite_rows(np.atleast_2d(arrays[name])).all():
                 raise RejectedUnroll("bad_value", f"{name} is not finite", steps)
         action, mask = arrays["action"], arrays["mask"]
         inside = (action >= 0) & (action < self._spec.num_actions)

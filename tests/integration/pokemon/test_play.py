@@ -179,7 +179,8 @@ def _compare(log, name: str, asked: list[Decision], said: list[str]) -> int:
             for row in tick.rows:
                 numbers[row.seat] = row.request_number
                 decision = asked[compared]
-                assert row.observation.tobytes() == decision.observation.tobytes(), f"decision {compared} of {len(asked)}"
+                where = f"decision {compared} of {len(asked)}"
+                assert row.observation.tobytes() == decision.observation.tobytes(), where
                 assert row.mask.tobytes() == decision.mask.tobytes()
                 compared += 1
             for record in tick.records:

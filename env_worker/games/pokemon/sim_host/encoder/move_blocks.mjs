@@ -14,11 +14,13 @@ export class MoveBlocks {
 		this.tables = tables;
 		this.fire = tables.types.get('FIRE');
 		this.water = tables.types.get('WATER');
+		this.shown = new Array(MOVE_SLOTS).fill(null); // whose numbers stand in a block, apart from the changing ones
 	}
 
 	clear() {
 		const { move_start: start, move_width: width } = this.tables.layout;
 		this.buffer.fill(0, start, start + MOVE_SLOTS * width);
+		this.shown.fill(null);
 	}
 
 	/**
@@ -34,6 +36,7 @@ export class MoveBlocks {
 			const entry = choices.moveEntries[slot];
 			if (slot >= known.length && entry === null) {
 				this.buffer.fill(0, at, at + layout.move_width);
+				this.shown[slot] = null;
 				continue;
 			}
 			let name = slot < known.length ? known[slot] : '';
@@ -49,26 +52,29 @@ export class MoveBlocks {
 				pp = Math.min((entry.pp ?? 0) / Math.max(entry.maxpp ?? 1, 1), 1);
 			}
 			dealt ??= blow(chart, own, slot, foe);
-			this.writeMove(at, scene, name, info, dealt, user, target, choices.mask[FIRST_MOVE + slot], pp, canTera);
+			this.writeMove(slot, at, scene, name, info, dealt, user, target, choices.mask[FIRST_MOVE + slot], pp, canTera);
 		}
 	}
 
-	writeMove(at, scene, name, info, dealt, user, target, usable, pp, canTera) {
+	writeMove(slot, at, scene, name, info, dealt, user, target, usable, pp, canTera) {
 		const { buffer } = this;
 		const dynamic = at + 2 + this.tables.layout.move_static;
 		buffer[dynamic] = 1;
 		buffer[dynamic + 1] = usable;
 		buffer[dynamic + 2] = pp;
 		if (info === null) {
+			this.shown[slot] = null;
 			buffer[at] = this.tables.moveRow(name);
 			buffer.fill(0, at + 1, dynamic);
 			buffer.fill(0, dynamic + 3, dynamic + 8);
 			return;
 		}
-		buffer[at] = info.row;
-		buffer[at + 1] = info.type;
-		const stat = info.stat;
-		for (let i = 0; i < stat.length; i++) buffer[at + 2 + i] = stat[i];
+		if (this.shown[slot] !== info) {
+			this.shown[slot] = info;
+			buffer[at] = info.row;
+			buffer[at + 1] = info.type;
+			buffer.set(info.stat, at + 2);
+		}
 		let damage = 0, tera = 0, knocksOut = 0;
 		const foe = scene.foe;
 		if (dealt.damage && foe !== null) {

@@ -20,7 +20,7 @@ class MoveInfo {
 		this.ownDefence = ownDefence;
 		this.foeAttack = foeAttack;
 		this.hitsDefence = hitsDefence;
-		this.stat = stat;
+		this.stat = Float16Array.from(stat);
 	}
 }
 

@@ -1,177 +1,136 @@
-// Writes the damage numbers of one seat: own attackers on revealed foes, remembered until something they depend on changes.
-// The same as damage/block.py and damage/writer.py.
+// Writes the damage numbers of one seat: own attackers on revealed foes. What did not change since the seat's last
+// decision stays where it stands. The same numbers as damage/block.py and damage/writer.py.
 
-import { Fighter, Surroundings, stateOf } from './fighters.mjs';
-import { Formula } from './formula.mjs';
-import { Target } from './targets.mjs';
-import { Weapon } from './weapons.mjs';
+import { TargetCard, UserCard } from './cards.mjs';
+import { Surroundings } from './fighters.mjs';
+import { PAIR_NUMBERS, Pairs } from './pairs.mjs';
 
-const TEAM_SIZE = 6, MOVES = 4, GUISES = 2;
-const PAIR_NUMBERS = GUISES * MOVES * 2;
-const MOST_DAMAGE = 2, VARIANCE_UNIT = 0.01, MOST_VARIANCE = 4;
-const MOST_PAIRS = 2048; // remembered at once
-const USER_HP = 6, PINCH = 7, FALLEN = 10, TARGET_HP = 5, HALVED_HP = 11; // kinds of power
-const TARGET_SHARE = 3, TO_USERS_HP = 5, USERS_HP = 6; // fixed damage
+const TEAM_SIZE = 6;
+const ONE = 0x3C00; // 1 as float16
 const NO_SCREENS = [];
-
-const wantsOwnHp = move => move !== null && (move.powerKind === USER_HP || move.powerKind === PINCH ||
-	move.fixed === TO_USERS_HP || move.fixed === USERS_HP);
-const wantsFoesHp = move => move !== null && (move.powerKind === TARGET_HP ||
-	move.powerKind === HALVED_HP || move.fixed === TARGET_SHARE || move.fixed === TO_USERS_HP);
-const wantsFallen = move => move !== null && move.powerKind === FALLEN;
-
-/** A user or a target that was met, with what was made of it. */
-class Side {
-	constructor(number, fighter) {
-		this.number = number;
-		this.fighter = fighter;
-		this.arms = null; // [place of the numbers, Weapon] of each move in each guise
-		this.targets = null; // Target, and the same without its ability
-	}
-}
-
-class Sides {
-	constructor() {
-		this.byKey = new Map();
-		this.seen = new Map(); // Mon -> what it was looked up with last
-	}
-
-	clear() {
-		this.byKey.clear();
-		this.seen.clear();
-	}
-}
 
 export class DamageBlock {
 	/** @param {Float16Array} buffer one seat's observation */
 	constructor(buffer, tables) {
 		this.buffer = buffer;
+		this.words = new Uint16Array(buffer.buffer, buffer.byteOffset, buffer.length); // the same bits, copied as they are
 		this.layout = tables.layout;
 		this.tables = tables.damage;
-		this.formula = new Formula(this.tables);
-		this.pairs = new Map(); // user's number and target's -> Float16Array
-		this.users = new Sides();
-		this.targets = new Sides();
-		this.moves = new WeakMap();
+		this.pairs = new Pairs(this.tables);
+		this.users = Array.from({ length: TEAM_SIZE }, () => new UserCard());
+		this.targets = Array.from({ length: TEAM_SIZE }, () => new TargetCard());
+		this.around = new Surroundings();
+		this.screens = NO_SCREENS;
+		this.screenBits = 0;
+		this.setting = 1; // version of surroundings and screens
+		this.versions = 0;
+		const places = this.layout.attackers;
+		this.who = []; // team positions of the attackers
+		this.leads = new Array(places).fill(-1); // of each place: who is named there
+		this.shown = new Array(2 * places * TEAM_SIZE).fill(0); // versions of user and target whose numbers stand there
 	}
 
-	/** All of the block; bodies and pairs must have been written. */
+	/** All of the block; bodies and pairs of the teams must have been written. */
 	write(battle, teams, own, foes, ownOut, foeOut) {
-		if (this.pairs.size > MOST_PAIRS) this.forget();
-		const who = this.choose(own, ownOut);
-		const moves = who.map(i => this.movesOf(battle.entries[i]));
-		const around = new Surroundings(this.tables, battle, abilityOf(teams.own, ownOut), abilityOf(teams.foe, foeOut));
-		const exact = moves.some(known => known.foesHp);
-		const screens = this.screens(battle.opponentSideConditions);
-		const more = `;${around.key};${screens}`;
-		const targets = foes.map((mon, j) => mon.status === 'FNT' ? null :
-			this.side(this.targets, mon, teams.foe[j].profile, exact, j === foeOut, 0, more));
-		const { damage_start: start, damage_width: width, damage_lead: lead, attackers } = this.layout;
-		this.buffer.fill(0, start, start + attackers * width);
-		for (let place = 0; place < who.length; place++) {
-			const i = who[place], at = start + width * (attackers === TEAM_SIZE ? i : place);
-			if (lead) this.buffer[at + i] = 1;
-			const user = this.user(battle, own, i, teams.own[i].profile, moves[place], i === ownOut, around);
-			for (let j = 0; j < targets.length; j++) {
-				if (targets[j] === null) continue;
-				this.buffer.set(this.pair(user, targets[j], around, screens), at + lead + j * PAIR_NUMBERS);
-			}
+		const { who, targets, layout: { attackers } } = this;
+		const fallen = this.choose(own, ownOut);
+		this.readField(battle, abilityOf(teams.own, ownOut), abilityOf(teams.foe, foeOut));
+		const exact = this.readUsers(battle, teams.own, own, ownOut, fallen);
+		for (let j = 0; j < foes.length; j++) {
+			if (foes[j].status === 'FNT') continue;
+			const changed = targets[j].see(this.tables, foes[j], teams.foe[j].profile, exact, j === foeOut, this.setting);
+			if (changed) targets[j].version = ++this.versions;
+		}
+		for (let place = 0; place < attackers; place++) {
+			const named = attackers === TEAM_SIZE ? who.includes(place) : place < who.length;
+			this.writePlace(place, !named ? -1 : attackers === TEAM_SIZE ? place : who[place], foes);
 		}
 	}
 
-	forget() {
-		this.pairs.clear();
-		this.users.clear();
-		this.targets.clear();
-	}
-
-	user(battle, own, i, profile, moves, out, around) {
-		const down = moves.fallen ? own.reduce((count, mon) => count + (mon.status === 'FNT'), 0) : 0;
-		const { gen } = this.tables;
-		const canTera = gen === 9 && !battle.usedTera && profile.tera > 0 && !profile.terastallized;
-		const user = this.side(this.users, own[i], profile, moves.ownHp, out, down, `;${around.key};${canTera};${moves.key}`);
-		user.arms ??= this.arm(user.fighter, moves.list, canTera, around);
-		return user;
-	}
-
-	/** The damaging moves of an own Pokemon by slot, and what they ask for. */
-	movesOf(entry) {
-		let moves = this.moves.get(entry.moves);
-		if (moves === undefined) {
-			const list = entry.moves.slice(0, MOVES).map(name => this.tables.move(name));
-			moves = { list, key: String(entry.moves), ownHp: list.some(wantsOwnHp), foesHp: list.some(wantsFoesHp),
-				fallen: list.some(wantsFallen) };
-			this.moves.set(entry.moves, moves);
+	/** Weather, terrain and screens; all of them get one version. */
+	readField(battle, ownAbility, foeAbility) {
+		const { tables } = this, conditions = battle.opponentSideConditions;
+		let bits = 0;
+		if (conditions.size) for (const name of conditions.keys()) bits |= tables.screenBits.get(name) ?? 0;
+		if (bits !== this.screenBits) {
+			this.screenBits = bits;
+			this.screens = tables.screensOf(bits);
+			this.setting++;
 		}
-		return moves;
+		if (this.around.read(tables, battle, ownAbility, foeAbility)) this.setting++;
 	}
 
-	/** The same object for an equal Pokemon; a benched one that did not change is not even looked up. */
-	side(sides, mon, profile, exactHp, out, down, more) {
-		const last = sides.seen.get(mon);
-		if (last !== undefined && !out && !last.out && last.version === mon.bodyVersion && last.profile === profile &&
-			last.exactHp === exactHp && last.down === down && last.more === more) return last.side;
-		const key = `${profile.number}:${stateOf(this.tables, mon, profile, exactHp, out)}|${down}${more}`;
-		let side = sides.byKey.get(key);
-		if (side === undefined) {
-			side = new Side(sides.byKey.size, new Fighter(this.tables, mon, profile, exactHp, out, down));
-			sides.byKey.set(key, side);
+	/** Brings the attackers' cards up to date; true if one of their moves asks for a foe's hp. */
+	readUsers(battle, cards, own, ownOut, fallen) {
+		const { tables, users } = this;
+		let exact = false;
+		for (const i of this.who) {
+			const user = users[i], { profile } = cards[i];
+			user.list(tables, profile, battle.entries[i].moves);
+			exact ||= user.foesHp;
+			const changed = user.see(tables, own[i], profile, i === ownOut, fallen, battle.usedTera, this.setting);
+			if (changed) user.version = ++this.versions;
 		}
-		sides.seen.set(mon, { version: mon.bodyVersion, profile, exactHp, out, down, more, side });
-		return side;
+		return exact;
 	}
 
-	pair(user, target, around, screens) {
-		const key = user.number * 65536 + target.number;
-		let numbers = this.pairs.get(key);
-		if (numbers === undefined) {
-			numbers = new Float16Array(PAIR_NUMBERS);
-			this.estimate(user.arms, target, around, screens, numbers);
-			this.pairs.set(key, numbers);
+	/** @param {number} i team position of the attacker, -1: nobody */
+	writePlace(place, i, foes) {
+		const { words, layout: { damage_start: start, damage_width: width, damage_lead: lead }, leads } = this;
+		const at = start + width * place;
+		if (lead && leads[place] !== i) {
+			if (leads[place] >= 0) words[at + leads[place]] = 0;
+			if (i >= 0) words[at + i] = ONE;
+			leads[place] = i;
 		}
-		return numbers;
-	}
-
-	arm(fighter, moves, canTera, around) {
-		const arms = [];
-		for (let guise = 0; guise < (canTera ? GUISES : 1); guise++) {
-			const user = guise ? fighter.terastallize() : fighter;
-			for (let place = 0; place < moves.length; place++) {
-				if (moves[place] === null) continue;
-				arms.push([2 * (MOVES * guise + place), new Weapon(this.tables, user, moves[place], around)]);
-			}
-		}
-		return arms;
-	}
-
-	estimate(arms, side, around, screens, numbers) {
-		const { rolls } = this.formula, count = rolls.length;
-		side.targets ??= [false, true].map(mold => new Target(this.tables, side.fighter, screens, around, mold));
-		const full = side.targets[0].fullHp;
-		for (const [place, weapon] of arms) {
-			if (!this.formula.run(weapon, side.targets[weapon.mold ? 1 : 0])) continue;
-			let sum = 0, squares = 0;
-			for (let i = 0; i < count; i++) {
-				sum += rolls[i];
-				squares += rolls[i] * rolls[i];
-			}
-			const mean = sum / (count * full);
-			let variance = Math.max(squares / (count * full * full) - mean * mean, 0);
-			variance = weapon.hits * variance + weapon.spread * mean * mean;
-			numbers[place] = Math.min(weapon.hits * mean, MOST_DAMAGE);
-			numbers[place + 1] = Math.min(variance / VARIANCE_UNIT, MOST_VARIANCE);
+		for (let j = 0; j < TEAM_SIZE; j++) {
+			const there = i >= 0 && j < foes.length && foes[j].status !== 'FNT';
+			this.writePair(place * TEAM_SIZE + j, at + lead + j * PAIR_NUMBERS, there ? i : -1, j);
 		}
 	}
 
-	/** Team positions of the attackers: all that live, or the active one and who stands best against the foe. */
+	/** Numbers of a user on a target, or zeros; nothing where they stand already. */
+	writePair(slot, at, i, j) {
+		const { shown, words, pairs } = this;
+		const user = i >= 0 ? this.users[i] : null, target = this.targets[j];
+		const first = user === null ? 0 : user.version, second = user === null ? 0 : target.version;
+		if (shown[2 * slot] === first && shown[2 * slot + 1] === second) return;
+		shown[2 * slot] = first;
+		shown[2 * slot + 1] = second;
+		if (user === null) {
+			words.fill(0, at, at + PAIR_NUMBERS);
+			return;
+		}
+		const from = pairs.find(i * TEAM_SIZE + j, user, target, this.around, this.screens), known = pairs.words;
+		for (let k = 0; k < PAIR_NUMBERS; k++) words[at + k] = known[from + k];
+	}
+
+	/**
+	 * Fills `who`: all that live, or the active one and who stands best against the foe.
+	 * Returns how many have fainted.
+	 */
 	choose(own, ownOut) {
-		const alive = [];
-		for (let i = 0; i < own.length; i++) if (own[i].status !== 'FNT') alive.push(i);
-		const { attackers } = this.layout;
-		if (attackers === TEAM_SIZE) return alive;
-		const bench = alive.filter(i => i !== ownOut).sort((a, b) => this.standing(a) - this.standing(b));
-		const first = alive.includes(ownOut) ? [ownOut] : [];
-		return [...first, ...bench.slice(0, attackers - 1)];
+		const { who, layout: { attackers } } = this;
+		let fallen = 0;
+		who.length = 0;
+		for (let i = 0; i < own.length; i++) {
+			if (own[i].status === 'FNT') fallen++;
+			else if (attackers === TEAM_SIZE) who.push(i);
+		}
+		if (attackers === TEAM_SIZE) return fallen;
+		if (ownOut >= 0 && own[ownOut].status !== 'FNT') who.push(ownOut);
+		for (let taken = 1; taken < attackers; taken++) {
+			let best = -1, least = 0;
+			for (let i = 0; i < own.length; i++) {
+				if (i === ownOut || own[i].status === 'FNT' || who.includes(i)) continue;
+				const standing = this.standing(i);
+				if (best >= 0 && standing >= least) continue;
+				best = i;
+				least = standing;
+			}
+			if (best >= 0) who.push(best);
+		}
+		return fallen;
 	}
 
 	/** What it takes less what it deals, as just written: the least is the likeliest switch. */
@@ -179,12 +138,6 @@ export class DamageBlock {
 		const { own_start: start, pokemon_width: width, deals, takes } = this.layout;
 		const at = start + index * width;
 		return this.buffer[at + takes] - this.buffer[at + deals];
-	}
-
-	screens(conditions) {
-		if (conditions.size === 0) return NO_SCREENS;
-		return [...conditions.keys()].filter(name => this.tables.screens.has(name))
-			.map(name => this.tables.screens.get(name)).sort();
 	}
 }
 

@@ -9,6 +9,7 @@ const WEIGHT = 1, WEIGHT_RATIO = 2, SLOWER = 3, FASTER = 4, TARGET_HP = 5;
 const FLAT = 1, LEVEL = 2, TARGET_SHARE = 3, TARGET_ALL = 4, TO_USERS_HP = 5, USERS_HP = 6;
 const FREEZE_DRY = 1, FLYING_PRESS = 2, THOUSAND_ARROWS = 3;
 const TECHNICAL_POWER = 60;
+const NO_FACT = [0, 0];
 const IMMUNE_EFFECT = -100;
 const BY_WEIGHT = [[2000, 120], [1000, 100], [500, 80], [250, 60], [100, 40]];
 const SPEED_POWER = [40, 60, 80, 120, 150];
@@ -27,27 +28,18 @@ export class Formula {
 		const effect = effectiveness(tables, weapon, target);
 		const power = pairedPower(gen, weapon, target);
 		let low = weapon.low | target.low, high = weapon.high | target.high;
-		const add = fact => {
-			low |= fact[0];
-			high |= fact[1];
-		};
-		if (effect > 0) add(facts.super_effective);
-		else if (effect < 0) add(facts.resisted);
-		if (weapon.speed > target.speed) add(facts.faster);
-		else if (weapon.speed < target.speed) add(facts.slower);
-		if (power <= TECHNICAL_POWER) add(facts.technical);
+		const strong = effect > 0 ? facts.super_effective : effect < 0 ? facts.resisted : NO_FACT;
+		const quick = weapon.speed > target.speed ? facts.faster : weapon.speed < target.speed ? facts.slower : NO_FACT;
+		const weak = power <= TECHNICAL_POWER ? facts.technical : NO_FACT;
+		low |= strong[0] | quick[0] | weak[0];
+		high |= strong[1] | quick[1] | weak[1];
 		mods[stage.power] = weapon.powerMod;
 		mods[stage.attack] = weapon.attackMod;
 		mods[stage.final] = weapon.finalMod;
 		mods[stage.early] = weapon.earlyMod;
 		let immune = effect === IMMUNE_EFFECT || weapon.weather === 0;
-		for (const rules of [weapon.waiting, target.guards]) {
-			for (const rule of rules) {
-				if ((low & rule.low) !== rule.low || (high & rule.high) !== rule.high) continue;
-				if (rule.stage === stage.immune) immune = true;
-				else mods[rule.stage] = chain(mods[rule.stage], rule.mod);
-			}
-		}
+		if (this.apply(weapon.waiting, low, high)) immune = true;
+		if (this.apply(target.guards, low, high)) immune = true;
 		if (immune && !(gen === 1 && weapon.fixed)) {
 			rolls.fill(0);
 			return false;
@@ -57,6 +49,20 @@ export class Formula {
 		return true;
 	}
 
+	/** Chains the modifiers of the rules that hold; true if one of them makes immune. */
+	apply(rules, low, high) {
+		const { mods } = this, { immune } = this.tables.stage;
+		let never = false;
+		for (let i = 0; i < rules.length; i++) {
+			const rule = rules[i];
+			if ((low & rule.low) !== rule.low || (high & rule.high) !== rule.high) continue;
+			if (rule.stage === immune) never = true;
+			else mods[rule.stage] = chain(mods[rule.stage], rule.mod);
+		}
+		return never;
+	}
+
+	/** `effect`: doublings of the damage, or halvings rounded down. */
 	spread(weapon, target, effect, power) {
 		const { tables: { gen, stage }, mods } = this;
 		power = Math.max(modify(power, mods[stage.power]), 1);
@@ -78,9 +84,10 @@ export class Formula {
 		const { rolls } = this, final = this.mods[this.tables.stage.final];
 		damage = modify(damage + 2, weapon.weather);
 		if (weapon.bits & CRITS) damage = gen >= 6 ? divide(damage * 3, 2) : damage * 2;
+		const times = 2 ** effect, { stab, burned } = weapon;
 		for (let i = 0; i < 16; i++) {
-			let roll = typed(modify(divide(damage * (85 + i), 100), weapon.stab), effect);
-			if (weapon.burned) roll = modify(roll, 2048);
+			let roll = Math.floor(modify(divide(damage * (85 + i), 100), stab) * times);
+			if (burned) roll = modify(roll, 2048);
 			rolls[i] = Math.max(modify(roll, final), 1);
 		}
 	}
@@ -92,9 +99,10 @@ export class Formula {
 		if (gen === 3) damage = Math.max(damage, weapon.special ? 0 : 1);
 		damage += 2;
 		if (weapon.middleMod > ONE) damage = divide(damage * 13, 10);
+		const times = 2 ** effect, { stab } = weapon, mod = this.mods[final];
 		for (let i = 0; i < 16; i++) {
 			const before = gen === 4 ? divide(damage * (85 + i), 100) : damage;
-			const roll = modify(typed(modify(before, weapon.stab), effect), this.mods[final]);
+			const roll = modify(Math.floor(modify(before, stab) * times), mod);
 			rolls[i] = Math.max(gen === 4 ? roll : divide(roll * (85 + i), 100), 1);
 		}
 	}
@@ -105,14 +113,9 @@ export class Formula {
 		damage = Math.min(Math.max(damage, gen === 2 ? 1 : 0), 997) + 2;
 		damage = divide(damage * weapon.weather, ONE);
 		if (weapon.stab > ONE) damage += divide(damage, 2);
-		damage = typed(damage, effect);
+		damage = Math.floor(damage * 2 ** effect);
 		for (let i = 0; i < 39; i++) rolls[i] = Math.max(damage > 1 ? divide(damage * (217 + i), 255) : damage, 1);
 	}
-}
-
-/** Doublings, or halvings rounded down. */
-function typed(value, effect) {
-	return effect >= 0 ? value * 2 ** effect : divide(value, 2 ** -effect);
 }
 
 function attackOf(weapon, target) {

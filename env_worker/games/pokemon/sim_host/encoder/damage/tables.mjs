@@ -72,11 +72,18 @@ export class DamageTables {
 		this.unbreakable = new Set(raw.unbreakable);
 		this.weathers = map(raw.weathers);
 		this.terrains = map(raw.terrains);
-		this.screens = map(raw.screens);
+		this.screens = [...new Set(Object.values(raw.screens))].sort();
+		this.screenBits = new Map(Object.entries(raw.screens).map(([name, screen]) =>
+			[name, 1 << this.screens.indexOf(screen)]));
 		this.effects = new Set(raw.effects);
 		this.hpAbilities = new Set(raw.hp_abilities);
 		this.calm = new Set(raw.calm);
 		this.unknownItem = raw.unknown_item;
+	}
+
+	/** @param {number} bits several of `screenBits` */
+	screensOf(bits) {
+		return this.screens.filter((_, place) => bits & 1 << place);
 	}
 
 	rules(who, name) {

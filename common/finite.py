@@ -1,0 +1,24 @@
+"""Which rows of an array hold only finite numbers: every observation is asked, so it has to be cheap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_EXPONENT = np.uint16(0x7C00)  # of float16: all ones in infinities and NaN only
+
+
+def finite_rows(rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows of [N, D] without NaN and infinities, bool [N]; D is at least 1."""
+    if rows.dtype == np.float16:  # integers are compared many at a time, halves one by one: an eighth of the time
+        largest: NDArray[np.uint16] = (rows.view(np.uint16) & _EXPONENT).max(axis=1)
+        return largest < _EXPONENT
+    if rows.dtype == np.float32:  # a sum of squares is finite where all of them are, and costs half as much
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite: NDArray[np.bool_] = np.isfinite(np.vecdot(rows, rows))
+        if np.count_nonzero(finite) == len(finite):
+            return finite
+    every: NDArray[np.bool_] = np.isfinite(rows).all(axis=1)
+    return every

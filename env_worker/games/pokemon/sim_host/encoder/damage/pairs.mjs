@@ -1,0 +1,48 @@
+// The numbers of every own Pokemon on every foe, computed again only when one of the two has changed.
+
+import { Formula } from './formula.mjs';
+
+export const PAIR_NUMBERS = 16; // as it is, terastallized | move.0 .. move.3 | mean, variance
+const PAIRS = 36;
+const MOST_DAMAGE = 2, VARIANCE_UNIT = 0.01, MOST_VARIANCE = 4;
+
+export class Pairs {
+	constructor(tables) {
+		this.tables = tables;
+		this.formula = new Formula(tables);
+		this.numbers = new Float16Array(PAIRS * PAIR_NUMBERS);
+		this.words = new Uint16Array(this.numbers.buffer);
+		this.versions = new Array(2 * PAIRS).fill(0); // of user and target, when they were computed
+	}
+
+	/** Where the PAIR_NUMBERS of a pair begin in `numbers`, up to date. */
+	find(pair, user, target, around, screens) {
+		const { versions } = this, start = pair * PAIR_NUMBERS;
+		if (versions[2 * pair] === user.version && versions[2 * pair + 1] === target.version) return start;
+		versions[2 * pair] = user.version;
+		versions[2 * pair + 1] = target.version;
+		if (user.weapons === null) user.arm(this.tables, around);
+		this.words.fill(0, start, start + PAIR_NUMBERS);
+		for (let i = 0; i < user.weapons.length; i++) {
+			const weapon = user.weapons[i];
+			this.estimate(start + user.places[i], weapon, target.target(this.tables, screens, around, weapon.mold));
+		}
+		return start;
+	}
+
+	/** Mean and variance of one weapon's damage on a target, as fractions of full hp, scaled and capped. */
+	estimate(at, weapon, target) {
+		const { formula, numbers } = this, { rolls } = formula, count = rolls.length, full = target.fullHp;
+		if (!formula.run(weapon, target)) return;
+		let sum = 0, squares = 0;
+		for (let i = 0; i < count; i++) {
+			sum += rolls[i];
+			squares += rolls[i] * rolls[i];
+		}
+		const mean = sum / (count * full);
+		let variance = Math.max(squares / (count * full * full) - mean * mean, 0);
+		variance = weapon.hits * variance + weapon.spread * mean * mean;
+		numbers[at] = Math.min(weapon.hits * mean, MOST_DAMAGE);
+		numbers[at + 1] = Math.min(variance / VARIANCE_UNIT, MOST_VARIANCE);
+	}
+}
