@@ -93,12 +93,14 @@ def test_ctrl_c_forfeits_what_runs_and_leaves_nothing_behind(server, tmp_path):
 def test_a_server_that_vanishes_is_said(tmp_path):
     with showdown() as doomed:
         address = f"127.0.0.1:{doomed.server.port}"
-        process = start(checkpoint(tmp_path), "--server", address, "--accept", "1", "--username", "Trained 3")
+        process = start(
+            checkpoint(tmp_path), "--server", address, "--accept", "1", "--username", "Trained 3", "--patience", "2"
+        )
         assert "waits for 1 challenges" in process.stderr.readline()
         time.sleep(1.0)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 2
-    assert "closed the connection" in errors or "No Showdown server answers" in errors
+    assert "closed the connection. For 2 s it did not let us in again." in errors
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,7 @@ def test_a_server_that_vanishes_is_said(tmp_path):
     [
         (["--server", "127.0.0.1:9"], "No Showdown server answers at ws://127.0.0.1:9/showdown/websocket"),
         (["--server", "gopher://x"], "is no address of a Showdown server"),
+        (["--patience", "soon"], "expected seconds from 0 to 3600; got 'soon'"),
         (["--username", "nineteen characters"], "Showdown takes 18 at most"),
     ],
 )
