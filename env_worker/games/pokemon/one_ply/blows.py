@@ -48,10 +48,12 @@ Blows = dict[int, Blow]  # by move slot; + 4 after terastallizing; from slot 4 o
 
 def blows(gen: int, clashes: list[Clash], around: Surroundings) -> list[Blows]:
     """Of every clash, without moves that do no damage of their own."""
+    if not clashes:
+        return []
     attackers = [_attacker(gen, clash.user.fighter, clash.user.names, clash.user.guess, clash.tera, around)
                  for clash in clashes]  # fmt: skip
     counts = [len(attacker.slots) for attacker in attackers]
-    if not any(counts):
+    if not any(counts):  # nobody attacks
         return [{} for _ in clashes]
     pair = np.repeat(np.arange(len(clashes)), counts)
     weapons = np.concatenate([attacker.rows for attacker in attackers])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from env_worker.games.pokemon.damage.state import speed
@@ -57,19 +58,18 @@ class Duel:
         dangers: what each foe threatens, None where nobody stands.
     """
 
-    def __init__(self, gen: int, view: View, user: Combatant, *, tera: bool = False, ally: Combatant | None = None):
+    def __init__(
+        self, gen: int, view: View, user: Combatant, found: list[Blows], ally: Combatant | None = None
+    ) -> None:
+        """`found`: blows on each foe that stands, of each on the user, and on the ally (see `clashes`)."""
         self.user = user
         self._gen, self._view, self._ally = gen, view, ally
-        standing = [foe for foe in view.foes if foe is not None]
-        clashes = [Clash(user, foe, view.foe_screens, tera) for foe in standing]
-        clashes += [Clash(foe, user, view.own_screens) for foe in standing]
-        if ally is not None:
-            clashes.append(Clash(user, ally, view.own_screens, tera))
-        found = blows(gen, clashes, view.around) if clashes else []
-        ours, theirs = iter(found), iter(found[len(standing) :])
+        standing = sum([foe is not None for foe in view.foes])
+        ours, theirs = iter(found), iter(found[standing:])
         self._blows = [None if foe is None else next(ours) for foe in view.foes]
         self.dangers = [None if foe is None else danger(gen, view, foe, user, next(theirs)) for foe in view.foes]
         self._on_ally = found[-1] if ally is not None else {}
+        self._faster = [foe is None or faster(gen, view, user, foe) for foe in view.foes]
 
     def rate(self, slot: int, target: int, *, tera: bool = False) -> Rating:
         """The move in `slot` at foe number `target`, or at whomever it meets (-1)."""
@@ -107,9 +107,24 @@ class Duel:
     def _acts(self, priority: int) -> float:
         """Chance that it is not knocked out before its move."""
         alive = 1.0
-        for foe, risk in zip(self._view.foes, self.dangers):
-            if foe is None or risk is None or priority > 0:
-                continue
-            if priority < 0 or not faster(self._gen, self._view, self.user, foe):
+        for first, risk in zip(self._faster, self.dangers):
+            if risk is not None and priority <= 0 and (priority < 0 or not first):
                 alive = min(alive, 1.0 - risk.knockout)
         return alive
+
+
+def duels(
+    gen: int, view: View, users: Sequence[Combatant], *, tera: bool = False, ally: Combatant | None = None
+) -> list[Duel]:
+    """Of each of `users` alone, reckoned in one go. `tera`: what they do after terastallizing is wanted, too."""
+    each = [clashes(view, user, tera, ally) for user in users]
+    found = iter(blows(gen, [clash for group in each for clash in group], view.around))
+    return [Duel(gen, view, user, [next(found) for _ in group], ally) for user, group in zip(users, each)]
+
+
+def clashes(view: View, user: Combatant, tera: bool, ally: Combatant | None) -> list[Clash]:
+    """Whose blows count in a duel."""
+    standing = [foe for foe in view.foes if foe is not None]
+    wanted = [Clash(user, foe, view.foe_screens, tera) for foe in standing]
+    wanted += [Clash(foe, user, view.own_screens) for foe in standing]
+    return wanted if ally is None else [*wanted, Clash(user, ally, view.own_screens, tera)]

@@ -6,12 +6,12 @@ It sees what its seat may see, decides by the mask's own rules, and answers by s
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from env_worker.games.pokemon.actions import FIRST_MOVE, Choices, legal_choices
 from env_worker.games.pokemon.doubles.actions import Meaning, SlotChoices, meaning, slot_choices
 from env_worker.games.pokemon.one_ply.combatants import MOVES, Combatant, View, read_view, shown_foes
-from env_worker.games.pokemon.one_ply.judgement import Duel, Rating
+from env_worker.games.pokemon.one_ply.judgement import Duel, Rating, duels
 from env_worker.games.pokemon.preview import picks_wanted
 from env_worker.games.pokemon.seat_battle import Entry, Request, SeatView
 from env_worker.opponents.scripted import ScriptedChoice
@@ -69,7 +69,8 @@ class OnePlyPlayer:
             return (self._entrant(view, switches)[0] if switches else rng.choice(list(meanings))), nothing
         user = user._replace(names=_offered(choices, request["side"]["pokemon"][slot]))
         ally = view.bench[1 - slot] if self._doubles and _stands(request, 1 - slot) else None
-        duel = Duel(self._gen, view, user, tera=any(told.gimmick == TERA for told in moves.values()), ally=ally)
+        tera = any(told.gimmick == TERA for told in moves.values())
+        (duel,) = duels(self._gen, view, [user], tera=tera, ally=ally)
         ratings = _ratings(duel, moves, last=not switches)
         best = max(ratings, key=lambda action: (ratings[action].value, rng.random()))
         if ratings[best].value < FUTILE and switches:
@@ -83,18 +84,23 @@ class OnePlyPlayer:
 
     def _entrant(self, view: View, switches: Mapping[int, int]) -> tuple[int, float]:
         """The switch that brings in who deals most and takes least, and its margin."""
-        margins = {action: self._margin(view, view.bench[member]) for action, member in switches.items()}
-        best = max(margins, key=margins.__getitem__)
-        return best, margins[best]
+        margins = self._margins(view, [view.bench[member] for member in switches.values()])
+        best, margin = max(zip(switches, margins), key=lambda pair: pair[1])
+        return best, margin
 
-    def _margin(self, view: View, candidate: Combatant | None) -> float:
-        return Duel(self._gen, view, candidate).margin() if candidate is not None else -1.0
+    def _margins(self, view: View, candidates: Sequence[Combatant | None]) -> list[float]:
+        """How each would stand; -1 for those that poke-env has lost."""
+        found = iter(duels(self._gen, view, [mon for mon in candidates if mon is not None]))
+        return [-1.0 if mon is None else next(found).margin() for mon in candidates]
 
     def _preview(self, battle: SeatView, request: Request) -> str:
         """Whoever stands best against all that the foe shows comes first."""
         view = read_view(self._gen, battle, request)
         foes = shown_foes(self._gen, battle)
-        totals = [sum([self._margin(view._replace(foes=(foe,)), own) for foe in foes]) for own in view.bench]
+        totals = [0.0] * len(view.bench)
+        for foe in foes:
+            margins = self._margins(view._replace(foes=(foe,)), view.bench)
+            totals = [total + margin for total, margin in zip(totals, margins)]
         order = sorted(range(len(totals)), key=totals.__getitem__, reverse=True)
         return "team " + ",".join([str(place + 1) for place in order[: picks_wanted(request, len(order))]])
 

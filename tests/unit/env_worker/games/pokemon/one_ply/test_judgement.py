@@ -7,7 +7,7 @@ import pytest
 from env_worker.games.pokemon.damage.facts import FACTS
 from env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
 from env_worker.games.pokemon.one_ply.combatants import Combatant, View
-from env_worker.games.pokemon.one_ply.judgement import Duel
+from env_worker.games.pokemon.one_ply.judgement import Duel, duels
 from env_worker.games.pokemon.one_ply.odds import odds
 from env_worker.games.pokemon.profiles import type_row
 
@@ -22,7 +22,7 @@ def mon(*names: str, types=(NORMAL,), spe=200, hp=1.0, fighter=(), **more) -> Co
 
 
 def duel(user: Combatant, *foes: Combatant, around=NO_SURROUNDINGS, ally=None, tera=False, **more) -> Duel:
-    return Duel(9, View(around, (user,), foes, **more), user, tera=tera, ally=ally)
+    return duels(9, View(around, (user,), foes, **more), [user], tera=tera, ally=ally)[0]
 
 
 def best(fight: Duel) -> str:
