@@ -48,7 +48,7 @@ def evaluate(
         *(Contestant(label, policy=policy) for label, policy in zip(labels_of(folders), served)),
         *(Contestant(bot, bot=bot) for bot in bots),
     ]
-    pairings = round_robin(contestants, episodes, mirrored=mirror and _draws_seeds(config))
+    pairings = round_robin(contestants, episodes, mirrored=mirror and draws_seeds(config))
     workers = min(workers, (episodes + 1) // 2 if pairings else episodes)
     signals = Signals()
     signals.install()
@@ -63,8 +63,8 @@ def evaluate(
         signals.restore()
 
 
-def _draws_seeds(config: Config) -> bool:
-    """False where a Showdown server draws teams and dice."""
+def draws_seeds(config: Config) -> bool:
+    """Whether teams and dice follow from our seeds; False where a Showdown server draws them."""
     return config.pokemon.transport == "ipc"
 
 

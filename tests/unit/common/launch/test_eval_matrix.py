@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from common.config import Config, PokemonConfig
 from common.errors import ConfigError
-from common.launch.eval import evaluate, labels_of
+from common.launch.eval import draws_seeds, evaluate, labels_of
 from common.launch.eval_matrix import matrix_of, table_of
 from common.launch.eval_result import wilson
 from common.pairings import Contestant, round_robin
@@ -83,3 +84,8 @@ def test_labels_of_checkpoints_are_short_and_distinct():
 def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
     with pytest.raises(ConfigError, match=sentence):
         evaluate([], opponents=opponents, episodes=5)
+
+
+def test_battles_are_mirrored_only_where_their_seeds_are_ours():
+    assert draws_seeds(Config())
+    assert not draws_seeds(Config(pokemon=PokemonConfig(transport="websocket")))
