@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import time
 from logging import Logger
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng
 from common.errors import ERR_INTERNAL, ERR_NO_SESSION
 from common.messages import ABORTED
 from inference_server.admission import Admission
 from inference_server.batcher import Chunk
 from inference_server.engine.backends import DeviceLost, Outputs
+from inference_server.engine.noise import draw_gumbel
+from inference_server.engine.sampling import all_finite
 from inference_server.engine.staging import Staging
 from inference_server.gateway import Gateway
 from inference_server.isolation import FORWARD_ERRORS, halves
@@ -64,7 +64,8 @@ class Actor:
         n, stages = len(slots), self._statistics.stages
         staging = self._gather(batch, slots, redo, policy)
         stages.lap("gather")
-        staging.noise[:n] = self._noise(slots, staging.noise.shape[1])
+        table = self._sessions
+        draw_gumbel(slots, table.noise_key, table.due, table.attempt, table.greedy, staging.legal, staging.noise)
         seconds = stages.lap("sample")
         try:
             policy.engine.forward(n)
@@ -78,7 +79,7 @@ class Actor:
         self._reply(batch, outputs, policy.version)  # first: clients go on while the rest is written down
         stages.lap("reply")
         self._sessions.commit(
-            slots, staging.write_rows[:n], outputs.action, outputs.log_prob, outputs.value, policy.version, now
+            slots, staging.write_rows, outputs.action, outputs.log_prob, outputs.value, policy.version, now
         )
         self._statistics.batch(n, seconds)
         self._record(batch, slots, redo, staging, outputs, policy, now)
@@ -107,17 +108,11 @@ class Actor:
             chunk.observation.take(chunk.rows, axis=0, out=staging.observation[start:stop], mode="clip")
             chunk.mask.take(chunk.rows, axis=0, out=staging.mask[start:stop], mode="clip")
             start = stop
-        read, staging.write_rows[:n] = self._sessions.state_rows(slots, redo)
-        staging.read_rows[:n] = policy.engine.zero_row if self._zero_state else read
+        self._sessions.state_rows(slots, redo, staging.read_rows, staging.write_rows)
+        if self._zero_state:
+            staging.read_rows[:n] = policy.engine.zero_row
         staging.temperature[:n] = self._sessions.temperature.take(slots)
         return staging
-
-    def _noise(self, slots: NDArray[np.int64], num_actions: int) -> NDArray[np.float32]:
-        table = self._sessions
-        keys, steps, attempts = table.noise_key.take(slots), table.steps(slots), table.attempt.take(slots)
-        noise = rng.gumbel(keys, steps.view(np.uint64), attempts.view(np.uint64), num_actions)
-        noise[table.greedy.take(slots)] = 0.0
-        return noise
 
     def _record(
         self,
@@ -169,6 +164,6 @@ class Actor:
 
 def _finite(outputs: Outputs) -> Outputs:
     """Raises ValueError where an observation drove the network out of the numbers."""
-    if not math.isfinite(np.add.reduce(outputs.log_prob) + np.add.reduce(outputs.value)):
+    if not all_finite(outputs.log_prob, outputs.value):
         raise ValueError("the network's output is not finite")
     return outputs

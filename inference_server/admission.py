@@ -24,7 +24,7 @@ from inference_server.policies import PolicyTable
 from inference_server.recorder import Recorder
 from inference_server.rows import Rows, unpack
 from inference_server.session import END_ACKNOWLEDGED, Reply, Session, Verdict, check_end, check_start, judge
-from inference_server.sessions import SessionTable
+from inference_server.sessions import Ordinary, SessionTable
 from inference_server.statistics import Statistics
 
 MAX_TEMPERATURE = 100.0
@@ -80,21 +80,17 @@ class Admission:
         """
         rows = unpack(self._spec, tensors)
         result, queued = Admitted(), _Queued()
-        matches, slots = self._sessions.ordinary(client, rows.keys)
-        ordinary = matches & rows.plain
-        which = np.flatnonzero(ordinary)
-        if len(which) < len(slots):
-            slots = slots[which]
-        self._sessions.begin_ordinary(slots)
-        self._recorder.rewards(self._sessions.unroll_row.take(slots), rows.reward[which])
-        if len(which) < len(ordinary):
-            for i in np.flatnonzero(~ordinary).tolist():
+        ordinary = self._sessions.begin_ordinary(client, rows.keys, rows.plain)
+        recorded = self._sessions.unroll_row.take(ordinary.slots)
+        self._recorder.rewards(recorded, rows.reward[ordinary.rows])
+        if len(ordinary.rows) < len(ordinary.which):
+            for i in np.flatnonzero(~ordinary.which).tolist():
                 try:
                     self._admit_row(client, message, rows, i, queued, result, now)
                 except ProtocolError as error:
                     self._statistics.rows_errored[error.code] += 1
                     result.errors.setdefault((error.code, str(error)), []).append(i)
-        result.chunks.extend(self._chunks(client, message, rows, which, slots, queued, now))
+        result.chunks.extend(self._chunks(client, message, rows, ordinary, queued, now))
         return result
 
     def end(self, session: Session, kind: int, final: NDArray[Any] | None, cause: str, now: float) -> None:
@@ -113,13 +109,13 @@ class Admission:
         client: Client,
         message: Step,
         rows: Rows,
-        which: NDArray[np.int64],
-        slots: NDArray[np.int64],
+        ordinary: Ordinary,
         queued: _Queued,
         now: float,
     ) -> Iterator[Chunk]:
         """Admitted rows by policy and by whether they are recorded."""
         table = self._sessions
+        _, which, slots = ordinary
         groups, numbers = table.group.take(slots), table.number.take(slots)
         self._statistics.steps_seen += int(np.count_nonzero(groups & 1))
         redo = np.zeros(len(slots), np.bool_)

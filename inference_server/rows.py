@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from common.codec import Tensors, expect
 from common.errors import ERR_LIMIT, ProtocolError
-from common.finite import finite_rows
 from common.messages import DECISION
 from common.specs import GameSpec
+from inference_server.compiled import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
 
 MAX_ROWS = 4096
 _INT64, _FLOAT32, _UINT8 = (np.dtype(name) for name in ("int64", "float32", "uint8"))
@@ -64,11 +64,9 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
     mask = expect(tensors, "mask", _UINT8, (n, spec.num_actions))
     reward = expect(tensors, "reward", _FLOAT32, (n,))
     kind = expect(tensors, "kind", _UINT8, (n,))
-    finite = finite_rows(observation)
-    finite &= np.isfinite(reward)
-    has_legal: NDArray[np.bool_] = np.maximum.reduce(mask, axis=1, initial=0) == 1
-    plain = finite & has_legal
-    plain &= kind == DECISION
+    finite, has_legal, plain = (np.empty(n, np.bool_) for _ in range(3))
+    bits, exponent, check = _FINITE[observation.dtype]
+    check(observation.view(bits), exponent, reward, mask, kind, finite, has_legal, plain)
     return Rows(
         keys=keys,
         kind=kind,
@@ -82,3 +80,33 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
         has_legal=has_legal,
         plain=plain,
     )
+
+
+def _check(
+    bits: NDArray[Any],
+    exponent: int,
+    reward: NDArray[np.float32],
+    mask: NDArray[np.uint8],
+    kind: NDArray[np.uint8],
+    finite: NDArray[np.bool_],
+    has_legal: NDArray[np.bool_],
+    plain: NDArray[np.bool_],
+) -> None:
+    """Write the last three, see `Rows`. `bits`: the observation; NaN and infinities have every bit of `exponent`."""
+    for i in range(len(kind)):
+        wrong = 0
+        for j in range(bits.shape[1]):
+            wrong |= (bits[i, j] & exponent) == exponent
+        highest = 0
+        for j in range(mask.shape[1]):
+            highest = max(highest, mask[i, j])
+        finite[i] = not wrong and np.isfinite(reward[i])
+        has_legal[i] = highest == 1
+        plain[i] = finite[i] and has_legal[i] and kind[i] == DECISION
+
+
+_COLUMNS = read(FLOAT32), read(UINT8, 2), read(UINT8), column(BOOL), column(BOOL), column(BOOL)
+_FINITE = {  # by dtype of the observation: as what its bits are seen, which of them are the exponent's, the loop
+    np.dtype(np.float16): (np.uint16, 0x7C00, compiled(read(UINT16, 2), UINT16, *_COLUMNS)(_check)),
+    np.dtype(np.float32): (np.uint32, 0x7F800000, compiled(read(UINT32, 2), UINT32, *_COLUMNS)(_check)),
+}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from inference_server.compiled import INT64, column, compiled, read
+
 NOBODY = -1  # as an index: the table's last slot, which is free for ever
 MOST_CELLS = 65_536  # of the dense array; a client that numbers its envs from 10**9 costs no more than its sessions
 
@@ -14,7 +16,6 @@ class SeatMap:
 
     def __init__(self) -> None:
         self._dense = np.full((1, 1), NOBODY)
-        self._flat = self._dense.reshape(-1)
         self._others: dict[tuple[int, int], int] = {}
         self._used: set[int] = set()
 
@@ -39,9 +40,8 @@ class SeatMap:
         A guess: where env or seat lie outside the dense array it may be another seat's slot, so that the caller must
         compare. Rows of the same seat always get the same guess.
         """
-        index = keys[:, 0] * self._dense.shape[1]
-        index += keys[:, 1]
-        slots: NDArray[np.int64] = self._flat.take(index, mode="clip")
+        slots = np.empty(len(keys), np.int64)
+        _look_up(keys, self._dense, slots)
         if self._others:
             for i, key in enumerate(map(tuple, keys[:, :2].tolist())):
                 slots[i] = self._others.get(key, slots[i])
@@ -73,10 +73,17 @@ class SeatMap:
             return False
         grown = np.full(shape, NOBODY)
         grown[:envs, :seats] = self._dense
-        self._dense, self._flat = grown, grown.reshape(-1)
+        self._dense = grown
         for key in [key for key in self._others if 0 <= key[0] < shape[0] and 0 <= key[1] < shape[1]]:
             self._dense[key] = self._others.pop(key)
         return True
+
+
+@compiled(read(INT64, 2), read(INT64, 2), column(INT64))
+def _look_up(keys: NDArray[np.int64], dense: NDArray[np.int64], slots: NDArray[np.int64]) -> None:
+    envs, seats = dense.shape
+    for i in range(len(keys)):
+        slots[i] = dense[max(0, min(keys[i, 0], envs - 1)), max(0, min(keys[i, 1], seats - 1))]
 
 
 def _power_of_two(n: int) -> int:

@@ -9,17 +9,25 @@ before the last step is still there when the game refuses the action (REDO), and
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
 from common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_NOT_READY, ERR_POLICY, ProtocolError
 from common.messages import GREEDY, RECORD
+from inference_server import session_columns as columns
 from inference_server.clients import Client
-from inference_server.rows import MAX_ROWS
 from inference_server.session import WAITING, Session
 
-_ADMITTED = np.array([0, 0, 0, 1, WAITING])  # what admitting a step adds to the row that was due
+
+class Ordinary(NamedTuple):
+    """Of a message's rows: which bool [N]; of the M that it marks their indices and slots, int64 [M] each."""
+
+    which: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+    slots: NDArray[np.int64]
 
 
 class SessionTable:
@@ -48,7 +56,6 @@ class SessionTable:
         self._spare = np.zeros(n, np.int64)  # state row that the next step writes
         self._zero_row = 2 * max_sessions
         self._positions = np.zeros(n, np.int64)
-        self._at = np.arange(MAX_ROWS)
         self._seed = seed
         self._free = list(range(max_sessions - 1, -1, -1))
         self._clients: dict[int, Client] = {}  # by slot
@@ -133,30 +140,21 @@ class SessionTable:
         client.seats.put(env, seat, slot)
         return Session(self, slot)
 
-    def ordinary(self, client: Client, keys: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Rows that are simply their session's next step, and nothing else in the message is about that session.
+    def begin_ordinary(self, client: Client, keys: NDArray[np.int64], plain: NDArray[np.bool_]) -> Ordinary:
+        """Admit the rows that are simply their session's next step; they wait for their batch.
+
+        Not among them: rows about a session that the message has more rows of.
 
         Args:
             keys: int64 [N, 5] (env, seat, episode, step, attempt).
-
-        Returns:
-            bool [N], and the slot of each of those rows, int64 [N] (of the others: meaningless).
+            plain: bool [N], rows that may be admitted at all.
         """
-        slots = client.seats.guess(keys)
-        matches: NDArray[np.bool_] = np.logical_and.reduce(self.due.take(slots, axis=0) == keys, axis=1)
-        matches &= keys[:, 4] == 0
-        at = self._at[: len(keys)]
-        self._positions[slots] = at
-        if np.count_nonzero(self._positions.take(slots) == at) < len(
-            keys
-        ):  # seats that have more rows than one: in their order
-            matches &= np.bincount(slots + 1)[slots + 1] == 1  # NOBODY is -1
-        return matches, slots
-
-    def begin_ordinary(self, slots: NDArray[np.int64]) -> None:
-        """Rows found `ordinary` are admitted: they wait for their batch."""
-        self.due[slots] += _ADMITTED
-        self.attempt[slots] = 0
+        n = len(keys)
+        ordinary, rows, slots = np.empty(n, np.bool_), np.empty(n, np.int64), np.empty(n, np.int64)
+        m = columns.begin_ordinary(
+            keys, plain, client.seats.guess(keys), self.due, self.attempt, self._positions, ordinary, rows, slots
+        )
+        return Ordinary(ordinary, rows[:m], slots[:m])
 
     def begin_step(self, session: Session, step: int, attempt: int) -> None:
         """The row is admitted: it waits for its batch."""
@@ -169,18 +167,17 @@ class SessionTable:
         self.expired[slots[self.number.take(slots) == numbers]] = True
 
     def state_rows(
-        self, slots: NDArray[np.int64], redo: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of the state before the steps that wait, and rows that the new states go to; int64 [B] each."""
-        read, write = self._newest.take(slots), self._spare.take(slots)
-        if np.count_nonzero(redo):
-            first = self.due[slots, 3] == 1
-            read, write = np.where(redo, np.where(first, self._zero_row, write), read), np.where(redo, read, write)
-        return read, write
+        self,
+        slots: NDArray[np.int64],
+        redo: NDArray[np.bool_],
+        read_rows: NDArray[np.int64],
+        write_rows: NDArray[np.int64],
+    ) -> None:
+        """Write the rows of the state before the steps that wait, and the rows that the new states go to.
 
-    def steps(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The last admitted steps, int64 [B]."""
-        return self.due[slots, 3] - 1
+        slots int64 [B], redo bool [B]; read_rows, write_rows: int64 [B or more], their first B are written.
+        """
+        columns.state_rows(slots, redo, self._zero_row, self._newest, self._spare, self.due, read_rows, write_rows)
 
     def commit(
         self,
@@ -193,12 +190,10 @@ class SessionTable:
         now: float,
     ) -> None:
         """The forward succeeded: it wrote the state rows `written` and chose the replies; arrays [B]."""
-        self._newest[slots] = written
-        self._spare[slots] = written ^ 1
-        self.action[slots], self.log_prob[slots], self.value[slots] = action, log_prob, value
-        self.version[slots] = version
-        self.touched_at[slots] = now
-        self.due[slots, 4] = 0
+        columns.commit(
+            slots, written, action, log_prob, value, version, now,
+            self._newest, self._spare, self.due, self.action, self.log_prob, self.value, self.version, self.touched_at,
+        )  # fmt: skip
 
     def touch(self, session: Session, now: float) -> None:
         """A sign of life."""

@@ -1,8 +1,8 @@
 """Where the arithmetic happens: gather the states, run the network, choose actions, scatter the new states.
 
 A batch is staged on the host (`inference_server.engine.staging`); `rows` below is the slice of it that one forward
-takes, padding included. On a CPU only the network runs in torch: around it numpy costs a fraction, above all for
-small batches. On every other device all of it stays there, and one copy each way is made.
+takes, padding included. On a CPU only the network runs in torch: around it compiled loops cost a fraction, above all
+for small batches. On every other device all of it stays there, and one copy each way is made.
 """
 
 from __future__ import annotations

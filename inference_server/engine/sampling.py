@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 
@@ -10,9 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from inference_server.compiled import BOOL, FLOAT32, INT32, column, compiled, read
+
 Sampler = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 ILLEGAL = torch.finfo(torch.float32).min
-_ILLEGAL = np.float32(ILLEGAL)
 
 
 def sample(logits: Tensor, mask: Tensor, noise: Tensor, temperature: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -41,17 +43,50 @@ def sample_on_host(
     noise: NDArray[np.float32],
     temperature: NDArray[np.float32],
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """`sample` in numpy, for batches whose every operation is short. Arrays as there; action: int32 [B].
+    """`sample`, compiled, for a CPU. Arrays as there; action: int32 [B].
 
     Where logits are not finite, neither is the log_prob.
     """
-    masked = np.where(legal, logits / temperature[:, None], _ILLEGAL)  # (B, A)
-    action = (masked + noise).argmax(axis=1)  # noise is lost in ILLEGAL; of no legal action less than a draw costs
-    with np.errstate(invalid="ignore"):
-        masked -= np.maximum.reduce(masked, axis=1, keepdims=True)
-        chosen: NDArray[np.float32] = masked[np.arange(len(action)), action]
-        chosen -= np.log(np.add.reduce(np.exp(masked), axis=1))
-    return action.astype(np.int32), chosen
+    action, log_prob = np.empty(len(logits), np.int32), np.empty(len(logits), np.float32)
+    _sample_rows(logits, legal, noise, temperature, action, log_prob)
+    return action, log_prob
+
+
+@compiled(
+    read(FLOAT32, 2), read(BOOL, 2), read(FLOAT32, 2), read(FLOAT32), column(INT32), column(FLOAT32)
+)  # fmt: skip
+def _sample_rows(
+    logits: NDArray[np.float32],
+    legal: NDArray[np.bool_],
+    noise: NDArray[np.float32],
+    temperature: NDArray[np.float32],
+    action: NDArray[np.int32],
+    log_prob: NDArray[np.float32],
+) -> None:
+    for row in range(len(logits)):
+        highest = best = np.float32(-np.inf)
+        chosen_logit = total = np.float32(0.0)
+        index = 0
+        for a in range(logits.shape[1]):
+            if legal[row, a]:
+                logit = logits[row, a] / temperature[row]
+                highest = max(highest, logit)
+                if logit + noise[row, a] > best:
+                    best, index, chosen_logit = logit + noise[row, a], a, logit
+        for a in range(logits.shape[1]):
+            if legal[row, a]:
+                total += math.exp(logits[row, a] / temperature[row] - highest)
+        action[row] = index
+        log_prob[row] = chosen_logit - highest - math.log(total)
+
+
+@compiled(read(FLOAT32), read(FLOAT32))
+def all_finite(log_prob: NDArray[np.float32], value: NDArray[np.float32]) -> bool:
+    """No NaN and no infinity in either, float32 [B] each."""
+    total = np.float32(0.0)
+    for row in range(len(log_prob)):
+        total += (log_prob[row] - log_prob[row]) + (value[row] - value[row])  # 0, or NaN
+    return total == 0.0
 
 
 def sample_packed(logits: Tensor, value: Tensor, mask: Tensor, noise: Tensor, temperature: Tensor) -> Tensor:

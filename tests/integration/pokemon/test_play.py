@@ -131,8 +131,7 @@ def compare_with_training(log, name: str, asked: list[Decision], said: list[str]
             for row in tick.rows:
                 numbers[row.seat] = row.request_number
                 decision = asked[compared]
-                where = f"decision {compared} of {len(asked)}"
-                assert row.observation.tobytes() == decision.observation.tobytes(), where
+                assert row.observation.tobytes() == decision.observation.tobytes(), f"{compared} of {len(asked)}"
                 assert row.mask.tobytes() == decision.mask.tobytes()
                 compared += 1
             for record in tick.records:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,9 @@ GROWING = {"tripleaxel": 20, "triplekick": 10}  # with every hit; the tables hol
 Hit = dict[str, Any]
 
 
+@cache
 def record(gen: int, count: int, seed: int) -> list[Hit]:
-    """`count` hits of seeded random battles, with the true sets."""
+    """`count` hits of seeded random battles, with the true sets; recorded once for all tests that ask for the same."""
     command = [find_node().path, str(RECORDER), str(SIM_HOST), str(gen), str(count), str(seed)]
     out = subprocess.run(command, check=True, capture_output=True, timeout=600).stdout
     return [orjson.loads(line) for line in out.splitlines()]

@@ -27,7 +27,8 @@ def _client(name: str = "a", training: str = ""):
 def _commit(table: SessionTable, session: Session) -> tuple[int, int]:
     """Forward what waits; the state rows that were read and written."""
     slots = np.array([session.slot])
-    read, write = table.state_rows(slots, np.array([session.redoing]))
+    read, write = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    table.state_rows(slots, np.array([session.redoing]), read, write)
     action, log_prob, value, version = REPLY
     table.commit(
         slots, write, np.array([action], np.int32), np.array([log_prob], np.float32),
@@ -129,10 +130,11 @@ class Interleavings(RuleBasedStateMachine):
 
     rows = st.tuples(st.integers(-1, 3), st.integers(-1, 1), st.integers(0, 3), st.integers(-1, 3), st.integers(-1, 1))
 
-    @rule(client=st.integers(0, 1), rows=st.lists(rows, max_size=6))
-    def message(self, client: int, rows: list[tuple[int, int, int, int, int]]) -> None:
+    @rule(client=st.integers(0, 1), rows=st.lists(rows, max_size=6), data=st.data())
+    def message(self, client: int, rows: list[tuple[int, int, int, int, int]], data: st.DataObject) -> None:
         """Rows that are admitted together are those that each, alone and in order, would be a new step."""
         seats = Counter(row[:2] for row in rows)
+        plain = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
         expected = []
         keys = []
         for env, seat, back, ahead, attempt in rows:
@@ -143,15 +145,19 @@ class Interleavings(RuleBasedStateMachine):
                 verdict = judge(session, keys[-1])
             except ProtocolError:
                 verdict = None
-            expected.append(verdict is Verdict.ACT and seats[env, seat] == 1)
+            expected.append(verdict is Verdict.ACT and seats[env, seat] == 1 and plain[len(expected)])
         columns = np.array(keys, np.int64).reshape(-1, 5)
-        matches, slots = self.table.ordinary(self.clients[client], columns)
+        slots = self.clients[client].seats.guess(columns)
+        matches, rows_admitted, slots_admitted = self.table.begin_ordinary(
+            self.clients[client], columns, np.array(plain, np.bool_)
+        )
+        assert rows_admitted.tolist() == np.flatnonzero(matches).tolist()
+        assert slots_admitted.tolist() == slots[matches].tolist()
         for i, match in enumerate(matches):
             assert not (match and not expected[i])
             if expected[i] and seats[rows[i][:2]] == 1 and not match:
                 # a seat without a session may be taken for another's at first; its row is then judged alone
                 assert (slots == slots[i]).sum() > 1
-        self.table.begin_ordinary(slots[matches])
         for (env, seat, *_), match in zip(keys, matches):
             session = self.table.find(self.clients[client], env, seat)
             assert not match or (session is not None and session.pending)

@@ -2,9 +2,9 @@
 
 import { Condition, sameBody } from './fighters.mjs';
 import { Target } from './targets.mjs';
-import { Weapon } from './weapons.mjs';
+import { Weapon, sameTerastallized } from './weapons.mjs';
 
-const MOVES = 4, GUISES = 2; // as it is, terastallized
+const MOVES = 4;
 const USER_HP = 6, PINCH = 7, FALLEN = 10, TARGET_HP = 5, HALVED_HP = 11; // kinds of power
 const TARGET_SHARE = 3, TO_USERS_HP = 5, USERS_HP = 6; // fixed damage
 
@@ -53,8 +53,9 @@ export class UserCard extends Card {
 		this.ownHp = this.foesHp = this.wantsFallen = false;
 		this.canTera = false;
 		this.down = 0;
-		this.places = []; // of each weapon's numbers
 		this.weapons = null;
+		this.places = []; // of each weapon's numbers
+		this.copies = []; // places of numbers that hold terastallized too
 	}
 
 	/** An own profile changes with its moves too. */
@@ -84,17 +85,24 @@ export class UserCard extends Card {
 		return true;
 	}
 
-	/** Makes the weapons and their places. */
+	/** Makes the weapons and their places; terastallizing changes few of them. */
 	arm(tables, around) {
-		const { moves, places } = this, weapons = [];
-		const fighter = this.condition.fighter(tables, this.mon, this.profile, this.out, this.down);
-		places.length = 0;
-		for (let guise = 0; guise < (this.canTera ? GUISES : 1); guise++) {
-			const user = guise ? fighter.terastallize() : fighter;
-			for (let place = 0; place < moves.length; place++) {
-				if (moves[place] === null) continue;
-				places.push(2 * (MOVES * guise + place));
-				weapons.push(new Weapon(tables, user, moves[place], around));
+		const { moves, places, copies } = this, weapons = [];
+		const user = this.condition.fighter(tables, this.mon, this.profile, this.out, this.down);
+		const tera = this.canTera ? user.terastallize() : null;
+		places.length = copies.length = 0;
+		for (let slot = 0; slot < moves.length; slot++) {
+			const move = moves[slot];
+			if (move === null) continue;
+			const weapon = new Weapon(tables, user, move, around);
+			weapons.push(weapon);
+			places.push(2 * slot);
+			if (tera === null) continue;
+			if (sameTerastallized(tables.gen, user, tera, weapon, move, around)) {
+				copies.push(2 * slot);
+			} else {
+				weapons.push(new Weapon(tables, tera, move, around));
+				places.push(2 * (MOVES + slot));
 			}
 		}
 		this.weapons = weapons;

@@ -2,7 +2,8 @@
 
 import { Formula } from './formula.mjs';
 
-export const PAIR_NUMBERS = 16; // as it is, terastallized | move.0 .. move.3 | mean, variance
+const GUISE_NUMBERS = 8; // move.0 .. move.3 | mean, variance
+export const PAIR_NUMBERS = 2 * GUISE_NUMBERS; // as it is, terastallized
 const PAIRS = 36;
 const MOST_DAMAGE = 2, VARIANCE_UNIT = 0.01, MOST_VARIANCE = 4;
 
@@ -17,15 +18,20 @@ export class Pairs {
 
 	/** Where the PAIR_NUMBERS of a pair begin in `numbers`, up to date. */
 	find(pair, user, target, around, screens) {
-		const { versions } = this, start = pair * PAIR_NUMBERS;
+		const { versions, words } = this, start = pair * PAIR_NUMBERS;
 		if (versions[2 * pair] === user.version && versions[2 * pair + 1] === target.version) return start;
 		versions[2 * pair] = user.version;
 		versions[2 * pair + 1] = target.version;
 		if (user.weapons === null) user.arm(this.tables, around);
-		this.words.fill(0, start, start + PAIR_NUMBERS);
+		for (let k = 0; k < PAIR_NUMBERS; k++) words[start + k] = 0;
 		for (let i = 0; i < user.weapons.length; i++) {
 			const weapon = user.weapons[i];
 			this.estimate(start + user.places[i], weapon, target.target(this.tables, screens, around, weapon.mold));
+		}
+		for (let i = 0; i < user.copies.length; i++) {
+			const from = start + user.copies[i], to = from + GUISE_NUMBERS;
+			words[to] = words[from];
+			words[to + 1] = words[from + 1];
 		}
 		return start;
 	}

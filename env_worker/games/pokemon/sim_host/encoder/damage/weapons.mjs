@@ -9,7 +9,7 @@ export const PHYSICAL = 1, SPECIAL = 2;
 export const CRITS = 1, BETTER_SIDE = 2, OWN_DEFENCE = 4, FOE_ATTACK = 8, HITS_DEFENCE = 16, IGNORES_STAGES = 32,
 	IGNORES_ABILITY = 64, STRUGGLES = 128, EXPLODES = 256, UNFORCED = 512;
 const USER_HP = 6, PINCH = 7, BOOSTS = 8, NO_ITEM = 9, FALLEN = 10;
-const TERA_TYPE = 1;
+const TERA_TYPE = 1, FIRST_TYPE = 5; // where a move's type comes from
 const MOST_WAITING = 3;
 
 export class Weapon {
@@ -104,6 +104,13 @@ export class Weapon {
 		this.attack = modify(this.attack, first);
 		this.attackPlain = modify(this.attackPlain, first);
 	}
+}
+
+/** Whether a weapon is the same in its terastallized user's hands. */
+export function sameTerastallized(gen, user, tera, weapon, move, around) {
+	return move.typeKind !== TERA_TYPE && move.typeKind !== FIRST_TYPE && !(move.bits & (BETTER_SIDE | STRUGGLES)) &&
+		!hasType(tera.types, weapon.type) && stabOf(tera, weapon.type, move) === weapon.stab &&
+		grounded(gen, tera, around) === grounded(gen, user, around);
 }
 
 function categoryOf(gen, user, stages, move, type) {
