@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-serving bench-cuda bench-peers clean
+.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-cuda bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ loadtest: setup ## how many actions a second at which latency, under 2 minutes (
 
 bench-pokemon: setup ## what each layer costs, from the simulator alone to all of `make up`
 	$(PY) benchmarks/bench_pokemon.py $(ARGS)
+
+bench-acceleration: setup ## the stock simulator beside the accelerated one, generation by generation (6 minutes)
+	$(PY) benchmarks/bench_acceleration.py $(ARGS)
 
 bench-serving: setup ## the inference server beside the bare forward: found against promised
 	$(PY) benchmarks/bench_serving.py $(ARGS)

@@ -28,6 +28,7 @@ class OpponentsConfig(Section, frozen=True):
     random: Share = 0.0
     max_base_power: Share = 0.0
     simple_heuristics: Share = 0.0
+    damage: Share = 0.0  # the attack that does most now, by the damage formula
 
 
 class RewardsConfig(Section, frozen=True):

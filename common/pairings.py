@@ -17,32 +17,40 @@ class Contestant(msgspec.Struct, frozen=True):
 
 
 class Pairing(msgspec.Struct, frozen=True):
-    """`battles` of two contestants, numbered from `start`: in even ones `first` sits at p1, in odd ones at p2."""
+    """`battles` of two contestants, numbered from `start`: in even ones `first` sits at p1, in odd ones at p2.
+
+    `mirrored`: battles 2n and 2n + 1 have the same seeds, so that each contestant plays either side of them.
+    """
 
     first: Contestant
     second: Contestant
     battles: int
     start: int = 0
+    mirrored: bool = True
 
     def first_seat(self, battle: int) -> int:
         """0 or 1, of the pairing's battle number `battle`, counted from 0 here."""
         return (self.start + battle) % 2
 
+    def mirror(self, battle: int) -> int | None:
+        """Which two battles have the seeds of this one; None where every battle has its own."""
+        return (self.start + battle) // 2 if self.mirrored else None
 
-def round_robin(contestants: Sequence[Contestant], battles: int) -> list[Pairing]:
+
+def round_robin(contestants: Sequence[Contestant], battles: int, *, mirrored: bool = True) -> list[Pairing]:
     """Everybody against everybody else."""
-    return [Pairing(first, second, battles) for first, second in combinations(contestants, 2)]
+    return [Pairing(first, second, battles, mirrored=mirrored) for first, second in combinations(contestants, 2)]
 
 
 def share_out(pairings: Sequence[Pairing], workers: int) -> list[list[Pairing]]:
-    """Every worker's part of every pairing, some perhaps without a battle; the seats stay even over all of them."""
+    """Every worker's part of every pairing, in twos, some perhaps without a battle: the last one has the odd battle."""
     shares: list[list[Pairing]] = [[] for _ in range(workers)]
     for pairing in pairings:
-        start = pairing.start
+        start, left, twos = pairing.start, pairing.battles, (pairing.battles + 1) // 2
         for index, share in enumerate(shares):
-            battles = pairing.battles // workers + (index < pairing.battles % workers)
-            share.append(Pairing(pairing.first, pairing.second, battles, start))
-            start += battles
+            battles = min(2 * (twos // workers + (index < twos % workers)), left)
+            share.append(msgspec.structs.replace(pairing, battles=battles, start=start))
+            start, left = start + battles, left - battles
     return shares
 
 

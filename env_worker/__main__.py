@@ -27,7 +27,6 @@ def main() -> int:
     add_role_arguments(parser)
     parser.add_argument("--print-spec", action="store_true", help="print the game spec as JSON and exit")
     parser.add_argument("--episodes", type=int, help="play exactly this many episodes, record nothing, then stop")
-    parser.add_argument("--opponent", help="with --episodes: every game is against this opponent")
     parser.add_argument("--pairings", type=decode_pairings, default=[], help="with --episodes: who plays whom, as JSON")
     parser.add_argument("--replays", type=Path, help="folder for the logs and pages of all battles")
     parser.add_argument("--greedy", action="store_true", help="take the most probable action")
@@ -48,7 +47,6 @@ def main() -> int:
             episodes=options.episodes,
             greedy=options.greedy,
             record=not evaluation,
-            opponent=options.opponent,
             pairings=options.pairings,
             replays=options.replays,
             life=0 if evaluation or config.server.deterministic else arguments.run_id,

@@ -20,7 +20,7 @@ from common.launch.processes import role_command
 from common.launch.signals import Signals
 from common.launch.temporary import temporary_folder
 from common.opponents import SCRIPTED, opponent_kind
-from common.pairings import Contestant, encode_pairings, round_robin, share_out
+from common.pairings import Contestant, Pairing, encode_pairings, round_robin, share_out
 from common.rundir import RunDir
 
 TABLE_COLUMNS = 30  # per contestant; a pipe has no width of its own
@@ -28,7 +28,8 @@ TABLE_COLUMNS = 30  # per contestant; a pipe has no width of its own
 
 def evaluate(
     checkpoints: Sequence[Path], *, opponents: Sequence[str] = (), episodes: int, workers: int = 1,
-    overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, command: Command = role_command,
+    overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
+    command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print, and return the exit code: one checkpoint alone or against one opponent, or everybody against
     everybody else. Raises ConfigError, RoleDied.
@@ -43,17 +44,29 @@ def evaluate(
     config = config_of(folders[0], overrides)
     _check_game(config, len(folders), bots)
     each = ["--greedy", *(["--replays", str(replays.absolute())] if replays is not None else [])]
-    workers = min(workers, episodes)
+    served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
+    contestants = [
+        *(Contestant(label, policy=policy) for label, policy in zip(labels_of(folders), served)),
+        *(Contestant(bot, bot=bot) for bot in bots),
+    ]
+    pairings = round_robin(contestants, episodes, mirrored=mirror and draws_seeds(config))
+    workers = min(workers, (episodes + 1) // 2 if pairings else episodes)
     signals = Signals()
     signals.install()
     try:
         with temporary_folder("simul-eval-") as folder:
             match = Match(RunDir(folder), config, signals, command, quiet=as_json)
             if len(folders) == 1 and len(bots) <= 1:
-                return _single(match, folders[0], bots, episodes, workers, each, as_json)
-            return _matrix(match, folders, bots, episodes, workers, each, as_json)
+                pairing = pairings[0] if bots else None
+                return _single(match, folders[0], pairing, episodes, workers, each, as_json)
+            return _matrix(match, served, contestants, pairings, workers, each, as_json)
     finally:
         signals.restore()
+
+
+def draws_seeds(config: Config) -> bool:
+    """Whether teams and dice follow from our seeds; False where a Showdown server draws them."""
+    return config.pokemon.transport == "ipc"
 
 
 def _check_game(config: Config, checkpoints: int, bots: Sequence[str]) -> None:
@@ -65,40 +78,41 @@ def _check_game(config: Config, checkpoints: int, bots: Sequence[str]) -> None:
 
 
 def _single(
-    match: Match, folder: Path, bots: Sequence[str], episodes: int, workers: int, each: list[str], as_json: bool
+    match: Match, folder: Path, pairing: Pairing | None, episodes: int, workers: int, each: list[str], as_json: bool
 ) -> int:
-    opponent = bots[0] if bots else None
-    extra = [*each, *(["--opponent", opponent] if opponent else [])]
-    shares = [episodes // workers + (index < episodes % workers) for index in range(workers)]
-    figures = match.play(folder, {}, [["--episodes", str(share), *extra] for share in shares], episodes)
-    result = result_of(figures, opponent, episodes, checkpoint=folder, version=match.versions.get("learner"))
+    if pairing is not None:
+        arguments = _arguments([pairing], workers, each)
+    else:
+        shares = [episodes // workers + (index < episodes % workers) for index in range(workers)]
+        arguments = [["--episodes", str(share), *each] for share in shares]
+    figures = match.play(folder, {}, arguments, episodes)
+    result = result_of(figures, pairing, episodes, checkpoint=folder, version=match.versions.get("learner"))
     sys.stdout.write((msgspec.json.encode(result).decode() if as_json else in_words(result)) + "\n")
     return 0 if result["episodes"] == episodes else 1
 
 
 def _matrix(
-    match: Match, folders: Sequence[Path], bots: Sequence[str], episodes: int, workers: int, each: list[str],
-    as_json: bool,
+    match: Match, served: dict[str, Path], contestants: Sequence[Contestant], pairings: Sequence[Pairing],
+    workers: int, each: list[str], as_json: bool,
 ) -> int:  # fmt: skip
-    served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
-    contestants = [
-        *(Contestant(label, policy=policy) for label, policy in zip(labels_of(folders), served)),
-        *(Contestant(bot, bot=bot) for bot in bots),
-    ]
-    pairings = round_robin(contestants, episodes)
-    arguments = [
-        ["--episodes", str(sum(part.battles for part in share)), "--pairings", encode_pairings(share), *each]
-        for share in share_out(pairings, workers)
-    ]
     others = {policy: folder for policy, folder in served.items() if policy != "learner"}
-    figures = match.play(folders[0], others, arguments, episodes * len(pairings))
+    battles = sum(pairing.battles for pairing in pairings)
+    figures = match.play(served["learner"], others, _arguments(pairings, workers, each), battles)
     matrix = matrix_of(figures, contestants, pairings, served, match.versions)
     if as_json:
         sys.stdout.write(msgspec.json.encode(matrix).decode() + "\n")
     else:
         width = None if sys.stdout.isatty() else TABLE_COLUMNS * (len(contestants) + 1)
         Console(width=width).print(table_of(matrix))
-    return 0 if all(pair["battles"] == episodes for pair in matrix["pairs"]) else 1
+    return 0 if all(pair["battles"] == pair["wanted"] for pair in matrix["pairs"]) else 1
+
+
+def _arguments(pairings: Sequence[Pairing], workers: int, each: list[str]) -> list[list[str]]:
+    """Of every worker."""
+    return [
+        ["--episodes", str(sum(part.battles for part in share)), "--pairings", encode_pairings(share), *each]
+        for share in share_out(pairings, workers)
+    ]
 
 
 def labels_of(folders: Sequence[Path]) -> list[str]:

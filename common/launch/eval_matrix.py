@@ -8,12 +8,10 @@ from typing import Any
 
 from rich.table import Table
 
-from common.launch.eval_result import wilson
+from common.launch.eval_result import OUTCOMES, outcomes_of, wilson
 from common.launch.snapshot import counts
 from common.launch.state import Metrics
-from common.pairings import Contestant, Pairing, result_key
-
-OUTCOMES = ("wins", "losses", "ties", "truncated")  # of the pair's first
+from common.pairings import Contestant, Pairing
 
 
 def matrix_of(
@@ -41,18 +39,9 @@ def _described(
 
 
 def _pair(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
-    by_seat = {f"as_p{seat + 1}": _tally(counts(figures, "results", result_key(index, seat))) for seat in (0, 1)}
-    both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
-    battles = sum(both.values())
-    return {
-        "first": pairing.first.label, "second": pairing.second.label, "wanted": pairing.battles, "battles": battles,
-        **both, "win_rate": both["wins"] / battles if battles else None, "wilson_95": wilson(both["wins"], battles),
-        **by_seat,
-    }  # fmt: skip
-
-
-def _tally(found: Mapping[str, float]) -> dict[str, int]:
-    return {name: int(found.get(name, 0)) for name in OUTCOMES}
+    outcomes = outcomes_of(figures, index, pairing)
+    names = {"first": pairing.first.label, "second": pairing.second.label, "wanted": pairing.battles}
+    return {**names, "battles": sum(outcomes[name] for name in OUTCOMES), **outcomes}
 
 
 def table_of(matrix: Mapping[str, Any]) -> Table:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from common.showdown import check_name, check_server
 
+LONGEST_PATIENCE_SEC = 3600.0
+
 
 def add_play(play: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
@@ -28,6 +30,10 @@ def add_play(play: argparse.ArgumentParser) -> None:
     play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
     play.add_argument("--replays", type=Path, metavar="DIR", help="save every battle's replay as HTML, its log inside")
     play.add_argument("--no-timer", action="store_true", help="do not ask for the battle timer")
+    play.add_argument(
+        "--patience", type=_seconds, default=60.0, metavar="SEC",
+        help="a lost connection to the Showdown server is made anew for so long (default: 60; 0: not at all)",
+    )  # fmt: skip
     play.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
     play.add_argument("--json", action="store_true", help="only JSON on stdout")
     play.set_defaults(run=_play)
@@ -39,6 +45,16 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds <= LONGEST_PATIENCE_SEC:
+        raise argparse.ArgumentTypeError(f"expected seconds from 0 to {LONGEST_PATIENCE_SEC:.0f}; got {text!r}")
+    return seconds
+
+
 def _play(options: argparse.Namespace) -> int:
     from common.launch.play import play
 
@@ -48,7 +64,7 @@ def _play(options: argparse.Namespace) -> int:
     given = {
         "server": options.server, "challenge": options.challenge, "accept": options.accept,
         "battles": options.battles, "concurrency": options.concurrency, "username": options.username,
-        "policy": options.policy, "replays": options.replays,
+        "policy": options.policy, "replays": options.replays, "patience": options.patience,
     }  # fmt: skip
     arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
     arguments += [f"--{name.replace('_', '-')}" for name in ("sample", "no_timer", "json") if getattr(options, name)]

@@ -27,7 +27,7 @@ COUNTERS: dict[str, frozenset[str]] = {
         ("updates", "decisions_learned_since_start", "unrolls", "steps_dropped", "skipped_minibatches")
     ),
     "env_worker": frozenset(
-        ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "returns", "turns",
+        ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "turns",
          "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors", "reward_parts")
     ),
 }  # fmt: skip

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import msgspec
 
-from common.config import Config, OpponentsConfig
+from common.config import Config
 from common.errors import ConfigError
 from common.pairings import Pairing
 from common.specs import GameSpec
@@ -37,7 +36,7 @@ SOURCE_METHODS = (
 
 
 def build_source(
-    config: Config, *, index: int, episodes: int | None, greedy: bool, record: bool, opponent: str | None,
+    config: Config, *, index: int, episodes: int | None, greedy: bool, record: bool,
     life: int = 0, pairings: Sequence[Pairing] = (), replays: Path | None = None,
 ) -> EnvSource:  # fmt: skip
     """The source that worker `index` hosts, checked, not yet started.
@@ -45,7 +44,6 @@ def build_source(
     Args:
         index: of the worker; its games share no seed with another worker's.
         episodes: an evaluation of exactly this many, on games that training never saw; None: train for ever.
-        opponent: with Pokémon, sits opposite in every game.
         pairings, replays: with Pokémon, who plays whom in an evaluation, and where its battles are written down.
         life: run_id of the worker, so that a restarted one does not play its first games again; 0: it does.
 
@@ -60,13 +58,11 @@ def build_source(
         from env_worker.games.pokemon.source import PokemonSource
 
         _check_simulator()
-        opponents = config.opponents if opponent is None else only_opponent(opponent)
         common |= {"discount": config.learner.discount, "pairings": pairings, "replays": replays}
-        return PokemonSource(config.pokemon, opponents, index=index, **common)
+        common["mirror_seed"] = worker_seed(config.seed, 0, evaluation=True)
+        return PokemonSource(config.pokemon, config.opponents, index=index, **common)
     if replays is not None:
         raise ConfigError(f"Replays are written of Pokémon battles; the game is {config.game}. Leave --replays out.")
-    if opponent is not None:
-        raise ConfigError(f"--opponent {opponent} is for pokemon; the game {config.game} has no scripted opponents.")
     if offers := _own_source(config):
         return _checked(offers(**config.game_options, index=index, **common), config.game)
     make_env, name, reward_scale = _env_maker(config)
@@ -103,14 +99,6 @@ def worker_seed(seed: int, index: int, *, evaluation: bool, life: int = 0) -> in
     """48-bit seed (exact in JavaScript): no two workers or lives share games, nor do training and evaluation."""
     text = f"{seed}/{index}/{life}/{'evaluation' if evaluation else 'training'}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little")
-
-
-def only_opponent(name: str) -> OpponentsConfig:
-    """Opponents of an evaluation: `name` in every game. Raises ConfigError."""
-    names = [field.name for field in msgspec.structs.fields(OpponentsConfig)]
-    if name not in names:
-        raise ConfigError(f"There is no opponent {name!r}; expected one of {', '.join(names)}.")
-    return OpponentsConfig(**{other: float(other == name) for other in names})
 
 
 def load_class(name: str) -> Callable[..., Any]:

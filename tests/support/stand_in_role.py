@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("--print-spec", action="store_true")
     parser.add_argument("--checkpoint")
     parser.add_argument("--episodes", type=int, default=0)
-    parser.add_argument("--opponent", default="")
+    parser.add_argument("--pairings")
     parser.add_argument("--greedy", action="store_true")
     options = parser.parse_args()
     arguments = role_arguments(options)
@@ -57,7 +57,7 @@ def main() -> int:
         if options.episodes:
             played = {"finished": options.episodes, "started": options.episodes, "alive": 0}
             wins = options.episodes * 3 // 4
-            results = {options.opponent: {"wins": wins, "losses": options.episodes - wins - 1, "ties": 1}}
+            results = {"0/p1": {"wins": wins, "losses": options.episodes - wins - 1, "ties": 1}}
             returns = {"mean": 10.0, "count": options.episodes}
             reporter.send({"episodes": played, "results": results, "returns": returns}, state="stopped")
             reporter.close()

@@ -21,7 +21,7 @@ class Arena:
     """
 
     def __init__(
-        self, matchmaker: Matchmaker, score: Scoreboard, battle_format: str, envs: int, seed: str, limit: int | None
+        self, matchmaker: Matchmaker, score: Scoreboard, battle_format: str, envs: int, limit: int | None
     ) -> None:
         self.battles: dict[int, LiveBattle] = {}
         self.by_env: list[LiveBattle | None] = [None] * envs
@@ -31,7 +31,6 @@ class Arena:
         self._matchmaker = matchmaker
         self._score = score
         self._format = battle_format
-        self._seed = seed
         self._limit = limit
         self._episodes = [0] * envs
 
@@ -48,6 +47,8 @@ class Arena:
     def finish(self, battle: LiveBattle, outcome: int | None, turns: int) -> None:
         """Count a battle that was played out (the learner's outcome: 1, 0, -1) or truncated (None)."""
         self._score.finish(battle.opponent, outcome, turns)
+        if battle.mirror is not None:
+            self._score.finish_mirrored(battle.mirror, outcome)
         self._forget(battle)
 
     def abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
@@ -63,7 +64,7 @@ class Arena:
 
     def _start(self, host: BattleHost, env: int) -> None:
         number = self._score.started
-        rng = random.Random(f"{self._seed}/{number}")
+        rng = random.Random(self._matchmaker.seed_of(number))
         battle = self._matchmaker.make(number, env, self._episodes[env], rng)
         self._score.started += 1
         self._episodes[env] += 1

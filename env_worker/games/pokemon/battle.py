@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from common.config import OpponentsConfig
 from common.decisions import start_flags
 from env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
 from env_worker.games.pokemon.doubles.seat import DoubleSeat
 from env_worker.games.pokemon.layout import ATTACKERS
+from env_worker.games.pokemon.players import SCRIPTED, SeatPlayer, scripted_player
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
 from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat
 from env_worker.games.pokemon.seat_battle import SeatBattle
-from env_worker.opponents.scripted import PLAYERS, ScriptedPlayer
 
 SELF_PLAY, PAST = "self_play", "past"
-KINDS = (SELF_PLAY, PAST, *PLAYERS)
+KINDS = (SELF_PLAY, PAST, *SCRIPTED)
 
 
 class LiveBattle:
@@ -27,6 +27,7 @@ class LiveBattle:
         learner_seat: the seat whose outcome counts; it alternates with the number.
         opponent: self_play, past, a scripted player, or an evaluation's pairing: under which the outcome is counted.
         names: who sits at p1 and p2, for a replay.
+        mirror: pairing and number of the two battles that it is one of; None where its seeds are its own.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class LiveBattle:
         self.opponent = opponent
         self.learner_seat = number % 2
         self.seats = seats
+        self.mirror: tuple[int, int] | None = None
         self.names = ("learner", opponent) if self.learner_seat == 0 else (opponent, "learner")
 
     @property
@@ -62,6 +64,7 @@ class Matchmaker:
         opponents: OpponentsConfig,
         weights: RewardWeights,
         *,
+        seed: str,
         gen: int,
         record: bool,
         greedy: bool,
@@ -72,6 +75,7 @@ class Matchmaker:
     ) -> None:
         self._shares = [getattr(opponents, kind) for kind in KINDS]
         self._weights = weights
+        self._seed = seed
         self.tally = weights.tally
         self._gen = gen
         self._record = record
@@ -82,11 +86,15 @@ class Matchmaker:
         self._doubles = doubles
         self._reading = DoubleSeat if doubles else ReadingSeat
         self._battle_class = SeatDoubleBattle if doubles else SeatBattle
-        self._players = {kind: ScriptedPlayer(kind, doubles) for kind in PLAYERS if getattr(opponents, kind) > 0}
+        self._players = self._seated([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
         self.past: list[str] = []
 
     def set_policies(self, names: Sequence[str]) -> None:
         self.past = sorted(name for name in names if name.startswith("past/"))
+
+    def seed_of(self, number: int) -> str:
+        """All that is drawn for battle `number` follows from it: teams, dice, who sits where."""
+        return f"{self._seed}/{number}"
 
     def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
         """Seat everybody. Without a past self, a battle against one is self-play."""
@@ -104,6 +112,9 @@ class Matchmaker:
             name = self._learner_policy if learns else policy
             seats.append(self._policy_seat(env, seat, episode, name, learns=learns))
         return LiveBattle(number, env, episode, kind, tuple(seats))
+
+    def _seated(self, kinds: Iterable[str]) -> dict[str, SeatPlayer]:
+        return {kind: scripted_player(kind, self._gen, self._doubles) for kind in kinds}
 
     def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat:
         battle = self._battle_class(f"p{seat + 1}", self._gen)

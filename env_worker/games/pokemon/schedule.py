@@ -11,19 +11,27 @@ from common.pairings import Contestant, Pairing, result_key
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
 from env_worker.games.pokemon.seat import PolicySeat
-from env_worker.opponents.scripted import ScriptedPlayer
 
 
 class ScheduledMatchmaker(Matchmaker):
-    """Battle number n of the source is the n-th of all pairings. The outcome that counts is `first`'s."""
+    """Battle number n of the source is the n-th of all pairings. The outcome that counts is `first`'s.
 
-    def __init__(self, pairings: Sequence[Pairing], **options: Any) -> None:
+    `mirror_seed`: of mirrored battles, whichever worker plays them, the same for all pairings.
+    """
+
+    def __init__(self, pairings: Sequence[Pairing], mirror_seed: str, **options: Any) -> None:
         super().__init__(OpponentsConfig(), **options)
+        self._mirror_seed = mirror_seed
         self._schedule = [
             (index, pairing, battle) for index, pairing in enumerate(pairings) for battle in range(pairing.battles)
         ]
         bots = {seat.bot for pairing in pairings for seat in (pairing.first, pairing.second) if seat.bot}
-        self._players = {bot: ScriptedPlayer(bot, self._doubles) for bot in bots}
+        self._players = self._seated(bots)
+
+    def seed_of(self, number: int) -> str:
+        _, pairing, played = self._schedule[number]
+        mirror = pairing.mirror(played)
+        return super().seed_of(number) if mirror is None else f"{self._mirror_seed}/mirrored/{mirror}"
 
     def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
         """Seat everybody."""
@@ -33,6 +41,8 @@ class ScheduledMatchmaker(Matchmaker):
         seats = tuple(self._seat(contestant, env, seat, episode, rng) for seat, contestant in enumerate(by_seat))
         battle = LiveBattle(number, env, episode, result_key(index, first_seat), seats)
         battle.learner_seat = first_seat
+        mirror = pairing.mirror(played)
+        battle.mirror = None if mirror is None else (index, mirror)
         battle.names = (by_seat[0].label, by_seat[1].label)
         return battle
 

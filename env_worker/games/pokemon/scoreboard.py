@@ -36,6 +36,8 @@ class Scoreboard:
         self.events: deque[str] = deque(maxlen=MAX_EVENTS)
         self._results: dict[str, Counter[str]] = {}
         self._recent: dict[str, deque[int]] = {}
+        self._half: dict[tuple[int, int], bool] = {}  # mirrored battles whose other half is not over: won?
+        self._mirrored: dict[str, Counter[str]] = {}
 
     def finish(self, opponent: str, outcome: int | None, turns: int) -> None:
         """A battle was played out (outcome 1, 0, -1 of the learner's seat) or truncated (None)."""
@@ -46,6 +48,14 @@ class Scoreboard:
         self._recent.setdefault(opponent, deque(maxlen=RECENT_GAMES)).append(int(outcome == 1))
         self.ties += outcome == 0
         self.truncated += outcome is None
+
+    def finish_mirrored(self, mirror: tuple[int, int], outcome: int | None) -> None:
+        """One of the two battles called `mirror` (pairing, number) is over."""
+        if mirror not in self._half:
+            self._half[mirror] = outcome == 1
+            return
+        wins = self._half.pop(mirror) + (outcome == 1)
+        self._mirrored.setdefault(str(mirror[0]), Counter())[str(wins)] += 1
 
     def metrics(self, alive: int) -> dict[str, Any]:
         """started = finished + aborted + alive; truncated and ties are among the finished."""
@@ -67,6 +77,7 @@ class Scoreboard:
             "turns": self.turns,
             "results": results,
             "recent": recent,
+            "mirrored": {name: dict(counts) for name, counts in self._mirrored.items()},
             "redos": self.redos,
             "invalid_choices": self.invalid_choices,
             "bad_actions": self.bad_actions,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from env_worker.games.pokemon.players import SeatPlayer
 from env_worker.games.pokemon.seat_battle import Request, SeatView
 
 
 class ScriptedSeat:
-    """A seat that one of poke-env's players answers, inside this process."""
+    """A seat that a scripted player answers, inside this process."""
 
     scripted = True
 
-    def __init__(self, seat: int, battle: SeatView, player: Any, seed: int) -> None:
+    def __init__(self, seat: int, battle: SeatView, player: SeatPlayer, seed: int) -> None:
         self.seat = seat
         self.battle = battle
         self.request_number = 0

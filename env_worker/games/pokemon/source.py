@@ -37,6 +37,7 @@ class PokemonSource:
     Args:
         episodes: so many battles in all, then idle; None = without end.
         pairings: who plays whom, in place of `opponents`; their battles must add up to `episodes`.
+        mirror_seed: of their mirrored battles; the same for all workers.
         replays: a folder into which every battle is written.
     """
 
@@ -54,6 +55,7 @@ class PokemonSource:
         learner_policy: str = "learner",
         discount: float = 1.0,
         pairings: Sequence[Pairing] = (),
+        mirror_seed: int = 0,
         replays: Path | None = None,
     ) -> None:
         self.spec = pokemon_spec(config)
@@ -66,12 +68,14 @@ class PokemonSource:
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
-            "weights": reward_weights(config.rewards, discount), "gen": gen, "record": record,
-            "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
+            "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
+            "record": record, "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
             "attackers": config.damage_attackers, "doubles": is_doubles(config.format),
         }  # fmt: skip
-        self._matchmaker = ScheduledMatchmaker(pairings, **seating) if pairings else Matchmaker(opponents, **seating)
-        self._arena = Arena(self._matchmaker, self._score, config.format, envs, f"{seed}/{index}", episodes)
+        self._matchmaker = (
+            ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
+        )
+        self._arena = Arena(self._matchmaker, self._score, config.format, envs, episodes)
         if replays is not None:
             self._arena.replays = ReplayFolder(replays, index)
         self._referee = Referee(self._arena, self._score, config.max_turns)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import select
-from contextlib import contextmanager
 
 import pytest
-from poke_env.concurrency import POKE_LOOP
 from poke_env.player import RandomPlayer, SimpleHeuristicsPlayer
 from poke_env.teambuilder import Teambuilder
 
@@ -21,13 +19,11 @@ from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_tables import encoder_tables
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.spec import pokemon_spec
-from env_worker.games.pokemon.websocket.address import account
 from env_worker.games.pokemon.websocket.agent import AgentPlayer
-from env_worker.games.pokemon.websocket.desk import Desk
 from env_worker.games.pokemon.websocket.lobby import PlayEnded
 from env_worker.games.pokemon.websocket.orders import PackedTeams
-from env_worker.games.pokemon.websocket.table import Table
-from tests.support.showdown import Showdown, on_loop, showdown
+from tests.support.playing import playing
+from tests.support.showdown import on_loop, showdown
 from tests.support.stand import Stand
 
 SPEC = pokemon_spec(PokemonConfig())
@@ -43,50 +39,6 @@ def server():
 def stand():
     with Stand(SPEC) as running:
         yield running
-
-
-class RecordingDesk(Desk):
-    """Keeps what the agent asked and was told."""
-
-    def __init__(self) -> None:
-        super().__init__(POKE_LOOP)
-        self.asked: list[Decision] = []
-        self.chosen: dict[tuple[int, int, int], int] = {}
-
-    def take(self) -> list[Decision]:
-        taken = super().take()
-        self.asked += taken
-        return taken
-
-    def answer(self, actions) -> None:
-        self.chosen |= {(a.env, a.step, a.attempt): a.action for a in actions if a.action >= 0}
-        super().answer(actions)
-
-
-class RecordingAgent(AgentPlayer):
-    """Keeps what it told the server, too: for each battle its choices in order, refused ones among them."""
-
-    def __init__(self, *args, **options) -> None:
-        super().__init__(*args, **options)
-        self.said: dict[str, list[str]] = {}
-
-    async def choose_move(self, battle):
-        order = await super().choose_move(battle)
-        self.said.setdefault(battle.battle_tag, []).append(order.message.removeprefix("/choose ").split("|")[0])
-        return order
-
-
-@contextmanager
-def playing(server: Showdown, stand: Stand, name: str, **more):
-    """An agent at its table."""
-    desk = RecordingDesk()
-    options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
-    agent = RecordingAgent(account(name, None), server.configuration, desk, **options)
-    table = Table(agent, desk, stand.client(f"play {name}", training=False), quiet=True)
-    try:
-        yield agent, desk, table
-    finally:
-        table.close()
 
 
 def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(server, stand, tmp_path):
@@ -147,11 +99,11 @@ def test_what_the_agent_sees_is_what_it_would_see_in_training(server, stand):
     compared = 0
     for env, tag in enumerate(agent.battles):
         asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
-        compared += _compare(server.battle_log(tag), "Agent 2", asked, agent.said[tag])
+        compared += compare_with_training(server.battle_log(tag), "Agent 2", asked, agent.said[tag])
     assert compared > 60
 
 
-def _compare(log, name: str, asked: list[Decision], said: list[str]) -> int:
+def compare_with_training(log, name: str, asked: list[Decision], said: list[str]) -> int:
     """Replay a battle on the host; compare each of our seat's rows with what the agent asked.
 
     The server's log holds no choice that was refused ("maybe trapped"): those are repeated from what the agent `said`.

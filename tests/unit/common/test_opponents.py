@@ -8,7 +8,7 @@ from common.config import OpponentsConfig
 from common.errors import ConfigError
 from common.opponents import KINDS, SCRIPTED, opponent_kind, parse_mix
 from common.strict_yaml import load_config
-from env_worker.opponents.scripted import PLAYERS
+from env_worker.games.pokemon import players
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_short_and_long_names():
 
 
 def test_every_scripted_opponent_has_a_player():
-    assert set(SCRIPTED) == set(PLAYERS)
+    assert set(SCRIPTED) == set(players.SCRIPTED)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,21 @@ def test_a_round_robin_pairs_everybody_once():
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
+@pytest.mark.parametrize("battles", [1, 2, 5, 40])
+def test_two_battles_with_the_same_seeds_stay_with_one_worker_and_have_the_seats_exchanged(battles, workers):
+    pairing = Pairing(A, BOT, battles)
+    played: dict[int | None, list[tuple[int, int]]] = {}
+    for worker, (part,) in enumerate(share_out([pairing], workers)):
+        for battle in range(part.battles):
+            played.setdefault(part.mirror(battle), []).append((worker, part.first_seat(battle)))
+    assert sorted(played) == list(range((battles + 1) // 2))
+    complete = [halves for halves in played.values() if len(halves) == 2]
+    assert len(complete) == battles // 2, "only the odd battle has no counterpart"
+    assert all(first[0] == second[0] and {first[1], second[1]} == {0, 1} for first, second in complete)
+    assert Pairing(A, BOT, battles, mirrored=False).mirror(0) is None
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
 @pytest.mark.parametrize("battles", [1, 5, 40])
 def test_shares_add_up_and_keep_the_seats_even(workers, battles):
     shares = share_out(round_robin([A, B, BOT], battles), workers)
@@ -33,4 +48,6 @@ def test_shares_add_up_and_keep_the_seats_even(workers, battles):
 def test_they_travel_on_a_command_line():
     pairings = share_out(round_robin([A, B, BOT], 5), 2)[1]
     assert decode_pairings(encode_pairings(pairings)) == pairings
-    assert pairings[0] == Pairing(A, B, 2, 3)
+    assert pairings[0] == Pairing(A, B, 1, 4)
+    unlike = share_out(round_robin([A, B], 5, mirrored=False), 1)[0]
+    assert decode_pairings(encode_pairings(unlike)) == [Pairing(A, B, 5, mirrored=False)]

@@ -15,6 +15,7 @@ from poke_env.player import BattleOrder, Player
 
 from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
+from env_worker.games.pokemon.websocket.comeback import Comeback
 from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
 from env_worker.games.pokemon.websocket.lobby import Lobby, PlayEnded
 from env_worker.games.pokemon.websocket.orders import PackedTeams, SlotOrder
@@ -33,6 +34,7 @@ class AgentPlayer(Player):
         teams: packed, for formats that draw none; one is drawn for each battle.
         timer: ask for the battle timer, so that nobody can hold a battle for ever.
         replays: folder of the replays; empty: none are kept.
+        patience_sec: a lost connection is made anew for so long, and its battles go on.
         on_login: is called once others can see us.
     """
 
@@ -51,6 +53,7 @@ class AgentPlayer(Player):
         greedy: bool = True,
         replays: str = "",
         attackers: int = ATTACKERS,
+        patience_sec: float = 60.0,
         on_login: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(
@@ -65,13 +68,15 @@ class AgentPlayer(Player):
         self.tally: Counter[str] = Counter()  # wins, losses, ties
         self.given_up = 0  # battles forfeited because we were told to stop
         self.defaulted = 0  # choices left to the server, since it refused each of ours
+        self.comeback = Comeback(desk.tell)
         self._errands: set[asyncio.Task[None]] = set()
         self._lobby = Lobby(self, concurrency)
         self._trouble: asyncio.Future[str] = POKE_LOOP.create_future()
         self.ps_client = ShowdownClient(
             account, server, on_trouble=self._trouble_if_first, on_popup=self._lobby.popups.put_nowait, paced=paced,
             on_battle_message=self._handle_battle_message, on_update_challenges=self._update_challenges,
-            on_challenge_request=self._handle_challenge_request,
+            on_challenge_request=self._handle_challenge_request, patience_sec=patience_sec,
+            on_return=lambda: self.comeback.join(self.ps_client, self.running()),
         )  # fmt: skip
 
     async def accept(self, battles: int) -> None:
@@ -99,6 +104,9 @@ class AgentPlayer(Player):
     async def choose_move(self, battle: AbstractBattle) -> BattleOrder:
         """The inference server's answer to the open request."""
         assert isinstance(battle, RoomBattle)
+        words = battle.repeated()
+        if words is not None:
+            return SlotOrder(words)
         decision = battle.decide()
         while decision is not None:
             try:
@@ -137,8 +145,15 @@ class AgentPlayer(Player):
 
     async def _handle_battle_message(self, split_messages: list[list[str]]) -> None:
         battle = self._battles.get(split_messages[0][0][1:])
+        kinds = {line[1] for line in split_messages if len(line) > 1}
+        if battle is not None and "noinit" in kinds:
+            await self._lose(battle)
+            return
+        again = battle is not None and self.comeback.begin(battle, kinds)
         lines = [line for line in split_messages if line[1:2] not in (["error"], ["bigerror"])]
         await super()._handle_battle_message(lines)
+        if battle is not None and again and not battle.finished:
+            self.comeback.end(battle)
         for line in split_messages:
             if battle is None or battle.finished or len(line) < 3:
                 continue
@@ -146,6 +161,13 @@ class AgentPlayer(Player):
                 await self._take_error(battle, line[2])
             elif line[1] == "bigerror" and "simulator process crashed" in line[2]:
                 self._trouble_if_first(f"The server's simulator crashed in {battle.battle_tag}.")
+
+    async def _lose(self, battle: RoomBattle) -> None:
+        if not battle.finished:
+            self.comeback.lose(battle)
+            await self._battle_count_queue.get()
+            self._battle_count_queue.task_done()
+            self._lobby.room_for_more.release()
 
     async def _take_error(self, battle: RoomBattle, words: str) -> None:
         """A refused choice; `[Unavailable choice]` is followed by a new request, `[Invalid choice]` is not."""

@@ -69,7 +69,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
         us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
-        attackers=config.pokemon.damage_attackers,
+        attackers=config.pokemon.damage_attackers, patience_sec=options.patience,
         on_login=lambda: _say(options, f"{us.username} is logged in, {doing} ({config.pokemon.format})."),
     )  # fmt: skip
     table = Table(agent, desk, client, quiet=options.json)
@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample", action="store_true")
     parser.add_argument("--replays", type=Path)
     parser.add_argument("--no-timer", dest="timer", action="store_false")
+    parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--json", action="store_true")
     return parser
 

@@ -13,6 +13,7 @@ from env_worker.games.pokemon.host_messages import SimEnd
 from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.seat import ReadingSeat
+from env_worker.games.pokemon.seat_battle import SKIPPED
 
 # What a server adds to the simulator's protocol: chat, clocks, boxes. None of it is about the battle.
 ROOM_ONLY = frozenset(
@@ -43,6 +44,7 @@ class RoomBattle(Battle):
         seat: ours, from the first request on.
         given_up: True = we forfeit it because we were told to stop.
         refusal: `unavailable` or `invalid` where the last choice was refused, else empty.
+        heard: True = the server says that it has our choice (after we have joined again).
     """
 
     def __init__(
@@ -54,12 +56,16 @@ class RoomBattle(Battle):
         self.seat: OnlineSeat | None = None
         self.refusal = ""
         self.given_up = False
+        self.heard = False
         self.env = env
         self._policy = policy
         self._greedy = greedy
         self._attackers = attackers
-        self._unread: list[str] = []
+        self._log: list[str] = []  # all that tells of the battle
+        self._read = 0  # so many of its lines has the seat been told
+        self._again: list[str] | None = None  # the log once more, while we join again
         self._command = ""
+        self._answered: tuple[int, str] | None = None  # rqid, the server's words
 
     def parse_message(self, split_message: list[str]) -> None:
         """Keep a line for the replay and for the seat."""
@@ -69,8 +75,8 @@ class RoomBattle(Battle):
         if split_message[1] == "turn":
             self._turn = int(split_message[2])
         self._replay_data.append(split_message)
-        if split_message[0] == "" and split_message[1] not in ROOM_ONLY:
-            self._unread.append("|".join(split_message))
+        if split_message[0] == "" and split_message[1] not in ROOM_ONLY and split_message[1] not in SKIPPED:
+            (self._log if self._again is None else self._again).append("|".join(split_message))
 
     def parse_request(self, request: dict[str, Any], strict_battle_tracking: bool = False) -> None:
         """Keep a request until it is answered."""
@@ -79,10 +85,34 @@ class RoomBattle(Battle):
         self._teampreview = bool(request.get("teamPreview"))
         self._player_role = request["side"]["id"]
         if self.seat is None:
-            self.seat = OnlineSeat(
-                self.env, SEATS.index(self._player_role), 0, self.gen, self._policy,
-                start_flags(record=False, greedy=self._greedy), RewardWeights(), self._attackers,
-            )  # fmt: skip
+            self.seat = self._new_seat(0)
+
+    def join_again(self) -> None:
+        """From here to `joined` the server tells all that has happened once more."""
+        self._again = []
+        self._replay_data.clear()
+
+    def joined(self) -> Decision | None:
+        """The log is complete; what is new in it is for the seat.
+
+        Where it is not the battle that the seat knows, a new one reads all of it; returns the old session's end then.
+        """
+        again, self._again = self._again or [], None
+        same = again[: len(self._log)] == self._log
+        self._log = again
+        if same or self.seat is None:
+            return None
+        end = self.seat.aborted()
+        self.seat = self._new_seat(self.seat.episode + 1)
+        self._read = 0
+        return end
+
+    def repeated(self) -> str | None:
+        """The server's words for the open request where they have been found already; empty where it has them."""
+        heard, self.heard = self.heard, False
+        if self.refusal or self._answered is None or self._answered[0] != self._last_request["rqid"]:
+            return None
+        return "" if heard else self._answered[1]
 
     def decide(self) -> Decision | None:
         """What the open request asks of the policy; None where every choice was refused."""
@@ -106,18 +136,35 @@ class RoomBattle(Battle):
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """What a seat tells its simulator: here it becomes a message to the server."""
         self._command = f"/choose {choice}|{request_number}"
+        self._answered = (request_number, self._command)
 
     def finish(self) -> Decision | None:
         """The end of our session; frees what is large."""
         outcome = 1 if self.won else -1 if self.lost else 0
         end = SimEnd(0, None, self._turn, "win" if outcome else "tie")
         decision = self.seat.terminated(outcome, end) if self.seat is not None else None
+        self._forget()
+        return decision
+
+    def vanish(self) -> Decision | None:
+        """The server does not know the battle any more: the end of our session."""
+        self._finished = True
+        decision = self.seat.aborted() if self.seat is not None else None
+        self._forget()
+        return decision
+
+    def _forget(self) -> None:
         self.seat = None
         self._replay_data.clear()
-        self._unread.clear()
-        return decision
+        self._log.clear()
+
+    def _new_seat(self, episode: int) -> OnlineSeat:
+        return OnlineSeat(
+            self.env, SEATS.index(self._player_role or ""), episode, self.gen, self._policy,
+            start_flags(record=False, greedy=self._greedy), RewardWeights(), self._attackers,
+        )  # fmt: skip
 
     def _catch_up(self, request: dict[str, Any]) -> None:
         assert self.seat is not None
-        self.seat.hear("\n".join(self._unread), request)
-        self._unread.clear()
+        self.seat.hear("\n".join(self._log[self._read :]), request)
+        self._read = len(self._log)

@@ -94,6 +94,7 @@ class Table:
 
 def report(agent: AgentPlayer, *, as_json: bool) -> str:
     """The record so far. Battles that were not played out count for nothing."""
+    back = agent.comeback
     tally = {name: agent.tally[name] for name in ("wins", "losses", "ties")}
     games = sum(tally.values())
     cut_off = sum(not battle.given_up for battle in agent.running())
@@ -103,6 +104,7 @@ def report(agent: AgentPlayer, *, as_json: bool) -> str:
         result = {
             "battles": games, **tally, "win_rate": rate, "wilson_95": (low, high),
             "given_up": agent.given_up, "cut_off": cut_off, "defaults": agent.defaulted,
+            "rejoined": back.rejoined, "started_over": back.started_over, "vanished": back.vanished,
         }  # fmt: skip
         return msgspec.json.encode(result).decode() + "\n"
     words = f"{games} battles: " + ", ".join(f"{count} {name}" for name, count in tally.items())
@@ -112,6 +114,11 @@ def report(agent: AgentPlayer, *, as_json: bool) -> str:
         words += f"\n{agent.given_up} more were forfeited when play was stopped."
     if cut_off:
         words += f"\n{cut_off} more were cut off."
+    if back.vanished:
+        words += f"\n{back.vanished} more were gone when the connection was back."
+    if back.rejoined:
+        words += f"\nAfter lost connections battles were joined again {back.rejoined} times"
+        words += f", {back.started_over} times with a policy that began anew." if back.started_over else "."
     if agent.defaulted:
         words += f"\n{agent.defaulted} choices were left to the server, which refused each of ours."
     return words + "\n"

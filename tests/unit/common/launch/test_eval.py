@@ -9,7 +9,10 @@ import pytest
 
 from common.errors import ConfigError
 from common.launch.eval_checkpoint import config_of, newest_checkpoint
-from common.launch.eval_result import in_words, result_of, wilson
+from common.launch.eval_result import in_words, paired, result_of, wilson
+from common.pairings import Contestant, Pairing
+
+AGAINST_RANDOM = Pairing(Contestant("a@1", policy="learner"), Contestant("random", bot="random"), 10)
 
 
 def test_wilson_against_published_values():
@@ -74,16 +77,43 @@ def test_the_configuration_comes_from_the_run_or_from_the_checkpoint_itself(chec
 
 
 def test_ties_and_truncated_games_are_not_wins(tmp_path):
-    figures = {"results": {"random": {"wins": 6, "losses": 2, "ties": 1, "truncated": 1}}, "episodes": {"finished": 10}}
-    result = result_of(figures, "random", 10, checkpoint=tmp_path, version=3)
+    results = {"0/p1": {"wins": 4, "losses": 1}, "0/p2": {"wins": 2, "losses": 1, "ties": 1, "truncated": 1}}
+    figures = {"results": results, "episodes": {"finished": 10}, "mirrored": {"0": {"0": 1, "1": 2, "2": 2}}}
+    result = result_of(figures, AGAINST_RANDOM, 10, checkpoint=tmp_path, version=3)
     assert result["win_rate"] == 0.6
     assert result["episodes"] == 10
     assert result["wilson_95"] == wilson(6, 10)
-    assert "6 wins, 2 losses, 1 ties, 1 truncated" in in_words(result)
+    assert (result["as_p1"]["wins"], result["as_p2"]["wins"]) == (4, 2)
+    words = in_words(result)
+    assert "6 wins, 2 losses, 1 ties, 1 truncated" in words
+    assert "5 times the same battle from both sides: 2 times both won, 2 times one, 1 times none" in words
+
+
+def test_the_interval_of_mirrored_battles_follows_what_the_two_have_in_common():
+    # Means 0, 1/2, 1/2, 1, of mean 0.5 and variance 1/6: 0.5 +- 1.96 * sqrt(1/24).
+    found = paired({"0": 1, "1": 2, "2": 1})
+    assert (found["complete"], found["none_won"], found["one_won"], found["both_won"]) == (4, 1, 2, 1)
+    assert found["win_rate"] == 0.5
+    assert found["normal_95"] == pytest.approx((0.1, 0.9), abs=1e-3)
+    low, high = wilson(100, 200)
+    assert paired({"1": 100})["normal_95"] == (0.5, 0.5), "whoever has the better side wins"
+    alike = paired({"0": 50, "2": 50})["normal_95"]
+    assert alike[0] < low < high < alike[1], "the second battle tells nothing new"
+    assert paired({"2": 1})["normal_95"] is None
+    assert paired({})["win_rate"] is None
+
+
+def test_without_mirrored_battles_nothing_is_said_of_pairs(tmp_path):
+    pairing = Pairing(Contestant("a"), Contestant("random"), 2, mirrored=False)
+    figures = {"results": {"0/p1": {"wins": 2}}, "episodes": {"finished": 2}}
+    result = result_of(figures, pairing, 2, checkpoint=tmp_path, version=3)
+    assert not result["mirrored"]
+    assert "pairs" not in result
+    assert "both sides" not in in_words(result)
 
 
 def test_missing_games_are_named(tmp_path):
-    result = result_of({}, "random", 10, checkpoint=tmp_path, version=None)
+    result = result_of({}, AGAINST_RANDOM, 10, checkpoint=tmp_path, version=None)
     assert result["win_rate"] is None
     assert "10 of 10 episodes were not played" in in_words(result)
     assert "mean return none" in in_words(result_of({}, None, 1, checkpoint=tmp_path, version=0))

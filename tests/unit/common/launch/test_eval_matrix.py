@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from common.config import Config, PokemonConfig
 from common.errors import ConfigError
-from common.launch.eval import evaluate, labels_of
+from common.launch.eval import draws_seeds, evaluate, labels_of
 from common.launch.eval_matrix import matrix_of, table_of
 from common.launch.eval_result import wilson
 from common.pairings import Contestant, round_robin
@@ -23,6 +24,7 @@ FIGURES = {
         "1/p1": {"wins": 5, "losses": 0, "ties": 0, "truncated": 0},
         "1/p2": {"wins": 4, "losses": 0, "ties": 0, "truncated": 0},
     },
+    "mirrored": {"0": {"0": 1, "1": 3, "2": 1}},
     "episodes": {"aborted": {"host_died": 11}},
 }
 
@@ -39,7 +41,8 @@ def test_both_seats_are_added_and_told_apart(matrix):
     assert (first["first"], first["second"]) == ("a@1", "b@2")
     assert [first[name] for name in ("wins", "losses", "ties", "truncated", "battles")] == [5, 3, 1, 1, 10]
     assert (first["as_p1"]["wins"], first["as_p2"]["wins"]) == (3, 2)
-    assert first["win_rate"] == 0.5
+    assert first["win_rate"] == first["pairs"]["win_rate"] == 0.5
+    assert (first["pairs"]["complete"], third["pairs"]["complete"]) == (5, 0)
     assert first["wilson_95"] == wilson(5, 10)
     assert (second["battles"], second["wanted"]) == (9, 10)
     assert (third["battles"], third["win_rate"]) == (0, None)
@@ -81,3 +84,8 @@ def test_labels_of_checkpoints_are_short_and_distinct():
 def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
     with pytest.raises(ConfigError, match=sentence):
         evaluate([], opponents=opponents, episodes=5)
+
+
+def test_battles_are_mirrored_only_where_their_seeds_are_ours():
+    assert draws_seeds(Config())
+    assert not draws_seeds(Config(pokemon=PokemonConfig(transport="websocket")))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from common.config import Config, GymnasiumConfig, OpponentsConfig, WorkersConfig
+from common.config import Config, GymnasiumConfig, WorkersConfig
 from common.decisions import Action
 from common.errors import ConfigError
 from common.specs import GameSpec
 from env_worker.games.gymnasium.source import GymnasiumSource
-from env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, only_opponent, worker_seed
+from env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed
 
 ROOT = Path(__file__).parents[4]
 ENVS = WorkersConfig(envs=3)
@@ -68,7 +68,7 @@ def _modules(monkeypatch):
 
 
 def build(config, **options):
-    given = {"index": 0, "episodes": None, "greedy": False, "record": True, "opponent": None}
+    given = {"index": 0, "episodes": None, "greedy": False, "record": True}
     return build_source(config, **{**given, **options})
 
 
@@ -148,14 +148,6 @@ def test_errors_are_sentences(config, says):
         build(config)
     with pytest.raises(ConfigError, match=says):
         game_spec(config)
-
-
-def test_opponents_are_for_pokemon():
-    assert only_opponent("random") == OpponentsConfig(self_play=0.0, random=1.0)
-    with pytest.raises(ConfigError, match="no opponent 'bishop'; expected one of self_play, past, random"):
-        only_opponent("bishop")
-    with pytest.raises(ConfigError, match="has no scripted opponents"):
-        build(gym("CartPole-v1"), opponent="random")
 
 
 def test_worker_seeds_do_not_overlap():

@@ -6,6 +6,7 @@ import itertools
 import pytest
 from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.concurrency import POKE_LOOP
+from websockets.exceptions import ConnectionClosedError
 
 from env_worker.games.pokemon.websocket.client import BURST, PACE_SEC, ShowdownClient
 
@@ -83,3 +84,64 @@ def test_a_message_that_cannot_be_handled_is_told(client, heard):
 def test_the_login_is_known(client):
     on_loop(client._handle_message("|updateuser| Us|1|101|{}"))
     assert client.logged_in.is_set()
+
+
+class Cut(Wire):
+    """A connection that is gone."""
+
+    async def send(self, message: str) -> None:
+        raise ConnectionClosedError(None, None)
+
+
+class Patient(ShowdownClient):
+    """Has been logged in, and lost it."""
+
+    def __init__(self, troubles: list[str], returns: list[str]) -> None:
+        async def back() -> None:
+            returns.append("back")
+
+        super().__init__(
+            AccountConfiguration("Us", None), ServerConfiguration("ws://127.0.0.1:9/", ""), start_listening=False,
+            on_trouble=troubles.append, on_popup=troubles.append, paced=False, patience_sec=20.0, on_return=back,
+        )  # fmt: skip
+        self.websocket = Cut()
+        on_loop(self._handle_message("|updateuser| Us|1|101|{}"))
+        on_loop(self.send_message("/choose move 1|3", "battle-1"))  # is lost with the connection
+
+
+def test_without_a_connection_rooms_hear_nothing_and_the_rest_waits_for_the_next_login():
+    troubles, returns = [], []
+    client = Patient(troubles, returns)
+    assert not client.logged_in.is_set()
+    on_loop(client.send_message("/choose move 1|4", "battle-1"))
+    on_loop(client.send_message("/leave battle-1"))
+    waiting = asyncio.run_coroutine_threadsafe(client.challenge("Foe", "gen9randombattle", None), POKE_LOOP)
+    client.websocket = Wire()
+    on_loop(client.send_message("/trn Us,0,"))
+    assert [text for _, text in client.websocket.sent] == ["|/trn Us,0,"]
+    assert returns == []
+    on_loop(client._handle_message("|updateuser| Us|1|101|{}"))
+    waiting.result(5)
+    assert returns == ["back"]
+    assert [text for _, text in client.websocket.sent][1:] == ["|/utm null", "|/challenge Foe, gen9randombattle"]
+    assert troubles == []
+
+
+def test_a_name_that_our_lost_connection_still_holds_is_asked_for_again_later():
+    troubles, returns = [], []
+    client = Patient(troubles, returns)
+    closed = []
+
+    async def close() -> None:
+        closed.append(True)
+
+    client.websocket.close = close
+    on_loop(client._handle_message("|nametaken|Us|Someone is already using the name."))
+    assert (closed, troubles, returns) == ([True], [], [])
+
+
+def test_without_patience_a_lost_connection_is_trouble_for_whoever_speaks(client):
+    client.websocket = Cut()
+    on_loop(client._handle_message("|updateuser| Us|1|101|{}"))
+    with pytest.raises(ConnectionClosedError):
+        on_loop(client.send_message("/choose move 1|3", "battle-1"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from common.decisions import Decision
-from common.messages import GREEDY, START
+from common.messages import ABORTED, GREEDY, START
 from env_worker.games.pokemon.actions import legal_choices
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.websocket.room_battle import RoomBattle
@@ -104,3 +104,65 @@ def test_a_session_that_was_forgotten_begins_anew_with_the_open_request():
     assert (second.episode, second.step) == (0, 1)
     assert (again.episode, again.step, again.attempt, again.flags) == (1, 0, 0, START | GREEDY)
     assert again.observation.tobytes() == second.observation.tobytes()
+
+
+def told_again(room: RoomBattle, seat: RecordedSeat, requests: int) -> Decision | None:
+    """The server sends the log again as far as the seat's first `requests` requests."""
+    room.join_again()
+    for lines, _ in seat.records[:requests]:
+        for line in f"{lines}\n{CHAT}".split("\n"):
+            split = line.split("|")
+            if len(split) > 1:
+                room.parse_message(split)
+    return room.joined()
+
+
+def test_after_joining_again_the_seat_hears_only_what_is_new():
+    seat = recorded_seats("gen9randombattle")[0]
+    plain, cut = rooms(seat), rooms(seat)
+    for _ in range(4):
+        wanted, found = decide(next(plain)), decide(next(cut))
+    assert found.observation.tobytes() == wanted.observation.tobytes()
+    room = next(cut)  # the lines of the fifth have come, and the connection is lost
+    wanted = decide(next(plain))
+    assert told_again(room, seat, 5) is None
+    found = decide(room)
+    assert (found.step, found.episode) == (wanted.step, 0)
+    assert found.observation.tobytes() == wanted.observation.tobytes()
+    assert [line for line in room._replay_data if line[1:2] == ["start"]] == [["", "start"]]
+
+
+def test_an_answer_that_may_be_lost_is_said_again_unless_the_server_has_it():
+    room = first_room()
+    assert room.repeated() is None
+    words = room.order(int(np.flatnonzero(decide(room).mask)[0]))
+    assert room.repeated() == words
+    room.heard = True
+    assert room.repeated() == ""
+    assert room.repeated() == words
+    room.refusal = "invalid"
+    assert room.repeated() is None, "it was refused: another one is wanted"
+    room.refusal = ""
+    room._last_request = {**room._last_request, "rqid": 99}
+    assert room.repeated() is None
+
+
+def test_another_battle_under_the_same_name_is_read_from_its_beginning():
+    seat = recorded_seats("gen9randombattle")[0]
+    played = rooms(seat)
+    for _ in range(3):
+        room = next(played)
+        decide(room)
+    room._log[0] = "|another|line"
+    end = told_again(room, seat, 3)
+    assert (end.kind, end.episode) == (ABORTED, 0)
+    again = decide(room)
+    assert (again.step, again.episode, again.flags) == (0, 1, START | GREEDY)
+
+
+def test_a_battle_that_is_gone_ends_its_session():
+    room = first_room()
+    decide(room)
+    end = room.vanish()
+    assert (end.kind, end.step) == (ABORTED, 1)
+    assert room.finished

@@ -1,0 +1,58 @@
+"""The damage bot in real battles, against poke-env's players."""
+
+from __future__ import annotations
+
+import select
+import time
+
+import pytest
+
+from common.checkout import CHECKOUT
+from common.config import OpponentsConfig, PokemonConfig
+from common.pairings import Contestant, Pairing
+from env_worker.games.pokemon.source import PokemonSource
+
+TEAMS = str(CHECKOUT / "tests" / "golden" / "pokemon" / "teams")
+
+
+def play(battle_format: str, foe: str, battles: int, teams: str = "") -> dict:
+    pairing = Pairing(Contestant("damage", bot="damage"), Contestant(foe, bot=foe), battles)
+    source = PokemonSource(
+        PokemonConfig(format=battle_format, teams=teams), OpponentsConfig(), envs=8, seed=7, index=0,
+        episodes=battles, pairings=[pairing],
+    )  # fmt: skip
+    source.start()
+    deadline = time.monotonic() + 60
+    try:
+        while not source.idle():
+            assert source.poll() == []
+            assert time.monotonic() < deadline
+            select.select(source.files(), [], [], 0.05)
+        return source.metrics()
+    finally:
+        source.close()
+
+
+def test_it_clearly_beats_the_greatest_base_power():
+    metrics = play("gen9randombattle", "max_base_power", 20)
+    assert sum(tally["wins"] for tally in metrics["results"].values()) >= 14  # 92% over hundreds
+    assert metrics["scripted"]["invalid"] == metrics["scripted"]["defaults"] == 0
+    assert metrics["parse_errors"] == {}
+
+
+@pytest.mark.parametrize(
+    ("battle_format", "teams"),
+    [
+        ("gen1randombattle", ""),
+        *[pytest.param(f"gen{gen}randombattle", "", marks=pytest.mark.slow) for gen in range(2, 8)],
+        ("gen8randombattle", ""),
+        ("gen9randomdoublesbattle", ""),
+        ("gen9bssregi", f"{TEAMS}/gen9bssregi.txt"),
+    ],
+)
+def test_it_plays_every_kind_of_format_and_answers_nothing_illegal(battle_format, teams):
+    metrics = play(battle_format, "damage", 3, teams)
+    assert metrics["episodes"]["finished"] == 3
+    assert metrics["episodes"]["truncated"] == metrics["scripted"]["invalid"] == metrics["scripted"]["defaults"] == 0
+    assert metrics["scripted"]["decisions"] > 30
+    assert metrics["parse_errors"] == {}

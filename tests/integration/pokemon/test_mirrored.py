@@ -1,0 +1,97 @@
+"""Evaluations play every battle twice, with the seats exchanged: real battles of two bots."""
+
+from __future__ import annotations
+
+import select
+import time
+from typing import Any
+
+import pytest
+
+from common.checkout import CHECKOUT
+from common.config import OpponentsConfig, PokemonConfig
+from common.pairings import Contestant, Pairing
+from env_worker.games.pokemon import battle as battle_module
+from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.source import PokemonSource
+
+TEAMS = CHECKOUT / "tests" / "golden" / "pokemon" / "teams"
+BOTS = (Contestant("damage", bot="damage"), Contestant("random", bot="random"))
+
+
+class Diary:
+    """Who was given which team in which seat, battle after battle, and what the host was told of each."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.teams: list[dict[str, tuple[str, Any]]] = []  # of a battle: bot -> seat, team
+        self.seeds: list[tuple[Any, ...]] = []
+        make, start = battle_module.scripted_player, SimHost.start_battle
+
+        def make_player(kind: str, gen: int, doubles: bool):
+            player = make(kind, gen, doubles)
+            monkeypatch.setattr(player, "choose", self._witnessed(kind, player.choose), raising=False)
+            return player
+
+        def start_battle(host, number, battle_format, how):
+            self.teams.append({})
+            self.seeds.append((how.seed, how.team_seeds, how.teams))
+            start(host, number, battle_format, how)
+
+        monkeypatch.setattr(battle_module, "scripted_player", make_player)
+        monkeypatch.setattr(SimHost, "start_battle", start_battle)
+
+    def _witnessed(self, kind: str, choose):
+        def witness(battle, request, seed):
+            team = [(mon["details"], mon["moves"], mon["item"]) for mon in request["side"]["pokemon"]]
+            self.teams[-1].setdefault(kind, (battle.player_role, team))
+            return choose(battle, request, seed)
+
+        return witness
+
+
+def play(battles: int, config: PokemonConfig, *, index: int = 0, start: int = 0, mirrored: bool = True) -> dict:
+    pairing = Pairing(*BOTS, battles, start, mirrored)
+    source = PokemonSource(
+        config, OpponentsConfig(), envs=1, seed=3 + index, index=index, episodes=battles, pairings=[pairing],
+        mirror_seed=11,
+    )  # fmt: skip
+    source.start()
+    deadline = time.monotonic() + 60
+    try:
+        while not source.idle():
+            source.poll()
+            assert time.monotonic() < deadline
+            select.select(source.files(), [], [], 0.05)
+        return source.metrics()
+    finally:
+        source.close()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [PokemonConfig(format="gen1randombattle"), PokemonConfig(format="gen9ou", teams=str(TEAMS / "gen9ou.txt"))],
+)
+def test_the_same_battle_from_both_sides(config, monkeypatch):
+    diary = Diary(monkeypatch)
+    metrics = play(5, config)
+    first, second, third, fourth, _ = diary.teams
+    for one, other in ((first, second), (third, fourth)):
+        assert {bot: seat for bot, (seat, _) in one.items()} == {"damage": "p1", "random": "p2"}
+        assert {bot: seat for bot, (seat, _) in other.items()} == {"damage": "p2", "random": "p1"}
+        assert one["damage"][1] == other["random"][1]
+        assert one["random"][1] == other["damage"][1]
+    assert diary.seeds[0] == diary.seeds[1] != diary.seeds[2] == diary.seeds[3] != diary.seeds[4]
+    assert sum(metrics["mirrored"]["0"].values()) == 2, "the fifth has no counterpart"
+    wins = sum(int(wins) * count for wins, count in metrics["mirrored"]["0"].items())
+    assert 0 <= sum(tally["wins"] for tally in metrics["results"].values()) - wins <= 1
+
+
+def test_every_worker_has_battles_of_its_own_which_do_not_depend_on_their_number(monkeypatch):
+    diary = Diary(monkeypatch)
+    config = PokemonConfig(format="gen1randombattle")
+    play(4, config)
+    play(2, config, index=1, start=2)
+    assert diary.seeds[4:] == diary.seeds[2:4]
+    metrics = play(2, config, mirrored=False)
+    assert diary.seeds[6] != diary.seeds[7]
+    assert metrics["mirrored"] == {}

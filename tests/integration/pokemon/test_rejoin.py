@@ -1,0 +1,128 @@
+"""`simul play` loses its connection to a real Showdown server in the middle of battles, and plays them on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from poke_env.concurrency import POKE_LOOP
+from poke_env.player import RandomPlayer
+
+from common.config import PokemonConfig
+from common.decisions import Decision
+from common.lifecycle import StopFlag
+from common.messages import ABORTED, DECISION, TERMINATED
+from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.spec import pokemon_spec
+from env_worker.games.pokemon.websocket.local_server import LocalServer
+from tests.integration.pokemon.test_play import compare_with_training
+from tests.support.playing import playing
+from tests.support.showdown import on_loop, showdown
+from tests.support.stand import Stand
+
+
+@pytest.fixture(scope="module")
+def server():
+    with showdown() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stand():
+    with Stand(pokemon_spec(PokemonConfig())) as running:
+        yield running
+
+
+class Mishap(StopFlag):
+    """Does something each time that so many decisions have been asked."""
+
+    def __init__(self, desk, happens: Callable[[], object], *at: int) -> None:
+        super().__init__()
+        self._desk, self._happens, self._at = desk, happens, list(at)
+
+    def __bool__(self) -> bool:
+        if self._at and len(self._desk.asked) >= self._at[0]:
+            del self._at[0]
+            self._happens()
+        return False
+
+
+def cut(agent) -> None:
+    """As if a cable were cut: no goodbye."""
+    POKE_LOOP.call_soon_threadsafe(agent.ps_client.websocket.transport.abort)
+
+
+def sessions(asked: list[Decision]) -> dict[tuple[int, int], list[Decision]]:
+    found: dict[tuple[int, int], list[Decision]] = {}
+    for decision in asked:
+        found.setdefault((decision.env, decision.episode), []).append(decision)
+    return found
+
+
+def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(server, stand, tmp_path):
+    foe = server.player(RandomPlayer, "Random Cut")
+    with playing(server, stand, "Agent Cut", replays=str(tmp_path)) as (agent, desk, table):
+        accepted = on_loop(foe._accept_challenges(None, 2, None))
+        table.serve(agent.challenge("Random Cut", 2), Mishap(desk, lambda: cut(agent), 10, 30, 31))
+        accepted.result(10)
+    assert sum(agent.tally.values()) == 2
+    assert agent.tally["wins"] == foe.n_lost_battles
+    assert agent.comeback.rejoined >= 3
+    assert agent.comeback.started_over == agent.comeback.vanished == agent.given_up == agent.defaulted == 0
+    found = sessions(desk.asked)
+    assert sorted(found) == [(0, 0), (1, 0)]
+    for decisions in found.values():
+        *middle, end = decisions
+        assert end.kind == TERMINATED
+        assert [d.step for d in decisions if not d.attempt] == list(range(end.step + 1))
+        assert all(d.kind == DECISION for d in middle)
+    for env, tag in enumerate(agent.battles):
+        asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
+        assert compare_with_training(server.battle_log(tag), "Agent Cut", asked, agent.said[tag]) == len(asked)
+    for replay in tmp_path.glob("*.html"):
+        assert replay.read_text().count("|turn|2\n") == 1, "the log is there once"
+
+
+def test_a_battle_that_is_not_as_we_knew_it_begins_anew_and_is_counted(server, stand):
+    foe = server.player(RandomPlayer, "Random Other")
+    with playing(server, stand, "Agent Other") as (agent, desk, table):
+        accepted = on_loop(foe._accept_challenges(None, 1, None))
+
+        def mishap() -> None:
+            (battle,) = agent.running()
+            battle._log[0] = "|another|line"
+            cut(agent)
+
+        table.serve(agent.challenge("Random Other", 1), Mishap(desk, mishap, 8))
+        accepted.result(10)
+    assert sum(agent.tally.values()) == 1
+    assert (agent.comeback.rejoined, agent.comeback.started_over) == (1, 1)
+    found = sessions(desk.asked)
+    assert sorted(found) == [(0, 0), (0, 1)]
+    assert [found[0, 0][-1].kind, found[0, 1][-1].kind] == [ABORTED, TERMINATED]
+    first = found[0, 1][0]
+    assert (first.step, bool(first.flags)) == (0, True)
+
+
+@pytest.mark.slow
+def test_battles_that_a_server_forgot_are_counted_and_play_goes_on(stand):
+    with showdown() as running:
+        foe = running.player(RandomPlayer, "Random Gone")
+        with playing(running, stand, "Agent Gone") as (agent, desk, table):
+            accepted = on_loop(foe._accept_challenges(None, 1, None))
+            again: list[LocalServer] = []
+
+            def restart() -> None:
+                running.server.close()
+                log = running.package / "second-log"
+                again.append(LocalServer(find_node().path, running.package, log, port=running.server.port))
+
+            try:
+                table.serve(agent.challenge("Random Gone", 1), Mishap(desk, restart, 8))
+            finally:
+                accepted.cancel()
+                for server in again:
+                    server.close()
+    assert sum(agent.tally.values()) == 0
+    assert (agent.comeback.rejoined, agent.comeback.vanished) == (0, 1)
+    assert desk.asked[-1].kind == ABORTED

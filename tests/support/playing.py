@@ -1,0 +1,63 @@
+"""An agent of `simul play` at its table, with everything that is asked and said kept."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from poke_env.concurrency import POKE_LOOP
+
+from common.decisions import Decision
+from env_worker.games.pokemon.websocket.address import account
+from env_worker.games.pokemon.websocket.agent import AgentPlayer
+from env_worker.games.pokemon.websocket.desk import Desk
+from env_worker.games.pokemon.websocket.table import Table
+from tests.support.showdown import Showdown
+from tests.support.stand import Stand
+
+
+class RecordingDesk(Desk):
+    """Keeps what the agent asked and was told."""
+
+    def __init__(self) -> None:
+        super().__init__(POKE_LOOP)
+        self.asked: list[Decision] = []
+        self.chosen: dict[tuple[int, int, int], int] = {}
+
+    def take(self) -> list[Decision]:
+        taken = super().take()
+        self.asked += taken
+        return taken
+
+    def answer(self, actions) -> None:
+        self.chosen |= {(a.env, a.step, a.attempt): a.action for a in actions if a.action >= 0}
+        super().answer(actions)
+
+
+class RecordingAgent(AgentPlayer):
+    """Keeps what it told the server, too: for each battle its choices in order, refused ones among them."""
+
+    def __init__(self, *args, **options) -> None:
+        super().__init__(*args, **options)
+        self.said: dict[str, list[str]] = {}
+        self._last: dict[str, str] = {}
+
+    async def choose_move(self, battle):
+        order = await super().choose_move(battle)
+        words = order.message.removeprefix("/choose ")
+        if words and words != self._last.get(battle.battle_tag):  # said again after a lost connection
+            self.said.setdefault(battle.battle_tag, []).append(words.split("|")[0])
+            self._last[battle.battle_tag] = words
+        return order
+
+
+@contextmanager
+def playing(server: Showdown, stand: Stand, name: str, **more):
+    """An agent at its table."""
+    desk = RecordingDesk()
+    options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
+    agent = RecordingAgent(account(name, None), server.configuration, desk, **options)
+    table = Table(agent, desk, stand.client(f"play {name}", training=False), quiet=True)
+    try:
+        yield agent, desk, table
+    finally:
+        table.close()
