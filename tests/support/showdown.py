@@ -54,6 +54,7 @@ def showdown() -> Iterator[Showdown]:
         server.wait_ready()
         try:
             yield Showdown(server, package)
+            assert server.alive(), f"the Showdown server died:\n{server.last_words()}"
         finally:
             server.close()
 

@@ -18,6 +18,7 @@ if (!process.send) { // the main process, not one of its children
 	const owner = process.ppid;
 	setInterval(() => {
 		if (process.ppid !== owner) process.exit(0); // whoever started it is gone
+		if (exports.logchallenges) return; // a room that goes while its log is being written takes the server with it
 		for (const room of global.Rooms?.rooms?.values() ?? []) { // Showdown keeps rooms for ten minutes
 			if (room.battle?.ended && !room.userCount) room.destroy();
 		}
