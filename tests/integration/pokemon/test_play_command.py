@@ -130,13 +130,18 @@ def test_a_server_that_does_not_answer_is_a_sentence(served):
     ("arguments", "words"),
     [
         (["--server", "gopher://x"], "is no address of a Showdown server"),
-        (["--patience", "soon"], "expected seconds from 0 to 3600; got 'soon'"),
         (["--username", "nineteen characters"], "Showdown takes 18 at most"),
     ],
 )
 def test_what_is_mistyped_is_said_before_anything_is_looked_at(arguments, words, capsys):
     assert cli.main(["play", "--checkpoint", "/nowhere", "--accept", "1", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_patience_is_a_number_of_seconds(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["play", "--checkpoint", "/nowhere", "--accept", "1", "--patience", "soon"])
+    assert "expected seconds from 0 to 3600; got 'soon'" in capsys.readouterr().err
 
 
 def test_a_checkpoint_of_another_layout_or_game_is_refused(tmp_path, capsys):
