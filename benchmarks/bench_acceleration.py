@@ -43,6 +43,8 @@ def main() -> int:
     parser.add_argument("--generations", type=int, nargs="+", choices=GENERATIONS, default=list(GENERATIONS))
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if min(options.repeats, options.battles) < 1:
+        parser.error("expected at least one repeat of at least one battle")
     node = find_node()
     measured: dict[int, list[Pair]] = {gen: [] for gen in options.generations}
     for repeat in range(options.repeats):

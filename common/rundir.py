@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -75,6 +76,16 @@ class RunDir:
     def read_config(self) -> Config:
         """The resolved configuration."""
         return msgspec.convert(yaml.safe_load((self.root / "config.yaml").read_text()), Config)
+
+    def settled(self) -> dict[str, bytes]:
+        """The configuration and game spec of the last start, by file name; empty in a new directory."""
+        files = (self.root / name for name in ("config.yaml", "spec.json"))
+        return {file.name: file.read_bytes() for file in files if file.exists()}
+
+    def settle(self, files: Mapping[str, bytes]) -> None:
+        """Write back what `settled` found."""
+        for name, content in files.items():
+            (self.root / name).write_bytes(content)
 
     def write_spec(self, spec: GameSpec) -> None:
         """Write the game spec as spec.json."""

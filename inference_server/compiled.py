@@ -2,15 +2,20 @@
 
 Small batches cost next to nothing that way, and the code is so little that a forward does not drive it out of the
 processor's cache. Compiled for the stated types when a module is first imported (seconds), read from a cache beside
-it from then on. NUMBA_DISABLE_JIT=1 runs them as the plain Python they are.
+it from then on; where there can be none, or it is torn, every start takes those seconds. NUMBA_DISABLE_JIT=1 runs them
+as the plain Python they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pickle import UnpicklingError
 from typing import ParamSpec, TypeVar, cast
 
 from numba import njit, types
+
+# No folder to write to; a file that a full disk or a power cut has left torn.
+UNUSABLE_CACHE = (RuntimeError, OSError, EOFError, UnpicklingError)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,6 +39,10 @@ def compiled(*arguments: types.Type) -> Callable[[Callable[P, R]], Callable[P, R
     """Compile a function for these types of arguments; others raise TypeError."""
 
     def compile_it(function: Callable[P, R]) -> Callable[P, R]:
-        return cast(Callable[P, R], njit(arguments, cache=True, error_model="numpy")(function))
+        try:
+            kept = njit(arguments, cache=True, error_model="numpy")(function)
+        except UNUSABLE_CACHE:
+            kept = njit(arguments, error_model="numpy")(function)
+        return cast(Callable[P, R], kept)
 
     return compile_it

@@ -79,6 +79,8 @@ class Supervisor:
 
     def _run(self) -> int:
         failure: RoleDied | None = None
+        with ownership.written_or_sentence(self._run_dir):
+            before = self._run_dir.settled()
         try:
             self._prepare()
             self._start_up()
@@ -92,6 +94,8 @@ class Supervisor:
         self._display.close()
         if self._trained:
             self._display.summary(write_summary(self._run_dir, self._config, self._look()))
+        else:
+            self._run_dir.settle(before)  # its checkpoints are of that configuration
         if failure is not None:
             self._phase = "failed"
         self._look()

@@ -40,6 +40,7 @@ def _kill(simul: Simul, pid: int, saying: str) -> float:
     os.kill(pid, signal.SIGKILL)
     begin = time.monotonic()
     simul.wait_for(lambda status: any(saying in str(e) for e in status.get("events", ())), f"an event with {saying!r}")
+    simul.wait_for(lambda status: _all_ready(status, pid), "every process is ready, in its new life")
     after = max(before, simul.decisions())
     simul.wait_for(lambda _: simul.decisions() > after + 20, "decisions go on", 60.0)
     return time.monotonic() - begin
@@ -114,6 +115,10 @@ def test_kill_after_kill_every_game_and_every_step_is_accounted_for(tmp_path, ki
         assert sum(summary["restarts"].values()) >= kills
     finally:
         simul.end_now()
+
+
+def _all_ready(status: dict, dead: int) -> bool:
+    return all(p["state"] == "ready" and p["pid"] != dead for p in status["processes"])
 
 
 def _restarts(status: dict, role: str) -> int:

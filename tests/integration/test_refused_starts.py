@@ -17,6 +17,18 @@ def test_a_role_that_says_what_is_wrong_is_quoted_and_the_run_is_called_failed(u
     assert "Simul  failed " in output
 
 
+def test_a_refused_start_leaves_the_configuration_that_the_checkpoints_are_of(up, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.yaml").write_text("game: of before\n")
+    (run / "spec.json").write_text("{}")
+    (run / "sentence-learner").write_text("The network is another one.")
+    code, output = up().result()
+    assert (code, "The network is another one." in output) == (2, True), output
+    assert (run / "config.yaml").read_text() == "game: of before\n"
+    assert (run / "spec.json").read_text() == "{}"
+
+
 def test_a_refused_start_leaves_no_run_directory_though_others_ran_already(up, tmp_path):
     (tmp_path / "sentence-env_worker").write_text("The port 17 is in use; choose another one.")
     run = up()

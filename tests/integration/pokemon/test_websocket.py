@@ -101,6 +101,7 @@ def test_a_server_that_does_not_answer_is_named():
         source.start()
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_replaced(monkeypatch):
     monkeypatch.setattr(showdown_host, "CHALLENGE_SEC", 2.5)
     source = make_source(PokemonConfig(transport="websocket", host_timeout_sec=3.0), envs=4)
