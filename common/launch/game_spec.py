@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import yaml
 
 from common.config import Config
 from common.errors import ConfigError
@@ -29,8 +31,8 @@ def ask_for_spec(config: Config, command: Command, inside: Path | None = None) -
         return _ask(folder, command)
 
 
-def refuse_other_encoder(run_dir: RunDir, spec: GameSpec) -> None:
-    """Raise ConfigError where the newest checkpoint of the run was made for another game or encoder."""
+def refuse_other_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
+    """Raise ConfigError where the newest checkpoint of the run was made for another game or encoder than `config`'s."""
     for folder in sorted(run_dir.checkpoints.glob("[0-9]" * 9), reverse=True):
         try:
             meta = msgspec.json.decode((folder / "meta.json").read_bytes())
@@ -41,9 +43,28 @@ def refuse_other_encoder(run_dir: RunDir, spec: GameSpec) -> None:
             raise ConfigError(
                 f"The run directory {run_dir.root} is of another game or encoder: its checkpoint {folder.name} has "
                 f"the spec fingerprint {theirs}, this configuration {spec.fingerprint()} ({spec.name}). "
-                "Choose another run directory with --run-dir. Nothing was changed."
+                f"{_changed(run_dir, config)}Choose another run directory with --run-dir. Nothing was changed."
             )
         return
+
+
+def _changed(run_dir: RunDir, config: Config) -> str:
+    """What of the game is set otherwise than when the run was started last, as a sentence; empty where nothing is."""
+    try:
+        before = run_dir.read_config()
+    except (OSError, yaml.YAMLError, msgspec.ValidationError, ConfigError):
+        return ""
+    was, now = _game(before), _game(config)
+    changed = [f"{key} is {now.get(key)}, was {was.get(key)}" for key in now | was if now.get(key) != was.get(key)]
+    return f"Set otherwise since then: {'; '.join(changed)}. " if changed else ""
+
+
+def _game(config: Config) -> dict[str, Any]:
+    """Settings that say what is played and seen, by dotted key."""
+    plain = msgspec.to_builtins(config)
+    inner = {f"{name}.{key}": value for name in ("pokemon", "gymnasium", "game_options") for key, value in
+             plain[name].items()}  # fmt: skip
+    return {"game": plain["game"], **inner}
 
 
 def _ask(folder: str, command: Command) -> GameSpec:

@@ -110,7 +110,7 @@ class Supervisor:
         with ownership.written_or_sentence(run_dir):
             config = msgspec.structs.replace(self._config, run_dir=str(run_dir.root))
             spec = ask_for_spec(config, self._command)
-            refuse_other_encoder(run_dir, spec)
+            refuse_other_encoder(run_dir, spec, config)
             run_dir.write_config(config)
             run_dir.write_spec(spec)
 
