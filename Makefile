@@ -20,7 +20,7 @@ setup: ## .venv and the simulator; does nothing when nothing changed
 
 test: setup ## the tests, under 8 minutes on two cores
 	@$(PY) -m tests.support.calc.setup
-	$(PY) -m pytest -m "not slow" $(ARGS)
+	@sh tests/run.sh $(ARGS)
 
 test-long: setup ## all tests, with the full counts
 	@$(PY) -m tests.support.calc.setup

@@ -9,13 +9,9 @@ as the plain Python they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pickle import UnpicklingError
 from typing import ParamSpec, TypeVar, cast
 
 from numba import njit, types
-
-# No folder to write to; a file that a full disk or a power cut has left torn.
-UNUSABLE_CACHE = (RuntimeError, OSError, EOFError, UnpicklingError)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,7 +37,7 @@ def compiled(*arguments: types.Type) -> Callable[[Callable[P, R]], Callable[P, R
     def compile_it(function: Callable[P, R]) -> Callable[P, R]:
         try:
             kept = njit(arguments, cache=True, error_model="numpy")(function)
-        except UNUSABLE_CACHE:
+        except Exception:  # noqa: BLE001 no folder to write to, or a torn file, which may raise anything
             kept = njit(arguments, error_model="numpy")(function)
         return cast(Callable[P, R], kept)
 
