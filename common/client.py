@@ -178,10 +178,9 @@ class InferenceClient:
     def _on_welcome(self, message: Welcome, replies: Replies) -> None:
         first = not self._line.hello.token
         already = self._line.welcomed
-        self._line.welcomed = True
+        self._line.on_welcome(message)
         self._max_rows = message.limits.get("rows_per_step", 1)
         self.policies = message.policies
-        self._line.hello = msgspec.structs.replace(self._line.hello, token=message.token)
         lost = not message.resumed and not first
         if lost:  # evaluations are asked again: they need no session, or say which is gone
             self._steps.forget()
@@ -234,16 +233,19 @@ class InferenceClient:
         """Send again what is still unanswered of old messages."""
         for parcel in self._steps.overdue(older_than):
             self.resent += 1
-            self._send(parcel)
+            self._send(parcel, again=True)
         for number in self._evaluations.overdue(older_than):
             self.resent += 1
             self._ask(number)
 
-    def _send(self, parcel: Parcel) -> None:
+    def _send(self, parcel: Parcel, *, again: bool = False) -> None:
+        """`again`: whoever gets the same rows twice reads the second time when their block may be another's already."""
         self._next_id += 1
         self._steps.sent(self._next_id, parcel, self._clock())
         if self._line.welcomed:
-            message, tensors = pack_step(self._next_id, [ticket.decision for ticket in parcel.tickets], self._spec)
+            decisions = [ticket.decision for ticket in parcel.tickets]
+            block = None if again else self._line.block(self._next_id, len(decisions), self._steps)
+            message, tensors = pack_step(self._next_id, decisions, self._spec, block)
             message = msgspec.structs.replace(message, deadline_ms=parcel.deadline_ms)
             self._line.send(message, tensors)
 

@@ -90,6 +90,7 @@ class ColumnClient:
         )  # fmt: skip
         self.poller = self._line.poller
         self._next_id = 0
+        self._owed: dict[int, int] = {}  # rows that the server has not answered, by message
 
     def connect(self, timeout_sec: float = 10.0) -> None:
         """Say HELLO and wait for WELCOME.
@@ -102,7 +103,14 @@ class ColumnClient:
     def submit(self, columns: Columns, policies: tuple[str, ...] = ("learner",)) -> int:
         """Send rows in one message; its number. Raises InferenceError where the server does not read."""
         self._next_id += 1
-        if not self._line.send(Step(id=self._next_id, policies=policies), vars(columns)):
+        rows, tensors = len(columns.kind), dict(vars(columns))
+        block = self._line.block(self._next_id, rows, self._owed)
+        if block is not None:
+            block.observation[:] = tensors.pop("observation")
+        self._owed[self._next_id] = rows
+        step = Step(id=self._next_id, policies=policies, observation_at=-1 if block is None else block.offset)
+        if not self._line.send(step, tensors):
+            del self._owed[self._next_id]
             raise InferenceError("ERR_TIMEOUT", "the server does not read: too many messages are unanswered")
         return self._next_id
 
@@ -115,16 +123,27 @@ class ColumnClient:
                 rows = expect(tensors, "row", "int32", (None,))
                 columns = (expect(tensors, name, dtype, (len(rows),)) for name, dtype in _ANSWER)
                 answers.append(Answer(message.id, rows, *columns))
+                self._answered(message.id, len(rows))
             elif isinstance(message, Welcome):
-                self._line.welcomed, self.policies = True, message.policies
+                self._line.on_welcome(message)
+                self.policies = message.policies
             elif isinstance(message, Error):
                 self.refusals.append(message)
+                self._answered(message.id, len(message.rows) or self._owed.get(message.id, 0))
         self._line.keep_alive(self._clock())
         return answers
 
     def close(self) -> None:
         """Say goodbye: the server frees this client's sessions."""
         self._line.close()
+
+    def _answered(self, number: int, rows: int) -> None:
+        """So many rows of a message were; with the last of them its block of shared memory is free again."""
+        left = self._owed.get(number, 0) - rows
+        if left > 0:
+            self._owed[number] = left
+        else:
+            self._owed.pop(number, None)
 
     def _poll_for_welcome(self) -> Error | None:
         self.poll()

@@ -100,6 +100,7 @@ class ServerConfig(Section, frozen=True):
     threads: Positive = 1
     endpoint: str = ""  # empty: ipc inside the run directory; tcp://127.0.0.1:PORT to reach it from elsewhere
     curve_keys: str = ""  # folder of `simul keys new`: clients must show a listed key, and everything is encrypted
+    shared_memory: bool = True  # clients on this machine lay observations where the server reads them (Linux)
     prometheus_port: Port = 0  # figures for Prometheus at 127.0.0.1:PORT/metrics; 0: off
     max_batch: Positive = 256
     batching: Literal["greedy", "fill"] = "fill"  # fill: wait a moment for clients that are about to be back

@@ -45,6 +45,7 @@ class Hello(Message, frozen=True, tag="HELLO"):
     spec_fingerprint: str
     token: str = ""
     training_token: str = ""
+    shared_memory: bool = False  # wants to lay its observations into memory that both can reach
 
 
 class Step(Message, frozen=True, tag="STEP"):
@@ -60,6 +61,9 @@ class Step(Message, frozen=True, tag="STEP"):
     id: int
     policies: tuple[str, ...] = ("learner",)
     deadline_ms: int = 0  # rows that still wait so long after they came are refused with ERR_DEADLINE; 0: never
+    observation_at: int = (
+        -1
+    )  # offset of `observation` in the shared memory, the tensor is then left out; -1: the tensor
 
 
 class Evaluate(Message, frozen=True, tag="EVALUATE"):
@@ -93,6 +97,14 @@ class Close(Message, frozen=True, tag="CLOSE"):
 # ---------------------------------------------------------------- to a client
 
 
+class SharedMemory(msgspec.Struct, frozen=True):
+    """Where a client on this machine may lay its observations: a file of `size` bytes that begins with `nonce`."""
+
+    path: str
+    size: int
+    nonce: str
+
+
 class Welcome(Message, frozen=True, tag="WELCOME"):
     """Answer to HELLO. `resumed` is True when the token was known and the sessions live on."""
 
@@ -105,6 +117,7 @@ class Welcome(Message, frozen=True, tag="WELCOME"):
     observation_dtype: str
     policies: tuple[str, ...]
     limits: dict[str, int]
+    shared_memory: SharedMemory | None = None  # None: not asked for, or not to be had
 
 
 class Actions(Message, frozen=True, tag="ACTIONS"):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
+
+import msgspec
 
 from common.codec import Codec, Tensors, encode
 from common.errors import InferenceError
-from common.messages import PROTOCOL, TO_CLIENT, Close, Error, Hello, Message, Ping
+from common.messages import PROTOCOL, TO_CLIENT, Close, Error, Hello, Message, Ping, Welcome
+from common.shared_memory import Block, ObservationMemory, open_memory
 from common.specs import GameSpec
 from common.transport import ClientKeys, DealerSocket, Poller
 
@@ -16,7 +19,10 @@ HELLO_EVERY_SEC = 0.5
 
 
 class ServerLine:
-    """Not thread-safe. `welcomed` is the client's to set, and `hello` its to change: it reads the answers."""
+    """Not thread-safe. `welcomed` is the client's to take back: it reads the answers.
+
+    `memory`: shared with the server, None where observations go through the socket.
+    """
 
     def __init__(
         self,
@@ -35,9 +41,12 @@ class ServerLine:
             run_id=run_id or time.time_ns(),
             spec_fingerprint=spec.fingerprint(),
             training_token=training_token,
+            shared_memory=True,
         )
+        self.memory: ObservationMemory | None = None
         self.welcomed = False
         self.said_at = -1e9
+        self._spec = spec
         self._clock = clock
         self._socket = DealerSocket(endpoint, keys=keys)
         self.poller = Poller([self._socket])
@@ -57,6 +66,17 @@ class ServerLine:
             if self._clock() > deadline:
                 raise InferenceError("ERR_TIMEOUT", f"no answer from {self._socket.endpoint} in {timeout_sec:g} s")
             self.poller.wait(0.05)
+
+    def on_welcome(self, message: Welcome) -> None:
+        """We are let in. A server that knew us goes on with the memory we have."""
+        self.welcomed = True
+        self.hello = msgspec.structs.replace(self.hello, token=message.token)
+        if self.memory is None or self.memory.grant != message.shared_memory:
+            self.memory = open_memory(message.shared_memory)
+
+    def block(self, number: int, rows: int, owed: Container[int]) -> Block | None:
+        """Shared memory for the observations of STEP message `number`; `owed`: messages not answered yet."""
+        return None if self.memory is None else self.memory.block(number, rows, self._spec, owed)
 
     def receive(self) -> tuple[TO_CLIENT, Tensors] | None:
         """The next message with its tensors, or None when nothing waits."""

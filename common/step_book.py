@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from common.codec import Tensors, expect
 from common.decisions import Action, Decision, Failure
 from common.messages import Actions, Error, Step
+from common.shared_memory import Block
 from common.specs import GameSpec
 
 
@@ -48,7 +49,7 @@ class StepBook:
         self._sent: dict[int, Parcel] = {}
         self._put_off: list[tuple[float, Parcel]] = []
 
-    def __contains__(self, number: int) -> bool:
+    def __contains__(self, number: object) -> bool:
         return number in self._sent
 
     def open(self, decisions: Sequence[Decision], deadline_ms: int) -> Parcel:
@@ -129,15 +130,19 @@ class StepBook:
             del self._sent[number]
 
 
-def pack_step(number: int, decisions: Sequence[Decision], spec: GameSpec) -> tuple[Step, dict[str, NDArray[Any]]]:
-    """The STEP message `number` for decisions, and its tensors (see `common.messages.Step`)."""
+def pack_step(
+    number: int, decisions: Sequence[Decision], spec: GameSpec, block: Block | None = None
+) -> tuple[Step, dict[str, NDArray[Any]]]:
+    """The STEP message `number` for decisions, and its tensors (see `common.messages.Step`).
+
+    `block`: shared memory where the observations are laid; None: they are a tensor of the message.
+    """
     n = len(decisions)
     names = {name: i for i, name in enumerate(dict.fromkeys(d.policy for d in decisions))}
-    observation = np.zeros((n, spec.observation_size), spec.dtype())
+    observation = np.empty((n, spec.observation_size), spec.dtype()) if block is None else block.observation
     mask = np.zeros((n, spec.num_actions), np.uint8)
     for i, decision in enumerate(decisions):
-        if decision.observation is not None:
-            observation[i] = decision.observation
+        observation[i] = 0 if decision.observation is None else decision.observation
         if decision.mask is not None:
             mask[i] = decision.mask
     tensors: dict[str, NDArray[Any]] = {
@@ -151,4 +156,6 @@ def pack_step(number: int, decisions: Sequence[Decision], spec: GameSpec) -> tup
     }
     if any(d.temperature != 1.0 for d in decisions):
         tensors["temperature"] = np.array([d.temperature for d in decisions], np.float32)
-    return Step(id=number, policies=tuple(names)), tensors
+    if block is not None:
+        del tensors["observation"]
+    return Step(id=number, policies=tuple(names), observation_at=-1 if block is None else block.offset), tensors

@@ -40,10 +40,12 @@ from inference_server.learner_link import LearnerLink
 from inference_server.limits import InFlight
 from inference_server.policies import LEARNER, PolicyTable
 from inference_server.prometheus import Exporter
+from inference_server.reception import Reception
 from inference_server.recorder import Recorder
 from inference_server.reporting import Reporting
 from inference_server.server import Server
 from inference_server.sessions import SessionTable
+from inference_server.shared_memory import memory_size
 from inference_server.statistics import Statistics
 from inference_server.swaps import Swaps
 from inference_server.unrolls import UnrollBuilder
@@ -108,14 +110,17 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
     limits = limits_of(server)
     figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
-    gateway = Gateway(_socket(served.config, run_dir), spec, clients, policies, statistics, limits, figures)
+    socket = _socket(served.config, run_dir)
+    memory_bytes = memory_size(socket.endpoint, spec, limits["rows_per_step"]) if server.shared_memory else 0
+    reception = Reception(spec, clients, policies, limits, memory_bytes)
+    gateway = Gateway(socket, reception, clients, policies, statistics, limits, figures)
     evaluator = Evaluator(spec, sessions, policies, gateway, statistics, server.max_batch)
     batcher = _batcher(served.config, policies)
     watchdog = Watchdog(arguments)
     exporter = Exporter(server.prometheus_port) if server.prometheus_port else None
     return Server(
         gateway=gateway,
-        intake=Intake(gateway, sessions, admission, batcher, evaluator, in_flight, statistics),
+        intake=Intake(spec, gateway, sessions, admission, batcher, evaluator, in_flight, statistics),
         in_flight=in_flight,
         sessions=sessions,
         batcher=batcher,

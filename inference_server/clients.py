@@ -1,4 +1,4 @@
-"""Who is connected. Pure: no sockets; time and tokens come in as arguments."""
+"""Who is connected. No sockets; time comes in as an argument."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from common.errors import StaleRunError
 from inference_server.seats import SeatMap
+from inference_server.shared_memory import SharedMemory
 
 MOST_ENDINGS = 1000
 
@@ -24,6 +25,7 @@ class Client:
     training: bool
     heard_at: float
     seats: SeatMap = field(default_factory=SeatMap)  # its live sessions
+    memory: SharedMemory | None = None  # where it lays its observations
     replies_lost: int = 0  # in a row, because it does not read
     endings: dict[tuple[int, int, int], str] = field(default_factory=dict)  # why sessions ended that it did not end
 
@@ -91,6 +93,8 @@ class ClientTable:
     def forget(self, client: Client) -> None:
         """Remove a client; its sessions are the caller's to end."""
         self._by_token.pop(client.token, None)
+        if client.memory is not None:
+            client.memory.close()
         if self._by_name.get((client.name, client.training)) is client:
             del self._by_name[client.name, client.training]
         if self._by_peer.get(client.peer) is client:

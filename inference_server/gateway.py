@@ -10,17 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.codec import Codec, Tensors, encode
-from common.errors import (
-    ERR_HELLO,
-    ERR_SPEC,
-    ERR_STALE_RUN,
-    ERR_VALUE,
-    ERR_VERSION,
-    ProtocolError,
-    StaleRunError,
-)
+from common.errors import ERR_HELLO, ProtocolError
 from common.messages import (
-    PROTOCOL,
     TO_SERVER,
     Actions,
     Close,
@@ -33,18 +24,15 @@ from common.messages import (
     Pong,
     StatusRequest,
     Step,
-    Welcome,
 )
-from common.specs import GameSpec
 from common.transport import RouterSocket
 from inference_server.clients import Client, ClientTable
 from inference_server.policies import PolicyTable
+from inference_server.reception import Reception
 from inference_server.session import Reply
 from inference_server.statistics import Statistics
 
 RECEIVE_SEC = 0.005
-
-MAX_NAME = 64  # characters of a client's declared name
 
 
 class Gateway:
@@ -53,7 +41,7 @@ class Gateway:
     def __init__(
         self,
         socket: RouterSocket,
-        spec: GameSpec,
+        reception: Reception,
         clients: ClientTable,
         policies: PolicyTable,
         statistics: Statistics,
@@ -63,7 +51,7 @@ class Gateway:
         self.socket = socket
         self.read_all = True  # the last `receive` left nothing behind
         self.departed: list[tuple[Client, str]] = []  # clients whose sessions must end, with the cause
-        self._spec = spec
+        self._reception = reception
         self._clients = clients
         self._policies = policies
         self._statistics = statistics
@@ -89,7 +77,9 @@ class Gateway:
                 message, tensors = self._codec.decode(frames)
                 client = self._clients.of_peer(peer)
                 if isinstance(message, Hello):
-                    self._welcome(peer, message, now)
+                    welcome, ended = self._reception.let_in(peer, message, now)
+                    self.departed.extend((older, "new_run") for older in ended)
+                    self.send(peer, welcome)
                 elif client is None:
                     raise ProtocolError(ERR_HELLO, "this connection is not known; say HELLO first")
                 else:
@@ -165,36 +155,3 @@ class Gateway:
         """Answer rows of the STEP or EVALUATE message number `message` with an error."""
         error = Error(code=code, message=text, id=message, rows=tuple(rows), retry_after_ms=retry_after_ms)
         self.send_to(client, error)
-
-    def _welcome(self, peer: bytes, hello: Hello, now: float) -> None:
-        if hello.protocol != PROTOCOL:
-            raise ProtocolError(ERR_VERSION, f"this server speaks {PROTOCOL}; got {hello.protocol!r}")
-        fingerprint = self._spec.fingerprint()
-        if hello.spec_fingerprint != fingerprint:
-            raise ProtocolError(
-                ERR_SPEC, f"this server plays {self._spec.name} with spec {fingerprint}; got {hello.spec_fingerprint!r}"
-            )
-        if not 1 <= len(hello.client) <= MAX_NAME or not hello.client.isprintable():
-            raise ProtocolError(ERR_VALUE, f"a client's name has 1 to {MAX_NAME} printable characters")
-        client = self._clients.same_life(peer, hello.client, hello.run_id)
-        if client is None and hello.token:
-            client = self._clients.resume(hello.token, peer, now)
-        resumed = client is not None
-        if client is None:
-            try:
-                client, ended = self._clients.open(hello.client, hello.run_id, hello.training_token, peer, now)
-            except StaleRunError as error:
-                raise ProtocolError(ERR_STALE_RUN, str(error)) from None
-            self.departed.extend((older, "new_run") for older in ended)
-        welcome = Welcome(
-            protocol=PROTOCOL,
-            token=client.token,
-            resumed=resumed,
-            game=self._spec.name,
-            observation_size=self._spec.observation_size,
-            num_actions=self._spec.num_actions,
-            observation_dtype=self._spec.observation_dtype,
-            policies=self._policies.names,
-            limits=self._limits,
-        )
-        self.send(peer, welcome)

@@ -7,6 +7,7 @@ import math
 from common.codec import Tensors
 from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT, ERR_NOT_READY, ERR_VALUE, ProtocolError
 from common.messages import Evaluate, Step
+from common.specs import GameSpec
 from inference_server.admission import Admission
 from inference_server.batcher import Batcher, Chunk
 from inference_server.clients import Client
@@ -14,6 +15,7 @@ from inference_server.evaluation import Evaluator
 from inference_server.gateway import Gateway
 from inference_server.limits import InFlight
 from inference_server.sessions import SessionTable
+from inference_server.shared_memory import with_observation
 from inference_server.statistics import Statistics
 
 
@@ -22,6 +24,7 @@ class Intake:
 
     def __init__(
         self,
+        spec: GameSpec,
         gateway: Gateway,
         sessions: SessionTable,
         admission: Admission,
@@ -31,6 +34,7 @@ class Intake:
         statistics: Statistics,
     ) -> None:
         self.closed = False
+        self._spec = spec
         self._gateway = gateway
         self._sessions = sessions
         self._admission = admission
@@ -42,6 +46,8 @@ class Intake:
     def take(self, client: Client, message: Step | Evaluate, tensors: Tensors, now: float) -> None:
         """Admit a message's rows, or answer what is wrong with it."""
         try:
+            if isinstance(message, Step) and message.observation_at >= 0:
+                tensors = with_observation(client.memory, self._spec, message.observation_at, tensors)
             if self.closed:
                 raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
             if message.id < 0:

@@ -1,4 +1,4 @@
-"""Faults 1 to 10: bytes that are no message. Numbers are those of the fault list in docs/protocol.md, section 8."""
+"""Faults 1 to 10: bytes that are no message. Numbers are those of the fault list in docs/protocol.md, section 9."""
 
 from __future__ import annotations
 

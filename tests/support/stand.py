@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from common.client import InferenceClient, Replies
 from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig
@@ -60,7 +61,7 @@ class Stand:
         server = build_server(arguments, None, self._reporter, self.stop_flag, logging.getLogger("test-server"))
         assert server is not None
         self.server: Server = server
-        self._thread = threading.Thread(target=server.run, args=(self.stop_flag,), daemon=True)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
         return self
 
@@ -74,6 +75,10 @@ class Stand:
         self._reporter.close()
         self.learner.stop()
         self._folder.cleanup()
+
+    def _serve(self) -> None:
+        torch.set_num_threads(self.config.server.threads)  # a thread has its own number, a role has one thread only
+        self.server.run(self.stop_flag)
 
     def client(
         self, name: str, *, training: bool = True, run_id: int = 1, timeout_sec: float = 10.0, **more: Any

@@ -36,6 +36,7 @@ from common.messages import (
     Pong,
     Report,
     ServerHello,
+    SharedMemory,
     Shutdown,
     StatusRequest,
     Step,
@@ -64,6 +65,15 @@ EXPECTED = {
     "HELLO after a reconnect": Hello(
         protocol="simul/1", client="my-bot", run_id=1, spec_fingerprint="0123456789abcdef", token=TOKEN
     ),
+    "HELLO that asks for shared memory": Hello(
+        protocol="simul/1", client="my-bot", run_id=1, spec_fingerprint="0123456789abcdef", shared_memory=True
+    ),
+    "WELCOME with shared memory": Welcome(
+        protocol="simul/1", token=TOKEN, resumed=False, game="toy", observation_size=3, num_actions=2,
+        observation_dtype="float32", policies=("learner",), limits=LIMITS,
+        shared_memory=SharedMemory(path="/proc/4242/fd/17", size=196672, nonce=TOKEN),
+    ),
+    "STEP whose observations lie in shared memory": Step(id=7, observation_at=64),
     "WELCOME": Welcome(
         protocol="simul/1", token=TOKEN, resumed=False, game="toy", observation_size=3, num_actions=2,
         observation_dtype="float32", policies=("learner",), limits=LIMITS,

@@ -104,7 +104,7 @@ class Interleavings(RuleBasedStateMachine):
         self.batcher = Batcher(3)
         self.evaluator = Evaluator(SPEC, self.sessions, self.policies, gateway, statistics, 3)
         self.intake = Intake(
-            gateway, self.sessions, self.admission, self.batcher, self.evaluator, InFlight(99, 99, 3), statistics
+            SPEC, gateway, self.sessions, self.admission, self.batcher, self.evaluator, InFlight(99, 99, 3), statistics
         )
         self.table = ClientTable("secret")
         self.run_id, self.now, self.message, self.episode = 0, 0.0, 0, 0

@@ -1,0 +1,81 @@
+"""The server's side of shared memory: clients on this machine write their observations where the server reads them.
+
+The memory is an anonymous file that nobody can make shorter: a client can write nonsense into it, as into a message,
+but never take a page away from under the server. Only processes of the same user can open it (through /proc), and it is
+gone with the last who has it. Linux only; elsewhere, and to clients from other machines, none is granted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import secrets
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import messages
+from common.codec import Tensors
+from common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
+from common.shared_memory import ALIGNMENT
+from common.specs import GameSpec
+
+MESSAGES = 2  # of the most rows have room
+MAX_BYTES = 256 * 1024 * 1024  # reserved for a client at most; the system backs what is touched
+NONCE_BYTES = 16
+LOCAL = "ipc://", "tcp://127.", "tcp://[::1]"
+
+
+class SharedMemory:
+    """One client's memory. Raises OSError where the system has none to give."""
+
+    def __init__(self, size: int) -> None:
+        nonce = secrets.token_hex(NONCE_BYTES)
+        self._file = os.memfd_create("simul", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            os.ftruncate(self._file, size)
+            os.pwrite(self._file, nonce.encode(), 0)
+            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+            self._memory = mmap.mmap(self._file, size, prot=mmap.PROT_READ)
+        except OSError:
+            self.close()
+            raise
+        self.grant = messages.SharedMemory(path=f"/proc/{os.getpid()}/fd/{self._file}", size=size, nonce=nonce)
+
+    def observation(self, spec: GameSpec, offset: int, rows: int) -> NDArray[Any]:
+        """Wire dtype [rows, D] at `offset`, read-only. Raises ProtocolError ERR_VALUE."""
+        size = rows * spec.observation_size * spec.dtype().itemsize
+        if offset < ALIGNMENT or offset % ALIGNMENT or offset + size > self.grant.size:
+            raise ProtocolError(
+                ERR_VALUE,
+                f"observation_at {offset} with {size} bytes; expected a multiple of {ALIGNMENT} from {ALIGNMENT} up, "
+                f"and an end within {self.grant.size}",
+            )
+        flat = np.frombuffer(self._memory, spec.dtype(), rows * spec.observation_size, offset)
+        return flat.reshape(rows, spec.observation_size)
+
+    def close(self) -> None:
+        """Nobody can open it any longer; who reads it still has it."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
+    """Bytes of a client's memory at `endpoint`, with STEP messages of at most `rows`; 0: none is granted here."""
+    if not hasattr(os, "memfd_create") or not endpoint.startswith(LOCAL):
+        return 0
+    return min(MAX_BYTES, ALIGNMENT + MESSAGES * rows * spec.observation_size * spec.dtype().itemsize)
+
+
+def with_observation(memory: SharedMemory | None, spec: GameSpec, offset: int, tensors: Tensors) -> Tensors:
+    """The tensors of a STEP whose observation lies at `offset` of its client's memory. Raises ProtocolError."""
+    if memory is None:
+        raise ProtocolError(ERR_VALUE, "observation_at needs shared memory, and WELCOME granted none; send the tensor")
+    if "observation" in tensors:
+        raise ProtocolError(ERR_SHAPE, "the observation came twice, as a tensor and by observation_at; expected one")
+    keys = tensors.get("keys")
+    rows = len(keys) if keys is not None and keys.ndim else 0
+    return {**tensors, "observation": memory.observation(spec, offset, rows)}

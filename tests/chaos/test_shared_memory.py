@@ -1,0 +1,174 @@
+"""Shared memory on a real server: the same answers as through the socket, and clients that misuse it or die with it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import pytest
+
+from common.client import InferenceClient
+from common.column_client import ColumnClient, Columns
+from common.errors import ERR_INTERNAL, ERR_VALUE
+from common.messages import Actions, Close, Error, Step
+from common.shared_memory import ALIGNMENT, open_memory
+from common.specs import GameSpec
+from common.step_book import pack_step
+from tests.support.faults import FREE, Neighbour, assert_serves, wait_for
+from tests.support.raw_client import RawClient
+from tests.support.stand import Stand, exchange
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
+
+WIDE = GameSpec(name="test/wide", observation_size=1500, num_actions=5)  # a row is worth a block
+
+
+@pytest.fixture(scope="module")
+def stand() -> Iterator[Stand]:
+    with Stand(WIDE, deterministic=True) as one:
+        yield one
+
+
+@pytest.fixture
+def raw(stand) -> Iterator[RawClient]:
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as client:
+        yield client
+        client.send(Close())
+
+
+def _files() -> int:
+    """Anonymous files that this process, the server's, has open."""
+    names = []
+    for entry in os.scandir("/proc/self/fd"):
+        try:
+            names.append(os.readlink(entry.path))
+        except OSError:  # closed since
+            continue
+    return sum("memfd:simul" in name for name in names)
+
+
+def _play(client: InferenceClient, stand: Stand) -> list[tuple[float, ...]]:
+    answers = []
+    for step in range(9):
+        replies = exchange(client, [stand.decision(env, step) for env in range(3)])
+        answers += [(a.env, a.step, a.action, a.log_prob, a.value) for a in replies.actions]
+    exchange(client, stand.ends(9, 0, 1, 2))
+    return sorted(answers)
+
+
+def test_the_same_game_as_through_the_socket(stand) -> None:
+    by_memory = stand.client("twin", run_id=1)
+    assert by_memory._line.memory is not None
+    games = [_play(by_memory, stand)]
+    unrolls = [unroll for unroll in stand.learner.unrolls]
+    stand.learner.unrolls.clear()
+    by_socket = stand.client("twin", run_id=2)
+    by_socket._line.memory = None
+    games.append(_play(by_socket, stand))
+    assert games[0] == games[1]
+    wait_for(lambda: len(stand.learner.unrolls) == len(unrolls) > 0)
+    assert_serves(stand)
+
+
+def test_columns_and_their_blocks(stand) -> None:
+    client = ColumnClient(stand.run_dir.endpoint("data"), name="columns", spec=stand.spec)
+    client.connect()
+    columns = Columns.empty(3, stand.spec)
+    columns.keys[:, 0], columns.flags[:] = range(3), FREE
+    for step in range(20):
+        columns.keys[:, 3] = step
+        columns.observation[:] = step
+        number, left = client.submit(columns), 3
+        assert client._line.memory._taken[0].number == number
+        while left:
+            client.poller.wait(1.0)
+            left -= sum(len(answer.rows) for answer in client.poll())
+        columns.flags[:] = 0
+    assert not client.refusals
+    assert len(client._line.memory._taken) == 1  # always the same place
+    client.close()
+    assert_serves(stand)
+
+
+def test_a_full_memory_sends_the_rest_through_the_socket(stand) -> None:
+    client = stand.client("full", run_id=3)
+    memory = client._line.memory
+    assert memory is not None
+    memory.grant = msgspec.structs.replace(memory.grant, size=ALIGNMENT + 7000)
+    for env in range(4):
+        client.submit([stand.decision(env, 0)])
+    assert len(memory._taken) == 1
+    assert len(exchange(client, []).actions) == 4
+
+
+@pytest.mark.parametrize("offset", [0, 1, ALIGNMENT + 4, 2**40])
+def test_an_offset_outside_is_refused_with_its_message(stand, raw, offset) -> None:
+    neighbour = Neighbour(stand)
+    raw.hello("outside", run_id=time.time_ns(), shared_memory=True)
+    step, tensors = pack_step(5, [stand.decision(0, 0, flags=FREE)], stand.spec)
+    del tensors["observation"]
+    answer = raw.ask(msgspec.structs.replace(step, observation_at=offset), tensors)
+    assert isinstance(answer, Error)
+    assert (answer.code, answer.id) == (ERR_VALUE, 5)
+    assert_serves(stand, neighbour)
+
+
+def test_who_did_not_ask_for_memory_has_none(stand, raw) -> None:
+    welcome = raw.hello("plain", run_id=time.time_ns())
+    assert welcome.shared_memory is None
+    step, tensors = pack_step(5, [stand.decision(0, 0, flags=FREE)], stand.spec)
+    del tensors["observation"]
+    answer = raw.ask(msgspec.structs.replace(step, observation_at=ALIGNMENT), tensors)
+    assert (answer.code, answer.id) == (ERR_VALUE, 5)
+
+
+def test_numbers_changed_behind_the_servers_back_hurt_their_own_row_only(stand, raw, monkeypatch) -> None:
+    neighbour = Neighbour(stand)
+    memory = open_memory(raw.hello("liar", run_id=time.time_ns(), shared_memory=True).shared_memory)
+    assert memory is not None
+    block = memory.block(1, 2, stand.spec, owed={1})
+    step, tensors = pack_step(1, [stand.decision(env, 0, flags=FREE) for env in range(2)], stand.spec, block)
+    add = stand.server._batcher.add
+
+    def scribble(chunk) -> None:  # between the check of the rows and their batch
+        if chunk.client.name == "liar":
+            block.observation[0] = np.nan
+        add(chunk)
+
+    monkeypatch.setattr(stand.server._batcher, "add", scribble)
+    raw.send(step, tensors)
+    answers = [raw.receive() for _ in range(2)]
+    assert {type(message) for message, _ in answers} == {Actions, Error}
+    for message, found in answers:
+        if isinstance(message, Error):
+            assert (message.code, message.rows) == (ERR_INTERNAL, (0,))
+        else:
+            assert found["row"].tolist() == [1]
+    assert_serves(stand, neighbour)
+
+
+def test_memory_goes_with_its_client(stand) -> None:
+    before = _files()
+    for run_id in range(1, 40):  # each ends the one before
+        with RawClient(stand.run_dir.endpoint("data"), stand.spec) as client:
+            assert client.hello("many", run_id=run_id, shared_memory=True).shared_memory is not None
+            assert _files() <= before + 4  # of this life and perhaps the last: ours, and the one that mmap keeps
+            if run_id == 39:
+                client.send(Close())
+    wait_for(lambda: _files() <= before)
+    assert_serves(stand)
+
+
+def test_a_reconnect_keeps_the_memory(stand) -> None:
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as first:
+        welcome = first.hello("again", run_id=1, shared_memory=True)
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as second:
+        resumed = second.hello("again", run_id=1, token=welcome.token, shared_memory=True)
+        assert resumed.resumed
+        assert resumed.shared_memory == welcome.shared_memory
+        assert second.ask(Step(id=1), {}).code  # an empty STEP lacks its tensors
+        second.send(Close())
