@@ -42,7 +42,7 @@ class Chunk:
     slots: NDArray[np.int64]
     numbers: NDArray[np.int64]
     redo: NDArray[np.bool_]
-    deadline: float = math.inf  # rows taken later are refused
+    deadline: float = math.inf  # rows that wait until then are refused
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -62,6 +62,7 @@ class Batcher:
     def __init__(self, max_batch: int, fill: Fill | None = None) -> None:
         self.max_batch = max_batch
         self.waiting = 0  # rows
+        self.next_deadline = math.inf  # no row that waits is late before
         self._fill = fill
         self._trials = Trials()
         self._known: WeakSet[Client] = WeakSet()
@@ -76,6 +77,7 @@ class Batcher:
             self._fill.back(chunk.client, chunk.arrived_at, first=not self.waiting)
         self._queues.setdefault((chunk.policy, chunk.recorded), FairQueue()).append(chunk)
         self.waiting += len(chunk)
+        self.next_deadline = min(self.next_deadline, chunk.deadline)
 
     def replied(self, batch: list[Chunk], forward_sec: float, now: float) -> None:
         """A batch was answered."""
@@ -88,6 +90,15 @@ class Batcher:
         if self._fill is None or not self._trials.waits or not 0 < self.waiting < self.max_batch:
             return 0.0
         return self._fill.patience(now)
+
+    def expire(self, now: float) -> list[Chunk]:
+        """Take out the rows whose deadline is over, also those that wait for a full learner."""
+        if now < self.next_deadline:
+            return []
+        late = [chunk for queue in self._queues.values() for chunk in queue.remove(lambda c: c.deadline <= now)]
+        self.waiting -= sum(map(len, late))
+        self.next_deadline = min((c.deadline for queue in self._queues.values() for c in queue), default=math.inf)
+        return late
 
     def take(self, *, training_open: bool = True) -> list[Chunk]:
         """The next batch: chunks of one policy, at most `max_batch` rows together; empty when nothing may go.

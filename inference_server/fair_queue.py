@@ -7,7 +7,7 @@ behind. Here every client that has rows waiting gets the same share of a batch; 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, Protocol, Self, TypeVar
 
 
@@ -38,6 +38,10 @@ class FairQueue(Generic[P]):
     def __bool__(self) -> bool:
         return bool(self._queues)
 
+    def __iter__(self) -> Iterator[P]:
+        for queue in self._queues.values():
+            yield from queue
+
     @property
     def oldest(self) -> float:
         """When the portion that waits longest arrived."""
@@ -46,6 +50,17 @@ class FairQueue(Generic[P]):
     def append(self, portion: P) -> None:
         """Queue a portion behind those of its client."""
         self._queues.setdefault(portion.client, deque()).append(portion)
+
+    def remove(self, unwanted: Callable[[P], bool]) -> list[P]:
+        """Take out the portions that are `unwanted`; nobody's turn changes."""
+        removed = [portion for portion in self if unwanted(portion)]
+        for client in {portion.client for portion in removed}:
+            kept = deque(portion for portion in self._queues[client] if not unwanted(portion))
+            if kept:
+                self._queues[client] = kept
+            else:
+                del self._queues[client]
+        return removed
 
     def take(self, room: int) -> list[P]:
         """At most `room` rows; clients that got some stand at the end of the line."""

@@ -9,7 +9,7 @@ from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT, ERR_NOT_READY, ERR_
 from common.messages import Evaluate, Step
 from common.specs import GameSpec
 from inference_server.admission import Admission
-from inference_server.batcher import Batcher, Chunk
+from inference_server.batcher import Batcher
 from inference_server.clients import Client
 from inference_server.evaluation import Evaluator
 from inference_server.gateway import Gateway
@@ -68,19 +68,18 @@ class Intake:
             self._statistics.malformed += 1
             self._gateway.refuse(client, message.id, (), error.code, str(error))
 
-    def drop_expired(self, batch: list[Chunk], now: float) -> list[Chunk]:
-        """`batch` without the rows whose deadline is over: those get an error, their sessions stay as they were."""
-        kept = []
-        for chunk in batch:
-            if chunk.deadline > now:
-                kept.append(chunk)
-                continue
+    def refuse_late(self, now: float) -> None:
+        """Rows whose deadline is over get an error; their sessions stay as they were."""
+        for chunk in self._batcher.expire(now):
+            self._in_flight.remove(chunk.client, len(chunk))
             self._sessions.expire(chunk.slots, chunk.numbers)
             self._statistics.rows_errored[ERR_DEADLINE] += len(chunk)
             late_ms = (now - chunk.deadline) * 1000
-            text = f"taken from the queue {late_ms:.0f} ms after the deadline; the session waits for this very step"
-            self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_DEADLINE, text)
-        return kept
+            self._gateway.refuse(
+                chunk.client, chunk.message, chunk.rows.tolist(), ERR_DEADLINE,
+                f"taken from the queue {late_ms:.0f} ms after the deadline; the session waits for this very step",
+                retry_after_ms=self._in_flight.retry_after_ms(),
+            )  # fmt: skip
 
     def _step(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
         admitted = self._admission.admit(client, message, tensors, now)

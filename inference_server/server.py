@@ -93,7 +93,9 @@ class Server:
         if now >= self._look_aside_at:
             self._look_aside(now)
         patience = self._batcher.patience(now)
-        self._pause_sec = patience or WAIT_SEC
+        now = time.monotonic()  # reading took its time
+        self._intake.refuse_late(now)
+        self._pause_sec = min(patience or WAIT_SEC, self._batcher.next_deadline - now)
         if patience and not self._evaluator.waiting:
             return False
         return self._act(training_open=self._recorder.has_room(now))
@@ -113,7 +115,7 @@ class Server:
         if not self._evaluator.has_turn(steps_wait=self._batcher.waiting > 0):
             batch = steps = self._batcher.take(training_open=training_open)
             self._settle(steps)
-            self._act_on_steps(self._intake.drop_expired(steps, begin), begin)
+            self._act_on_steps(steps, begin)
         if not batch and self._evaluator.waiting:
             batch = self._evaluator.act()
             self._settle(batch)
@@ -145,6 +147,7 @@ class Server:
         self._intake.closed = True
         while self._batcher.waiting or self._evaluator.waiting or not self._gateway.read_all:
             self._watchdog.beat()
+            self._intake.refuse_late(time.monotonic())
             self._act(training_open=True)
             self._receive(time.monotonic())
             if time.monotonic() > enough and not (self._batcher.waiting or self._evaluator.waiting):

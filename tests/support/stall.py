@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -36,6 +37,23 @@ def stalled(stand: Stand) -> Iterator[Stall]:
         yield stall
     finally:
         stall.go.set()
+        engine.forward = forward
+
+
+@contextmanager
+def slowed(stand: Stand, forward_sec: float) -> Iterator[None]:
+    """Every forward of the learner's policy takes so much longer."""
+    engine = stand.server._housekeeping._policies["learner"].engine
+    forward = engine.forward
+
+    def slower(rows: int):
+        time.sleep(forward_sec)
+        return forward(rows)
+
+    engine.forward = slower
+    try:
+        yield
+    finally:
         engine.forward = forward
 
 

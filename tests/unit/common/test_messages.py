@@ -101,7 +101,7 @@ EXPECTED = {
     ),
     "ERROR deadline": Error(
         code="ERR_DEADLINE", message="taken from the queue 3 ms after the deadline; the session waits for this very "
-        "step", id=8, rows=(1,),
+        "step", id=8, rows=(1,), retry_after_ms=5,
     ),
 }  # fmt: skip
 

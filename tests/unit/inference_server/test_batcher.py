@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import numpy as np
@@ -64,3 +65,19 @@ def test_training_rows_wait_for_a_full_learner_and_others_do_not() -> None:
     assert batcher.take(training_open=False) == []
     assert batcher.waiting == 3
     assert _rows(batcher.take(training_open=True)) == 3
+
+
+def test_late_rows_are_taken_out_whoever_waits_in_front_of_them() -> None:
+    batcher = Batcher(max_batch=4)
+    batcher.add(_chunk(6, at=0.0))
+    for at, deadline in ((1.0, 5.0), (2.0, 9.0), (3.0, 5.0)):
+        chunk = _chunk(2, "past", at=at)
+        chunk.deadline = deadline
+        batcher.add(chunk)
+    assert batcher.next_deadline == 5.0
+    assert batcher.expire(4.9) == []
+    assert [chunk.arrived_at for chunk in batcher.expire(5.0)] == [1.0, 3.0]
+    assert (batcher.waiting, batcher.next_deadline) == (8, 9.0)
+    assert [_rows(batcher.take()) for _ in range(4)] == [4, 2, 2, 0]
+    assert batcher.expire(10.0) == []
+    assert batcher.next_deadline == math.inf

@@ -206,10 +206,10 @@ class Interleavings(RuleBasedStateMachine):
     @rule(late=st.booleans())
     def batch(self, late) -> None:
         self.now += 1.0 if late else 0.0
+        self.intake.refuse_late(self.now)
         taken = self.batcher.take()
         slots = [slot for chunk in taken for slot in chunk.slots[self._alive(chunk)].tolist()]
         assert len(slots) == len(set(slots))  # never two steps of one session in a batch
-        taken = self.intake.drop_expired(taken, self.now)
         self.actor.act(taken, self.now)
         self._settle()
 
