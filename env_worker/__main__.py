@@ -56,7 +56,7 @@ def main() -> int:
             name=f"worker-{arguments.index}",
             spec=source.spec,
             run_id=arguments.run_id,
-            training_token="" if evaluation else arguments.run_dir.token(),
+            training_token=arguments.run_dir.token(),
             keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
         )
         client.connect(timeout_sec=60.0)

@@ -31,7 +31,7 @@ from inference_server.engine.graph_device import GraphDevice
 from inference_server.engine.graphs import GraphEngine
 from inference_server.engine.staging import Staging
 from inference_server.evaluation import Evaluator
-from inference_server.figures import FiguresOf, limits_of
+from inference_server.figures import FiguresOf, limits_of, sessions_of_client
 from inference_server.fill import Fill
 from inference_server.gateway import Gateway
 from inference_server.housekeeping import Housekeeping
@@ -100,8 +100,8 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
 def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log: Logger) -> Server:
     run_dir, server = arguments.run_dir, served.config.server
     spec, policies, statistics = served.spec, served.policies, served.statistics
-    clients = ClientTable(run_dir.token())
-    sessions = SessionTable(server.max_sessions, served.config.seed)
+    clients = ClientTable(run_dir.token(), server.max_clients)
+    sessions = SessionTable(server.max_sessions, served.config.seed, sessions_of_client(server))
     state_size, unroll_length = policies[LEARNER].engine.state_size, served.config.learner.unroll_length
     recorder = Recorder(
         UnrollBuilder(spec, unroll_length, state_size, server.max_sessions), served.link, statistics

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hmac
+import math
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from common.errors import StaleRunError
+from common.errors import ERR_CAPACITY, ProtocolError, StaleRunError
 from inference_server.seats import SeatMap
 from inference_server.shared_memory import SharedMemory
 
@@ -38,10 +39,11 @@ class Client:
 
 
 class ClientTable:
-    """Clients by token, by name and by routing id."""
+    """Clients by token, by name and by routing id. Where there are `most`, only training clients are let in."""
 
-    def __init__(self, training_token: str) -> None:
+    def __init__(self, training_token: str, most: float = math.inf) -> None:
         self._training_token = training_token.encode()
+        self._most = most
         self._by_token: dict[str, Client] = {}
         self._by_name: dict[tuple[str, bool], Client] = {}  # and by training: a stranger ends no life but a stranger's
         self._by_peer: dict[bytes, Client] = {}
@@ -78,12 +80,15 @@ class ClientTable:
 
         Raises:
             StaleRunError: a newer life of the same name is here already.
+            ProtocolError: ERR_CAPACITY, all places are taken.
         """
         training = bool(training_token) and hmac.compare_digest(training_token.encode(), self._training_token)
         older = self._by_name.get((name, training))
         if older is not None and older.run_id > run_id:
             raise StaleRunError(f"client {name!r} has run_id {older.run_id} already; {run_id} is an older life")
         ended = [client for client in {older, self._by_peer.get(peer)} if client is not None]
+        if not training and len(self) - len(ended) >= self._most:
+            raise ProtocolError(ERR_CAPACITY, f"{len(self)} clients are here, the limit; come again when one has left")
         for client in ended:
             self.forget(client)
         client = Client(name, run_id, secrets.token_hex(16), peer, training, now)

@@ -20,6 +20,8 @@ def limits_of(config: ServerConfig) -> dict[str, int]:
         "rows_waiting": config.max_rows_waiting,
         "rows_of_client": config.max_rows_of_client,
         "sessions": config.max_sessions,
+        "sessions_of_client": sessions_of_client(config),
+        "clients": config.max_clients,
         "frames": MAX_FRAMES,
         "header_bytes": MAX_HEADER_BYTES,
         "message_bytes": MAX_MESSAGE_BYTES,
@@ -28,6 +30,11 @@ def limits_of(config: ServerConfig) -> dict[str, int]:
         "idle_timeout_ms": round(config.idle_timeout_sec * 1000),
         "client_timeout_ms": round(config.client_timeout_sec * 1000),
     }
+
+
+def sessions_of_client(config: ServerConfig) -> int:
+    """Sessions that a client without the training token may hold: it cannot take all, unless it is told to."""
+    return min(config.max_sessions, config.max_sessions_of_client or max(1, config.max_sessions // 2))
 
 
 class FiguresOf:

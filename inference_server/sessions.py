@@ -33,8 +33,9 @@ class Ordinary(NamedTuple):
 class SessionTable:
     """Sessions by (client, env, seat). The only owner of slots: every slot is freed once, here."""
 
-    def __init__(self, max_sessions: int, seed: int) -> None:
+    def __init__(self, max_sessions: int, seed: int, max_of_client: int | None = None) -> None:
         self.max_sessions = max_sessions
+        self.max_of_client = max_of_client or max_sessions  # without the training token
         self.started = 0
         self.accepting = True  # False: the server drains, no session begins
         n = max_sessions + 1
@@ -120,6 +121,10 @@ class SessionTable:
             raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
         if flags & RECORD and not client.training:
             raise ProtocolError(ERR_DENIED, "RECORD needs the run's training token in HELLO")
+        if not client.training and len(client.seats) >= self.max_of_client:
+            raise ProtocolError(
+                ERR_CAPACITY, f"{len(client.seats)} sessions of yours are open, the limit; end one first"
+            )
         if not self._free:
             raise ProtocolError(ERR_CAPACITY, f"all {self.max_sessions} sessions are in use; end one first")
         if policy not in self._policies:

@@ -35,7 +35,7 @@ MENDS = {
     ERR_NO_SESSION: "open the session with flag START (1) at step 0",
     ERR_ORDER: "count the steps of a session 0, 1, 2, ...; wait for each answer; the end is one step after the last",
     ERR_POLICY: "choose a policy that WELCOME names",
-    ERR_CAPACITY: "end sessions that are over, or raise server.max_sessions",
+    ERR_CAPACITY: "end sessions that are over; the limits are server.max_sessions, max_sessions_of_client, max_clients",
 }
 
 

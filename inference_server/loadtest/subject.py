@@ -51,9 +51,8 @@ def make_subject(options: Options, root: Path) -> Subject:
     given = newest_checkpoint(options.checkpoint) if options.checkpoint is not None else None
     config, spec, endpoint = _what(options, given)
     most = max(max(options.clients) * max(options.envs), options.open_sessions * max(options.clients))
-    server = msgspec.structs.replace(
-        config.server, endpoint="", max_sessions=max(config.server.max_sessions, 2 * most)
-    )  # twice: a cell's sessions may still be there when the next one's begin
+    sessions = max(config.server.max_sessions, 2 * most)  # a cell's may still be there when the next one's begin
+    server = msgspec.structs.replace(config.server, endpoint="", max_sessions=sessions, max_sessions_of_client=sessions)
     config = msgspec.structs.replace(config, server=server)
     run_dir = RunDir(root)
     run_dir.create()

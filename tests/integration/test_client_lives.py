@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.errors import InferenceError
-from common.messages import START
+from common.errors import ERR_CAPACITY, InferenceError
+from common.messages import START, Close
+from tests.support.faults import wait_for
+from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange
 
 
@@ -45,3 +47,35 @@ def test_a_row_that_stands_twice_in_a_message_is_answered_once_and_refused_once(
 def test_a_clients_name_is_short_and_printable(stand, name):
     with pytest.raises(InferenceError, match="printable"):
         stand.client(name, timeout_sec=5.0)
+
+
+def test_a_stranger_takes_its_share_of_the_sessions_and_the_runs_own_take_all_that_are_free():
+    with Stand(max_sessions=16, max_sessions_of_client=0) as stand:
+        stranger, other = (stand.client(name, training=False) for name in ("stranger", "other"))
+        replies = exchange(stranger, [stand.decision(env, 0, flags=START) for env in range(10)])
+        assert len(replies.actions) == 8
+        assert {(failure.env, failure.code) for failure in replies.failures} == {(8, ERR_CAPACITY), (9, ERR_CAPACITY)}
+        assert "8 sessions of yours" in replies.failures[0].message
+        assert len(exchange(other, [stand.decision(0, 0, flags=START)]).actions) == 1
+        assert len(exchange(stand.client("worker"), [stand.decision(env, 0) for env in range(8)]).actions) == 7
+        exchange(stranger, stand.ends(1, 0))
+        assert len(exchange(stranger, [stand.decision(8, 0, flags=START)]).actions) == 1
+
+
+def test_where_the_clients_are_at_their_limit_the_runs_own_are_let_in_and_others_when_one_has_left():
+    with Stand(max_clients=2) as stand, RawClient(stand.run_dir.endpoint("data"), stand.spec) as first:
+        welcome = first.hello("first")
+        assert (welcome.limits["clients"], welcome.limits["sessions_of_client"]) == (2, 64)
+        stand.client("worker-0")
+        with pytest.raises(InferenceError, match="2 clients are here") as full:
+            stand.client("second", training=False)
+        assert full.value.code == ERR_CAPACITY
+        assert first.hello("first").resumed
+        newer = first.hello("first", run_id=2)  # takes the place of the older life
+        assert (newer.resumed, newer.token == welcome.token) == (False, False)
+        stand.client("worker-0", run_id=2)
+        first.send(Close())
+        wait_for(lambda: stand.server.metrics()["clients"] == 1)
+        stand.client("second", training=False)
+        stand.client("worker-1")
+        assert stand.server.metrics()["clients"] == 3

@@ -35,6 +35,7 @@ class Stand:
         self, spec: GameSpec = SPEC, *, unroll_length: int = 4, credit: int = 1_000_000, **server: Any
     ) -> None:
         server = {"max_sessions": 64, "precision": "float32", "device": "cpu"} | server
+        server.setdefault("max_sessions_of_client", server["max_sessions"])
         self.spec = spec
         self.config = Config(
             network=NetworkConfig(options={"hidden": 32}),

@@ -52,7 +52,8 @@ VECTORS = json.loads(GOLDEN.read_text())["vectors"]
 BY_NAME = {vector["name"].split(":")[0]: vector for vector in VECTORS}
 DIRECTIONS = {"to the server": TO_SERVER, "to the client": TO_CLIENT}
 LIMITS = {
-    "rows_per_step": 4096, "rows_waiting": 32768, "rows_of_client": 8192, "sessions": 4096, "frames": 16,
+    "rows_per_step": 4096, "rows_waiting": 32768, "rows_of_client": 8192, "sessions": 4096, "sessions_of_client": 2048,
+    "clients": 512, "frames": 16,
     "header_bytes": 65536, "message_bytes": 268435456, "tensor_dimensions": 4, "slow_reader_replies": 100,
     "idle_timeout_ms": 120000, "client_timeout_ms": 10000,
 }  # fmt: skip

@@ -66,6 +66,17 @@ def test_capacity_and_record_are_refused_with_their_codes() -> None:
     table.open(client, 1, 0, 0, START, "learner", 0.0)
 
 
+def test_a_client_without_the_training_token_does_not_take_every_session() -> None:
+    table, stranger, worker = SessionTable(SLOTS, seed=0, max_of_client=1), _client(), _client("b", "secret")
+    table.open(stranger, 0, 0, 0, START, "learner", 0.0)
+    with pytest.raises(ProtocolError, match="1 sessions of yours") as enough:
+        table.open(stranger, 1, 0, 0, START, "learner", 0.0)
+    assert enough.value.code == ERR_CAPACITY
+    for env in range(SLOTS - 1):
+        table.open(worker, env, 0, 0, START, "learner", 0.0)
+    assert len(table) == SLOTS
+
+
 def test_noise_depends_on_names_not_on_slots() -> None:
     table, client = SessionTable(SLOTS, seed=5), _client()
     first = table.open(client, 4, 0, 2, START, "learner", 0.0)
