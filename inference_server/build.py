@@ -116,8 +116,8 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
     gateway = Gateway(socket, reception, clients, policies, statistics, limits, figures)
     evaluator = Evaluator(spec, sessions, policies, gateway, statistics, server.max_batch)
     batcher = _batcher(served.config, policies)
-    watchdog = Watchdog(arguments)
     exporter = Exporter(server.prometheus_port) if server.prometheus_port else None
+    watchdog = Watchdog(arguments, exporter.correct if exporter else None)
     return Server(
         gateway=gateway,
         intake=Intake(spec, gateway, sessions, admission, batcher, evaluator, in_flight, statistics),

@@ -56,12 +56,17 @@ class FiguresOf:
         self._statistics = statistics
         self._limits = limits
 
+    @property
+    def ready(self) -> bool:
+        """Weights are there, and sessions may begin: not while it drains."""
+        return self._policies.ready and self._sessions.accepting
+
     def __call__(self, client: Client, message: int) -> Figures:
         """The answer to STATUS number `message`."""
         batches = self._statistics.batches
         return Figures(
             id=message,
-            ready=self._policies.ready and self._sessions.accepting,
+            ready=self.ready,
             policies=self._policies.versions(),
             sessions=len(self._sessions),
             own_sessions=len(client.seats),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from common.messages import (
     Close,
     Error,
     Evaluate,
-    Figures,
     Hello,
     Message,
     Ping,
@@ -27,6 +26,7 @@ from common.messages import (
 )
 from common.transport import RouterSocket
 from inference_server.clients import Client, ClientTable
+from inference_server.figures import FiguresOf
 from inference_server.policies import PolicyTable
 from inference_server.reception import Reception
 from inference_server.session import Reply
@@ -46,7 +46,7 @@ class Gateway:
         policies: PolicyTable,
         statistics: Statistics,
         limits: dict[str, int],
-        figures: Callable[[Client, int], Figures],
+        figures: FiguresOf,
     ) -> None:
         self.socket = socket
         self.read_all = True  # the last `receive` left nothing behind
@@ -113,7 +113,7 @@ class Gateway:
 
     def _converse(self, client: Client, message: Ping | StatusRequest | Close) -> None:
         if isinstance(message, Ping):
-            self.send_to(client, Pong(id=message.id, policies=self._policies.names))
+            self.send_to(client, Pong(id=message.id, policies=self._policies.names, ready=self._figures.ready))
         elif isinstance(message, StatusRequest):
             self.send_to(client, self._figures(client, message.id))
         else:

@@ -35,7 +35,7 @@ GAUGES = {
     "simul_clients": ("clients", "Connected clients."),
     "simul_sessions": ("sessions", "Live sessions."),
     "simul_learner_alive": ("learner_alive", "1: the learner was heard of lately."),
-    "simul_ready": ("ready", "1: weights are loaded and warm."),
+    "simul_ready": ("ready", "1: sessions may begin: weights are loaded and warm, the loop turns, nobody stops it."),
 }
 DURATIONS = {
     "simul_queue_wait_seconds": ("queue_wait_us", "From a decision's arrival to the batch that takes it."),
@@ -72,6 +72,12 @@ class Exporter:
         durations = {name: getattr(statistics, key).histogram(BOUNDS_US) for name, (key, _) in DURATIONS.items()}
         self._collector.report = Published(metrics, durations, dict(statistics.stages.seconds))
 
+    def correct(self, metrics: Mapping[str, Any]) -> None:
+        """Serve these instead, with the durations of the last report; for whoever speaks while the loop is stuck."""
+        report = self._collector.report
+        if report is not None:
+            self._collector.report = report._replace(metrics=metrics)
+
     def close(self) -> None:
         """Stop serving."""
         self._server.shutdown()
@@ -96,6 +102,8 @@ class ReportCollector(Collector):
             yield GaugeMetricFamily(name, meaning, value=metrics[key])
         for name, (_, meaning) in DURATIONS.items():
             yield _duration(name, meaning, durations[name])
+        healthy = metrics["health"] == "ok"
+        yield GaugeMetricFamily("simul_healthy", "0: the server's loop stands still.", value=healthy)
         yield _labelled("simul_stage_seconds", "Time of the loop.", "stage", stages)
         yield _batch_size(metrics["batch_histogram"], metrics["decisions"])
         yield _labelled("simul_rows_errored", "Rows refused.", "code", metrics["rows_errored"])

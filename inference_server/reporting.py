@@ -65,7 +65,7 @@ class Reporting:
             "steps": self._recorder.steps(self._sessions.pending_recorded()),
             "learner_alive": self._swaps.learner_alive(time.monotonic()),
             "evaluations_waiting": self._evaluator.waiting,
-            "ready": self._policies.ready,
+            "ready": self._policies.ready and self._sessions.accepting,
             "health": "ok",
         }
 
@@ -74,13 +74,13 @@ class Reporting:
         self._watchdog.metrics = self.metrics()
         self._reporter.send(self._watchdog.metrics, state=state, event=self.event)
         self.event = ""
+        if self._exporter is not None:
+            self._exporter.publish(self._watchdog.metrics, self._statistics)
 
     def turn(self, now: float) -> None:
         """Where it is time."""
         if self._reporter.due(now):
             self.send()
-            if self._exporter is not None:
-                self._exporter.publish(self._watchdog.metrics, self._statistics)
 
     def close(self) -> None:
         """Stop offering figures to Prometheus."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from common.lifecycle import Reporter, RoleArguments
@@ -13,11 +14,15 @@ LOOK_EVERY_SEC = 0.1
 
 
 class Watchdog:
-    """A thread with a socket of its own. While the loop stands still it reports the state `stuck` in its place."""
+    """A thread with a socket of its own. While the loop stands still it reports the state `stuck` in its place.
 
-    def __init__(self, arguments: RoleArguments) -> None:
+    `tell`: called in that thread with the figures of every such report.
+    """
+
+    def __init__(self, arguments: RoleArguments, tell: Callable[[dict[str, Any]], None] | None = None) -> None:
         self.metrics: dict[str, Any] = {}  # of the loop's last report
         self._arguments = arguments
+        self._tell = tell
         self._beat_at = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
@@ -46,7 +51,9 @@ class Watchdog:
                 said = False
             elif not said or reporter.due(time.monotonic()):
                 event = "" if said else "the inference server is stuck: its loop does not turn"
-                metrics = {**self.metrics, "health": f"stuck for {stuck_sec:.1f} s"}
+                metrics = {**self.metrics, "ready": False, "health": f"stuck for {stuck_sec:.1f} s"}
                 reporter.send(metrics, state="stuck", event=event)
+                if self._tell is not None:
+                    self._tell(metrics)
                 said = True
         reporter.close()

@@ -16,6 +16,7 @@ from common.launch.state import Metrics, RunState
 
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0
+SILENT_SERVER_SEC = 0.85  # it reports twice a second; whoever stands still is seen within a second
 
 
 class ProcessFigures(msgspec.Struct, frozen=True):
@@ -66,7 +67,8 @@ class Watch:
         self._decisions = Rate()
         self._battles = Rate()
         self.events: deque[str] = deque(maxlen=200)
-        self._silent: set[str] = set()  # names of processes
+        self._silent: set[str] = set()  # names of processes of which was said that they are silent
+        self._shown: dict[str, str] = {}
         self._silences: list[str] = []
 
     def mark_ready(self) -> None:
@@ -83,6 +85,7 @@ class Watch:
 
     def take(self, phase: str, now: float) -> Snapshot:
         """Everything at this moment."""
+        self._shown = self._states(now)
         server, learner = self._state.totals("inference_server"), self._state.totals("learner")
         workers = self._state.totals("env_worker")
         decisions, battles = number(server, "decisions"), number(workers, "episodes", "finished")
@@ -103,10 +106,25 @@ class Watch:
             events=list(self.events),
         )
 
+    def changed(self, now: float) -> bool:
+        """Whether a process is in another state than in the last snapshot, silence included."""
+        return self._states(now) != self._shown
+
     def silences(self) -> list[str]:
         """Sentences since the last call: who fell silent, who is back."""
         sentences, self._silences = self._silences, []
         return sentences
+
+    def _states(self, now: float) -> dict[str, str]:
+        """By name: what a process last said of itself, or `silent`."""
+        states = {}
+        for key, place in self._fleet.places.items():
+            state, silent_sec = self._fleet.state_of(key), self._state.silent_sec(key, place.child.run_id, now)
+            limit_sec = SILENT_SERVER_SEC if key[0] == "inference_server" else SILENT_SEC
+            if state not in ("dead", "stopped") and silent_sec is not None and silent_sec > limit_sec:
+                state = "silent"
+            states[place.child.name] = state
+        return states
 
     def _note_silence(self, name: str, silent: bool) -> None:
         if silent and name not in self._silent:
@@ -120,12 +138,11 @@ class Watch:
         figures = []
         for key, place in self._fleet.places.items():
             child, meter = place.child, place.meter
-            silent = self._state.silent_sec(key, child.run_id, now)
-            state = self._fleet.state_of(key)
-            is_silent = state not in ("dead", "stopped") and silent is not None and silent > SILENT_SEC
-            self._note_silence(child.name, is_silent and state == "ready")
-            if is_silent:
-                state = f"silent {silent:.0f} s"
+            silent_sec = self._state.silent_sec(key, child.run_id, now) or 0.0
+            self._note_silence(child.name, self._fleet.state_of(key) == "ready" and silent_sec > SILENT_SEC)
+            state = self._shown[child.name]
+            if state == "silent":
+                state = f"silent {silent_sec:.0f} s"
             figures.append(
                 ProcessFigures(
                     name=child.name, pid=child.pid, create_time=_create_time(child.pid), state=state,

@@ -139,7 +139,7 @@ class Supervisor:
             self._say(f"{SPOKEN[role]} ready ({time.monotonic() - began:.1f} s)")
 
     def _turn(self) -> None:
-        """Take what was reported; once a second look at the processes, write status.json and draw."""
+        """Take what was reported; once a second, or when something changed, write status.json and draw."""
         while (frames := self._socket.receive()) is not None:
             try:
                 report, _ = self._codec.decode(frames)
@@ -150,7 +150,7 @@ class Supervisor:
             if report.state != "failed" or self._trained:  # else RoleDied says it
                 for sentence in sentences:
                     self._say(sentence)
-        if time.monotonic() >= self._next_look:
+        if time.monotonic() >= self._next_look or self._watch.changed(time.monotonic()):
             self._next_look = time.monotonic() + LOOK_EVERY_SEC
             self._display.update(self._look())
         self._poller.wait(TURN_SEC)

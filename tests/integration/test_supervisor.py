@@ -194,15 +194,21 @@ def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_p
     assert result["mean_return"] > 5
 
 
-def test_a_stopped_server_process_is_seen_within_seconds_and_so_is_its_return(up):
+def test_a_stopped_server_process_is_seen_within_a_second_and_so_is_its_return(up):
     run = up()
     run.wait_until_training()
     server = run.process_of("simul-inference-0")
-    os.kill(server["pid"], signal.SIGSTOP)
-    stopped_at = time.monotonic()
-    run.wait_for(lambda s: any(p["pid"] == server["pid"] and "silent" in p["state"] for p in s["processes"]))
-    assert time.monotonic() - stopped_at < 6
-    os.kill(server["pid"], signal.SIGCONT)
-    run.wait_for(lambda s: any(p["pid"] == server["pid"] and p["state"] == "ready" for p in s["processes"]))
+    assert any(_seen_after(run, server["pid"]) < 1.0 for _ in range(4))  # a busy machine may look late now and then
     code, output = run.finish()
     assert code == 0, output
+
+
+def _seen_after(run, pid: int) -> float:
+    """Seconds from SIGSTOP of a process until status.json says so; it goes on afterwards."""
+    os.kill(pid, signal.SIGSTOP)
+    stopped_at = time.monotonic()
+    run.wait_for(lambda s: any(p["pid"] == pid and "silent" in p["state"] for p in s["processes"]))
+    took = time.monotonic() - stopped_at
+    os.kill(pid, signal.SIGCONT)
+    run.wait_for(lambda s: any(p["pid"] == pid and p["state"] == "ready" for p in s["processes"]))
+    return took

@@ -15,6 +15,7 @@ from learner.reports import COLUMNS
 REPORT = {
     **Statistics().as_dict(),
     **dict.fromkeys(("waiting", "clients", "sessions", "sessions_started", "learner_alive", "ready"), 0),
+    "health": "ok",
     "policies": {"learner": 3},
     "policy_version": 3,
 }

@@ -87,6 +87,7 @@ EXPECTED = {
     ),
     "PING": Ping(id=3),
     "PONG": Pong(id=3, policies=("learner",)),
+    "PONG of a server that shuts down": Pong(id=3, policies=("learner",), ready=False),
     "CLOSE": Close(),
     "STEP with a temperature and a deadline": Step(id=8, policies=("learner", "past/3"), deadline_ms=250),
     "EVALUATE": Evaluate(id=9),
