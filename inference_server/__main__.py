@@ -13,6 +13,7 @@ from common import logs
 from common.errors import CheckpointError, ConfigError, SimulError
 from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
 from inference_server.build import build_server
+from inference_server.descriptors import raise_limit
 
 
 def main() -> int:
@@ -23,6 +24,7 @@ def main() -> int:
     options = parser.parse_args()
     arguments = role_arguments(options)
     log = logs.set_up(f"simul-inference-{arguments.index}")
+    raise_limit()
     try:
         stop = StopFlag(arguments.parent).install()
         reporter = Reporter(arguments, "inference_server")
