@@ -89,7 +89,7 @@ class Gateway:
                     else:
                         self._converse(client, message)
             except ProtocolError as error:
-                self._statistics.malformed += 1
+                self._statistics.messages_refused[error.code] += 1
                 self.send(peer, Error(code=error.code, message=str(error)))
             if time.perf_counter() > enough:
                 return

@@ -65,7 +65,7 @@ class Intake:
                 request = self._evaluator.admit(client, message, tensors, now)
                 self._in_flight.add(client, len(request))
         except ProtocolError as error:
-            self._statistics.malformed += 1
+            self._statistics.messages_refused[error.code] += 1
             self._gateway.refuse(client, message.id, (), error.code, str(error))
 
     def refuse_late(self, now: float) -> None:

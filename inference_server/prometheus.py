@@ -24,7 +24,6 @@ LOOPBACK = "127.0.0.1"
 # name: (key of the server's metrics, meaning)
 COUNTERS = {
     "simul_decisions": ("decisions", "Decisions answered."),
-    "simul_messages_malformed": ("malformed", "Messages refused as a whole."),
     "simul_replies_dropped": ("replies_dropped", "Replies to clients that were gone or did not read."),
     "simul_sessions_started": ("sessions_started", "Sessions opened."),
     "simul_weight_swaps": ("swaps", "Weights taken."),
@@ -106,6 +105,7 @@ class ReportCollector(Collector):
         yield GaugeMetricFamily("simul_healthy", "0: the server's loop stands still.", value=healthy)
         yield _labelled("simul_stage_seconds", "Time of the loop.", "stage", stages)
         yield _batch_size(metrics["batch_histogram"], metrics["decisions"])
+        yield _labelled("simul_messages_refused", "Messages refused as a whole.", "code", metrics["messages_refused"])
         yield _labelled("simul_rows_errored", "Rows refused.", "code", metrics["rows_errored"])
         yield _labelled("simul_sessions_ended", "Sessions ended.", "cause", metrics["sessions_ended"])
         yield CounterMetricFamily("simul_unrolls_sent", "Unrolls to the learner.", value=metrics["unrolls"]["sent"])

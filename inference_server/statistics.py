@@ -45,7 +45,7 @@ class Statistics:
         self.replies_dropped = 0
         self.evaluations = 0  # rows of EVALUATE answered
         self.evaluation_batches = 0
-        self.malformed = 0
+        self.messages_refused: Counter[str] = Counter()  # as a whole, by code
         self.sessions_ended: Counter[str] = Counter()
         self.steps_seen = 0  # recorded decisions admitted, each once
         self.steps_sent = 0
@@ -76,7 +76,8 @@ class Statistics:
             "rows_duplicate": self.rows_duplicate,
             "rows_redone": self.rows_redone,
             "replies_dropped": self.replies_dropped,
-            "malformed": self.malformed,
+            "malformed": self.messages_refused.total(),
+            "messages_refused": dict(self.messages_refused),
             "evaluations": self.evaluations,
             "evaluation_batches": self.evaluation_batches,
             "batches": self.batches,

@@ -18,7 +18,7 @@ Key = tuple[str, int]  # (role, index)
 # Top-level metrics, by role, that count up within a life. Everything else is a gauge.
 COUNTERS: dict[str, frozenset[str]] = {
     "inference_server": frozenset(
-        ("decisions", "rows_errored", "rows_cached", "rows_duplicate", "rows_redone",
+        ("decisions", "rows_errored", "rows_cached", "rows_duplicate", "rows_redone", "messages_refused",
          "replies_dropped", "malformed", "batches", "batch_histogram", "sessions_started", "sessions_ended", "steps",
          "unrolls", "weights_refused", "swaps",
          "evaluations", "evaluation_batches")

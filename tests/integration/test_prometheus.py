@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from common.errors import ConfigError
+from common.errors import ERR_HELLO, ERR_MALFORMED, ERR_MASK, ConfigError
+from common.messages import Ping
 from inference_server.prometheus import Exporter
 from inference_server.statistics import STAGES
+from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange
 
 
@@ -39,12 +41,19 @@ def test_the_figures_of_a_server_that_serves() -> None:
             exchange(client, [stand.decision(env, step) for env in range(6)])
         none = np.zeros(stand.spec.num_actions, np.uint8)
         exchange(client, [stand.decision(9, 0, mask=none)])
+        with RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
+            raw.send_frames([b"no map"])
+            assert raw.receive()[0].code == ERR_MALFORMED
+            assert [raw.ask(Ping()).code for _ in range(2)] == [ERR_HELLO, ERR_HELLO]
         deadline = time.monotonic() + 5
-        while (figures := scrape(port)).get(("simul_rows_errored_total", "ERR_MASK")) != 1:
+        while (figures := scrape(port)).get(("simul_messages_refused_total", ERR_HELLO)) != 2:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         metrics = stand.server.metrics()
         assert figures["simul_decisions_total",] == 60
+        assert figures["simul_rows_errored_total", ERR_MASK] == 1
+        assert figures["simul_messages_refused_total", ERR_MALFORMED] == 1
+        assert (metrics["malformed"], metrics["messages_refused"]) == (3, {ERR_MALFORMED: 1, ERR_HELLO: 2})
         assert figures["simul_sessions",] == 6
         assert figures["simul_clients",] == 1
         assert figures["simul_policy_version", "learner"] == metrics["policy_version"]
