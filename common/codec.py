@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
-from common.messages import Message
+from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
+from common.messages import PROTOCOL, Message
 
 Tensors = Mapping[str, NDArray[Any]]
 Frame = bytes | memoryview
@@ -76,13 +76,13 @@ class Codec(Generic[M]):
         """The message and its tensors by name, as read-only views of the frames.
 
         Raises:
-            ProtocolError: ERR_LIMIT, ERR_MALFORMED or ERR_SHAPE, saying what was expected and what came.
+            ProtocolError: ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE or ERR_VERSION, saying what was expected and what came.
         """
         _check_limits(frames, self._max_bytes)
         try:
             message = self._decoder.decode(frames[0])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ProtocolError(ERR_MALFORMED, f"the header frame does not decode: {str(error)[:200]}") from None
+            raise _undecodable(str(error)) from None
         declared = cast(Message, message).tensors
         if len(declared) != len(frames) - 1:
             raise ProtocolError(
@@ -121,6 +121,14 @@ def expect(tensors: Tensors, name: str, dtype: str | np.dtype[Any], shape: tuple
             f"tensor {name!r}: expected {np.dtype(dtype).name} {wanted}, got {array.dtype.name} {list(array.shape)}",
         )
     return array
+
+
+def _undecodable(error: str) -> ProtocolError:
+    """What is wrong with a header, in msgspec's words."""
+    text = f"the header frame does not decode: {error[:200]}"
+    if error.startswith("Invalid value ") and error.endswith(" - at `$.type`"):  # text, but no type of this direction
+        return ProtocolError(ERR_VERSION, f"{text}; {PROTOCOL}, which is spoken here, has no such message this way")
+    return ProtocolError(ERR_MALFORMED, text)
 
 
 def _check_limits(frames: Sequence[Frame], max_bytes: int) -> None:

@@ -64,7 +64,10 @@ class ClientTable:
         return client if client is not None and (client.name, client.run_id) == (name, run_id) else None
 
     def resume(self, token: str, peer: bytes, now: float) -> Client | None:
-        """The client that holds `token`, now answered at `peer`; None where the token is unknown."""
+        """The client that holds `token`, now answered at `peer`; None where the token is unknown.
+
+        Found by its hash, which is keyed anew in every process: the time it takes says nothing about other tokens.
+        """
         client = self._by_token.get(token)
         if client is None:
             return None

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as npst
 
 from common.codec import MAX_FRAMES, MAX_HEADER_BYTES, Codec, encode, expect
 from common.decisions import Decision
-from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
+from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
 from common.messages import TO_CLIENT, TO_SERVER, Actions, Close, Error, Hello, Ping, Step
 from common.specs import GameSpec
 from common.step_book import pack_step
@@ -96,7 +96,9 @@ def test_other_dtypes_are_not_sent(dtype):
         ([header() + b"\x00"], ERR_MALFORMED, "trailing"),
         ([msgpack.packb([1, 2])], ERR_MALFORMED, "Expected `object`"),
         ([msgpack.packb({"id": 1})], ERR_MALFORMED, "does not decode"),
-        ([msgpack.packb({"type": "STEEP", "id": 1})], ERR_MALFORMED, "'STEEP'"),
+        ([msgpack.packb({"type": "STEEP", "id": 1})], ERR_VERSION, "'STEEP'"),
+        ([msgpack.packb({"type": "X" * 9999})], ERR_VERSION, "simul/1, which is spoken here"),
+        ([msgpack.packb({"type": 7})], ERR_MALFORMED, "got `int`"),
         ([msgpack.packb({"type": "STEP"})], ERR_MALFORMED, "`id`"),
         ([header(colour=1)], ERR_MALFORMED, "unknown field `colour`"),
         ([header(policies="learner")], ERR_MALFORMED, "$.policies"),
@@ -200,7 +202,7 @@ def test_bombs_are_refused_quickly_and_cheaply(name, direction):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert error.code in (ERR_MALFORMED, ERR_LIMIT)
+    assert error.code in (ERR_MALFORMED, ERR_LIMIT, ERR_VERSION)  # the last in the other direction
     assert took < 1.0
     assert peak < 2_000_000
 
@@ -251,7 +253,7 @@ def test_20_000_mutated_messages_raise_protocol_errors_only():
         except ProtocolError as error:
             refusals += 1
             codes.add(error.code)
-    assert codes <= {ERR_MALFORMED, ERR_SHAPE, ERR_LIMIT}
+    assert codes <= {ERR_MALFORMED, ERR_SHAPE, ERR_LIMIT, ERR_VERSION}
     assert time.perf_counter() - began < 30.0
     assert 10_000 < refusals < 20_000
     assert all(SERVER.decode(frames) for frames in messages)  # and a normal message is still read
