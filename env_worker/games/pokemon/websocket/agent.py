@@ -76,7 +76,7 @@ class AgentPlayer(Player):
             account, server, on_trouble=self._trouble_if_first, on_popup=self._lobby.popups.put_nowait, paced=paced,
             on_battle_message=self._handle_battle_message, on_update_challenges=self._update_challenges,
             on_challenge_request=self._handle_challenge_request, patience_sec=patience_sec,
-            on_return=lambda: self.comeback.join(self.ps_client, self.running()),
+            on_return=self._come_back,
         )  # fmt: skip
 
     async def accept(self, battles: int) -> None:
@@ -143,10 +143,17 @@ class AgentPlayer(Player):
                 self._forfeit(battle)
         return self._battles[tag]
 
+    async def _come_back(self, rooms: list[str]) -> None:
+        """`rooms` are those of our battles that the server knows; such as began meanwhile are new to us."""
+        begun = [room for room in rooms if room not in self._battles and self.format in room.split("-")]
+        if not begun:
+            self._lobby.nothing_began.set()
+        await self.comeback.join(self.ps_client, [*(battle.battle_tag for battle in self.running()), *begun])
+
     async def _handle_battle_message(self, split_messages: list[list[str]]) -> None:
         battle = self._battles.get(split_messages[0][0][1:])
         kinds = {line[1] for line in split_messages if len(line) > 1}
-        if battle is not None and "noinit" in kinds:
+        if "noinit" in kinds:
             await self._lose(battle)
             return
         again = battle is not None and self.comeback.begin(battle, kinds)
@@ -162,8 +169,10 @@ class AgentPlayer(Player):
             elif line[1] == "bigerror" and "simulator process crashed" in line[2]:
                 self._trouble_if_first(f"The server's simulator crashed in {battle.battle_tag}.")
 
-    async def _lose(self, battle: RoomBattle) -> None:
-        if not battle.finished:
+    async def _lose(self, battle: RoomBattle | None) -> None:
+        if battle is None:  # it began and ended while we were away
+            self._lobby.nothing_began.set()
+        elif not battle.finished:
             self.comeback.lose(battle)
             await self._battle_count_queue.get()
             self._battle_count_queue.task_done()
