@@ -60,10 +60,10 @@ def _parser() -> argparse.ArgumentParser:
     down.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/")
     down.set_defaults(run=_down)
 
-    evaluate = commands.add_parser("eval", help="play checkpoints, greedily, with frozen weights")
+    evaluate = commands.add_parser("eval", help="play checkpoints, greedily, with frozen weights, and bots")
     evaluate.add_argument(
-        "--checkpoint", dest="checkpoints", action="append", type=Path, required=True, metavar="D",
-        help="a checkpoint or a run directory; several: everybody plays everybody else",
+        "--checkpoint", dest="checkpoints", action="append", type=Path, default=[], metavar="D",
+        help="a checkpoint or a run directory; several: everybody plays everybody else; none: only the opponents do",
     )  # fmt: skip
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",

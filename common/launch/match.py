@@ -41,14 +41,11 @@ class Match:
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self.versions: dict[str, float | None] = {}  # of the policies that played, by name
 
-    def play(
-        self, checkpoint: Path, others: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int
-    ) -> Metrics:
+    def play(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
         """Figures of all workers, after the last episode.
 
         Args:
-            checkpoint: served as the policy `learner`.
-            others: further checkpoints by the policy's name.
+            served: checkpoints by the policy's name, the first of which is `learner`; none: only bots play.
             workers: arguments of each worker.
             episodes: of all workers together, to show how far they are.
 
@@ -62,8 +59,9 @@ class Match:
         self._poller = Poller([self._socket])
         with self._socket:
             try:
-                self._start_server(checkpoint)
-                self._load(others)
+                if served:
+                    self._start_server(served["learner"])
+                    self._load({name: folder for name, folder in served.items() if name != "learner"})
                 self._play_out(workers, episodes)
                 self._fleet.stop("inference_server", STOP_SEC, self._turn)
             finally:
