@@ -12,6 +12,7 @@ from common.errors import ConfigError, ProtocolError
 from common.launch import ownership
 from common.launch.fleet import Command, Fleet, RoleDied
 from common.launch.game_spec import ask_for_spec, refuse_other_encoder
+from common.launch.preflight import check_start
 from common.launch.processes import role_command
 from common.launch.signals import Signals
 from common.launch.snapshot import Snapshot, Watch, number
@@ -107,6 +108,7 @@ class Supervisor:
         run_dir = self._run_dir
         if ownership.end_leftovers(run_dir):
             self._say("the last supervisor was killed; its processes are gone now")
+        check_start(self._config)
         with ownership.written_or_sentence(run_dir):
             config = msgspec.structs.replace(self._config, run_dir=str(run_dir.root))
             spec = ask_for_spec(config, self._command)
