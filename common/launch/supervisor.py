@@ -74,6 +74,7 @@ class Supervisor:
                 return self._run()
             finally:
                 self._fleet.kill_all()
+                self._run_dir.remove_outside()
                 ownership.release(self._run_dir)
                 self._display.close()
                 self._signals.restore()
