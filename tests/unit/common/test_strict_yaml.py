@@ -41,7 +41,7 @@ def test_an_empty_file_is_the_defaults(load):
 
 def test_values_and_overrides_arrive_typed(load):
     config = load(
-        "learner: {learning_rate: 3e-4, total_decisions: 2e6, discount: 1}\nopponents: {self_play: 0.9, random: 0.1}",
+        "learner: {learning_rate: 3e-4, total_decisions: 2e6, discount: 1}",
         "learner.clip=0.1",
         "network.options.hidden=64",
         "server.endpoint=tcp://127.0.0.1:5555",
@@ -98,7 +98,13 @@ def test_overrides_that_do_not_parse(load, override):
     ("text", "path", "reason"),
     [
         ("opponents: {self_play: 0.5}", "opponents", "must add up to 1, because every game"),
-        ("opponents: {self_play: 0.5, past: 0.5}\nlearner: {past_resident: 0}", "opponents.past", "none would ever"),
+        (
+            "game: pokemon\nopponents: {self_play: 0.5, past: 0.5}\nlearner: {past_resident: 0}",
+            "opponents.past",
+            "none ",
+        ),
+        ("opponents: {self_play: 0.5, past: 0.5}", "opponents", "one seat and nobody opposite; leave past out"),
+        ("game: my:Env\nopponents: random:0.5,past:0.5", "opponents", "none of Pokémon's bots; leave random out"),
         ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
         ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
         ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),
