@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from common.config import Config
+from common.config_types import config_keys
 from common.errors import ConfigError
 from common.rundir import RunDir
-from common.strict_yaml import config_from_tree, config_keys, load_config
+from common.strict_yaml import config_from_tree, load_config
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 
