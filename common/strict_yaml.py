@@ -88,7 +88,7 @@ def _read(path: Path, problems: Problems) -> Tree:
         raise ConfigError(f"The configuration {path} is not YAML: {_one_line(error)}.") from None
     finally:
         loader.dispose()
-    problems.update(loader.duplicates)
+    problems.update((f"line {line}", sentence) for line, sentence in loader.faults.items())
     if tree is None:
         return {}
     if not isinstance(tree, dict):
@@ -97,20 +97,26 @@ def _read(path: Path, problems: Problems) -> Tree:
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that keeps a list of duplicate keys and reads 3e-4 as a number."""
+    """SafeLoader that reads 3e-4 as a number, and finds keys that stand there twice or swallowed their value."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.duplicates: Problems = {}
+        self.faults: dict[int, str] = {}  # sentence by line
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
-        for key, _ in node.value:
-            name = str(key.value)
+        whole = []
+        for key, value in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            before, colon, after = name.partition(":")
+            if colon and value.value == "" and value.style is None:  # {hidden:8}, a key without a value
+                self.faults[line] = f"after a colon YAML wants a space: {before}: {after}"
+                continue
             if name in seen:
-                line = key.start_mark.line + 1
-                self.duplicates[f"line {line}"] = f"the key {name!r} stands here for the second time"
+                self.faults[line] = f"the key {name!r} stands here for the second time"
             seen.add(name)
+            whole.append((key, value))
+        node.value = whole
         return super().construct_mapping(node, deep)
 
 
@@ -130,6 +136,8 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
         return
     finally:
         loader.dispose()
+    for sentence in loader.faults.values():
+        problems[f"--set {override}"] = sentence
     *parents, last = path.split(".")
     for name in parents:
         below = tree.get(name)

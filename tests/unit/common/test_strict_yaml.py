@@ -90,6 +90,18 @@ def test_duplicate_keys_are_problems(load):
     }
 
 
+def test_a_colon_without_its_space_is_named(load):
+    text = "network:\n  options: {hidden:8, layers: 2, also:}\ngame_options: {'a:b': ''}\n"
+    problems = problems_of(load, text, "learner={clip:0.1}")
+    assert problems == {
+        "line 2": "after a colon YAML wants a space: hidden: 8",
+        "--set learner={clip:0.1}": "after a colon YAML wants a space: clip: 0.1",
+    }
+    with pytest.raises(ConfigError, match="'count' stands here for the second time"):
+        load("", "workers={count: 1, count: 2}")
+    assert load("gymnasium: {kwargs: {'a:b': ''}}").gymnasium.kwargs == {"a:b": ""}
+
+
 @pytest.mark.parametrize("override", ["learner.clip", "=1", "learner.clip={"])
 def test_overrides_that_do_not_parse(load, override):
     assert f"--set {override}" in problems_of(load, "", override)
