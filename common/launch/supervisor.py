@@ -10,7 +10,7 @@ from common.codec import Codec
 from common.config import Config
 from common.errors import ConfigError, ProtocolError
 from common.launch import ownership
-from common.launch.fleet import Command, Fleet, RoleDied
+from common.launch.fleet import SPOKEN, Command, Fleet, RoleDied
 from common.launch.game_spec import ask_for_spec, refuse_other_encoder
 from common.launch.preflight import check_start
 from common.launch.processes import role_command
@@ -25,10 +25,8 @@ from common.transport import Poller, PullSocket
 
 TURN_SEC = 0.1
 LOOK_EVERY_SEC = 1.0
-READY_LIMIT_SEC = 300.0
 # Workers first, so that nothing new arrives; the learner last, because it saves.
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
-SPOKEN = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 
 
 class Supervisor:
@@ -133,11 +131,7 @@ class Supervisor:
             return
         began = time.monotonic()
         self._fleet.start(role, count, threads)
-        while not self._fleet.ready(role) and not self._signals.stop:
-            self._fleet.check_alive()
-            if time.monotonic() - began > READY_LIMIT_SEC:
-                raise RoleDied(f"The {SPOKEN[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1)
-            self._turn()
+        self._fleet.wait_until_ready(role, self._stopped)
         if not self._signals.stop:
             self._say(f"{SPOKEN[role]} ready ({time.monotonic() - began:.1f} s)")
 
@@ -191,6 +185,10 @@ class Supervisor:
         self._turn()  # last reports
         self._phase = "stopped"
         return not bad
+
+    def _stopped(self) -> bool:
+        self._turn()
+        return self._signals.stop
 
     def _meanwhile(self) -> bool:
         self._turn()
