@@ -12,6 +12,7 @@ from pathlib import Path
 
 from common.checkout import CHECKOUT
 from common.errors import ConfigError, SimulError
+from common.launch.eval_options import add_eval
 from common.launch.play_options import add_play
 
 
@@ -60,28 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     down.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/")
     down.set_defaults(run=_down)
 
-    evaluate = commands.add_parser("eval", help="play checkpoints, greedily, with frozen weights")
-    evaluate.add_argument(
-        "--checkpoint", dest="checkpoints", action="append", type=Path, required=True, metavar="D",
-        help="a checkpoint or a run directory; several: everybody plays everybody else",
-    )  # fmt: skip
-    evaluate.add_argument(
-        "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
-        help="Pokémon: random, max_base_power, simple_heuristics, damage; several: everybody plays everybody else",
-    )  # fmt: skip
-    evaluate.add_argument(
-        "--battles", "--episodes", dest="episodes", type=int, default=1000, metavar="N", help="of each pair"
-    )
-    evaluate.add_argument(
-        "--no-mirror", dest="mirror", action="store_false",
-        help="Pokémon: new teams and dice for every battle; default: each is played twice, with the seats exchanged",
-    )  # fmt: skip
-    evaluate.add_argument("--replays", type=Path, metavar="DIR", help="write every battle there, as log and HTML page")
-    evaluate.add_argument("--workers", type=int, default=1, metavar="W", help="processes that step games")
-    evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
-    evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
-    evaluate.set_defaults(run=_eval)
-
+    add_eval(commands.add_parser("eval", help="play checkpoints, greedily, with frozen weights, and bots"))
     add_play(commands.add_parser("play", help="Pokémon: play on a Showdown server, against people and programs"))
 
     connect = commands.add_parser("connect", help="what is wrong with a client's handshake")
@@ -171,15 +151,6 @@ def _down(options: argparse.Namespace) -> int:
     from common.launch.remote import down
 
     return down(options.run_dir)
-
-
-def _eval(options: argparse.Namespace) -> int:
-    from common.launch.eval import evaluate
-
-    return evaluate(
-        options.checkpoints, opponents=options.opponents, episodes=options.episodes, workers=options.workers,
-        overrides=options.overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
-    )  # fmt: skip
 
 
 def _connect(options: argparse.Namespace) -> int:

@@ -42,6 +42,11 @@ def _names(config: Config) -> Iterator[Rule]:
 def _opponents(config: Config) -> Iterator[Rule]:
     shares = {name: getattr(config.opponents, name) for name in config.opponents.__struct_fields__}
     paths = tuple(f"opponents.{name}" for name in shares)
+    known = {"pokemon": tuple(shares), "gymnasium": ("self_play",)}.get(config.game, ("self_play", "past"))
+    if strangers := [name for name, share in shares.items() if share and name not in known]:
+        nobody = "has one seat and nobody opposite" if config.game == "gymnasium" else "has none of Pokémon's bots"
+        yield ("opponents", "game", *paths), f"the game {config.game} {nobody}; leave {', '.join(strangers)} out"
+        return
     if abs(sum(shares.values()) - 1.0) > 1e-6:
         parts = " + ".join(f"{name} {share:g}" for name, share in shares.items() if share)
         yield (

@@ -54,6 +54,11 @@ def share_out(pairings: Sequence[Pairing], workers: int) -> list[list[Pairing]]:
     return shares
 
 
+def only_bots(pairings: Sequence[Pairing]) -> bool:
+    """True where there are pairings, and nobody in them asks a server."""
+    return bool(pairings) and not any(pairing.first.policy or pairing.second.policy for pairing in pairings)
+
+
 def result_key(pairing: int, first_seat: int) -> str:
     """Under which a worker counts the results of `first` in pairing number `pairing`."""
     return f"{pairing}/p{first_seat + 1}"

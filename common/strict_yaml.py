@@ -1,13 +1,10 @@
 """YAML -> `Config`, strictly: every problem is reported at once, with its dotted path and what was expected.
 
-msgspec reports the first problem only, so the struct types are walked here; `common.config_rules` holds the rules
-that span several keys.
+`common.config_types` checks each value, `common.config_rules` what spans several keys.
 """
 
 from __future__ import annotations
 
-import difflib
-import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,11 +16,9 @@ from msgspec import inspect
 
 from common.config import Config
 from common.config_rules import broken_rules
+from common.config_types import Problems, Tree, section, shown
 from common.errors import ConfigError
 from common.opponents import MIX, parse_mix
-
-Tree = dict[str, Any]
-Problems = dict[str, str]  # dotted path -> sentence
 
 # YAML 1.1 reads 3e-4 as a string; people mean the number, as YAML 1.2 does.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
@@ -53,7 +48,7 @@ def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = ()) -> 
 
 def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
     _spread_mix(tree, problems)
-    checked = _section(inspect.type_info(Config), tree, "", problems)
+    checked = section(inspect.type_info(Config), tree, "", problems)
     config = msgspec.convert(checked, Config)
     for paths, sentence in broken_rules(config):
         broken = any(problem == path or problem.startswith(f"{path}.") for path in paths for problem in problems)
@@ -73,7 +68,7 @@ def _spread_mix(tree: Tree, problems: Problems) -> None:
         return
     try:
         if not isinstance(mix, str):
-            raise ConfigError(f"expected a section of shares, or one string of them such as {MIX}; got {_shown(mix)}")
+            raise ConfigError(f"expected a section of shares, or one string of them such as {MIX}; got {shown(mix)}")
         tree["opponents"] = parse_mix(mix)
     except ConfigError as error:
         problems["opponents"] = str(error)
@@ -93,29 +88,35 @@ def _read(path: Path, problems: Problems) -> Tree:
         raise ConfigError(f"The configuration {path} is not YAML: {_one_line(error)}.") from None
     finally:
         loader.dispose()
-    problems.update(loader.duplicates)
+    problems.update((f"line {line}", sentence) for line, sentence in loader.faults.items())
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        raise ConfigError(f"The configuration {path} must be a mapping of keys, got {_shown(tree)}.")
+        raise ConfigError(f"The configuration {path} must be a mapping of keys, got {shown(tree)}.")
     return tree
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that keeps a list of duplicate keys and reads 3e-4 as a number."""
+    """SafeLoader that reads 3e-4 as a number, and finds keys that stand there twice or swallowed their value."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.duplicates: Problems = {}
+        self.faults: dict[int, str] = {}  # sentence by line
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
-        for key, _ in node.value:
-            name = str(key.value)
+        whole = []
+        for key, value in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            before, colon, after = name.partition(":")
+            if colon and value.value == "" and value.style is None:  # {hidden:8}, a key without a value
+                self.faults[line] = f"after a colon YAML wants a space: {before}: {after}"
+                continue
             if name in seen:
-                line = key.start_mark.line + 1
-                self.duplicates[f"line {line}"] = f"the key {name!r} stands here for the second time"
+                self.faults[line] = f"the key {name!r} stands here for the second time"
             seen.add(name)
+            whole.append((key, value))
+        node.value = whole
         return super().construct_mapping(node, deep)
 
 
@@ -135,128 +136,18 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
         return
     finally:
         loader.dispose()
+    for sentence in loader.faults.values():
+        problems[f"--set {override}"] = sentence
     *parents, last = path.split(".")
     for name in parents:
         below = tree.get(name)
         if isinstance(below, str) and below:
-            problems[f"--set {override}"] = f"{name} is given as a whole, {_shown(below)}: set it so or by its keys"
+            problems[f"--set {override}"] = f"{name} is given as a whole, {shown(below)}: set it so or by its keys"
             return
         if not isinstance(below, dict):
             tree[name] = below = {}
         tree = below
     tree[last] = value
-
-
-def _section(info: inspect.Type, value: object, path: str, problems: Problems) -> Tree:
-    """Known and valid keys of `value`; the others go to `problems`, so that the defaults stand in for them."""
-    assert isinstance(info, inspect.StructType)
-    fields = {field.name: field.type for field in info.fields}
-    if not isinstance(value, dict):
-        problems[path] = f"expected a section with keys such as {', '.join(list(fields)[:3])}, got {_shown(value)}"
-        return {}
-    checked: Tree = {}
-    for key, below in value.items():
-        dotted = f"{path}.{key}" if path else str(key)
-        if key not in fields:
-            problems[dotted] = f"there is no such key{_nearest(str(key), path, fields)}"
-            continue
-        kind = fields[key]
-        if isinstance(kind, inspect.StructType):
-            checked[key] = _section(kind, below, dotted, problems)
-        elif isinstance(kind, inspect.VarTupleType):
-            checked[key] = _sections(kind.item_type, below, dotted, problems)
-        elif (sentence := _mismatch(kind, below)) is not None:
-            problems[dotted] = f"expected {sentence}, got {_shown(below)}"
-        else:
-            checked[key] = int(below) if isinstance(kind, inspect.IntType) else below  # 2e6 means 2000000
-    return checked
-
-
-def _sections(info: inspect.Type, value: object, path: str, problems: Problems) -> list[Tree]:
-    """A list of sections; without the keys that must be there, an item is left out."""
-    assert isinstance(info, inspect.StructType)
-    needed = [field.name for field in info.fields if field.required]
-    if not isinstance(value, list | tuple):
-        problems[path] = f"expected a list of sections with the keys {', '.join(needed)}, got {_shown(value)}"
-        return []
-    checked = [_section(info, below, f"{path}.{number}", problems) for number, below in enumerate(value)]
-    for number, item in enumerate(checked):
-        for name in needed:
-            if name not in item and not any(problem.startswith(f"{path}.{number}") for problem in problems):
-                problems[f"{path}.{number}"] = f"the key {name} is missing"
-    return [item for item in checked if all(name in item for name in needed)]
-
-
-def _mismatch(kind: inspect.Type, value: object) -> str | None:
-    """What was expected where `value` does not fit `kind`, else None."""
-    match kind:
-        case inspect.IntType():
-            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-            fits = whole and not isinstance(value, bool) and _in_range(kind, value)
-            return None if fits else f"a whole number{_range_text(kind)}"
-        case inspect.FloatType():
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            return None if number and _in_range(kind, value) else f"a number{_range_text(kind)}"
-        case inspect.BoolType():
-            return None if isinstance(value, bool) else "true or false"
-        case inspect.LiteralType():
-            return None if value in kind.values else "one of " + ", ".join(str(v) for v in kind.values)
-        case inspect.DictType():
-            fits = isinstance(value, dict) and all(isinstance(key, str) for key in value)
-            return None if fits else "a mapping of names to values"
-        case inspect.StrType():
-            return None if isinstance(value, str) else "text"
-    raise TypeError(f"common.config uses {kind}, which common.strict_yaml does not check")
-
-
-def _in_range(kind: inspect.IntType | inspect.FloatType, value: Any) -> bool:
-    if not math.isfinite(value):
-        return False
-    low = (kind.ge is None or value >= kind.ge) and (kind.gt is None or value > kind.gt)
-    return low and (kind.le is None or value <= kind.le) and (kind.lt is None or value < kind.lt)
-
-
-def _range_text(kind: inspect.IntType | inspect.FloatType) -> str:
-    bounds = ((">=", kind.ge), (">", kind.gt), ("<=", kind.le), ("<", kind.lt))
-    text = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
-    return f" {text}" if text else ""
-
-
-def _nearest(key: str, path: str, fields: dict[str, inspect.Type]) -> str:
-    """`; did you mean learner.clip?`: the nearest key of this section, else of any section."""
-    prefix = f"{path}." if path else ""
-    close = difflib.get_close_matches(key, fields, n=1)
-    if close:
-        return f"; did you mean {prefix}{close[0]}?{_keys_of(fields[close[0]])}"
-    elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in config_keys()}
-    close = difflib.get_close_matches(key, elsewhere, n=1, cutoff=0.8)
-    if close:
-        return f"; did you mean {elsewhere[close[0]]}?"
-    return f"; the keys here are {', '.join(fields)}"
-
-
-def _keys_of(kind: inspect.Type) -> str:
-    return f" Its keys are {', '.join(f.name for f in kind.fields)}" if isinstance(kind, inspect.StructType) else ""
-
-
-def config_keys() -> list[str]:
-    """Every dotted key of `Config` that holds a value (sections themselves are not listed)."""
-
-    def walk(info: inspect.Type, prefix: str) -> list[str]:
-        if not isinstance(info, inspect.StructType):
-            return [prefix]
-        return [key for field in info.fields for key in walk(field.type, f"{prefix}.{field.name}".lstrip("."))]
-
-    return walk(inspect.type_info(Config), "")
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, dict):
-        return "a mapping"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _one_line(error: Exception) -> str:

@@ -13,7 +13,7 @@ from common import logs
 from common.client import InferenceClient
 from common.errors import ConfigError, InferenceError, SimulError
 from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
-from common.pairings import decode_pairings
+from common.pairings import decode_pairings, only_bots
 from common.transport import client_keys, connectable
 from env_worker.games.loading import build_source, game_spec
 from env_worker.worker import Worker
@@ -59,7 +59,8 @@ def main() -> int:
             training_token=arguments.run_dir.token(),
             keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
         )
-        client.connect(timeout_sec=60.0)
+        if not only_bots(options.pairings):  # else there is no server, and nothing to ask it
+            client.connect(timeout_sec=60.0)
         gc.freeze()
         gc.set_threshold(*COLLECTOR_THRESHOLDS)
         worker = Worker(source, client, reporter, log)

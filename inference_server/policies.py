@@ -132,11 +132,7 @@ class PolicyTable:
             ConfigError, WeightsError: its network cannot be built, or its weights do not fit it.
         """
         meta = read_meta(folder)
-        if meta.spec_fingerprint != self._spec.fingerprint():
-            raise CheckpointError(
-                f"The checkpoint {folder} belongs to another encoder: it has the spec fingerprint "
-                f"{meta.spec_fingerprint}, this server has {self._spec.fingerprint()}."
-            )
+        check_spec(folder, meta, self._spec)
         data = read_verified(folder, meta, WEIGHTS_FILE)
         network = build_network(meta.network, meta.spec)
         network.load_state_dict(stage(data, meta.files[WEIGHTS_FILE], network))
@@ -163,7 +159,7 @@ class PolicyTable:
     def install_checkpoint(self, folder: Path) -> None:
         """Serve a checkpoint's weights as the learner's policy, without a learner. Raises CheckpointError."""
         meta = read_meta(folder)
-        check_spec(folder, meta, self._spec)
+        check_spec(folder, meta, self._spec, "Leave out what --set changes of the game, or name another checkpoint.")
         data = read_verified(folder, meta, WEIGHTS_FILE)
         weights = Weights(policy=LEARNER, policy_version=meta.version, fingerprint=fingerprint(data))
         try:

@@ -104,7 +104,7 @@ class CheckpointStore:
             except CheckpointError as error:
                 notes.append(str(error))
                 continue
-            check_spec(path, meta, spec)
+            check_spec(path, meta, spec, "Choose another run directory with --run-dir.")
             return Checkpoint(
                 meta, weights, optimizer, tuple(f"{note} Falling back to the one before." for note in notes)
             )

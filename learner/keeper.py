@@ -16,7 +16,7 @@ class Keeper:
     """Decides when to save what. `now` from time.monotonic().
 
     Attributes:
-        saved_version: version of the newest checkpoint; -1 for none.
+        saved_version, saved_updates: version of the newest checkpoint, and the updates in it; -1 for none.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Keeper:
         every_sec: float,
         milestone_every_decisions: int,
     ) -> None:
-        self.saved_version = -1
+        self.saved_version = self.saved_updates = -1
         self.league = league
         self._store = store
         self._facts = facts
@@ -39,7 +39,7 @@ class Keeper:
 
     def resumed(self, checkpoint: Checkpoint, now: float) -> None:
         """Go on from a checkpoint."""
-        self.saved_version = checkpoint.meta.version
+        self.saved_version, self.saved_updates = checkpoint.meta.version, checkpoint.meta.updates
         self._next_save = now + self._every_sec
         self._next_milestone = self._after(checkpoint.meta.decisions)
 
@@ -64,7 +64,7 @@ class Keeper:
         self._next_save = now + self._every_sec
         failure = _try(lambda: self._store.save(meta, files), f"checkpoint {version}", self.saved_version)
         if not failure:
-            self.saved_version = version
+            self.saved_version, self.saved_updates = version, updates
             self._next_milestone = self._after(decisions) if milestone else self._next_milestone
         return failure
 

@@ -126,8 +126,9 @@ class Learner:
         self._inbox.publish(LEARNER, progress.version, self._weights, resident)
 
     def _save(self, last: bool = False) -> None:
+        """A checkpoint where it is due; never one with nothing learned, which would push out an older one."""
         progress, now = self.progress, time.monotonic()
-        if progress.version == self._keeper.saved_version or not (last or self._keeper.due(progress.decisions, now)):
+        if progress.updates == self._keeper.saved_updates or not (last or self._keeper.due(progress.decisions, now)):
             return
         failure = self._keeper.save(
             progress.version, progress.decisions, progress.updates, self._weights,

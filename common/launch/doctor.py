@@ -16,6 +16,7 @@ from typing import NamedTuple
 from common.checkout import CHECKOUT
 from common.errors import ConfigError
 from common.launch.processes import role_environment
+from common.launch.temporary import temporary_folder
 from common.rundir import RunDir
 from common.transport import PullSocket
 
@@ -118,13 +119,13 @@ def _write_permission() -> Finding:
 
 
 def _sockets() -> Finding:
-    with tempfile.TemporaryDirectory(prefix="simul-doctor-") as folder:
-        run_dir = RunDir(folder)
-        try:
+    try:
+        with temporary_folder("simul-doctor-") as folder:
+            run_dir = RunDir(folder)
             run_dir.create()
             PullSocket(run_dir.endpoint("status")).close()
-        except ConfigError as error:
-            return Finding("sockets", str(error), "export TMPDIR=<a folder of yours with a short path>")
+    except ConfigError as error:
+        return Finding("sockets", str(error), "export TMPDIR=<a folder of yours with a short path>")
     return Finding("sockets", "local endpoints can be bound")
 
 

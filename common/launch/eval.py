@@ -1,4 +1,4 @@
-"""`simul eval`: exactly N greedy games of checkpoints, through a server with frozen weights and no learner."""
+"""`simul eval`: exactly N greedy games of checkpoints and bots, through a server with frozen weights and no learner."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
+from common.checkout import CHECKOUT
 from common.config import Config
 from common.errors import ConfigError
 from common.launch.eval_checkpoint import config_of, newest_checkpoint
@@ -22,7 +23,9 @@ from common.launch.temporary import temporary_folder
 from common.opponents import SCRIPTED, opponent_kind
 from common.pairings import Contestant, Pairing, encode_pairings, round_robin, share_out
 from common.rundir import RunDir
+from common.strict_yaml import load_config
 
+FOR_BOTS = CHECKOUT / "configs" / "pokemon.yaml"  # where no checkpoint brings a configuration
 TABLE_COLUMNS = 30  # per contestant; a pipe has no width of its own
 
 
@@ -32,7 +35,7 @@ def evaluate(
     command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print, and return the exit code: one checkpoint alone or against one opponent, or everybody against
-    everybody else. Raises ConfigError, RoleDied.
+    everybody else, with or without a checkpoint among them. Raises ConfigError, RoleDied.
     """
     if episodes < 1 or workers < 1:
         raise ConfigError("--battles and --workers must be at least 1.")
@@ -41,7 +44,12 @@ def evaluate(
     for named, option in ((bots, "--opponent"), (folders, "--checkpoint")):
         if len(set(named)) < len(named):
             raise ConfigError(f"{option} names the same one twice.")
-    config = config_of(folders[0], overrides)
+    if not folders and len(bots) < 2:
+        raise ConfigError(
+            "Name a --checkpoint. Pokémon's bots play without one, two of them or more: "
+            f"--opponent {' --opponent '.join(SCRIPTED)}."
+        )
+    config = config_of(folders[0], overrides) if folders else load_config(FOR_BOTS, overrides)
     _check_game(config, len(folders), bots)
     each = ["--greedy", *(["--replays", str(replays.absolute())] if replays is not None else [])]
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
@@ -85,7 +93,7 @@ def _single(
     else:
         shares = [episodes // workers + (index < episodes % workers) for index in range(workers)]
         arguments = [["--episodes", str(share), *each] for share in shares]
-    figures = match.play(folder, {}, arguments, episodes)
+    figures = match.play({"learner": folder}, arguments, episodes)
     result = result_of(figures, pairing, episodes, checkpoint=folder, version=match.versions.get("learner"))
     sys.stdout.write((msgspec.json.encode(result).decode() if as_json else in_words(result)) + "\n")
     return 0 if result["episodes"] == episodes else 1
@@ -95,9 +103,8 @@ def _matrix(
     match: Match, served: dict[str, Path], contestants: Sequence[Contestant], pairings: Sequence[Pairing],
     workers: int, each: list[str], as_json: bool,
 ) -> int:  # fmt: skip
-    others = {policy: folder for policy, folder in served.items() if policy != "learner"}
     battles = sum(pairing.battles for pairing in pairings)
-    figures = match.play(served["learner"], others, _arguments(pairings, workers, each), battles)
+    figures = match.play(served, _arguments(pairings, workers, each), battles)
     matrix = matrix_of(figures, contestants, pairings, served, match.versions)
     if as_json:
         sys.stdout.write(msgspec.json.encode(matrix).decode() + "\n")

@@ -20,44 +20,50 @@ WEIGHTS_FILE = "weights.safetensors"
 def newest_checkpoint(path: Path) -> Path:
     """`path` itself where it is a checkpoint, else the newest whole one of the run directory.
 
-    Says on stderr which damaged ones it passed over. Raises ConfigError.
+    Says on stderr which ones it passed over, and why. Raises ConfigError.
     """
-    path = path.absolute()
+    try:
+        return _newest_checkpoint(path.absolute())
+    except OSError as error:
+        raise ConfigError(f"The checkpoint {path} cannot be read: {error.strerror}.") from None
+
+
+def _newest_checkpoint(path: Path) -> Path:
     if (path / "meta.json").is_file():
-        if damage := damage_of(path):
-            raise ConfigError(f"The checkpoint {path} is damaged: {damage}. Name another one.")
+        if fault := fault_of(path):
+            raise ConfigError(f"The checkpoint {path} {fault}. Name another one.")
         return path
     for parent in (path / "checkpoints", path):
         folders = sorted((p for p in parent.glob("[0-9]" * 9) if p.is_dir()), reverse=True)
-        damages: list[str] = []
+        faults: list[str] = []
         for folder in folders:
-            damage = damage_of(folder)
-            if not damage:
-                for note in damages:
+            fault = fault_of(folder)
+            if not fault:
+                for note in faults:
                     sys.stderr.write(f"simul: {note} Falling back to the one before.\n")
                 return folder
-            damages.append(f"The checkpoint {folder.name} is damaged: {damage}.")
-        if damages:
-            raise ConfigError(
-                f"No checkpoint in {parent} can be used. {damages[0]} Name another run with --checkpoint."
-            )
+            faults.append(f"The checkpoint {folder.name} {fault}.")
+        if faults:
+            raise ConfigError(f"No checkpoint in {parent} can be used. {faults[0]} Name another run with --checkpoint.")
     raise ConfigError(f"There is no checkpoint in {path}: expected a folder with meta.json, or a run directory.")
 
 
-def damage_of(folder: Path) -> str:
-    """What is wrong with a checkpoint's meta.json or weights; empty where they are whole."""
+def fault_of(folder: Path) -> str:
+    """Why a checkpoint cannot be used, as the rest of a sentence about it; empty where it is whole."""
     try:
         meta = msgspec.json.decode((folder / "meta.json").read_bytes())
         wanted = meta["files"][WEIGHTS_FILE]
         with (folder / WEIGHTS_FILE).open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError as error:
+        return f"is damaged: {Path(error.filename).name}: {error.strerror}"
     except OSError as error:
-        return f"{Path(str(error.filename)).name}: {error.strerror}"
+        return f"cannot be read: {Path(str(error.filename)).name}: {error.strerror}"
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return f"meta.json: {str(error).rstrip('.')}"
+        return f"is damaged: meta.json: {str(error).rstrip('.')}"
     except (KeyError, TypeError):
-        return f"meta.json does not hold the hash of {WEIGHTS_FILE}"
-    return "" if found == wanted else f"{WEIGHTS_FILE} does not have the hash that was written"
+        return f"is damaged: meta.json does not hold the hash of {WEIGHTS_FILE}"
+    return "" if found == wanted else f"is damaged: {WEIGHTS_FILE} does not have the hash that was written"
 
 
 def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:

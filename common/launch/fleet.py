@@ -13,6 +13,9 @@ from common.rundir import RunDir
 
 Command = Callable[[str], list[str]]
 
+READY_LIMIT_SEC = 300.0
+SPOKEN = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
+
 
 class RoleDied(SimulError):
     """A role ended during start-up, or too often. Caught by `main()`: printed, its exit code passed on."""
@@ -54,6 +57,16 @@ class Fleet:
     def ready(self, role: str) -> bool:
         """True when every process of `role` has reported that it is ready."""
         return all(self.state_of(key) == "ready" for key in self.places if key[0] == role)
+
+    def wait_until_ready(self, role: str, meanwhile: Callable[[], bool]) -> None:
+        """Wait for every process of `role`; `meanwhile` is called often, True means: no longer. Raises RoleDied."""
+        deadline = time.monotonic() + READY_LIMIT_SEC
+        while not self.ready(role):
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise RoleDied(f"The {SPOKEN[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1)
+            if meanwhile():
+                return
 
     def state_of(self, key: Key) -> str:
         """What the process last said of itself."""
@@ -132,5 +145,4 @@ class Fleet:
 
 
 def _spoken(child: Child) -> str:
-    name = {"learner": "the learner", "inference_server": "the inference server"}.get(child.role)
-    return name or f"worker {child.index}"
+    return f"worker {child.index}" if child.role == "env_worker" else f"the {SPOKEN[child.role]}"

@@ -21,8 +21,8 @@ from common.rundir import RunDir
 from common.transport import Poller, PullSocket
 
 SHOW_EVERY_SEC = 5.0
-SERVER_LIMIT_SEC = 300.0
 STOP_SEC = 15.0
+TURN_SEC = 0.1
 
 
 class Match:
@@ -41,14 +41,11 @@ class Match:
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self.versions: dict[str, float | None] = {}  # of the policies that played, by name
 
-    def play(
-        self, checkpoint: Path, others: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int
-    ) -> Metrics:
+    def play(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
         """Figures of all workers, after the last episode.
 
         Args:
-            checkpoint: served as the policy `learner`.
-            others: further checkpoints by the policy's name.
+            served: checkpoints by the policy's name, the first of which is `learner`; none: only bots play.
             workers: arguments of each worker.
             episodes: of all workers together, to show how far they are.
 
@@ -62,8 +59,9 @@ class Match:
         self._poller = Poller([self._socket])
         with self._socket:
             try:
-                self._start_server(checkpoint)
-                self._load(others)
+                if served:
+                    self._start_server(served["learner"])
+                    self._load({name: folder for name, folder in served.items() if name != "learner"})
                 self._play_out(workers, episodes)
                 self._fleet.stop("inference_server", STOP_SEC, self._turn)
             finally:
@@ -72,12 +70,7 @@ class Match:
 
     def _start_server(self, checkpoint: Path) -> None:
         self._fleet.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
-        deadline = time.monotonic() + SERVER_LIMIT_SEC
-        while not self._fleet.ready("inference_server"):
-            self._fleet.check_alive()
-            if time.monotonic() > deadline:
-                raise RoleDied(f"The inference server did not become ready within {SERVER_LIMIT_SEC:.0f} s.", 1)
-            self._turn()
+        self._fleet.wait_until_ready("inference_server", self._turn)
         self.versions["learner"] = number(self._state.totals("inference_server"), "policy_version")
 
     def _load(self, others: Mapping[str, Path]) -> None:
@@ -92,12 +85,14 @@ class Match:
     def _play_out(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
         self._fleet.start("env_worker", len(workers), 1, workers)
         shown_at = time.monotonic()
-        while (playing := self._playing()) or self._turn():
+        while playing := self._playing():
             self._turn()
             if time.monotonic() - shown_at >= SHOW_EVERY_SEC and not self._quiet:
                 shown_at = time.monotonic()
                 done = number(self._state.totals("env_worker"), "episodes", "finished") or 0
                 sys.stderr.write(f"{done:.0f} of {episodes} played, {playing} workers at it\n")
+        while self._poller.wait(TURN_SEC):  # their last words
+            self._take()
 
     def _playing(self) -> int:
         """Workers that have not finished. Raises RoleDied where one failed, or the server did."""
@@ -111,13 +106,14 @@ class Match:
         return playing
 
     def _turn(self) -> bool:
-        """Take what was reported; True while there was something. Raises RoleDied on Ctrl-C."""
+        """Take what was reported; never True, so that nobody is hurried. Raises RoleDied on Ctrl-C."""
         if self._signals.stop:
             raise RoleDied("The evaluation was interrupted.", 130)
-        taken = False
+        self._take()
+        self._poller.wait(TURN_SEC)
+        return False
+
+    def _take(self) -> None:
         while (frames := self._socket.receive()) is not None:
             report, _ = self._codec.decode(frames)
             self._state.receive(report, time.monotonic())
-            taken = True
-        self._poller.wait(0.1)
-        return taken

@@ -10,8 +10,9 @@ from common.codec import Codec
 from common.config import Config
 from common.errors import ConfigError, ProtocolError
 from common.launch import ownership
-from common.launch.fleet import Command, Fleet, RoleDied
+from common.launch.fleet import SPOKEN, Command, Fleet, RoleDied
 from common.launch.game_spec import ask_for_spec, refuse_other_encoder
+from common.launch.preflight import check_start
 from common.launch.processes import role_command
 from common.launch.signals import Signals
 from common.launch.snapshot import Snapshot, Watch, number
@@ -24,10 +25,8 @@ from common.transport import Poller, PullSocket
 
 TURN_SEC = 0.1
 LOOK_EVERY_SEC = 1.0
-READY_LIMIT_SEC = 300.0
 # Workers first, so that nothing new arrives; the learner last, because it saves.
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
-SPOKEN = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 
 
 class Supervisor:
@@ -73,6 +72,7 @@ class Supervisor:
                 return self._run()
             finally:
                 self._fleet.kill_all()
+                self._run_dir.remove_outside()
                 ownership.release(self._run_dir)
                 self._display.close()
                 self._signals.restore()
@@ -107,6 +107,7 @@ class Supervisor:
         run_dir = self._run_dir
         if ownership.end_leftovers(run_dir):
             self._say("the last supervisor was killed; its processes are gone now")
+        check_start(self._config)
         with ownership.written_or_sentence(run_dir):
             config = msgspec.structs.replace(self._config, run_dir=str(run_dir.root))
             spec = ask_for_spec(config, self._command)
@@ -130,11 +131,7 @@ class Supervisor:
             return
         began = time.monotonic()
         self._fleet.start(role, count, threads)
-        while not self._fleet.ready(role) and not self._signals.stop:
-            self._fleet.check_alive()
-            if time.monotonic() - began > READY_LIMIT_SEC:
-                raise RoleDied(f"The {SPOKEN[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1)
-            self._turn()
+        self._fleet.wait_until_ready(role, self._stopped)
         if not self._signals.stop:
             self._say(f"{SPOKEN[role]} ready ({time.monotonic() - began:.1f} s)")
 
@@ -188,6 +185,10 @@ class Supervisor:
         self._turn()  # last reports
         self._phase = "stopped"
         return not bad
+
+    def _stopped(self) -> bool:
+        self._turn()
+        return self._signals.stop
 
     def _meanwhile(self) -> bool:
         self._turn()

@@ -121,13 +121,11 @@ def read_meta(folder: Path) -> Meta:
         raise CheckpointError(f"The checkpoint {folder} is damaged: {META_FILE}: {error}.") from None
 
 
-def check_spec(path: Path, meta: Meta, spec: GameSpec) -> None:
-    """Refuse a checkpoint of another encoder. Raises CheckpointError with both fingerprints."""
+def check_spec(path: Path, meta: Meta, spec: GameSpec, advice: str = "") -> None:
+    """Refuse a checkpoint of another encoder. Raises CheckpointError with both fingerprints, and `advice`."""
     if meta.spec_fingerprint != spec.fingerprint():
-        raise CheckpointError(
-            f"The checkpoint {path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}, "
-            f"this run has {spec.fingerprint()}. Choose another run directory with --run-dir."
-        )
+        words = f"{path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}"
+        raise CheckpointError(f"The checkpoint {words}, this game here has {spec.fingerprint()}. {advice}".rstrip())
 
 
 def read_verified(folder: Path, meta: Meta, name: str) -> bytes:
@@ -135,7 +133,8 @@ def read_verified(folder: Path, meta: Meta, name: str) -> bytes:
     try:
         data = (folder / name).read_bytes()
     except OSError as error:
-        raise CheckpointError(f"The checkpoint {folder} is damaged: {name}: {error.strerror}.") from None
+        fault = "is damaged" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise CheckpointError(f"The checkpoint {folder} {fault}: {name}: {error.strerror}.") from None
     if fingerprint(data) != meta.files.get(name):
         raise CheckpointError(f"The checkpoint {folder} is damaged: {name} does not have the hash that was written.")
     return data

@@ -2,7 +2,7 @@
 
 from common.transport.curve import ClientKeys, ServerKeys, client_keys, new_keys, server_keys
 from common.transport.endpoints import check_endpoint, connectable
-from common.transport.sockets import DealerSocket, Poller, PullSocket, PushSocket, RouterSocket
+from common.transport.sockets import DealerSocket, Poller, PullSocket, PushSocket, RouterSocket, held
 from common.transport.watch import Fate
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "check_endpoint",
     "client_keys",
     "connectable",
+    "held",
     "new_keys",
     "server_keys",
 ]

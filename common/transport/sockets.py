@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Literal, Self
 
@@ -213,6 +214,15 @@ class PullSocket(_Socket):
     def receive(self) -> list[Frame] | None:
         """Frames of the next message, or None when nothing waits."""
         return self._receive()
+
+
+@contextmanager
+def held(endpoint: str, *, curve: bool = False) -> Iterator[None]:
+    """Bound, to nobody's use, for the time of the block: to know that it can be. Raises ConfigError."""
+    with _Socket(zmq.ROUTER, endpoint, queue=1) as socket:
+        socket._bind(curve=curve)
+        yield
+        socket.raw.unbind(socket.raw.getsockopt_string(zmq.LAST_ENDPOINT))  # now, and not when the context finds time
 
 
 class Poller:

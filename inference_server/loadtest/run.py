@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 from rich.console import Console
 
 from common.errors import ConfigError
+from common.launch.temporary import temporary_folder
 from inference_server.loadtest.cells import Result
 from inference_server.loadtest.cores import Neighbours, our_cores, read_times, split_cores
 from inference_server.loadtest.options import Options
@@ -23,8 +21,8 @@ def run(options: Options) -> int:
     """Measure everything `options` asks for. Raises SimulError."""
     console = Console()
     neighbours = Neighbours(our_cores(), read_times)
-    with tempfile.TemporaryDirectory(prefix="simul-loadtest-") as root:
-        subject = make_subject(options, Path(root))
+    with temporary_folder("simul-loadtest-") as root:
+        subject = make_subject(options, root)
         cores = split_cores(subject.config.server.threads)
         with Progress(console, planned_cells(options)) as progress:
             sweep = Sweep(options, subject, cores, progress)

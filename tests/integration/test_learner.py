@@ -228,7 +228,8 @@ def test_drops_by_cause_and_learns_on(supervisor):
     assert dropped == {"wrong_spec": 1, "bad_value": 1, "malformed": 1, "stale": 1}
 
 
-def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting(supervisor):
+def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting_and_saves_nothing(supervisor):
+    write_checkpoint(supervisor.run_dir.checkpoints / "000000003", SPEC, 3)
     config = msgspec.structs.replace(CONFIG, learner=msgspec.structs.replace(CONFIG.learner, batch_steps=100_000))
     supervisor.run_dir.write_config(config)
     supervisor.start()
@@ -243,6 +244,8 @@ def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting(supervisor
         one.close()
     stop(supervisor.lives[-1])
     assert "spec fingerprint" in supervisor.events()
+    saved = [path.name for path in supervisor.run_dir.checkpoints.iterdir() if path.name.isdigit()]
+    assert saved == ["000000003"], "nothing was learned since"
 
 
 def test_another_encoders_checkpoint_is_refused_with_both_fingerprints(supervisor):

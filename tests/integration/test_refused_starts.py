@@ -2,7 +2,36 @@
 
 from __future__ import annotations
 
+import socket
+import sys
+
+import pytest
+
+from common import cli
+from common.transport import PullSocket
+from env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.simul import phase_of
+
+MISSING = "cuda" if sys.platform == "darwin" else "mps"
+
+
+@pytest.mark.parametrize("wrong", ["a taken endpoint", "a taken port", "one port for both", "a missing device"])
+def test_what_is_taken_or_missing_is_said_before_any_role_starts(wrong, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("common.launch.fleet.Fleet.start", lambda *_: pytest.fail("a role was started"))
+    with socket.create_server(("127.0.0.1", 0)) as server, PullSocket(f"ipc://{tmp_path}/taken") as bound:
+        taken, free = server.getsockname()[1], free_port()
+        settings, sentence = {
+            "a taken endpoint": ([f"server.endpoint={bound.endpoint}"], "is in use by another process"),
+            "a taken port": ([f"server.prometheus_port={taken}"], "Choose another server.prometheus_port"),
+            "one port for both": (
+                [f"server.endpoint=tcp://127.0.0.1:{free}", f"server.prometheus_port={free}"], "Choose another",
+            ),
+            "a missing device": ([f"learner.device={MISSING}"], f"The device {MISSING} is not available here"),
+        }[wrong]  # fmt: skip
+        line = ["up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "run"), "--plain"]
+        assert cli.main([*line, *(f"--set={setting}" for setting in settings)]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_role_that_says_what_is_wrong_is_quoted_and_the_run_is_called_failed(up, simul, tmp_path):

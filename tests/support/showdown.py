@@ -20,7 +20,7 @@ from env_worker.games.pokemon.websocket.local_server import LocalServer, copy_pa
 
 
 class Showdown:
-    """A running server. `package` holds its logs."""
+    """A running server, which a test may replace. `package` holds its logs."""
 
     def __init__(self, server: LocalServer, package: Path) -> None:
         self.server = server
@@ -52,11 +52,13 @@ def showdown() -> Iterator[Showdown]:
         package = copy_package(Path(folder))
         server = LocalServer(find_node().path, package, Path(folder) / "log", log_battles=True)
         server.wait_ready()
+        running = Showdown(server, package)
         try:
-            yield Showdown(server, package)
+            yield running
+            server = running.server
             assert server.alive(), f"the Showdown server died:\n{server.last_words()}"
         finally:
-            server.close()
+            running.server.close()
 
 
 def on_loop(coroutine: Any) -> Any:

@@ -7,10 +7,11 @@ import random
 from common.decisions import Decision
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
 from env_worker.games.pokemon.battle_host import BattleHost, drawn_start
+from env_worker.games.pokemon.policy_seat import PolicySeat
 from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
-from env_worker.games.pokemon.seat import PolicySeat, ReadingSeat
+from env_worker.games.pokemon.seat import ReadingSeat
 
 
 class Arena:

@@ -11,9 +11,10 @@ from env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
 from env_worker.games.pokemon.doubles.seat import DoubleSeat
 from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.players import SCRIPTED, SeatPlayer, scripted_player
+from env_worker.games.pokemon.policy_seat import PolicySeat
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
-from env_worker.games.pokemon.seat import HostedSeat, PolicySeat, ReadingSeat
+from env_worker.games.pokemon.seat import HostedSeat, ReadingSeat
 from env_worker.games.pokemon.seat_battle import SeatBattle
 
 SELF_PLAY, PAST = "self_play", "past"

@@ -9,8 +9,8 @@ from typing import Any
 from common.config import OpponentsConfig
 from common.pairings import Contestant, Pairing, result_key
 from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
+from env_worker.games.pokemon.policy_seat import PolicySeat
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
-from env_worker.games.pokemon.seat import PolicySeat
 
 
 class ScheduledMatchmaker(Matchmaker):

@@ -16,12 +16,12 @@ from env_worker.games.pokemon.host import HostDied
 from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.host_tables import encoder_tables
 from env_worker.games.pokemon.node import find_node, node_for
+from env_worker.games.pokemon.policy_seat import PolicySeat
 from env_worker.games.pokemon.referee import Referee
 from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.rewards import reward_weights
 from env_worker.games.pokemon.schedule import ScheduledMatchmaker
 from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.seat import PolicySeat
 from env_worker.games.pokemon.spec import pokemon_spec
 from env_worker.games.pokemon.teams import legal_teams, read_teams
 

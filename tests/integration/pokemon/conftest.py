@@ -1,11 +1,15 @@
-"""A simulator host of a test's own."""
+"""A simulator host of a test's own; a Showdown server and an inference server for all tests of a file."""
 
 from __future__ import annotations
 
 import pytest
 
+from common.config import PokemonConfig
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.spec import pokemon_spec
+from tests.support.showdown import showdown
+from tests.support.stand import Stand
 
 
 @pytest.fixture
@@ -14,3 +18,15 @@ def own_host():
     host.start()
     yield host
     host.close()
+
+
+@pytest.fixture(scope="module")
+def server():
+    with showdown() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stand():
+    with Stand(pokemon_spec(PokemonConfig())) as running:
+        yield running

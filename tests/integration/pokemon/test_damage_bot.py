@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import select
+import subprocess
+import sys
 import time
 
+import msgspec
 import pytest
 
 from common.checkout import CHECKOUT
@@ -33,19 +36,23 @@ def play(battle_format: str, foe: str, battles: int, teams: str = "") -> dict:
         source.close()
 
 
-def test_it_clearly_beats_the_greatest_base_power():
-    metrics = play("gen9randombattle", "max_base_power", 20)
-    assert sum(tally["wins"] for tally in metrics["results"].values()) >= 14  # 92% over hundreds
-    assert metrics["scripted"]["invalid"] == metrics["scripted"]["defaults"] == 0
-    assert metrics["parse_errors"] == {}
+def test_it_clearly_beats_the_greatest_base_power_and_eval_shows_it_without_a_checkpoint():
+    line = [sys.executable, "-m", "common.cli", "eval", "--opponent=damage", "--opponent=max", "--battles=20", "--json"]
+    done = subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    matrix = msgspec.json.decode(done.stdout)
+    assert matrix["contestants"] == [{"label": bot, "opponent": bot} for bot in ("damage", "max_base_power")]
+    (pair,) = matrix["pairs"]
+    assert pair["battles"] == 20
+    assert pair["wins"] >= 14  # 92% over hundreds
 
 
 @pytest.mark.parametrize(
     ("battle_format", "teams"),
     [
         ("gen1randombattle", ""),
-        *[pytest.param(f"gen{gen}randombattle", "", marks=pytest.mark.slow) for gen in range(2, 8)],
-        ("gen8randombattle", ""),
+        *[pytest.param(f"gen{gen}randombattle", "", marks=pytest.mark.slow) for gen in range(2, 9)],
+        ("gen9randombattle", ""),
         ("gen9randomdoublesbattle", ""),
         ("gen9bssregi", f"{TEAMS}/gen9bssregi.txt"),
     ],

@@ -83,6 +83,7 @@ def test_a_checkpoint_of_another_layout_is_one_sentence(tmp_path):
     _, errors = running.communicate(timeout=100)
     assert running.returncode == 2
     assert "belongs to another encoder" in errors
+    assert "--run-dir" not in errors, "there is none to choose"
     assert "Traceback" not in errors
     assert list((tmp_path / "tmp").glob("simul-*")) == []
 

@@ -28,12 +28,6 @@ from tests.support.simul import CHECKOUT
 SPEC = pokemon_spec(PokemonConfig())
 
 
-@pytest.fixture(scope="module")
-def server():
-    with showdown() as running:
-        yield running
-
-
 def checkpoint(folder: Path, spec: GameSpec = SPEC) -> Path:
     return write_checkpoint(folder / "000000007", spec, 7)
 

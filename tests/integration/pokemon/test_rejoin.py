@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import RandomPlayer
 
-from common.config import PokemonConfig
 from common.decisions import Decision
 from common.lifecycle import StopFlag
 from common.messages import ABORTED, DECISION, TERMINATED
 from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.spec import pokemon_spec
 from env_worker.games.pokemon.websocket.local_server import LocalServer
-from tests.integration.pokemon.test_play import compare_with_training
 from tests.support.playing import playing
+from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop, showdown
-from tests.support.stand import Stand
-
-
-@pytest.fixture(scope="module")
-def server():
-    with showdown() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def stand():
-    with Stand(pokemon_spec(PokemonConfig())) as running:
-        yield running
 
 
 class Mishap(StopFlag):
@@ -52,6 +38,31 @@ def cut(agent) -> None:
     POKE_LOOP.call_soon_threadsafe(agent.ps_client.websocket.transport.abort)
 
 
+def deaf_after_challenging(agent, foe) -> list[bool]:
+    """The next challenge is accepted, and its battle begins, while nothing reaches us; returns what happened."""
+    challenge, happened = agent.ps_client.challenge, []
+
+    async def challenge_and_go(*what) -> None:
+        agent.ps_client.challenge = challenge
+        await challenge(*what)
+        transport = agent.ps_client.websocket.transport
+        transport.pause_reading()
+        while not foe.battles:
+            await asyncio.sleep(0.01)
+        happened.append(not agent.battles)
+        transport.abort()
+
+    agent.ps_client.challenge = challenge_and_go
+    return happened
+
+
+async def accept_the_second(foe, agent) -> None:
+    """We are cut off before a challenge is answered; the server calls it off, and we challenge again."""
+    await foe._challenge_queue.get()
+    agent.ps_client.websocket.transport.abort()
+    await foe._accept_challenges(None, 1, None)
+
+
 def sessions(asked: list[Decision]) -> dict[tuple[int, int], list[Decision]]:
     found: dict[tuple[int, int], list[Decision]] = {}
     for decision in asked:
@@ -62,9 +73,11 @@ def sessions(asked: list[Decision]) -> dict[tuple[int, int], list[Decision]]:
 def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(server, stand, tmp_path):
     foe = server.player(RandomPlayer, "Random Cut")
     with playing(server, stand, "Agent Cut", replays=str(tmp_path)) as (agent, desk, table):
+        began_without_us = deaf_after_challenging(agent, foe)
         accepted = on_loop(foe._accept_challenges(None, 2, None))
         table.serve(agent.challenge("Random Cut", 2), Mishap(desk, lambda: cut(agent), 10, 30, 31))
         accepted.result(10)
+    assert began_without_us == [True]
     assert sum(agent.tally.values()) == 2
     assert agent.tally["wins"] == foe.n_lost_battles
     assert agent.comeback.rejoined >= 3
@@ -86,7 +99,7 @@ def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(
 def test_a_battle_that_is_not_as_we_knew_it_begins_anew_and_is_counted(server, stand):
     foe = server.player(RandomPlayer, "Random Other")
     with playing(server, stand, "Agent Other") as (agent, desk, table):
-        accepted = on_loop(foe._accept_challenges(None, 1, None))
+        accepted = on_loop(accept_the_second(foe, agent))
 
         def mishap() -> None:
             (battle,) = agent.running()
@@ -110,19 +123,16 @@ def test_battles_that_a_server_forgot_are_counted_and_play_goes_on(stand):
         foe = running.player(RandomPlayer, "Random Gone")
         with playing(running, stand, "Agent Gone") as (agent, desk, table):
             accepted = on_loop(foe._accept_challenges(None, 1, None))
-            again: list[LocalServer] = []
 
             def restart() -> None:
                 running.server.close()
                 log = running.package / "second-log"
-                again.append(LocalServer(find_node().path, running.package, log, port=running.server.port))
+                running.server = LocalServer(find_node().path, running.package, log, port=running.server.port)
 
             try:
                 table.serve(agent.challenge("Random Gone", 1), Mishap(desk, restart, 8))
             finally:
                 accepted.cancel()
-                for server in again:
-                    server.close()
     assert sum(agent.tally.values()) == 0
     assert (agent.comeback.rejoined, agent.comeback.vanished) == (0, 1)
     assert desk.asked[-1].kind == ABORTED

@@ -39,6 +39,12 @@ def test_eval_without_a_checkpoint_there(tmp_path, capsys):
     assert "no checkpoint" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [(), ("--opponent", "damage")])
+def test_eval_says_who_can_play_without_a_checkpoint(capsys, arguments):
+    assert cli.main(["eval", *arguments]) == 2
+    assert "Name a --checkpoint. Pokémon's bots play without one, two of them or more" in capsys.readouterr().err
+
+
 def test_the_commands_import_no_role_and_no_torch():
     code = """
 import sys

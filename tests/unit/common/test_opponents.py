@@ -15,7 +15,7 @@ from env_worker.games.pokemon import players
 def load(tmp_path):
     def load(text: str, *overrides: str) -> OpponentsConfig:
         path = tmp_path / "run.yaml"
-        path.write_text(text)
+        path.write_text(f"game: pokemon\n{text}\n")
         return load_config(path, overrides).opponents
 
     return load

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from common.config import Config
+from common.config_types import config_keys
 from common.errors import ConfigError
 from common.rundir import RunDir
-from common.strict_yaml import config_from_tree, config_keys, load_config
+from common.strict_yaml import config_from_tree, load_config
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 
@@ -41,7 +42,7 @@ def test_an_empty_file_is_the_defaults(load):
 
 def test_values_and_overrides_arrive_typed(load):
     config = load(
-        "learner: {learning_rate: 3e-4, total_decisions: 2e6, discount: 1}\nopponents: {self_play: 0.9, random: 0.1}",
+        "learner: {learning_rate: 3e-4, total_decisions: 2e6, discount: 1}",
         "learner.clip=0.1",
         "network.options.hidden=64",
         "server.endpoint=tcp://127.0.0.1:5555",
@@ -89,6 +90,18 @@ def test_duplicate_keys_are_problems(load):
     }
 
 
+def test_a_colon_without_its_space_is_named(load):
+    text = "network:\n  options: {hidden:8, layers: 2, also:}\ngame_options: {'a:b': ''}\n"
+    problems = problems_of(load, text, "learner={clip:0.1}")
+    assert problems == {
+        "line 2": "after a colon YAML wants a space: hidden: 8",
+        "--set learner={clip:0.1}": "after a colon YAML wants a space: clip: 0.1",
+    }
+    with pytest.raises(ConfigError, match="'count' stands here for the second time"):
+        load("", "workers={count: 1, count: 2}")
+    assert load("gymnasium: {kwargs: {'a:b': ''}}").gymnasium.kwargs == {"a:b": ""}
+
+
 @pytest.mark.parametrize("override", ["learner.clip", "=1", "learner.clip={"])
 def test_overrides_that_do_not_parse(load, override):
     assert f"--set {override}" in problems_of(load, "", override)
@@ -98,7 +111,13 @@ def test_overrides_that_do_not_parse(load, override):
     ("text", "path", "reason"),
     [
         ("opponents: {self_play: 0.5}", "opponents", "must add up to 1, because every game"),
-        ("opponents: {self_play: 0.5, past: 0.5}\nlearner: {past_resident: 0}", "opponents.past", "none would ever"),
+        (
+            "game: pokemon\nopponents: {self_play: 0.5, past: 0.5}\nlearner: {past_resident: 0}",
+            "opponents.past",
+            "none ",
+        ),
+        ("opponents: {self_play: 0.5, past: 0.5}", "opponents", "one seat and nobody opposite; leave past out"),
+        ("game: my:Env\nopponents: random:0.5,past:0.5", "opponents", "none of Pokémon's bots; leave random out"),
         ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
         ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
         ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.battle import AbstractBattle
@@ -17,11 +16,10 @@ from env_worker.games.pokemon.layout import ATTACKERS
 from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
 from env_worker.games.pokemon.websocket.comeback import Comeback
 from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
-from env_worker.games.pokemon.websocket.lobby import Lobby, PlayEnded
+from env_worker.games.pokemon.websocket.guard import Guard
+from env_worker.games.pokemon.websocket.lobby import Lobby
 from env_worker.games.pokemon.websocket.orders import PackedTeams, SlotOrder
 from env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, RoomBattle
-
-LOGIN_SEC = 30.0
 
 
 class AgentPlayer(Player):
@@ -62,7 +60,6 @@ class AgentPlayer(Player):
             start_timer_on_battle_start=timer, start_listening=False,
         )  # fmt: skip
         self._desk = desk
-        self._on_login = on_login
         self._policy, self._greedy, self._replays, self._attackers = policy, greedy, replays, attackers
         self._stopping = False
         self.tally: Counter[str] = Counter()  # wins, losses, ties
@@ -71,21 +68,21 @@ class AgentPlayer(Player):
         self.comeback = Comeback(desk.tell)
         self._errands: set[asyncio.Task[None]] = set()
         self._lobby = Lobby(self, concurrency)
-        self._trouble: asyncio.Future[str] = POKE_LOOP.create_future()
+        self._guard = Guard(on_login)
         self.ps_client = ShowdownClient(
-            account, server, on_trouble=self._trouble_if_first, on_popup=self._lobby.popups.put_nowait, paced=paced,
+            account, server, on_trouble=self._guard.trouble, on_popup=self._lobby.popups.put_nowait, paced=paced,
             on_battle_message=self._handle_battle_message, on_update_challenges=self._update_challenges,
             on_challenge_request=self._handle_challenge_request, patience_sec=patience_sec,
-            on_return=lambda: self.comeback.join(self.ps_client, self.running()),
+            on_return=self._come_back,
         )  # fmt: skip
 
     async def accept(self, battles: int) -> None:
         """Accept so many challenges, from anybody, and play them. Raises PlayEnded."""
-        await self._guarded(self._lobby.accept(battles))
+        await self._guard.run(self.ps_client, self._lobby.accept(battles))
 
     async def challenge(self, user: str, battles: int) -> None:
         """Challenge `user` so many times, and play. Raises PlayEnded."""
-        await self._guarded(self._lobby.challenge(user, battles))
+        await self._guard.run(self.ps_client, self._lobby.challenge(user, battles))
 
     async def leave(self, patience_sec: float) -> None:
         """Forfeit what is running, take nothing new, hang up."""
@@ -93,7 +90,7 @@ class AgentPlayer(Player):
         for battle in self.running():
             self._forfeit(battle)
         deadline = POKE_LOOP.time() + patience_sec
-        while self.running() and not self._trouble.done() and POKE_LOOP.time() < deadline:
+        while self.running() and not self._guard.troubled and POKE_LOOP.time() < deadline:
             await asyncio.sleep(0.05)
         await self.ps_client.leave()
 
@@ -143,10 +140,17 @@ class AgentPlayer(Player):
                 self._forfeit(battle)
         return self._battles[tag]
 
+    async def _come_back(self, rooms: list[str]) -> None:
+        """`rooms` are those of our battles that the server knows; such as began meanwhile are new to us."""
+        begun = [room for room in rooms if room not in self._battles and self.format in room.split("-")]
+        if not begun:
+            self._lobby.nothing_began.set()
+        await self.comeback.join(self.ps_client, [*(battle.battle_tag for battle in self.running()), *begun])
+
     async def _handle_battle_message(self, split_messages: list[list[str]]) -> None:
         battle = self._battles.get(split_messages[0][0][1:])
         kinds = {line[1] for line in split_messages if len(line) > 1}
-        if battle is not None and "noinit" in kinds:
+        if "noinit" in kinds:
             await self._lose(battle)
             return
         again = battle is not None and self.comeback.begin(battle, kinds)
@@ -160,10 +164,12 @@ class AgentPlayer(Player):
             if line[1] == "error":
                 await self._take_error(battle, line[2])
             elif line[1] == "bigerror" and "simulator process crashed" in line[2]:
-                self._trouble_if_first(f"The server's simulator crashed in {battle.battle_tag}.")
+                self._guard.trouble(f"The server's simulator crashed in {battle.battle_tag}.")
 
-    async def _lose(self, battle: RoomBattle) -> None:
-        if not battle.finished:
+    async def _lose(self, battle: RoomBattle | None) -> None:
+        if battle is None:  # it began and ended while we were away
+            self._lobby.nothing_began.set()
+        elif not battle.finished:
             self.comeback.lose(battle)
             await self._battle_count_queue.get()
             self._battle_count_queue.task_done()
@@ -192,35 +198,7 @@ class AgentPlayer(Player):
         else:
             await super()._handle_challenge_request(split_message)
 
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
-        task = POKE_LOOP.create_task(self._logged_in(work))
-        try:
-            await asyncio.wait({task, self._trouble}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise PlayEnded(self._trouble.result())
-            task.result()
-        finally:
-            task.cancel()
-
-    async def _logged_in(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await asyncio.wait_for(self.ps_client.logged_in.wait(), LOGIN_SEC)
-        except TimeoutError:
-            raise PlayEnded(
-                f"The server did not let us in as {self.username!r} within {LOGIN_SEC:.0f} s. "
-                "If the name is registered, give its password in SIMUL_SHOWDOWN_PASSWORD."
-            ) from None
-        finally:
-            if not self.ps_client.logged_in.is_set():
-                work.close()
-        self._on_login()
-        await work
-
     def _forfeit(self, battle: RoomBattle) -> None:
         battle.given_up = True
         self.given_up += 1
         self._errands.add(POKE_LOOP.create_task(self.ps_client.send_message("/forfeit", battle.battle_tag)))
-
-    def _trouble_if_first(self, sentence: str) -> None:
-        if not self._trouble.done():
-            self._trouble.set_result(sentence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,6 +18,7 @@ SILENCE_SEC = 60.0  # an unanswered ping after so long: the server hangs
 PACE_SEC = 0.6  # a message of ours in so long: a server holds back faster ones, and drops the seventh
 BURST = 4  # so many may go at once after a pause
 FIRST_PAUSE_SEC, LONGEST_PAUSE_SEC = 0.5, 8.0  # before a lost connection is made anew; doubled each time
+ROOMS_SEC = 2.0  # a server that knows us says right after the login which battles are ours
 
 
 class ShowdownClient(PSClient):
@@ -27,7 +29,8 @@ class ShowdownClient(PSClient):
         on_popup: is called with what the server says in a popup.
         paced: keep to PACE_SEC; for servers that are not our own.
         patience_sec: a connection that is lost after the login is made anew for so long; 0: it is trouble at once.
-        on_return: is awaited when we are logged in again, to join the rooms: what was said there meanwhile is lost.
+        on_return: is awaited when we are logged in again, with the rooms of the battles that the server says are ours,
+            to join them: what was said there meanwhile is lost.
     """
 
     def __init__(
@@ -39,13 +42,16 @@ class ShowdownClient(PSClient):
         on_popup: Callable[[str], None],
         paced: bool,
         patience_sec: float = 0.0,
-        on_return: Callable[[], Awaitable[None]] | None = None,
+        on_return: Callable[[list[str]], Awaitable[None]] | None = None,
         **more: Any,
     ) -> None:
         self._patience_sec = patience_sec
         self._on_return = on_return
         self._lost_at: float | None = None  # when the last login ended, None before
         self._away = False  # True from then until the next one
+        self._rooms: asyncio.Future[list[str]] | None = None  # open from a login after a loss until they are told
+        self._settled = asyncio.Event()  # not set from a loss until we are in our rooms again
+        self._settled.set()
         self._pause_sec = FIRST_PAUSE_SEC
         self._on_trouble = on_trouble
         self._on_popup = on_popup
@@ -105,6 +111,11 @@ class ShowdownClient(PSClient):
                 if not self._away:
                     raise
 
+    async def ready(self) -> None:
+        """Until we are logged in, and after a loss have joined our rooms again."""
+        await self.logged_in.wait()
+        await self._settled.wait()
+
     async def accept_challenge(self, username: str, packed_team: str | None) -> None:
         """As PSClient's, once we are logged in (again)."""
         await self.logged_in.wait()
@@ -124,11 +135,22 @@ class ShowdownClient(PSClient):
         """The connection is gone."""
         if self._patience_sec and self.logged_in.is_set():
             self.logged_in.clear()
+            self._settled.clear()
             self._away, self._lost_at, self._pause_sec = True, self.loop.time(), FIRST_PAUSE_SEC
 
     def _patient(self) -> bool:
         """Whether it is to be made anew."""
         return self._lost_at is not None and self.loop.time() + self._pause_sec - self._lost_at < self._patience_sec
+
+    async def _return(self) -> None:
+        """We are logged in again."""
+        self._away = False
+        self._rooms = self.loop.create_future()
+        await asyncio.wait((self._rooms,), timeout=ROOMS_SEC)
+        if self._on_return is not None:
+            await self._on_return(self._rooms.result() if self._rooms.done() else [])
+        if not self._away:
+            self._settled.set()
 
     async def _wait_for_turn(self) -> None:
         now = self.loop.time()
@@ -141,6 +163,8 @@ class ShowdownClient(PSClient):
 
     async def _handle_message(self, message: str) -> None:
         kind, _, rest = message.removeprefix("|").partition("|")
+        if self._rooms is not None and not self._rooms.done() and message.startswith("|updatesearch|"):
+            self._rooms.set_result(list(json.loads(rest).get("games") or ()))
         if message.startswith("|popup|"):
             self._on_popup(rest.replace("||", " ").strip())
         elif message.startswith("|nametaken|") and self._away:
@@ -150,14 +174,18 @@ class ShowdownClient(PSClient):
             self._on_trouble(f"The server does not let us in as {name!r}: {why} Try another --username.")
         else:
             try:
-                await super()._handle_message(message)
+                for part in _parts(message):
+                    await super()._handle_message(part)
                 if self._away and self.logged_in.is_set():
-                    self._away = False
-                    if self._on_return is not None:
-                        await self._on_return()
+                    await self._return()
             except ConnectionClosed:
                 return  # there is nobody to answer any more; `listen` tells why
             except Exception as error:
                 if not self._leaving:
                     self._on_trouble(f"A message of the server could not be handled ({kind}): {error!r}")
                 raise
+
+
+def _parts(message: str) -> list[str]:
+    """One for each challenge that waits: the server tells them together."""
+    return [line for line in message.splitlines() if line.startswith("|pm|")] or [message]

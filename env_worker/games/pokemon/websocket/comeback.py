@@ -24,10 +24,10 @@ class Comeback:
         self.rejoined = self.started_over = self.vanished = 0
         self._tell = tell
 
-    async def join(self, client: PSClient, battles: Iterable[RoomBattle]) -> None:
+    async def join(self, client: PSClient, rooms: Iterable[str]) -> None:
         """We are logged in again."""
-        for battle in battles:
-            await client.send_message(f"/join {battle.battle_tag}")
+        for room in rooms:
+            await client.send_message(f"/join {room}")
 
     def begin(self, battle: RoomBattle, kinds: set[str]) -> bool:
         """A room's message with lines of these `kinds` is about to be read: True = it is the whole log once more."""

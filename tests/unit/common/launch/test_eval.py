@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from common.errors import ConfigError
-from common.launch.eval_checkpoint import config_of, newest_checkpoint
+from common.launch.eval_checkpoint import config_of, fault_of, newest_checkpoint
 from common.launch.eval_result import in_words, paired, result_of, wilson
 from common.pairings import Contestant, Pairing
 
@@ -62,6 +62,9 @@ def test_damaged_checkpoints_are_passed_over_and_named(checkpoints, capsys):
         newest_checkpoint(checkpoints / "000000010")
     (checkpoints / "000000009" / "meta.json").write_text("torn {")
     (checkpoints / "000000000" / "weights.safetensors").unlink()
+    assert fault_of(checkpoints / "000000000") == "is damaged: weights.safetensors: No such file or directory"
+    (checkpoints / "000000000" / "weights.safetensors").mkdir()
+    assert fault_of(checkpoints / "000000000") == "cannot be read: weights.safetensors: Is a directory"
     with pytest.raises(ConfigError, match=r"No checkpoint in .* can be used"):
         newest_checkpoint(checkpoints.parent)
 

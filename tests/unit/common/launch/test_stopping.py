@@ -62,10 +62,12 @@ def test_a_refused_start_leaves_the_settings_of_the_run(tmp_path):
 
 @pytest.mark.parametrize("there_before", [True, False])
 def test_a_refused_start_leaves_no_run_directory_that_it_made(tmp_path, there_before):
-    run_dir = RunDir(tmp_path / "run")
+    run_dir = RunDir(tmp_path / ("a-path-too-long-for-sockets" * 3) / "run")
     if there_before:
-        run_dir.root.mkdir()
+        run_dir.root.mkdir(parents=True)
+    assert run_dir.sockets.parent != run_dir.root
     refuse = [sys.executable, "-c", "import sys; sys.stderr.write('No.'); sys.exit(2)"]
     with pytest.raises(SimulError, match=r"No\."):
         Supervisor(Config(), run_dir, make_display(True), lambda role: refuse).run()
     assert run_dir.root.exists() is there_before
+    assert not run_dir.sockets.exists()

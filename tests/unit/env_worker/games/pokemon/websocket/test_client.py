@@ -96,9 +96,9 @@ class Cut(Wire):
 class Patient(ShowdownClient):
     """Has been logged in, and lost it."""
 
-    def __init__(self, troubles: list[str], returns: list[str]) -> None:
-        async def back() -> None:
-            returns.append("back")
+    def __init__(self, troubles: list[str], returns: list[list[str]]) -> None:
+        async def back(rooms: list[str]) -> None:
+            returns.append(rooms)
 
         super().__init__(
             AccountConfiguration("Us", None), ServerConfiguration("ws://127.0.0.1:9/", ""), start_listening=False,
@@ -120,9 +120,11 @@ def test_without_a_connection_rooms_hear_nothing_and_the_rest_waits_for_the_next
     on_loop(client.send_message("/trn Us,0,"))
     assert [text for _, text in client.websocket.sent] == ["|/trn Us,0,"]
     assert returns == []
-    on_loop(client._handle_message("|updateuser| Us|1|101|{}"))
+    login = asyncio.run_coroutine_threadsafe(client._handle_message("|updateuser| Us|1|101|{}"), POKE_LOOP)
+    on_loop(client._handle_message('|updatesearch|{"searching":[],"games":{"battle-2":"Us vs. Foe"}}'))
+    login.result(5)
     waiting.result(5)
-    assert returns == ["back"]
+    assert returns == [["battle-2"]], "joined again, and this one is new to us"
     assert [text for _, text in client.websocket.sent][1:] == ["|/utm null", "|/challenge Foe, gen9randombattle"]
     assert troubles == []
 

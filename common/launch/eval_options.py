@@ -1,0 +1,39 @@
+"""The command line of `simul eval`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_eval(evaluate: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    evaluate.add_argument(
+        "--checkpoint", dest="checkpoints", action="append", type=Path, default=[], metavar="D",
+        help="a checkpoint or a run directory; several: everybody plays everybody else; none: only the opponents do",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
+        help="Pokémon: random, max_base_power, simple_heuristics, damage; several: everybody plays everybody else",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--battles", "--episodes", dest="episodes", type=int, default=1000, metavar="N", help="of each pair"
+    )
+    evaluate.add_argument(
+        "--no-mirror", dest="mirror", action="store_false",
+        help="Pokémon: new teams and dice for every battle; default: each is played twice, with the seats exchanged",
+    )  # fmt: skip
+    evaluate.add_argument("--replays", type=Path, metavar="DIR", help="write every battle there, as log and HTML page")
+    evaluate.add_argument("--workers", type=int, default=1, metavar="W", help="processes that step games")
+    evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
+    evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
+    evaluate.set_defaults(run=_eval)
+
+
+def _eval(options: argparse.Namespace) -> int:
+    from common.launch.eval import evaluate
+
+    return evaluate(
+        options.checkpoints, opponents=options.opponents, episodes=options.episodes, workers=options.workers,
+        overrides=options.overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
+    )  # fmt: skip

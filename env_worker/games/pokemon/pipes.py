@@ -1,0 +1,99 @@
+"""A process spoken to over two pipes that never block."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+
+PIPE_BYTES = 1 << 20
+READ_BYTES = 1 << 20
+STDERR_TAIL_BYTES = 8192
+STDERR_TAIL_LINES = 12
+
+
+class PipedProcess:
+    """Runs from the constructor, which raises OSError, to `close`.
+
+    Attributes:
+        stdin, stdout: our ends' file descriptors, to watch.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (a pipe nobody drains could block the process)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0,
+            start_new_session=True,  # a terminal's Ctrl-C is for the supervisor to handle
+        )  # fmt: skip
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self.stdin, self.stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
+        for fd in (self.stdin, self.stdout):
+            os.set_blocking(fd, False)
+            _enlarge_pipe(fd)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def write_from(self, unsent: bytearray) -> None:
+        """Writes as much as the pipe takes, and removes it from `unsent`."""
+        try:
+            sent = os.write(self.stdin, unsent)
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            return  # whoever reads finds out
+        del unsent[:sent]
+
+    def read_into(self, heard: bytearray) -> bool:
+        """Appends what is in the pipe; True = the other end is closed."""
+        while True:
+            try:
+                chunk = os.read(self.stdout, READ_BYTES)
+            except BlockingIOError:
+                return False
+            if not chunk:
+                return True
+            heard += chunk
+            if len(chunk) < READ_BYTES:
+                return False
+
+    def exit_code(self) -> int:
+        """Waits for the end."""
+        return self._process.wait()
+
+    def last_words(self) -> str:
+        """The last lines of stderr."""
+        with os.fdopen(os.dup(self._stderr.fileno()), "rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - STDERR_TAIL_BYTES))
+            lines = stream.read().decode("utf-8", "replace").splitlines()
+        return "\n".join(lines[-STDERR_TAIL_LINES:])
+
+    def close(self, grace_sec: float) -> None:
+        """Closes the pipes, upon which the process should exit by itself; kills it after the grace."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        process.stdout.close()  # a process blocked in write wakes up with a broken pipe
+        try:
+            process.wait(grace_sec)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._stderr.close()
+
+
+def _enlarge_pipe(fd: int) -> None:
+    """Fewer wake-ups with a larger pipe; Linux only, and only within the user's limit."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # pyright: ignore[reportAttributeAccessIssue]
+    except (ImportError, AttributeError, OSError):
+        return

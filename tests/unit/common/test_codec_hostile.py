@@ -1,0 +1,130 @@
+"""Frames: mutated messages, and headers made to hurt."""
+
+import random
+import time
+import tracemalloc
+
+import msgpack
+import numpy as np
+import pytest
+
+from common.codec import Codec, encode
+from common.decisions import Decision
+from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
+from common.messages import TO_CLIENT, TO_SERVER, Close, Hello, Ping
+from common.specs import GameSpec
+from common.step_book import pack_step
+
+SERVER = Codec(TO_SERVER)
+SPEC = GameSpec(name="toy", observation_size=3, num_actions=2)
+STEP = b"\x83\xa4type\xa4STEP\xa2id\x01"
+BOMBS = {
+    "array of 2^32-1": b"\xdd\xff\xff\xff\xff",
+    "map of 2^32-1": b"\xdf\xff\xff\xff\xff",
+    "binary of 2^32-1": b"\xc6\xff\xff\xff\xff",
+    "string of 2^32-1": b"\xdb\xff\xff\xff\xff",
+    "policies of 2^32-1": STEP + b"\xa8policies\xdd\xff\xff\xff\xff",
+    "tensors of 2^32-1": STEP + b"\xa7tensors\xdd\xff\xff\xff\xff",
+    "a shape of 2^32-1": STEP + b"\xa7tensors\x91\x93\xa1a\xa1b\xdd\xff\xff\xff\xff",
+    "a string in a string": STEP + b"\xa8policies\x91\xdb\xff\xff\xff\xff",
+    "depth 60,000": b"\x91" * 60_000,
+    "depth 100,000": b"\x91" * 100_000,
+    "maps, depth 20,000": b"\x81\xa1x" * 20_000,
+    "depth before the tag": b"\x82\xa1x" + b"\x91" * 60_000,
+    "depth in a field": STEP + b"\xa8policies" + b"\x91" * 60_000,
+    "ext of 2^32-1": b"\xc9\xff\xff\xff\xff\x05",
+    "ext": msgpack.packb(msgpack.ExtType(5, b"x" * 100)),
+    "ext as a field": STEP[:-1] + b"\xc7\x0c\xff" + b"\xff" * 12 + b"\xa8policies\x90",
+    "timestamp": b"\xd7\xff" + b"\xff" * 8,
+    "broken text": b"\x82\xa4type\xa4STEP\xa2\xff\xfe\x01",
+    "a surrogate": STEP + b"\xa8policies\x91\xa3\xed\xa0\x80",
+    "huge keys": b"\x82\xa4type\xa4STEP\xd9\xff" + b"k" * 255 + b"\x01",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("direction", [TO_SERVER, TO_CLIENT])
+def test_bombs_are_refused_quickly_and_cheaply(name, direction):
+    codec = Codec(direction)
+    frames = [BOMBS[name]]
+    tracemalloc.start()
+    try:
+        began = time.perf_counter()
+        with pytest.raises(ProtocolError) as refused:
+            codec.decode(frames)
+        took = time.perf_counter() - began
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused.value.code in (ERR_MALFORMED, ERR_LIMIT, ERR_VERSION)  # the last in the other direction
+    assert took < 1.0
+    assert peak < 2_000_000
+
+
+def valid_messages():
+    decisions = [
+        Decision(0, 0, 3, 0, flags=1, observation=np.ones(3, np.float32), mask=np.ones(2, np.uint8)),
+        Decision(1, 0, 9, 4, kind=2, reward=1.0, observation=np.ones(3, np.float32)),
+    ]
+    hello = Hello(protocol="simul/1", client="me", run_id=3, spec_fingerprint="ab", token="cd", training_token="ef")
+    return [encode(hello), encode(Ping(id=2)), encode(Close()), encode(*pack_step(5, decisions, SPEC))]
+
+
+def mutate(frames, dice):
+    frames = [bytearray(frame) for frame in frames]
+    for _ in range(dice.randint(1, 6)):
+        frame = frames[dice.randrange(len(frames))] if frames else bytearray()
+        place = dice.randrange(len(frame) + 1)
+        match dice.randrange(8):
+            case 0 if place < len(frame):
+                frame[place] ^= 1 << dice.randrange(8)
+            case 1 if place < len(frame):
+                frame[place] = dice.randrange(256)
+            case 2:
+                frame[place:place] = dice.randbytes(dice.randint(1, 5))
+            case 3:
+                del frame[place : place + dice.randint(1, 9)]
+            case 4:
+                frame[place:place] = dice.choice([b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\x91" * 500])
+            case 5 if frames:
+                del frames[dice.randrange(len(frames))]
+            case 6 if frames:
+                frames.insert(dice.randrange(len(frames) + 1), bytearray(dice.choice(frames)))
+            case _:
+                dice.shuffle(frames)
+    return [bytes(frame) for frame in frames]
+
+
+def test_20_000_mutated_messages_raise_protocol_errors_only():
+    dice = random.Random(20_000)
+    messages = [[bytes(frame) for frame in frames] for frames in valid_messages()]
+    refusals, codes = 0, set()
+    began = time.perf_counter()
+    for _ in range(20_000):
+        frames = mutate(dice.choice(messages), dice)
+        try:
+            SERVER.decode(frames)
+        except ProtocolError as error:
+            refusals += 1
+            codes.add(error.code)
+    assert codes <= {ERR_MALFORMED, ERR_SHAPE, ERR_LIMIT, ERR_VERSION}
+    assert time.perf_counter() - began < 30.0
+    assert 10_000 < refusals < 20_000
+    assert all(SERVER.decode(frames) for frames in messages)  # and a normal message is still read
+
+
+def test_mutated_messages_hold_no_memory():
+    dice = random.Random(7)
+    messages = [[bytes(frame) for frame in frames] for frames in valid_messages()]
+    tracemalloc.start()
+    try:
+        for _ in range(2_000):
+            try:
+                SERVER.decode(mutate(dice.choice(messages), dice))
+            except ProtocolError:
+                continue
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1_000_000
+    assert peak < 4_000_000
