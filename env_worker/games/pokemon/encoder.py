@@ -15,7 +15,8 @@ from poke_env.battle.status import Status
 
 from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.actions import FIRST_MOVE, GIMMICKS, Choices
-from env_worker.games.pokemon.blocks import HALF, PokemonBlocks
+from env_worker.games.pokemon.blocks import PokemonBlocks
+from env_worker.games.pokemon.bodies import HALF
 from env_worker.games.pokemon.damage.writer import DamageWriter
 from env_worker.games.pokemon.features import active_numbers
 from env_worker.games.pokemon.movesheet import move_block
@@ -52,7 +53,7 @@ class SeatEncoder:
         foes, met = battle.foes()
         own_out, foe_out = self._survey(own, foes[:met])
         blocks.write_own_bodies(battle, own, own_out)
-        blocks.write_foe_bodies(foes, met)
+        blocks.write_foe_bodies(battle.counters, foes, met)
         scene = read_scene(battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None)
         blocks.write_pairs(scene, own, foes, own_out, foe_out)
         if self._damage is not None and "teamPreview" not in request:  # at a preview nobody is out: it stays 0

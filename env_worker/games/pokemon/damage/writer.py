@@ -8,7 +8,8 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.blocks import HALF, Card, PokemonBlocks
+from env_worker.games.pokemon.blocks import PokemonBlocks
+from env_worker.games.pokemon.bodies import HALF, Card
 from env_worker.games.pokemon.combatants import Body
 from env_worker.games.pokemon.damage.block import PAIR_NUMBERS, DamageBlock
 from env_worker.games.pokemon.damage.reading import (
