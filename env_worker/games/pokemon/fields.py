@@ -167,3 +167,12 @@ MOVE = (
     Field("knocks_out", "expected damage reaches the foe's hp"),
     Field("tera_damage", "expected damage after terastallizing, 0 where that is not possible"),
 )
+POSSIBLE_MOVES, POSSIBLE_ABILITIES, POSSIBLE_TERAS = 6, 3, 3
+POSSIBLE = (
+    Field("moves", "moves that it may have and has not shown, the likeliest first", POSSIBLE_MOVES, table="move"),
+    Field("moves_chance", "the chance of each", POSSIBLE_MOVES),
+    Field("abilities", "while its ability is unknown: those it may have", POSSIBLE_ABILITIES, table="ability"),
+    Field("abilities_chance", "the chance of each", POSSIBLE_ABILITIES),
+    Field("tera_types", "while its tera type is unknown: the likeliest", POSSIBLE_TERAS, table="type"),
+    Field("tera_types_chance", "the chance of each", POSSIBLE_TERAS),
+)

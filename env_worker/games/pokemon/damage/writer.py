@@ -90,7 +90,7 @@ class DamageWriter:
 
     def _pack(self, who: list[int], standing: list[int], pairs: list[bytes]) -> None:
         buffer, at, width = self._buffer, layout.DAMAGE_START * HALF, len(self._nobody)
-        buffer[at:] = self._nobody * self._attackers
+        buffer[at : at + width * self._attackers] = self._nobody * self._attackers
         taken = iter(pairs)
         for place, i in enumerate(who):
             first = at + width * (i if self._all else place)

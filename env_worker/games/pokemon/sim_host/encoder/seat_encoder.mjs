@@ -6,6 +6,7 @@ import { NUM_ACTIONS } from './choices.mjs';
 import { DamageBlock } from './damage/block.mjs';
 import { MoveBlocks } from './move_blocks.mjs';
 import { FIELD_WIDTH, SIDE_WIDTH, Scene } from './scene.mjs';
+import { SetBlocks } from './sets.mjs';
 import { TeamBlocks } from './team_blocks.mjs';
 
 const TEAM_SIZE = 6;
@@ -42,6 +43,7 @@ export class SeatEncoder {
 		this.standing = new Float64Array(4); // own alive, foe alive, own hp sum, foe hp sum; unrevealed foes are whole
 		this.teams = new TeamBlocks(this.observation, tables);
 		this.damage = tables.layout.attackers ? new DamageBlock(this.observation, tables) : null;
+		this.sets = tables.sets ? new SetBlocks(this.observation, tables) : null;
 		this.moves = new MoveBlocks(this.observation, tables);
 		this.scene = new Scene();
 		this.mine = new Survey();
@@ -55,6 +57,7 @@ export class SeatEncoder {
 		this.survey(own, foes);
 		teams.writeOwnBodies(battle, own, mine.out);
 		teams.writeFoeBodies(foes, met);
+		this.sets?.write(foes);
 		scene.read(this.tables, battle, own[mine.out] ?? null, foes[theirs.out] ?? null);
 		teams.writePairs(scene, own, foes, mine.out, theirs.out);
 		// At a team preview nobody is out: the damage stays 0.
