@@ -88,7 +88,9 @@ def possibilities(
     roles = [role for role in roles if ability in role.abilities] or roles
     roles = [role for role in roles if tera in role.teras] or roles
     weights = [_likelihood(len(role.moves), len(shown)) for role in roles]
-    total = sum(weights)
+    total = 0.0
+    for weight in weights:  # not sum(), which Python 3.12 rounds otherwise than the host
+        total += weight
     moves: dict[int, float] = {}
     abilities: dict[int, float] = {}
     teras: dict[int, float] = {}
