@@ -6,7 +6,8 @@
 
 It needs a layout with blocks `own.0..5.*`, `foe.0..5.*` and `move.0..3.*`, in the order of the actions:
 0-5 switch to own.i, then groups of four use move.i: plain (6-9), mega, Z, dynamax, tera.
-Parts named `mask*` are skipped: the legal actions come from the mask itself.
+Parts named `mask*` are skipped: the legal actions come from the mask itself. Blocks `set.0..5.*`, where there are any,
+say more of the foes: their encodings are added to those of `foe.0..5.*`.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ class PokemonNetwork(RecurrentNetwork):
         team = [f"{side}.{i}" for side in ("own", "foe") for i in range(TEAM)]
         moves = [f"move.{i}" for i in range(MOVES)]
         self.pokemon, self.moves = Blocks(team, spec), Blocks(moves, spec)
-        taken = (*(name + "." for name in (*team, *moves)), "mask")
+        sets = [f"set.{i}" for i in range(TEAM) if any(part.name.startswith("set.") for part in spec.layout)]
+        self.sets = Blocks(sets, spec) if sets else None
+        self.set_encoder = Encoder(self.sets, entity) if self.sets is not None else None
+        taken = (*(name + "." for name in (*team, *moves, *sets)), "mask")
         others = [part for part in spec.layout if not part.name.startswith(taken)]
         self.other_ids, self.other_numbers = Ids(others), number_columns(others)
         self.active = self.pokemon.column("active")
@@ -100,6 +104,8 @@ class PokemonNetwork(RecurrentNetwork):
         network = copy.deepcopy(self)
         for part in (network.pokemon_encoder, network.move_encoder, network.trunk, network.lstm, network.query):
             part.to(dtype)
+        if network.set_encoder is not None:
+            network.set_encoder.to(dtype)
         return network
 
     def _encode(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -108,6 +114,9 @@ class PokemonNetwork(RecurrentNetwork):
         low = exact.to(compute_dtype(self.trunk.weight))
         team = self._encode_blocks(self.pokemon, self.pokemon_encoder, exact, low)
         moves = self._encode_blocks(self.moves, self.move_encoder, exact, low)
+        if self.sets is not None and self.set_encoder is not None:
+            own, foes = team.split(TEAM, dim=1)
+            team = torch.cat((own, foes + self._encode_blocks(self.sets, self.set_encoder, exact, low)), dim=1)
         sides = team.unflatten(1, (2, TEAM))  # (B, 2, 6, E)
         pooled = [part.flatten(1) for part in (*mean_and_max(sides), *mean_and_max(moves))]
         if self.active >= 0:

@@ -22,7 +22,7 @@ from env_worker.games.pokemon.formats import generation
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_messages import HostTick, SimRecord, SimRow
 from env_worker.games.pokemon.host_tables import encoder_tables
-from env_worker.games.pokemon.layout import ATTACKERS, slices
+from env_worker.games.pokemon.layout import PLAIN, Extras, slices
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.preview import Preview
 from env_worker.games.pokemon.seat_battle import Request, SeatBattle
@@ -41,12 +41,12 @@ def announced(request: Request) -> bool:
 class _Reader:
     """A seat read and encoded in Python."""
 
-    def __init__(self, seat: int, gen: int, attackers: int) -> None:
+    def __init__(self, seat: int, gen: int, extras: Extras) -> None:
         self.battle = SeatBattle(f"p{seat + 1}", gen)
         self.request: Request = {}
         self._gen = gen
-        self._attackers = attackers
-        self._encoder = SeatEncoder(self.battle, gen, attackers)
+        self._extras = extras
+        self._encoder = SeatEncoder(self.battle, gen, extras)
         self._choices: Any = None
         self._preview: Preview | None = None
 
@@ -55,7 +55,7 @@ class _Reader:
         assert record.request is not None
         self.request = record.request
         if "teamPreview" in record.request:
-            self._preview = Preview(self.battle, self._gen, record.request, self._attackers)
+            self._preview = Preview(self.battle, self._gen, record.request, self._extras)
             self._choices = self._preview.choices
             return
         self._preview = None
@@ -74,13 +74,13 @@ class _Reader:
         assert bytes(self._choices.mask) == row.mask.tobytes()
         assert row.turn == row.facts.turn == self.battle._turn
         if observation.tobytes() != row.observation.tobytes():
-            pytest.fail(_difference(observation, row.observation, self._attackers))
+            pytest.fail(_difference(observation, row.observation, self._extras))
         assert row.facts.standing == standing
 
 
-def _difference(ours: np.ndarray, theirs: np.ndarray, attackers: int) -> str:
+def _difference(ours: np.ndarray, theirs: np.ndarray, extras: Extras) -> str:
     wrong = np.flatnonzero(ours.view(np.uint16) != theirs.view(np.uint16))
-    parts = slices(attackers)
+    parts = slices(extras)
     named = [next(f"{s.name}[{i - s.start}]" for s in parts if s.start <= i < s.start + s.size) for i in wrong[:12]]
     return "; ".join(f"{name}: python {ours[i]}, host {theirs[i]}" for name, i in zip(named, wrong))
 
@@ -93,12 +93,12 @@ class Twins:
         refused: choices that were refused, and announced to be.
     """
 
-    def __init__(self, battle_format: str, seed: int, attackers: int = ATTACKERS) -> None:
+    def __init__(self, battle_format: str, seed: int, extras: Extras = PLAIN) -> None:
         self.compared = 0
         self.refused = 0
         self._format = battle_format
         self._gen = generation(battle_format)
-        self._attackers = attackers
+        self._extras = extras
         self._rng = random.Random(f"{battle_format}/{seed}")
         self._host = SimHost(find_node().path)
         self._teams: Sequence[str] = ()
@@ -107,7 +107,7 @@ class Twins:
 
     def play(self, battles: int) -> None:
         self._host.start()
-        self._host.send_tables(encoder_tables(self._gen, self._attackers))
+        self._host.send_tables(encoder_tables(self._gen, self._extras))
         file = TEAMS / f"{self._format}.txt"
         self._teams = legal_teams(self._host, self._format, read_teams(str(file) if file.exists() else ""))
         started = 0
@@ -126,7 +126,7 @@ class Twins:
             self._host.start_battle(twin, self._format, start._replace(encode=(encode, encode)))
             self._alive.add(twin)
         for seat in (0, 1):
-            self._readers[2 * number, seat] = _Reader(seat, self._gen, self._attackers)
+            self._readers[2 * number, seat] = _Reader(seat, self._gen, self._extras)
 
     def _exchange(self) -> HostTick:
         """Send everything; the host answers all of it in one tick."""

@@ -9,7 +9,7 @@ from common.config import OpponentsConfig
 from common.decisions import start_flags
 from env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
 from env_worker.games.pokemon.doubles.seat import DoubleSeat
-from env_worker.games.pokemon.layout import ATTACKERS
+from env_worker.games.pokemon.layout import PLAIN, Extras
 from env_worker.games.pokemon.players import SCRIPTED, SeatPlayer, scripted_player
 from env_worker.games.pokemon.policy_seat import PolicySeat
 from env_worker.games.pokemon.rewards import RewardWeights
@@ -71,7 +71,7 @@ class Matchmaker:
         greedy: bool,
         learner_policy: str,
         hosted: bool,
-        attackers: int = ATTACKERS,
+        extras: Extras = PLAIN,
         doubles: bool = False,
     ) -> None:
         self._shares = [getattr(opponents, kind) for kind in KINDS]
@@ -83,7 +83,7 @@ class Matchmaker:
         self._greedy = greedy
         self._learner_policy = learner_policy
         self._hosted = hosted
-        self._attackers = attackers
+        self._extras = extras
         self._doubles = doubles
         self._reading = DoubleSeat if doubles else ReadingSeat
         self._battle_class = SeatDoubleBattle if doubles else SeatBattle
@@ -125,4 +125,4 @@ class Matchmaker:
         flags = start_flags(self._record and learns, self._greedy)
         if self._hosted:
             return HostedSeat(env, seat, episode, policy, flags, self._weights)
-        return self._reading(env, seat, episode, self._gen, policy, flags, self._weights, self._attackers)
+        return self._reading(env, seat, episode, self._gen, policy, flags, self._weights, self._extras)

@@ -12,54 +12,18 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.combatants import Body, Profile
-from env_worker.games.pokemon.features import TRICK_ROOM, status_numbers
+from env_worker.games.pokemon.bodies import BODY_WIDTH, HALF, PAIR_WIDTH, Card, foe_pp, own_pp
+from env_worker.games.pokemon.combatants import Profile
+from env_worker.games.pokemon.counters import Counters
+from env_worker.games.pokemon.features import AURORA_VEIL, REFLECT, TRICK_ROOM
 from env_worker.games.pokemon.matchup import Matchups
-from env_worker.games.pokemon.profiles import (
-    base_types_of,
-    foe_profile,
-    item_row,
-    move_row,
-    own_profile,
-    types_of,
-)
-from env_worker.games.pokemon.scene import (
-    Factors,
-    Scene,
-    active_factors,
-    base_speed,
-    moves_first,
-    screens,
-)
+from env_worker.games.pokemon.profiles import base_types_of, foe_profile, move_row, own_profile, types_of
+from env_worker.games.pokemon.scene import Factors, Scene, active_factors, moves_first, screens
 from env_worker.games.pokemon.seat_battle import SeatBattle
-from env_worker.games.pokemon.vocabulary import vocabulary
 
-HALF = 2  # bytes of a float16
-PAIR_WIDTH = 5  # deals, deals_effectiveness, takes, takes_effectiveness, moves_first
-BODY_WIDTH = layout.POKEMON_WIDTH - PAIR_WIDTH
-_BODY = struct.Struct(f"<{BODY_WIDTH}e")
 _PAIR = struct.Struct(f"<{PAIR_WIDTH}e")
 _NO_PAIR = bytes(PAIR_WIDTH * HALF)
-_PAD = (0, 0, 0, 0)
-MOVE_NUMBERS = 5  # power, accuracy, priority, physical, special
-_NO_NUMBERS = (0.0,) * MOVE_NUMBERS
-FNT, BRN = Status.FNT, Status.BRN
-
-
-class Card:
-    """What the encoder remembers of one Pokemon between decisions."""
-
-    __slots__ = ("fresh", "ids", "key", "profile", "revealed", "seen", "speed", "stats")
-
-    def __init__(self) -> None:
-        self.key: tuple[Any, ...] = ()  # what the profile was made from
-        self.seen: tuple[Any, ...] = ()  # what the body was packed from
-        self.profile = Profile(Body((), (), 0, (), "", ""), ())
-        self.ids: tuple[int, ...] = ()  # the block's ids
-        self.stats: tuple[float, ...] = ()  # scaled, and the numbers of its moves
-        self.speed = 0.0
-        self.revealed = False
-        self.fresh = True  # the body was packed at this decision
+BRN = Status.BRN
 
 
 class PokemonBlocks:
@@ -75,7 +39,7 @@ class PokemonBlocks:
         self._foes = 0  # foe blocks written last time
 
     def write_own_bodies(self, battle: SeatBattle, own: list[Pokemon], own_out: int) -> None:
-        dirty = battle.dirty
+        dirty, counters = battle.dirty, battle.counters
         if own_out >= 0:
             dirty.add(own_out)
         for index, mon in enumerate(own):
@@ -93,11 +57,13 @@ class PokemonBlocks:
                 card.key = key
                 rows = [move_row(name) for name in moves[:4]]
                 profile = own_profile(self._gen, mon, entry, types)
-                self._renew(card, mon, profile, item, rows, profile.body.tera)
-            self._pack_body(layout.OWN_START, index, mon, card, mon._revealed)
+                card.renew(mon, self.matchups.intern(profile), item, rows, profile.body.tera)
+            start = layout.OWN_START + index * layout.POKEMON_WIDTH
+            state, pp = counters.ailment_numbers(mon), own_pp(counters, mon, moves)
+            card.pack(self._buffer, start, self._gen, mon, state, pp, mon._revealed)
         dirty.clear()
 
-    def write_foe_bodies(self, foes: list[Pokemon], met: int) -> None:
+    def write_foe_bodies(self, counters: Counters, foes: list[Pokemon], met: int) -> None:
         """`met`: so many of them have been out; team preview has shown the others."""
         for index in range(len(foes), self._foes):  # fewer than last time: all that were brought have been out
             self.foe[index] = Card()
@@ -126,16 +92,19 @@ class PokemonBlocks:
                 mon._temporary_base_stats,
                 mon._level,
             )
-            seen = (mon._active, mon._current_hp, mon._status, mon._status_counter, index < met)
+            state, pp = counters.ailment_numbers(mon), foe_pp(counters, mon)
+            seen = (mon._active, mon._current_hp, mon._status, state, pp, index < met)
             if key != card.key:
                 card.key = key
                 rows = [move_row(name) for name in list(moves.moves)[:4]]
                 tera = mon._terastallized_type
-                self._renew(card, mon, foe_profile(self._gen, mon), mon._item, rows, tera._value_ if tera else 0)
+                profile = self.matchups.intern(foe_profile(self._gen, mon))
+                card.renew(mon, profile, mon._item, rows, tera._value_ if tera else 0)
             elif seen == card.seen:
                 continue
             card.seen = seen
-            self._pack_body(layout.FOE_START, index, mon, card, index < met)
+            start = layout.FOE_START + index * layout.POKEMON_WIDTH
+            card.pack(self._buffer, start, self._gen, mon, state, pp, index < met)
 
     def write_pairs(self, scene: Scene, own: list[Pokemon], foes: list[Pokemon], own_out: int, foe_out: int) -> None:
         """How every Pokemon stands against the other side's active one."""
@@ -165,7 +134,7 @@ class PokemonBlocks:
         trick_room: bool,
     ) -> None:
         """Pairs of one team against the Pokemon it faces; unchanged ones stay as they are."""
-        situation = (facing and id(facing[0]), facing and facing[1], side[4:7], trick_room)
+        situation = (facing and id(facing[0]), facing and facing[1], side[REFLECT : AURORA_VEIL + 1], trick_room)
         same = situation == self._facing[which]
         self._facing[which] = situation
         screen = screens(side)
@@ -199,48 +168,3 @@ class PokemonBlocks:
                 takes.effectiveness / 4,
                 moves_first(own[4], other.speed, trick_room),
             )
-
-    def _renew(self, card: Card, mon: Pokemon, profile: Profile, item: str | None, moves: list[int], tera: int) -> None:
-        card.profile = self.matchups.intern(profile)
-        body = profile.body
-        rows, types = vocabulary(), body.types
-        card.ids = (
-            rows.species.get(mon._species, 0),
-            rows.ability.get(body.ability, 0),
-            item_row(item),
-            *moves,
-            *_PAD[len(moves) :],
-            types[0],
-            types[1] if len(types) > 1 else 0,
-            tera,
-        )
-        card.stats = (*[min(stat / 500, 1.0) for stat in body.stats], *_move_numbers(profile))
-
-    def _pack_body(self, start: int, index: int, mon: Pokemon, card: Card, revealed: bool) -> None:
-        body = card.profile.body
-        card.speed = base_speed(self._gen, body, mon)
-        card.fresh = True
-        hp, turns = mon._current_hp, mon._status_counter
-        _BODY.pack_into(
-            self._buffer,
-            (start + index * layout.POKEMON_WIDTH) * HALF,
-            *card.ids,
-            1.0,
-            hp / mon._max_hp if hp else 0.0,
-            mon._status is FNT,
-            bool(mon._active),
-            revealed,
-            body.terastallized,
-            *status_numbers(mon),
-            turns / 8 if turns < 8 else 1.0,
-            mon._level / 100,
-            *card.stats,
-        )
-
-
-def _move_numbers(profile: Profile) -> list[float]:
-    """`fields.POKEMON moves_known`: the first of each move's static numbers, 0 where none is known."""
-    numbers: list[float] = []
-    for move in profile.moves[: layout.MOVE_SLOTS]:
-        numbers += _NO_NUMBERS if move is None else move.static[:MOVE_NUMBERS]
-    return numbers + [0.0] * (layout.MOVE_SLOTS * MOVE_NUMBERS - len(numbers))

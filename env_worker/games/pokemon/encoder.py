@@ -15,12 +15,14 @@ from poke_env.battle.status import Status
 
 from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.actions import FIRST_MOVE, GIMMICKS, Choices
-from env_worker.games.pokemon.blocks import HALF, PokemonBlocks
+from env_worker.games.pokemon.blocks import PokemonBlocks
+from env_worker.games.pokemon.bodies import HALF
 from env_worker.games.pokemon.damage.writer import DamageWriter
 from env_worker.games.pokemon.features import active_numbers
 from env_worker.games.pokemon.movesheet import move_block
 from env_worker.games.pokemon.scene import Scene, active_factors, read_scene
 from env_worker.games.pokemon.seat_battle import SeatBattle
+from env_worker.games.pokemon.set_blocks import SetBlocks
 
 _GLOBAL = struct.Struct(f"<{layout.PREVIEW_START}e")  # what only team preview knows stays 0
 _MOVE = struct.Struct(f"<{layout.MOVE_WIDTH}e")
@@ -37,12 +39,13 @@ class SeatEncoder:
             alive and full. The shaped rewards read it.
     """
 
-    def __init__(self, battle: SeatBattle, gen: int, attackers: int = layout.ATTACKERS) -> None:
+    def __init__(self, battle: SeatBattle, gen: int, extras: layout.Extras = layout.PLAIN) -> None:
         self._battle = battle
         self._gen = gen
-        self._buffer = bytearray(layout.observation_size(attackers) * HALF)
+        self._buffer = bytearray(layout.observation_size(extras) * HALF)
         self._blocks = PokemonBlocks(self._buffer, gen)
-        self._damage = DamageWriter(self._buffer, gen, attackers) if attackers else None
+        self._damage = DamageWriter(self._buffer, gen, extras.attackers) if extras.attackers else None
+        self._sets = SetBlocks(self._buffer, gen, layout.set_start(extras.attackers)) if extras.sets else None
         self.standing = (6.0, 6.0, 6.0, 6.0)
 
     def encode(self, request: dict[str, Any], choices: Choices) -> NDArray[np.float16]:
@@ -52,7 +55,9 @@ class SeatEncoder:
         foes, met = battle.foes()
         own_out, foe_out = self._survey(own, foes[:met])
         blocks.write_own_bodies(battle, own, own_out)
-        blocks.write_foe_bodies(foes, met)
+        blocks.write_foe_bodies(battle.counters, foes, met)
+        if self._sets is not None:
+            self._sets.write(foes)
         scene = read_scene(battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None)
         blocks.write_pairs(scene, own, foes, own_out, foe_out)
         if self._damage is not None and "teamPreview" not in request:  # at a preview nobody is out: it stays 0

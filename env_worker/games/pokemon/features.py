@@ -26,8 +26,10 @@ SIDE_SLOTS = {
     SideCondition.AURORA_VEIL.value: (6, 1.0),
     SideCondition.SAFEGUARD.value: (7, 1.0),
     SideCondition.MIST.value: (7, 1.0),
+    SideCondition.TAILWIND.value: (8, 1.0),
 }
 STACKABLE = (1, 2)
+SCREENS, NUM_SCREENS = 4, 5  # the first with turns; their turns stand behind all of them
 REFLECT, LIGHT_SCREEN, AURORA_VEIL = 4, 5, 6
 SUN, RAIN, SAND, SNOW, WIND = range(5)
 WEATHER_SLOTS = {
@@ -46,7 +48,7 @@ TERRAIN_SLOTS = {
     Field.MISTY_TERRAIN.value: 2,
     Field.PSYCHIC_TERRAIN.value: 3,
 }
-TRICK_ROOM = 5  # index in `field_numbers`
+TRICK_ROOM = 5  # index in `field_numbers`; its turns follow
 STATUS_SLOTS = {
     Status.BRN.value: 0,
     Status.FRZ.value: 1,
@@ -73,8 +75,11 @@ EFFECTS_OF_VOLATILE = (
     "torment attract throat_chop heal_block imprison embargo",
     "dynamax",
 )
+PERISH_COUNT = {"perish3": 0.25, "perish2": 0.5, "perish1": 0.75}
 VOLATILE_SLOTS = {
-    Effect[name.upper()].value: slot for slot, names in enumerate(EFFECTS_OF_VOLATILE) for name in names.split()
+    Effect[name.upper()].value: (slot, PERISH_COUNT.get(name, 1.0))
+    for slot, names in enumerate(EFFECTS_OF_VOLATILE)
+    for name in names.split()
 }
 NO_VOLATILES = (0.0,) * len(VOLATILES)
 NO_STATUS = (0.0,) * 6
@@ -82,14 +87,16 @@ STATUS_ROWS = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))
 STAGES = tuple((2 + s) / 2 if s > 0 else 2 / (2 - s) for s in range(-6, 7))  # index stage + 6
 
 
-def side_numbers(conditions: Mapping[Any, int]) -> list[float]:
-    """Hazards (4) and screens (4) of one side."""
-    numbers = [0.0] * 8
+def side_numbers(conditions: Mapping[Any, int], turn: int) -> list[float]:
+    """Hazards (4), screens (5) and their age (5) of one side."""
+    numbers = [0.0] * (SCREENS + 2 * NUM_SCREENS)
     for condition, count in conditions.items():
         place = SIDE_SLOTS.get(condition._value_)
         if place is not None:
             slot, scale = place
             numbers[slot] = min(count * scale, 1.0) if slot in STACKABLE else 1.0
+            if slot >= SCREENS:
+                numbers[slot + NUM_SCREENS] = min((turn - count) / 8, 1.0)
     return numbers
 
 
@@ -105,8 +112,8 @@ def weather_numbers(weather: Mapping[Any, int], turn: int) -> list[float]:
 
 
 def field_numbers(fields: Mapping[Any, int], turn: int) -> list[float]:
-    """One-hot terrain (4), its age, trick room."""
-    numbers = [0.0] * 6
+    """One-hot terrain (4), its age, trick room, its age."""
+    numbers = [0.0] * 7
     for kind, start in fields.items():
         slot = TERRAIN_SLOTS.get(kind._value_)
         if slot is not None:
@@ -114,6 +121,7 @@ def field_numbers(fields: Mapping[Any, int], turn: int) -> list[float]:
             numbers[4] = min((turn - start) / 8, 1.0)
         elif kind is Field.TRICK_ROOM:
             numbers[TRICK_ROOM] = 1.0
+            numbers[TRICK_ROOM + 1] = min((turn - start) / 8, 1.0)
     return numbers
 
 
@@ -125,14 +133,14 @@ def status_numbers(mon: Pokemon) -> tuple[float, ...]:
 
 
 def volatile_numbers(mon: Pokemon) -> tuple[float, ...] | list[float]:
-    """Flags of `fields.VOLATILES`."""
+    """`fields.VOLATILES`; of two effects of a kind the later one (perish song counts down)."""
     if not mon._effects:
         return NO_VOLATILES
     numbers = list(NO_VOLATILES)
     for effect in mon._effects:
-        slot = VOLATILE_SLOTS.get(effect._value_)
-        if slot is not None:
-            numbers[slot] = 1.0
+        place = VOLATILE_SLOTS.get(effect._value_)
+        if place is not None:
+            numbers[place[0]] = place[1]
     return numbers
 
 

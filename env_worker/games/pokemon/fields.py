@@ -18,7 +18,8 @@ class Field(NamedTuple):
 
 SIDE = (
     Field("hazards", "stealth rock, spikes/3, toxic spikes/2, sticky web on this side", 4),
-    Field("screens", "reflect, light screen, aurora veil, safeguard or mist on this side", 4),
+    Field("screens", "reflect, light screen, aurora veil, safeguard or mist, tailwind on this side", 5),
+    Field("screen_turns", "turns since each of these began / 8", 5),
     Field("alive", "Pokemon not fainted / 6 (unrevealed ones are alive)"),
     Field("team_hp", "sum of hp fractions / 6 (unrevealed ones are full)"),
     Field("gimmick_used", "terastallized, mega evolved, z-move or dynamax already spent"),
@@ -31,7 +32,7 @@ VOLATILES = (
     "encore",
     "disable",
     "yawn",
-    "perish song",
+    "perish song (1/4 when it sounds, 1 when it takes effect)",
     "salt cure",
     "bound or trapped",
     "protosynthesis or quark drive",
@@ -66,6 +67,7 @@ GLOBAL = (
     Field("terrain", "electric, grassy, misty, psychic", 4),
     Field("terrain_turns", "turns since the terrain began / 8"),
     Field("trick_room", "slower Pokemon move first"),
+    Field("trick_room_turns", "turns since trick room began / 8"),
     *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in SIDE),
     *(field._replace(name=f"{who}_active.{field.name}") for who in ("own", "foe") for field in ACTIVE),
     *PREVIEW,
@@ -84,7 +86,9 @@ POKEMON = (
     Field("revealed", "the other side has seen it in battle"),
     Field("terastallized", "it has terastallized"),
     Field("status", "burned, frozen, paralyzed, poisoned, asleep, badly poisoned", 6),
-    Field("status_turns", "turns asleep or badly poisoned / 8"),
+    Field("sleep_turns", "times it could not move since it fell asleep / 7 (gen 5: since it came in)"),
+    Field("resting", "it put itself to sleep by Rest, whose length is fixed"),
+    Field("toxic_stage", "times bad poison has hurt it since it was poisoned or came in / 15"),
     Field("level", "level / 100"),
     Field("stats", "hp, atk, def, spa, spd, spe / 500 (own exact, foe's estimated from its level)", 6),
     Field(
@@ -93,6 +97,7 @@ POKEMON = (
         5 * 4,
         -1.0,
     ),
+    Field("moves_pp", "each known move's pp left, fraction (foe's estimated from what it used)", 4),
     Field("deals", "largest expected damage to the opposing active, fraction of its full hp"),
     Field("deals_effectiveness", "largest type multiplier of its damage on the opposing active / 4"),
     Field("takes", "largest expected damage from the opposing active, fraction of full hp"),
@@ -161,4 +166,13 @@ MOVE = (
     Field("damage", "expected damage now, fraction of the foe's full hp"),
     Field("knocks_out", "expected damage reaches the foe's hp"),
     Field("tera_damage", "expected damage after terastallizing, 0 where that is not possible"),
+)
+POSSIBLE_MOVES, POSSIBLE_ABILITIES, POSSIBLE_TERAS = 6, 3, 3
+POSSIBLE = (
+    Field("moves", "moves that it may have and has not shown, the likeliest first", POSSIBLE_MOVES, table="move"),
+    Field("moves_chance", "the chance of each", POSSIBLE_MOVES),
+    Field("abilities", "while its ability is unknown: those it may have", POSSIBLE_ABILITIES, table="ability"),
+    Field("abilities_chance", "the chance of each", POSSIBLE_ABILITIES),
+    Field("tera_types", "while its tera type is unknown: the likeliest", POSSIBLE_TERAS, table="type"),
+    Field("tera_types_chance", "the chance of each", POSSIBLE_TERAS),
 )

@@ -5,7 +5,7 @@ The Python encoder is the truth; its tables travel, so that the host's has no nu
 
 from __future__ import annotations
 
-from dataclasses import fields
+import dataclasses
 from functools import cache
 from typing import Any
 
@@ -17,21 +17,22 @@ from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 from poke_env.data import GenData
 
-from env_worker.games.pokemon import combatants, features, layout
+from env_worker.games.pokemon import combatants, features, fields, layout
 from env_worker.games.pokemon.damage.host_side import damage_tables
 from env_worker.games.pokemon.movedex import MoveInfo, move_info, type_chart
 from env_worker.games.pokemon.movesheet import NO_STATIC
+from env_worker.games.pokemon.set_knowledge import known_sets
 from env_worker.games.pokemon.tracker_tables import tracker_tables
 from env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
 
 
 @cache
-def encoder_tables(gen: int, attackers: int = layout.ATTACKERS) -> dict[str, Any]:
+def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, Any]:
     """Everything `sim_host/encoder/tables.mjs` and `sim_host/tracker` read, for one generation."""
     rows = vocabulary()
     return {
         "gen": gen,
-        "layout": _layout(attackers),
+        "layout": _layout(extras),
         "species": rows.species,
         "ability": rows.ability,
         "item": rows.item,
@@ -51,13 +52,14 @@ def encoder_tables(gen: int, attackers: int = layout.ATTACKERS) -> dict[str, Any
         "bulk": combatants.BULK,
         "damage": damage_tables(gen),
         "tracker": tracker_tables(gen),
+        "sets": _sets(gen) if extras.sets else None,
     }
 
 
-def _layout(attackers: int) -> dict[str, int]:
-    damage = layout.damage_fields(attackers)
+def _layout(extras: layout.Extras) -> dict[str, Any]:
+    damage = layout.damage_fields(extras.attackers)
     return {
-        "size": layout.observation_size(attackers),
+        "size": layout.observation_size(extras),
         "pokemon_width": layout.POKEMON_WIDTH,
         "move_width": layout.MOVE_WIDTH,
         "move_static": len(NO_STATIC),
@@ -69,7 +71,9 @@ def _layout(attackers: int) -> dict[str, int]:
         "damage_start": layout.DAMAGE_START,
         "damage_width": layout.width(damage),
         "damage_lead": layout.width(damage) - layout.width(layout.DAMAGE),
-        "attackers": attackers,
+        "attackers": extras.attackers,
+        "set_start": layout.set_start(extras.attackers),
+        "possible": [fields.POSSIBLE_MOVES, fields.POSSIBLE_ABILITIES, fields.POSSIBLE_TERAS],
         "deals": layout.DEALS,
         "takes": layout.TAKES,
     }
@@ -77,9 +81,14 @@ def _layout(attackers: int) -> dict[str, int]:
 
 def _moves(gen: int) -> dict[str, list[Any]]:
     """`MoveInfo` of every move of the generation, in the order of its fields."""
-    names = [field.name for field in fields(MoveInfo)]
+    names = [field.name for field in dataclasses.fields(MoveInfo)]
     infos = {name: move_info(gen, name) for name in GenData.from_gen(gen).moves}
     return {name: [getattr(info, field) for field in names] for name, info in infos.items() if info is not None}
+
+
+def _sets(gen: int) -> dict[str, list[list[Any]]]:
+    """`set_knowledge.Role`s by species, in the order of their fields."""
+    return {species: [list(role) for role in roles] for species, roles in known_sets(gen).items()}
 
 
 def _by_name(enum: Any, slots: dict[int, Any]) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""The observation's layout, as data: one global block, 12 Pokemon blocks, 4 move blocks, the mask, damage.
+"""The observation's layout, as data: one global block, 12 Pokemon blocks, 4 move blocks, the mask, damage, sets.
 
-    global | own.0 .. own.5 | foe.0 .. foe.5 | move.0 .. move.3 | mask | damage.0 .. damage.2
+    global | own.0 .. own.5 | foe.0 .. foe.5 | move.0 .. move.3 | mask | damage.0 .. damage.2 | set.0 .. set.5
 
 Blocks of a kind are equally long and hold the same things at the same offsets, so a network can reshape
 them from the names alone. own.i is the Pokemon that action i switches to (team order, stable for the whole
 battle); foe.i are the revealed opponents in order of appearance; move.k is the move of actions 6+k, 10+k, ...
+set.i says what foe.i may still have; it is there only where the configuration asks for it.
 foe.i that only team preview has shown come behind those that have been out.
 Everything is what the seat itself knows or may conclude.
 """
@@ -12,15 +13,33 @@ Everything is what the seat itself knows or may conclude.
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
+from common.config import PokemonConfig
 from common.specs import Slice
-from env_worker.games.pokemon.fields import GLOBAL, MOVE, POKEMON, PREVIEW, Field
+from env_worker.games.pokemon.fields import GLOBAL, MOVE, POKEMON, POSSIBLE, PREVIEW, Field
 from env_worker.games.pokemon.vocabulary import vocabulary
 
 TEAM_SIZE = 6
 MOVE_SLOTS = 4
 NUM_ACTIONS = 26
 ATTACKERS = 3
+
+
+class Extras(NamedTuple):
+    """What a layout holds beyond the blocks that all have: damage of no own Pokemon, of 3 or of 6; foes' sets."""
+
+    attackers: int = ATTACKERS
+    sets: bool = False
+
+
+PLAIN = Extras()
+
+
+def extras_of(config: PokemonConfig) -> Extras:
+    """As configured."""
+    return Extras(config.damage_attackers, config.set_knowledge)
+
 
 MASK = (Field("mask", "1 = legal: switch to own.i (6), move.k plain, mega, z, dynamax, tera (5 x 4)", NUM_ACTIONS),)
 _PAIR = "fraction of its full hp: as it is and terastallized, x 4 moves, x mean and variance / 0.01"
@@ -62,18 +81,30 @@ def damage_fields(attackers: int) -> tuple[Field, ...]:
     return DAMAGE if attackers == TEAM_SIZE else ATTACKER + DAMAGE
 
 
-def observation_size(attackers: int) -> int:
-    """Numbers in all, with the damage of no own Pokemon, of three or of six."""
+def set_start(attackers: int) -> int:
+    """Place of `set.0`."""
     return DAMAGE_START + attackers * width(damage_fields(attackers))
 
 
-OBSERVATION_SIZE = observation_size(ATTACKERS)
+def observation_size(extras: Extras) -> int:
+    """Numbers in all."""
+    return set_start(extras.attackers) + (TEAM_SIZE * width(POSSIBLE) if extras.sets else 0)
+
+
+OBSERVATION_SIZE = observation_size(PLAIN)
 
 
 @cache
-def slices(attackers: int = ATTACKERS) -> tuple[Slice, ...]:
-    """The layout as the spec publishes it, with the damage of no own Pokemon, of three or of six."""
-    return lay_out((*BLOCKS, *((f"damage.{k}", damage_fields(attackers)) for k in range(attackers))))
+def slices(extras: Extras = PLAIN) -> tuple[Slice, ...]:
+    """The layout as the spec publishes it."""
+    damage = damage_fields(extras.attackers)
+    return lay_out(
+        (
+            *BLOCKS,
+            *((f"damage.{k}", damage) for k in range(extras.attackers)),
+            *((f"set.{i}", POSSIBLE) for i in range(TEAM_SIZE) if extras.sets),
+        )
+    )
 
 
 def lay_out(blocks: tuple[tuple[str, tuple[Field, ...]], ...]) -> tuple[Slice, ...]:

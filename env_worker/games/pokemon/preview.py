@@ -34,9 +34,9 @@ class Preview:
     first_action = 0  # picks own.0
     numbers_start = layout.PREVIEW_START
 
-    def __init__(self, battle: SeatView, gen: int, request: Request, attackers: int = layout.ATTACKERS) -> None:
+    def __init__(self, battle: SeatView, gen: int, request: Request, extras: layout.Extras = layout.PLAIN) -> None:
         """`battle` has been fed what came before `request`."""
-        self._attackers = attackers
+        self._extras = extras
         self._request = request
         self._picks: list[int] = []
         self._wanted = picks_wanted(request, self.leads)
@@ -78,7 +78,7 @@ class Preview:
         """A fresh battle, with choices and an encoder to go with it."""
         self.choices: Masked = Choices()
         battle = SeatBattle(role, gen)
-        self._encoder = SeatEncoder(battle, gen, self._attackers)
+        self._encoder = SeatEncoder(battle, gen, self._extras)
         return battle
 
     def _observe(self) -> tuple[NDArray[np.float16], Standing]:

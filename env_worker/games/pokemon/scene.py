@@ -46,8 +46,8 @@ def read_scene(battle: SeatBattle, own: Pokemon | None, foe: Pokemon | None) -> 
     return Scene(
         own,
         foe,
-        side_numbers(battle._side_conditions),
-        side_numbers(battle._opponent_side_conditions),
+        side_numbers(battle._side_conditions, battle._turn),
+        side_numbers(battle._opponent_side_conditions, battle._turn),
         weather_numbers(battle._weather, battle._turn),
         field_numbers(battle._fields, battle._turn),
     )

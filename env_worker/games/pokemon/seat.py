@@ -9,7 +9,7 @@ from env_worker.games.pokemon.asking import Asking, Turn
 from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.host_messages import SimEnd, SimRow
-from env_worker.games.pokemon.layout import ATTACKERS
+from env_worker.games.pokemon.layout import PLAIN, Extras
 from env_worker.games.pokemon.policy_seat import PolicySeat, Sight
 from env_worker.games.pokemon.preview import Preview
 from env_worker.games.pokemon.rewards import Facts, RewardWeights, Standing
@@ -58,11 +58,11 @@ class ReadingSeat(PolicySeat):
         policy: str,
         flags: int,
         weights: RewardWeights,
-        attackers: int = ATTACKERS,
+        extras: Extras = PLAIN,
     ) -> None:
         super().__init__(env, seat, episode, policy, flags, weights)
         self._gen = gen
-        self._attackers = attackers
+        self._extras = extras
         self.battle: SeatView = self._make_battle(f"p{seat + 1}")
         self._asking: Asking | None = None
         self._action = -1
@@ -136,12 +136,12 @@ class ReadingSeat(PolicySeat):
 
     def _make_battle(self, role: str) -> SeatView:
         battle = SeatBattle(role, self._gen)
-        self._encoder = SeatEncoder(battle, self._gen, self._attackers)
+        self._encoder = SeatEncoder(battle, self._gen, self._extras)
         return battle
 
     def _ask(self, request: Request) -> Asking:
         if "teamPreview" in request:
-            return Preview(self.battle, self._gen, request, self._attackers)
+            return Preview(self.battle, self._gen, request, self._extras)
         self.battle.sync(request)
         return Turn(request, self.battle, self._encoder)
 

@@ -15,6 +15,8 @@ from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.battle import Battle
 from poke_env.battle.pokemon import Pokemon
 
+from env_worker.games.pokemon.counters import COUNTED, Counters
+
 TEAM_SIZE = 6
 Entry = dict[str, Any]  # one of request["side"]["pokemon"]
 Request = dict[str, Any]
@@ -49,6 +51,7 @@ class SeatView(AbstractBattle):
     """One seat's view of one battle, whatever poke-env's class for it.
 
     Attributes:
+        counters: what poke-env does not count.
         dirty: team positions whose request entry changed since the encoder last looked.
         entries: latest request entry of each own Pokemon, in team order (that of the first request).
         parse_errors: event name -> lines poke-env could not take.
@@ -58,6 +61,7 @@ class SeatView(AbstractBattle):
         super().__init__("battle", role, None, gen=gen)
         self._player_role = role
         self._replay_data: deque[list[str]] = deque(maxlen=0)
+        self.counters = Counters()
         self.dirty: set[int] = set()
         self.entries: list[Entry] = []
         self.parse_errors: dict[str, int] = {}
@@ -72,6 +76,8 @@ class SeatView(AbstractBattle):
                 continue
             try:
                 parse(event)
+                if (count := COUNTED.get(event[1])) is not None:
+                    count(self, event)
             except PARSE_FAILURES:
                 self.parse_errors[event[1]] = self.parse_errors.get(event[1], 0) + 1
 
@@ -140,6 +146,10 @@ class SeatView(AbstractBattle):
                 position = positions[entry["ident"]]
                 self.entries[position] = entry
                 self.dirty.add(position)
+        for entry, asked in zip(side, request.get("active", ())):
+            mon = self._team.get(entry["ident"])
+            if mon is not None and asked:
+                self.counters.read_pp(mon.moves, asked["moves"])
 
 
 class SeatBattle(SeatView, Battle):

@@ -15,6 +15,7 @@ from env_worker.games.pokemon.formats import encoder_of, generation, is_doubles
 from env_worker.games.pokemon.host import HostDied
 from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.host_tables import encoder_tables
+from env_worker.games.pokemon.layout import extras_of
 from env_worker.games.pokemon.node import find_node, node_for
 from env_worker.games.pokemon.policy_seat import PolicySeat
 from env_worker.games.pokemon.referee import Referee
@@ -64,13 +65,13 @@ class PokemonSource:
         self._config = config
         self._encoder = encoder_of(config)
         gen, hosted = generation(config.format), self._encoder == "host" and config.transport == "ipc"
-        self._tables = encoder_tables(gen, config.damage_attackers) if hosted else None
+        self._tables = encoder_tables(gen, extras_of(config)) if hosted else None
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
             "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
             "record": record, "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
-            "attackers": config.damage_attackers, "doubles": is_doubles(config.format),
+            "extras": extras_of(config), "doubles": is_doubles(config.format),
         }  # fmt: skip
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)

@@ -7,19 +7,22 @@ from common.specs import GameSpec
 from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.doubles import layout as doubles_layout
 from env_worker.games.pokemon.formats import is_doubles
+from env_worker.games.pokemon.set_knowledge import check_sets_known
 
 ENCODER_VERSION = 1  # raise it when a number changes its meaning but not its place
 
 
 def pokemon_spec(config: PokemonConfig) -> GameSpec:
-    """What everybody else must know about the game; pure and fast."""
-    doubles, attackers = is_doubles(config.format), config.damage_attackers
+    """What everybody else must know about the game. Raises ConfigError where a setting does not fit the format."""
+    doubles, extras = is_doubles(config.format), layout.extras_of(config)
+    if extras.sets:
+        check_sets_known(config.format)
     return GameSpec(
         name=f"pokemon/{config.format}",
-        observation_size=doubles_layout.OBSERVATION_SIZE if doubles else layout.observation_size(attackers),
+        observation_size=doubles_layout.OBSERVATION_SIZE if doubles else layout.observation_size(extras),
         num_actions=doubles_layout.NUM_ACTIONS if doubles else layout.NUM_ACTIONS,
         observation_dtype="float16",
         seats=2,
         encoder_version=ENCODER_VERSION,
-        layout=doubles_layout.slices() if doubles else layout.slices(attackers),
+        layout=doubles_layout.slices() if doubles else layout.slices(extras),
     )

@@ -21,6 +21,7 @@ from env_worker.games.pokemon.seat_battle import SKIPPED
 
 STAT_ORDER = ("hp", "atk", "def", "spa", "spd", "spe")
 TYPES = {kind.name: int(kind.value) for kind in PokemonType} | {"???": int(PokemonType.THREE_QUESTION_MARKS.value)}
+PRESSED_TARGETS = ("all", "allAdjacent", "allAdjacentFoes", "any", "normal", "randomNormal", "scripted")
 ABILITY_CHANGING_FORMES = ("Primal", "Stellar", "Terastal")
 
 
@@ -28,7 +29,8 @@ def tracker_tables(gen: int) -> dict[str, Any]:
     """JSON-able tables of one generation.
 
     species: id -> [type values, base stats as STAT_ORDER, ability ids, base species id, ability that the forme
-    brings or None]. moves: id -> [aims at all, is stored, counts as protect, has power, type value].
+    brings or None]. moves: id -> [aims at all, is stored, counts as protect, has power, type value, pp of an unused
+    one, costs more under Pressure].
     effects: name -> [breaks protect, ends with the turn]. weather, fields, sides: name or alias -> name.
     """
     data = GenData.from_gen(gen)
@@ -75,4 +77,6 @@ def _move(move_id: str, gen: int) -> list[Any]:
         move.is_protect_counter,
         move.base_power > 0,
         int(move.type.value),
+        move.max_pp,
+        move.entry["target"] in PRESSED_TARGETS or "mustpressure" in move.entry["flags"],
     ]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 from poke_env.battle.pokemon import Pokemon
 
+from env_worker.games.pokemon.counters import Counters
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.seat_battle import SeatBattle
 from env_worker.games.pokemon.tracker_tables import tracker_tables
@@ -56,9 +57,9 @@ def state_of(battle: SeatBattle) -> dict[str, Any]:
     b = battle
     return {
         "turn": b._turn,
-        "team": [[ident, mon_state(mon)] for ident, mon in b._team.items()],
-        "opponentTeam": [[ident, mon_state(mon)] for ident, mon in b._opponent_team.items()],
-        "previewed": [mon_state(mon) for mon in b._teampreview_opponent_team],
+        "team": [[ident, mon_state(b.counters, mon)] for ident, mon in b._team.items()],
+        "opponentTeam": [[ident, mon_state(b.counters, mon)] for ident, mon in b._opponent_team.items()],
+        "previewed": [mon_state(b.counters, mon) for mon in b._teampreview_opponent_team],
         "weather": _named(b._weather),
         "fields": _named(b._fields),
         "sideConditions": _named(b._side_conditions),
@@ -80,7 +81,8 @@ def _named(conditions: dict[Any, int]) -> list[list[Any]]:
     return [[condition.name, number] for condition, number in conditions.items()]
 
 
-def mon_state(mon: Pokemon) -> dict[str, Any]:
+def mon_state(counters: Counters, mon: Pokemon) -> dict[str, Any]:
+    ailment = counters.ailment_of(mon)
     return {
         "species": mon._species,
         "level": mon._level,
@@ -100,7 +102,11 @@ def mon_state(mon: Pokemon) -> dict[str, Any]:
         "baseStats": mon.base_stats,
         "boosts": mon._boosts,
         "effects": [effect.name for effect in mon._effects],
-        "moves": [[key, move.id, move._is_last_used] for key, move in mon.moves.items()],
+        "moves": [
+            [key, move.id, move._is_last_used, move.current_pp, counters.pp_left(move)]
+            for key, move in mon.moves.items()
+        ],
+        "ailment": [ailment.asleep, ailment.resting, ailment.hurt],
         "mustRecharge": mon._must_recharge,
         "preparing": mon._preparing_move is not None or bool(mon._preparing_target),
         "protectCounter": mon._protect_counter,

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 import { SeatTracker } from '../../../env_worker/games/pokemon/sim_host/tracker/battle.mjs';
+import { ppLeft } from '../../../env_worker/games/pokemon/sim_host/tracker/counters.mjs';
 
 const tables = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 
@@ -21,7 +22,8 @@ function monState(mon) {
 		baseStats: mon.baseStats,
 		boosts: mon.boosts,
 		effects: [...mon.effects],
-		moves: [...mon.moves].map(([id, move]) => [id, move.id, move.isLastUsed]),
+		moves: [...mon.moves].map(([id, move]) => [id, move.id, move.isLastUsed, move.pp, ppLeft(move)]),
+		ailment: [mon.asleep, mon.resting, mon.hurt],
 		mustRecharge: mon.mustRecharge,
 		preparing: mon.preparing,
 		protectCounter: mon.protectCounter,
@@ -54,7 +56,9 @@ function stateOf(tracker) {
 function versioned(mon) {
 	const profile = JSON.stringify([mon.species, mon.level, mon.item, mon.ability, mon.type1, mon.type2,
 		mon.temporaryTypes, mon.terastallized, mon.terastallizedType, mon.baseStats, mon.maxHp, [...mon.moves.keys()]]);
-	return [profile, `${profile}${mon.active}${mon.hp}${mon.status}${mon.statusCounter}${mon.revealed}`];
+	const pp = [...mon.moves.values()].map(move => move.pp);
+	const ailment = [mon.asleep, mon.resting, mon.hurt];
+	return [profile, `${profile}${mon.active}${mon.hp}${mon.status}${mon.statusCounter}${mon.revealed}${pp}${ailment}`];
 }
 
 /** Fails if a Pokemon changed and its versions did not. */

@@ -8,7 +8,8 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.blocks import HALF, Card, PokemonBlocks
+from env_worker.games.pokemon.blocks import PokemonBlocks
+from env_worker.games.pokemon.bodies import HALF, Card
 from env_worker.games.pokemon.combatants import Body
 from env_worker.games.pokemon.damage.block import PAIR_NUMBERS, DamageBlock
 from env_worker.games.pokemon.damage.reading import (
@@ -89,7 +90,7 @@ class DamageWriter:
 
     def _pack(self, who: list[int], standing: list[int], pairs: list[bytes]) -> None:
         buffer, at, width = self._buffer, layout.DAMAGE_START * HALF, len(self._nobody)
-        buffer[at:] = self._nobody * self._attackers
+        buffer[at : at + width * self._attackers] = self._nobody * self._attackers
         taken = iter(pairs)
         for place, i in enumerate(who):
             first = at + width * (i if self._all else place)

@@ -8,46 +8,53 @@ from typing import NamedTuple
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
+from env_worker.games.pokemon.bodies import foe_pp, own_pp
 from env_worker.games.pokemon.combatants import Profile
+from env_worker.games.pokemon.counters import Counters
 from env_worker.games.pokemon.features import status_numbers
 from env_worker.games.pokemon.matchup import Matchups
 from env_worker.games.pokemon.profiles import foe_profile, item_row, move_row, own_profile, types_of
 from env_worker.games.pokemon.scene import Factors, active_factors, base_speed, moves_first, screens
-from env_worker.games.pokemon.seat_battle import Entry
+from env_worker.games.pokemon.seat_battle import Entry, SeatView
 from env_worker.games.pokemon.vocabulary import vocabulary
 
 MOVES = 4
 
 
 class Fighter(NamedTuple):
-    """A Pokemon as it stands now; `slot`: 0 left, 1 right, -1 not on the field."""
+    """A Pokemon as it stands now; `slot`: 0 left, 1 right, -1 not on the field; `pp`: of its known moves."""
 
     mon: Pokemon
     profile: Profile
     factors: Factors
     ids: tuple[int, ...]
     slot: int
+    pp: tuple[float, ...]
 
 
-def own_fighter(gen: int, matchups: Matchups, mon: Pokemon, entry: Entry, slot: int, side: list[float]) -> Fighter:
+def own_fighter(
+    battle: SeatView, matchups: Matchups, mon: Pokemon, entry: Entry, slot: int, side: list[float]
+) -> Fighter:
     """A member of the seat's own team; `entry` is its latest request entry, `side` as `side_numbers` gives it."""
-    profile = matchups.intern(own_profile(gen, mon, entry, types_of(mon)))
+    profile = matchups.intern(own_profile(battle._gen, mon, entry, types_of(mon)))
     ids = _ids(mon, profile, entry["item"], entry["moves"], profile.body.tera)
-    return Fighter(mon, profile, _factors(gen, mon, profile, slot, side), ids, slot)
+    pp = own_pp(battle.counters, mon, entry["moves"])
+    return Fighter(mon, profile, _factors(battle._gen, mon, profile, slot, side), ids, slot, pp)
 
 
-def foe_fighter(gen: int, matchups: Matchups, mon: Pokemon, slot: int, side: list[float]) -> Fighter:
+def foe_fighter(battle: SeatView, matchups: Matchups, mon: Pokemon, slot: int, side: list[float]) -> Fighter:
     """An opponent, as far as it is known."""
-    profile = matchups.intern(foe_profile(gen, mon))
+    profile = matchups.intern(foe_profile(battle._gen, mon))
     tera = mon._terastallized_type
     ids = _ids(mon, profile, mon._item, mon.moves, int(tera.value) if tera else 0)
-    return Fighter(mon, profile, _factors(gen, mon, profile, slot, side), ids, slot)
+    pp = foe_pp(battle.counters, mon)
+    return Fighter(mon, profile, _factors(battle._gen, mon, profile, slot, side), ids, slot, pp)
 
 
-def body_numbers(fighter: Fighter, revealed: bool) -> list[float]:
+def body_numbers(counters: Counters, fighter: Fighter, revealed: bool) -> list[float]:
     """`doubles.layout.BODY` and the slot."""
     mon, body = fighter.mon, fighter.profile.body
-    hp, turns = mon._current_hp, mon._status_counter
+    hp = mon._current_hp
     return [
         *fighter.ids,
         1.0,
@@ -57,9 +64,11 @@ def body_numbers(fighter: Fighter, revealed: bool) -> list[float]:
         revealed,
         body.terastallized,
         *status_numbers(mon),
-        min(turns / 8, 1.0),
+        *counters.ailment_numbers(mon),
         mon._level / 100,
         *[min(stat / 500, 1.0) for stat in body.stats],
+        *fighter.pp,
+        *[0.0] * (MOVES - len(fighter.pp)),
         fighter.slot == 0,
         fighter.slot == 1,
     ]

@@ -73,7 +73,7 @@ class DoubleEncoder:
         for team, opposite, known in ((own, facing, len(own)), (foes, standing, met)):
             for index, fighter in enumerate(team):
                 revealed = fighter.mon._revealed if team is own else index < known
-                numbers += body_numbers(fighter, revealed)
+                numbers += body_numbers(battle.counters, fighter, revealed)
                 for other in opposite:
                     numbers += pair_numbers(self._matchups, fighter, other, trick_room)
             numbers += [0.0] * (layout.POKEMON_WIDTH * (layout.TEAM_SIZE - len(team)))
@@ -100,16 +100,17 @@ class DoubleEncoder:
             slots = {battle.position(entry["ident"]): slot for slot, entry in enumerate(request["side"]["pokemon"][:2])}
         return [
             own_fighter(
-                self._gen, self._matchups, mon, battle.entries[index],
+                battle, self._matchups, mon, battle.entries[index],
                 -1 if mon._status is Status.FNT else slots.get(index, -1), scene.own_side,
             )
             for index, mon in enumerate(mons)
         ]  # fmt: skip
 
     def _foes(self, mons: list[Pokemon], scene: Scene) -> list[Fighter]:
-        out = self._battle.opponent_active_pokemon
+        battle = self._battle
+        out = battle.opponent_active_pokemon
         slots = {id(mon): slot for slot, mon in enumerate(out) if mon is not None}
-        return [foe_fighter(self._gen, self._matchups, mon, slots.get(id(mon), -1), scene.foe_side) for mon in mons]
+        return [foe_fighter(battle, self._matchups, mon, slots.get(id(mon), -1), scene.foe_side) for mon in mons]
 
     def _global(self, request: Request, asked: Asked, scene: Scene, own: Standers, foes: Standers) -> list[float]:
         battle = self._battle

@@ -20,10 +20,10 @@ SIDES = ("left", "right")
 PAIR_NAMES = ("deals", "deals_effectiveness", "takes", "takes_effectiveness", "moves_first")
 BODY_NAMES = (
     *("species", "ability", "item", "moves", "types", "tera_type", "present", "hp", "fainted", "active", "revealed"),
-    *("terastallized", "status", "status_turns", "level", "stats"),
+    *("terastallized", "status", "sleep_turns", "resting", "toxic_stage", "level", "stats", "moves_pp"),
 )
 AGAINST_NAMES = ("effectiveness", "damage", "knocks_out", "tera_damage")
-FIELD_NAMES = ("weather", "weather_turns", "terrain", "terrain_turns", "trick_room")
+FIELD_NAMES = ("weather", "weather_turns", "terrain", "terrain_turns", "trick_room", "trick_room_turns")
 
 
 def named(fields: tuple[Field, ...], names: tuple[str, ...]) -> tuple[Field, ...]:

@@ -12,7 +12,7 @@ from poke_env.concurrency import POKE_LOOP
 from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
 
-from env_worker.games.pokemon.layout import ATTACKERS
+from env_worker.games.pokemon.layout import PLAIN, Extras
 from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
 from env_worker.games.pokemon.websocket.comeback import Comeback
 from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
@@ -50,7 +50,7 @@ class AgentPlayer(Player):
         policy: str = "learner",
         greedy: bool = True,
         replays: str = "",
-        attackers: int = ATTACKERS,
+        extras: Extras = PLAIN,
         patience_sec: float = 60.0,
         on_login: Callable[[], object] = lambda: None,
     ) -> None:
@@ -60,7 +60,7 @@ class AgentPlayer(Player):
             start_timer_on_battle_start=timer, start_listening=False,
         )  # fmt: skip
         self._desk = desk
-        self._policy, self._greedy, self._replays, self._attackers = policy, greedy, replays, attackers
+        self._policy, self._greedy, self._replays, self._extras = policy, greedy, replays, extras
         self._stopping = False
         self.tally: Counter[str] = Counter()  # wins, losses, ties
         self.given_up = 0  # battles forfeited because we were told to stop
@@ -127,7 +127,7 @@ class AgentPlayer(Player):
         if tag not in self._battles:
             battle = RoomBattle(
                 tag, self.username, GenData.from_format(self.format).gen, env=len(self._battles),
-                policy=self._policy, greedy=self._greedy, replays=self._replays, attackers=self._attackers,
+                policy=self._policy, greedy=self._greedy, replays=self._replays, extras=self._extras,
             )  # fmt: skip
             await self._battle_count_queue.put(None)
             async with self._battle_start_condition:

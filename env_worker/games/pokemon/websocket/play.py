@@ -21,6 +21,7 @@ from common.showdown import LOCAL
 from common.transport import client_keys, connectable
 from env_worker.games.pokemon.formats import is_doubles
 from env_worker.games.pokemon.host import SimHost
+from env_worker.games.pokemon.layout import extras_of
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.replays import make_folder
 from env_worker.games.pokemon.spec import pokemon_spec
@@ -69,7 +70,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
         us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
-        attackers=config.pokemon.damage_attackers, patience_sec=options.patience,
+        extras=extras_of(config.pokemon), patience_sec=options.patience,
         on_login=lambda: _say(options, f"{us.username} is logged in, {doing} ({config.pokemon.format})."),
     )  # fmt: skip
     table = Table(agent, desk, client, quiet=options.json)

@@ -10,7 +10,7 @@ from poke_env.battle.battle import Battle
 from common.decisions import Decision, start_flags
 from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.host_messages import SimEnd
-from env_worker.games.pokemon.layout import ATTACKERS
+from env_worker.games.pokemon.layout import PLAIN, Extras
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.seat import ReadingSeat
 from env_worker.games.pokemon.seat_battle import SKIPPED
@@ -49,7 +49,7 @@ class RoomBattle(Battle):
 
     def __init__(
         self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str,
-        attackers: int = ATTACKERS,
+        extras: Extras = PLAIN,
     ) -> None:  # fmt: skip
         logger = logging.getLogger("simul.battle")
         super().__init__(tag, username, logger, gen, save_replays=replays)
@@ -60,7 +60,7 @@ class RoomBattle(Battle):
         self.env = env
         self._policy = policy
         self._greedy = greedy
-        self._attackers = attackers
+        self._extras = extras
         self._log: list[str] = []  # all that tells of the battle
         self._read = 0  # so many of its lines has the seat been told
         self._again: list[str] | None = None  # the log once more, while we join again
@@ -161,7 +161,7 @@ class RoomBattle(Battle):
     def _new_seat(self, episode: int) -> OnlineSeat:
         return OnlineSeat(
             self.env, SEATS.index(self._player_role or ""), episode, self.gen, self._policy,
-            start_flags(record=False, greedy=self._greedy), RewardWeights(), self._attackers,
+            start_flags(record=False, greedy=self._greedy), RewardWeights(), self._extras,
         )  # fmt: skip
 
     def _catch_up(self, request: dict[str, Any]) -> None:

@@ -9,7 +9,9 @@ from common.specs import GameSpec, Slice
 TABLES = {"species": 40, "item": 12, "ability": 9, "move": 30}
 
 
-def pokemon_spec(pokemon_numbers: int = 5, move_numbers: int = 4, tables: dict[str, int] = TABLES) -> GameSpec:
+def pokemon_spec(
+    pokemon_numbers: int = 5, move_numbers: int = 4, tables: dict[str, int] = TABLES, sets: bool = False
+) -> GameSpec:
     """A layout as the Pokémon game declares it, of any size."""
     layout: list[Slice] = []
 
@@ -32,6 +34,9 @@ def pokemon_spec(pokemon_numbers: int = 5, move_numbers: int = 4, tables: dict[s
         add(f"move.{i}.id", 1, "move")
         add(f"move.{i}.numbers", move_numbers)
     add("mask", 26)
+    for i in range(6 if sets else 0):
+        add(f"set.{i}.moves", 6, "move")
+        add(f"set.{i}.moves_chance", 6)
     size = layout[-1].start + layout[-1].size
     return GameSpec("pokemon/test", size, 26, "float16", seats=2, layout=tuple(layout))
 
@@ -57,6 +62,11 @@ def flat_spec() -> GameSpec:
 @pytest.fixture
 def entity_spec() -> GameSpec:
     return pokemon_spec()
+
+
+@pytest.fixture
+def entity_spec_with_sets() -> GameSpec:
+    return pokemon_spec(sets=True)
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ LENGTHS = [3, 7, 0, 7, 1]
         ("pokemon", {"entity": 8, "hidden": 16}),
     ],
 )
-def test_unroll_is_stepping_and_so_are_its_gradients(name, options, flat_spec, entity_spec, observed):
-    spec = entity_spec if name == "pokemon" else flat_spec
+def test_unroll_is_stepping_and_so_are_its_gradients(name, options, flat_spec, entity_spec_with_sets, observed):
+    spec = entity_spec_with_sets if name == "pokemon" else flat_spec
     network = build_network(NetworkConfig(name, options), spec, seed=3)
     with torch.no_grad():
         for parameter in network.parameters():  # fresh heads are nearly silent
@@ -83,12 +83,12 @@ def test_packed_lstm_agrees_with_torch():
     torch.testing.assert_close(ours.bias.grad[order], theirs.bias_ih_l0.grad)
 
 
-def test_bfloat16_serving_stays_near_float32(entity_spec, observed):
-    network = build_network(NetworkConfig("pokemon"), entity_spec)
+def test_bfloat16_serving_stays_near_float32(entity_spec_with_sets, observed):
+    network = build_network(NetworkConfig("pokemon"), entity_spec_with_sets)
     low = network.lowered(torch.bfloat16)
     low.load_state_dict(network.state_dict())
     assert network.trunk.weight.dtype == torch.float32
-    observation, mask = observed(entity_spec, 64)
+    observation, mask = observed(entity_spec_with_sets, 64)
     state = network.initial_state(64)
     low_state = state
     with torch.no_grad():

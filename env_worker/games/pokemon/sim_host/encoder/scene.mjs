@@ -1,9 +1,12 @@
 // The field at one decision, and what it makes of damage and speed. The same as scene.py and features.py.
 
-export const TRICK_ROOM = 5; // index in `field`
+export const TRICK_ROOM = 5; // index in `field`; its age follows
+export const SIDE_WIDTH = 14; // hazards (4), screens (5), their age (5)
+export const FIELD_WIDTH = 7; // one-hot terrain (4), its age, trick room, its age
 export const REFLECT = 4, LIGHT_SCREEN = 5, AURORA_VEIL = 6;
 export const SUN = 0, RAIN = 1;
 const STACKABLE_SLOTS = 3; // spikes and toxic spikes are 1 and 2
+const SCREENS = 4, NUM_SCREENS = 5; // the first with turns
 export const STAGES = Array.from({ length: 13 }, (_, i) => i > 6 ? (2 + i - 6) / 2 : 2 / (2 - (i - 6)));
 
 /** Multipliers of one Pokemon's damage, dealt (stages, burn) and taken (stages, screens), and its speed. */
@@ -54,30 +57,34 @@ export class Scene {
 	constructor() {
 		this.own = null;
 		this.foe = null;
-		this.ownSide = new Float64Array(8); // hazards (4), screens (4)
-		this.foeSide = new Float64Array(8);
+		this.ownSide = new Float64Array(SIDE_WIDTH);
+		this.foeSide = new Float64Array(SIDE_WIDTH);
 		this.weather = new Float64Array(6); // one-hot (5), age
-		this.field = new Float64Array(6); // one-hot terrain (4), its age, trick room
+		this.field = new Float64Array(FIELD_WIDTH);
 	}
 
 	read(tables, battle, own, foe) {
 		this.own = own;
 		this.foe = foe;
-		readSide(tables, battle.sideConditions, this.ownSide);
-		readSide(tables, battle.opponentSideConditions, this.foeSide);
+		readSide(tables, battle.sideConditions, battle.turn, this.ownSide);
+		readSide(tables, battle.opponentSideConditions, battle.turn, this.foeSide);
 		readAged(tables.weatherSlots, battle.weather, battle.turn, this.weather, 5);
 		readAged(tables.terrainSlots, battle.fields, battle.turn, this.field, 4);
-		this.field[TRICK_ROOM] = battle.fields.has('TRICK_ROOM') ? 1 : 0;
+		const start = battle.fields.get('TRICK_ROOM');
+		if (start === undefined) return;
+		this.field[TRICK_ROOM] = 1;
+		this.field[TRICK_ROOM + 1] = Math.min((battle.turn - start) / 8, 1);
 	}
 }
 
-function readSide(tables, conditions, numbers) {
+function readSide(tables, conditions, turn, numbers) {
 	numbers.fill(0);
 	for (const [name, count] of conditions) {
 		const place = tables.sideSlots.get(name);
 		if (place === undefined) continue;
 		const slot = place[0];
 		numbers[slot] = slot > 0 && slot < STACKABLE_SLOTS ? Math.min(count * place[1], 1) : 1;
+		if (slot >= SCREENS) numbers[slot + NUM_SCREENS] = Math.min((turn - count) / 8, 1);
 	}
 }
 

@@ -5,7 +5,8 @@
 import { NUM_ACTIONS } from './choices.mjs';
 import { DamageBlock } from './damage/block.mjs';
 import { MoveBlocks } from './move_blocks.mjs';
-import { Scene } from './scene.mjs';
+import { FIELD_WIDTH, SIDE_WIDTH, Scene } from './scene.mjs';
+import { SetBlocks } from './sets.mjs';
 import { TeamBlocks } from './team_blocks.mjs';
 
 const TEAM_SIZE = 6;
@@ -42,6 +43,7 @@ export class SeatEncoder {
 		this.standing = new Float64Array(4); // own alive, foe alive, own hp sum, foe hp sum; unrevealed foes are whole
 		this.teams = new TeamBlocks(this.observation, tables);
 		this.damage = tables.layout.attackers ? new DamageBlock(this.observation, tables) : null;
+		this.sets = tables.sets ? new SetBlocks(this.observation, tables) : null;
 		this.moves = new MoveBlocks(this.observation, tables);
 		this.scene = new Scene();
 		this.mine = new Survey();
@@ -55,6 +57,7 @@ export class SeatEncoder {
 		this.survey(own, foes);
 		teams.writeOwnBodies(battle, own, mine.out);
 		teams.writeFoeBodies(foes, met);
+		this.sets?.write(foes);
 		scene.read(this.tables, battle, own[mine.out] ?? null, foes[theirs.out] ?? null);
 		teams.writePairs(scene, own, foes, mine.out, theirs.out);
 		// At a team preview nobody is out: the damage stays 0.
@@ -96,8 +99,8 @@ export class SeatEncoder {
 		out[7] = asked?.canDynamax ? 1 : 0;
 		out[8] = asked?.canTerastallize ? 1 : 0;
 		for (let i = 0; i < 6; i++) out[9 + i] = scene.weather[i];
-		for (let i = 0; i < 6; i++) out[15 + i] = scene.field[i];
-		let at = this.writeSide(21, scene.ownSide, standing[0], standing[2],
+		for (let i = 0; i < FIELD_WIDTH; i++) out[15 + i] = scene.field[i];
+		let at = this.writeSide(15 + FIELD_WIDTH, scene.ownSide, standing[0], standing[2],
 			battle.usedTera || battle.usedMega || battle.usedZ || battle.usedDynamax);
 		at = this.writeSide(at, scene.foeSide, standing[1], standing[3], battle.opponentUsedTera ||
 			battle.opponentUsedMega || battle.opponentUsedZ || battle.opponentUsedDynamax);
@@ -107,11 +110,12 @@ export class SeatEncoder {
 
 	writeSide(at, side, alive, hp, spent) {
 		const out = this.observation;
-		for (let i = 0; i < 8; i++) out[at + i] = side[i];
-		out[at + 8] = alive / 6;
-		out[at + 9] = hp / 6;
-		out[at + 10] = spent ? 1 : 0;
-		return at + 11;
+		for (let i = 0; i < SIDE_WIDTH; i++) out[at + i] = side[i];
+		at += SIDE_WIDTH;
+		out[at] = alive / 6;
+		out[at + 1] = hp / 6;
+		out[at + 2] = spent ? 1 : 0;
+		return at + 3;
 	}
 
 	writeActive(at, mon) {
@@ -134,8 +138,8 @@ export class SeatEncoder {
 		out.fill(0, at + 8, at + 8 + NUM_VOLATILES);
 		if (mon.effects.size) {
 			for (const effect of mon.effects.keys()) {
-				const slot = this.tables.volatileSlots.get(effect);
-				if (slot !== undefined) out[at + 8 + slot] = 1;
+				const place = this.tables.volatileSlots.get(effect);
+				if (place !== undefined) out[at + 8 + place[0]] = place[1];
 			}
 		}
 		at += 8 + NUM_VOLATILES;

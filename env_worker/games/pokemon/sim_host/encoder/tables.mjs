@@ -1,6 +1,7 @@
 // What the Python side knows before any battle (see host_tables.py), in the shape the encoder looks it up.
 
 import { DamageTables } from './damage/tables.mjs';
+import { KnownSets } from './sets.mjs';
 
 const TRAILING_DIGITS = /[0-9]+$/;
 
@@ -49,6 +50,7 @@ export class Tables {
 		this.noItem = this.items.get(raw.no_item);
 		this.moveRows = new Map(Object.entries(raw.move));
 		this.moves = new Map(Object.entries(raw.moves).map(([id, numbers]) => [id, new MoveInfo(numbers)]));
+		this.sets = raw.sets && new KnownSets(raw.sets, raw.layout.possible);
 		this.teraBlast = this.moveRows.get('terablast');
 	}
 

@@ -3,6 +3,7 @@
 // The state that SeatBattle (Python, on poke-env's Battle) has after the same lines and requests, its mistakes
 // included: tests/integration/pokemon/test_tracker.py compares the two after every request.
 
+import { COUNTED, readPp } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
 import { EVENTS } from './events.mjs';
@@ -54,7 +55,9 @@ export class SeatTracker {
 			if (handle === undefined && skipped.has(name)) continue;
 			try {
 				if (handle === undefined) throw new ParseFailure(name);
-				handle(this, line.split('|'));
+				const event = line.split('|');
+				handle(this, event);
+				COUNTED.get(name)?.(this, event);
 			} catch {
 				this.parseErrors.set(name, (this.parseErrors.get(name) ?? 0) + 1);
 			}
@@ -113,6 +116,7 @@ export class SeatTracker {
 			this.entries[mon.position] = entry;
 			this.dirty.add(mon.position);
 		}
+		if (request.active) readPp(synced[0], request.active[0].moves);
 	}
 
 	place(mon, entry) {

@@ -55,16 +55,18 @@ class Species {
 }
 
 class MoveKind {
-	constructor([aimsAtAll, stored, protects, hasPower, type]) {
+	constructor([aimsAtAll, stored, protects, hasPower, type, fullPp, pressed]) {
 		this.aimsAtAll = aimsAtAll;
 		this.stored = stored;
 		this.protects = protects;
 		this.hasPower = hasPower;
 		this.type = type;
+		this.fullPp = fullPp;
+		this.pressed = pressed; // costs more under Pressure
 	}
 }
 
-const NO_KIND = new MoveKind([false, false, false, false, 0]);
+const NO_KIND = new MoveKind([false, false, false, false, 0, 1, false]);
 
 function namesWhere(flags, index) {
 	return new Set(Object.keys(flags).filter(name => flags[name][index]));

@@ -9,6 +9,7 @@ const FAILED = ['[miss]', '[still]', '[notarget]'];
 const LOCKED = new Set(['[from] lockedmove', '[from]lockedmove', '[from] Sky Attack']);
 const PASSED_OVER = new Set(['[from] Pursuit', '[from]Pursuit', '[zeffect]']);
 const NOT_OWNED = new Set(['Copycat', 'Metronome', 'Nature Power', 'Round']);
+const DECEIVING = new Set(['Sleep Talk', 'Copycat', 'Metronome', 'Nature Power']); // another move comes of them
 const PLEDGES = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge']);
 
 /** What the end of a move line says; one object for all lines, read at once. */
@@ -69,17 +70,30 @@ function readCause(tracker, event) {
 	}
 }
 
-/** poke-env looks for Pressure on the target: it makes a Pokemon of a target that it does not know. */
-function lookAtTarget(tracker, move, target) {
+/** Whether Pressure doubles the cost; makes a Pokemon of a target that is not known, as poke-env does. */
+function underPressure(tracker, user, move, target) {
 	const kind = tracker.dex.moves.get(moveId(move));
-	if (kind !== undefined && !kind.aimsAtAll) tracker.getPokemon(target);
+	if (kind === undefined) return false;
+	let mon = null;
+	if (!kind.aimsAtAll && target !== '') mon = tracker.getPokemon(target);
+	else mon = tracker.activeOf(user.slice(0, 2) === tracker.role ? tracker.foeMons : tracker.ownMons);
+	return mon !== null && mon.ability === 'pressure' && mon.status !== 'FNT' && kind.pressed;
 }
 
-function moved(mon, name, failed, use, reveal) {
+function spend(mon, move, pp) {
+	if (pp === 0) return;
+	move.use(pp);
+	mon.bodyVersion++;
+}
+
+function moved(mon, name, failed, use, reveal, pp) {
 	mon.mustRecharge = false;
 	mon.preparing = false;
 	const move = reveal ? addMove(mon, name) : null;
-	if (use) for (const other of mon.moves.values()) other.isLastUsed = other === move;
+	if (use) {
+		if (move !== null) spend(mon, move, pp);
+		for (const other of mon.moves.values()) other.isLastUsed = other === move;
+	}
 	mon.protectCounter = move !== null && move.protects && !failed ? mon.protectCounter + 1 : 0;
 	if (mon.status === 'SLP') mon.setStatusCounter(mon.statusCounter + 1);
 	if (mon.effects.size === 0) return;
@@ -99,8 +113,14 @@ export function moveEvent(tracker, event) {
 	need(event, 4);
 	const pokemon = event[2], name = event[3], target = event.length > 4 ? event[4] : '';
 	if (name.toUpperCase().trim() === 'MINIMIZE') startEffect(tracker.getPokemon(pokemon), 'MINIMIZE');
-	if (target !== '' && !spread) lookAtTarget(tracker, name, target);
+	const pressed = underPressure(tracker, pokemon, name, spread ? '' : target);
 	const mon = tracker.getPokemon(pokemon);
-	moved(mon, name, failed, by === '' && use, said.reveal);
-	if (by !== '' && !mon.moves.has(moveId(by))) throw new ParseFailure(by);
+	if (by === '') {
+		moved(mon, name, failed, use, said.reveal, pressed && (failed || !DECEIVING.has(name)) ? 2 : 1);
+		return;
+	}
+	moved(mon, name, failed, false, said.reveal, 0);
+	const source = mon.moves.get(moveId(by));
+	if (source === undefined) throw new ParseFailure(by);
+	spend(mon, source, pressed ? 1 : 0);
 }

@@ -2,12 +2,15 @@
 
 import { moveId, toId } from './dex.mjs';
 
+const COPIED_PP = 5;
+
 export class Move {
 	/**
 	 * @param {string} id
 	 * @param {string | null} spelling as requests or the protocol write it: Hidden Power has type and power there
+	 * @param {boolean} copied by Transform
 	 */
-	constructor(dex, id, spelling = null) {
+	constructor(dex, id, spelling = null, copied = false) {
 		let power = '';
 		if (spelling !== null && id.startsWith('hiddenpower')) {
 			id = toId(spelling).replace(/[0-9]/g, '');
@@ -20,6 +23,13 @@ export class Move {
 		this.protects = kind.protects;
 		this.endsCharge = hasPower && kind.type === dex.electric;
 		this.endsFlashFire = hasPower && kind.type === dex.fire;
+		this.fullPp = copied && dex.gen >= 5 ? Math.min(COPIED_PP, kind.fullPp) : kind.fullPp;
+		this.pp = copied ? Math.min(COPIED_PP, kind.fullPp) : kind.fullPp;
+		this.correction = 0; // to what a request said
+	}
+
+	use(pp) {
+		this.pp = Math.max(this.pp - pp, 0);
 	}
 }
 
@@ -49,7 +59,7 @@ export class MoveSet {
 		const base = this.copied ?? this.learned;
 		let move = base.get(id);
 		if (move === undefined) {
-			move = new Move(this.dex, id, spelling);
+			move = new Move(this.dex, id, spelling, this.copied !== null);
 			base.set(id, move);
 			this.resolve();
 		}
@@ -65,7 +75,7 @@ export class MoveSet {
 	/** Transform: the other one's moves as they are now. */
 	copy(other) {
 		const copied = new Map();
-		for (const move of other.moves.values()) copied.set(move.id, new Move(this.dex, move.id));
+		for (const move of other.moves.values()) copied.set(move.id, new Move(this.dex, move.id, null, true));
 		this.copied = copied;
 		this.copiedMimic = null;
 		this.resolve();

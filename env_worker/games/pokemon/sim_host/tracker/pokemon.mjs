@@ -16,7 +16,10 @@ export class Mon {
 		this.hp = 0; // null = unknown
 		this.maxHp = 0;
 		this.status = null;
-		this.statusCounter = 0;
+		this.statusCounter = 0; // poke-env's; the next three are ours, of the present status
+		this.asleep = 0; // times that it could not move
+		this.resting = false; // by Rest
+		this.hurt = 0; // times by poison since it was poisoned or came in
 		this.active = false;
 		this.revealed = false;
 		this.item = dex.unknownItem;

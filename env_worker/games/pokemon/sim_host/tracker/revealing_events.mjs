@@ -6,6 +6,7 @@ import { startEffect, startSkillSwap } from './effects.mjs';
 import { need, startField, withoutOf } from './event_parts.mjs';
 import { mimic } from './pokemon_events.mjs';
 
+const LEPPA_PP = 10;
 const AS_ONE = new Set(['As One', 'Unnerve', 'Chilling Neigh', 'Grim Neigh']);
 const SWAPPED = new Set(['[from] ability: Magician', '[from] move: Switcheroo', '[from] move: Trick']);
 const THIEVES = new Map([
@@ -155,7 +156,10 @@ function trick(tracker, event) {
 function leppaBerry(tracker, event) {
 	const mon = tracker.getPokemon(event[2]);
 	need(event, 5);
-	if (!mon.moves.has(toId(event[4]))) throw new ParseFailure(event[4]);
+	const move = mon.moves.get(toId(event[4]));
+	if (move === undefined) throw new ParseFailure(event[4]);
+	move.pp = Math.min(move.pp + LEPPA_PP, move.fullPp);
+	mon.bodyVersion++;
 }
 
 function activate(tracker, event) {

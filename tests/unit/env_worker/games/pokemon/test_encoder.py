@@ -10,6 +10,7 @@ from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.seat_battle import SeatBattle
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
+FULL = layout.Extras(sets=True)
 SLICES = {part.name: part for part in layout.slices()}
 
 
@@ -26,11 +27,11 @@ def read(row: np.ndarray, name: str) -> list[float]:
 def test_what_was_kept_equals_what_is_written_anew(seat):
     encoder = None
     for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, seat.gen)
+        encoder = encoder or SeatEncoder(battle, seat.gen, FULL)
         choices = legal_choices(request, battle.position)
         kept = encoder.encode(request, choices)
         battle.dirty = set(range(len(battle.team)))
-        np.testing.assert_array_equal(kept, SeatEncoder(battle, seat.gen).encode(request, choices))
+        np.testing.assert_array_equal(kept, SeatEncoder(battle, seat.gen, FULL).encode(request, choices))
 
 
 def test_an_observation_is_the_callers_own():
@@ -119,7 +120,7 @@ def test_hidden_facts_of_the_other_side_change_nothing():
 def encode_all(seat: RecordedSeat) -> np.ndarray:
     encoder, rows = None, []
     for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, seat.gen)
+        encoder = encoder or SeatEncoder(battle, seat.gen, FULL)
         rows.append(encoder.encode(request, legal_choices(request, battle.position)))
     return np.stack(rows)
 

@@ -7,10 +7,14 @@ from common.config import PokemonConfig
 from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.actions import legal_choices
 from env_worker.games.pokemon.encoder import SeatEncoder
+from env_worker.games.pokemon.layout import PLAIN, Extras
 from env_worker.games.pokemon.spec import pokemon_spec
 from env_worker.games.pokemon.vocabulary import vocabulary
 from tests.golden.pokemon.recorded import preview_of, recorded_seats, replay
 from tests.support.layouts import check_ranges
+
+FULL = Extras(sets=True)
+FULL_SIZE = layout.observation_size(FULL)
 
 
 @pytest.fixture(scope="module")
@@ -20,30 +24,30 @@ def observations() -> np.ndarray:
     for number, seat in enumerate(recorded_seats("with_teams/*")):
         preview = preview_of(seat)
         for action in ((4, 0, 2), (1, 3, 5), (5, 2, 3))[number % 3]:
-            rows.append(preview.encode()[0])
+            rows.append(np.concatenate((preview.encode()[0], [0.0] * (FULL_SIZE - layout.OBSERVATION_SIZE))))
             preview.pick(action)
     for seat in (*recorded_seats(), *recorded_seats("with_teams/*")):
         encoder = None
         for battle, request in replay(seat):
-            encoder = encoder or SeatEncoder(battle, seat.gen)
+            encoder = encoder or SeatEncoder(battle, seat.gen, FULL)
             rows.append(encoder.encode(request, legal_choices(request, battle.position)))
     return np.stack(rows)
 
 
-@pytest.mark.parametrize("attackers", [0, 3, 6])
-def test_slices_cover_the_observation_without_gap_or_overlap(attackers):
+@pytest.mark.parametrize("extras", [Extras(0), PLAIN, Extras(6), Extras(0, sets=True), Extras(6, sets=True)])
+def test_slices_cover_the_observation_without_gap_or_overlap(extras):
     start = 0
-    parts = layout.slices(attackers)
+    parts = layout.slices(extras)
     for part in parts:
         assert part.start == start, part.name
         start += part.size
-    assert start == layout.observation_size(attackers)
+    assert start == layout.observation_size(extras)
     assert len({part.name for part in parts}) == len(parts)
 
 
 @pytest.mark.parametrize("attackers", [3, 6])
 def test_there_are_at_least_1100_features_besides_ids(attackers):
-    assert sum(part.size for part in layout.slices(attackers) if part.kind == "number") >= 1100
+    assert sum(part.size for part in layout.slices(Extras(attackers)) if part.kind == "number") >= 1100
 
 
 def test_blocks_of_a_kind_hold_the_same_things_at_the_same_offsets():
@@ -62,7 +66,7 @@ def test_ids_are_exact_in_float16():
 
 
 def test_every_value_lies_in_its_range(observations):
-    check_ranges(observations, layout.slices())
+    check_ranges(observations, layout.slices(FULL))
 
 
 def test_every_feature_fires(observations):
@@ -77,9 +81,9 @@ def test_every_feature_fires(observations):
 def _features() -> list[tuple[str, list[int]]]:
     """Number by number; blocks of a kind count as one, because their features are the same."""
     columns: dict[str, list[int]] = {}
-    for part in layout.slices():
+    for part in layout.slices(FULL):
         group, _, field = part.name.partition(".")
-        if group in ("own", "foe", "move"):
+        if group in ("own", "foe", "move", "set"):
             field = group + field[1:]
         for offset in range(part.size):
             columns.setdefault(f"{field or group}[{offset}]", []).append(part.start + offset)
@@ -95,3 +99,4 @@ def test_the_spec_is_stable_and_names_the_format():
     assert spec.fingerprint() == pokemon_spec(PokemonConfig(max_turns=7)).fingerprint()
     assert spec.fingerprint() != pokemon_spec(PokemonConfig(format="gen8randombattle")).fingerprint()
     assert spec.fingerprint() != pokemon_spec(PokemonConfig(damage_attackers=6)).fingerprint()
+    assert spec.fingerprint() != pokemon_spec(PokemonConfig(set_knowledge=True)).fingerprint()

@@ -1,0 +1,58 @@
+// What poke-env does not count, or not as the game does: turns asleep, the stage of bad poison, pp as requests say
+// it. The same as counters.py.
+
+import { moveId } from './dex.mjs';
+
+const SLEEP_STARTS_ANEW = 5; // the generation in which a sleeper that comes in has all its turns before it again
+
+function hurt(tracker, event, cause) {
+	if (event[4] !== cause) return;
+	const mon = tracker.getPokemon(event[2]);
+	mon.hurt++;
+	mon.bodyVersion++;
+}
+
+function cant(tracker, event) {
+	if (event[3] !== 'slp') return;
+	const mon = tracker.getPokemon(event[2]);
+	mon.asleep++;
+	mon.bodyVersion++;
+}
+
+function status(tracker, event) {
+	const mon = tracker.getPokemon(event[2]);
+	mon.asleep = mon.hurt = 0;
+	mon.resting = event[4] === '[from] move: Rest';
+	mon.bodyVersion++;
+}
+
+function switched(tracker, event) {
+	const mon = tracker.getPokemon(event[2]);
+	mon.hurt = 0;
+	if (tracker.dex.gen === SLEEP_STARTS_ANEW) mon.asleep = 0;
+	mon.bodyVersion++;
+}
+
+/** Event -> what is counted, after the battle has taken the line. */
+export const COUNTED = new Map([
+	['cant', cant],
+	['-status', status],
+	['-damage', (tracker, event) => hurt(tracker, event, '[from] psn')],
+	['-heal', (tracker, event) => hurt(tracker, event, '[from] ability: Poison Heal')],
+	['switch', switched],
+	['drag', switched],
+]);
+
+/** A request's own words on the pp of an active Pokemon's moves. */
+export function readPp(mon, offered) {
+	for (const { id, pp } of offered) {
+		if (pp === undefined) continue; // a locked move
+		const move = mon.moves.get(moveId(id));
+		if (move !== undefined) move.correction = pp - move.pp;
+	}
+}
+
+/** Fraction: used counts, twice under Pressure; corrected by what the last request said of an own move. */
+export function ppLeft(move) {
+	return Math.min(Math.max(move.pp + move.correction, 0) / move.fullPp, 1);
+}
