@@ -39,6 +39,7 @@ from inference_server.recorder import Recorder
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 from inference_server.unrolls import UnrollBuilder
+from inference_server.workshop import Workshop
 
 SPEC = GameSpec(name="test", observation_size=4, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})
@@ -91,7 +92,7 @@ class Interleavings(RuleBasedStateMachine):
         self.network = build_network(NETWORK, SPEC, seed=3)
         statistics, self.gateway = Statistics(), _Gateway()
         gateway = cast(Any, self.gateway)
-        self.policies = PolicyTable(SPEC, lambda: build_network(NETWORK, SPEC), self._engine, (1,))
+        self.policies = PolicyTable(SPEC, Workshop(SPEC, NETWORK, self._engine, (1,)))
         data = weights_to_bytes(self.network)
         self.policies.install(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
         self.sessions = SessionTable(SLOTS, seed=0)
@@ -254,8 +255,7 @@ class Interleavings(RuleBasedStateMachine):
         return ended
 
     def _forget(self, client: Client) -> None:
-        for session in self.sessions.sessions_of(client):
-            self.admission.end(session, ABORTED, None, "closed", self.now)
+        self.admission.end_all_of(client, "closed")
 
     def _observation(self) -> np.ndarray:
         return np.random.default_rng(self.message).standard_normal(SPEC.observation_size).astype(np.float32)
