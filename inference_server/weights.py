@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from common.errors import WeightsError
 from common.nets.weights import bytes_to_state, check_state
 
-PIECE_BYTES = 256 * 1024
-PAUSE_SEC = 300e-6  # after each piece, a fifth of a millisecond's work: on a single core the serving loop goes on
+PIECE_BYTES = 512 * 1024
+PAUSE_SEC = 300e-6  # after each piece, which takes about as long: on a single core the serving loop goes on
 
 
 def verify(data: bytes, fingerprint: str, network: nn.Module, *, pause_sec: float = 0.0) -> dict[str, Tensor]:

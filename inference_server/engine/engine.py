@@ -71,9 +71,9 @@ class PolicyEngine:
         self._forwarded: list[Forwarded] = []
 
     def twin(self) -> Self:
-        """Another engine for the same network, with weights and a table of its own; nothing is recorded or warmed up.
+        """Another engine for the same network, its weights and table its own; nothing is recorded. May run beside the loop.
 
-        May run beside the loop. Raises RuntimeError or TypeError where a user's network cannot be copied.
+        Raises RuntimeError or TypeError where a user's network cannot be copied.
         """
         twin = copy.copy(self)
         twin._serve(self._recording.twin())
