@@ -71,7 +71,7 @@ class PolicyEngine:
         self._forwarded: list[Forwarded] = []
 
     def twin(self) -> Self:
-        """Another engine for the same network, its weights and table its own; nothing is recorded. May run beside the loop.
+        """Another engine for the same network, its weights and table its own: nothing is recorded, beside the loop.
 
         Raises RuntimeError or TypeError where a user's network cannot be copied.
         """
