@@ -15,6 +15,9 @@ from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_argume
 from inference_server.build import build_server
 from inference_server.descriptors import raise_limit
 
+# Threads beside the loop (weights, policies, figures) hand the interpreter back within this time; the default is 5 ms.
+SWITCH_SEC = 0.0005
+
 
 def main() -> int:
     """Exit code 0 after a clean stop, 2 after a sentence about what is wrong."""
@@ -25,6 +28,7 @@ def main() -> int:
     arguments = role_arguments(options)
     log = logs.set_up(f"simul-inference-{arguments.index}")
     raise_limit()
+    sys.setswitchinterval(SWITCH_SEC)
     try:
         stop = StopFlag(arguments.parent).install()
         reporter = Reporter(arguments, "inference_server")

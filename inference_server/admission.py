@@ -104,6 +104,15 @@ class Admission:
             self._sessions.end(session)
             self._statistics.sessions_ended[cause] += 1
 
+    def end_all_of(self, client: Client, cause: str) -> None:
+        """End every session of a client that is gone: nothing is learned from what is open."""
+        table, slots = self._sessions, np.array(client.seats.slots, np.int64)
+        recorded = slots[table.unroll_row[slots] >= 0]
+        self._recorder.abort(table.unroll_row[recorded], table.unanswered(recorded), cause)
+        table.end_all_of(client)
+        if len(slots):
+            self._statistics.sessions_ended[cause] += len(slots)
+
     def _chunks(
         self,
         client: Client,

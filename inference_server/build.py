@@ -15,7 +15,6 @@ import torch
 from common.config import Config
 from common.lifecycle import Reporter, RoleArguments, StopFlag
 from common.nets.base import RecurrentNetwork
-from common.nets.build import build_network
 from common.nets.devices import choose_device, choose_precision
 from common.rundir import RunDir
 from common.specs import GameSpec
@@ -50,6 +49,7 @@ from inference_server.statistics import Statistics
 from inference_server.swaps import Swaps
 from inference_server.unrolls import UnrollBuilder
 from inference_server.watchdog import Watchdog
+from inference_server.workshop import Workshop
 
 
 @dataclass
@@ -177,4 +177,4 @@ def _policies(
     if graphs is not None:
         engine = partial(GraphEngine, **options, graphs=graphs, max_batch=server.max_batch, log=log)
     sizes = tuple(size for smaller, size in pairwise((0, *BUCKETS)) if smaller < config.server.max_batch)
-    return PolicyTable(spec, lambda: build_network(config.network, spec, seed=config.seed), engine, sizes)
+    return PolicyTable(spec, Workshop(spec, config.network, engine, sizes))

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 
+import numpy as np
+from numpy.typing import NDArray
+
 from common.codec import Codec, Tensors, encode, expect
 from common.errors import ProtocolError
 from common.messages import FROM_LEARNER, PROTOCOL, Credit, ServerHello, Unroll, Weights, WeightsAck
@@ -60,11 +63,11 @@ class LearnerLink:
         self._backlog.clear()
         return lost
 
-    def poll(self, now: float, served_version: int) -> list[tuple[Weights, bytes]]:
-        """Take in credits and weights; reconnect where the learner is silent. Newest weights last."""
+    def poll(self, now: float, served_version: int) -> list[tuple[Weights, NDArray[np.uint8]]]:
+        """Take in credits and weights, uint8 [bytes]; reconnect where the learner is silent. Newest weights last."""
         if not self.alive(now) and now - self._connected_at >= RECONNECT_EVERY_SEC:
             self._connect(now, served_version)
-        received: list[tuple[Weights, bytes]] = []
+        received: list[tuple[Weights, NDArray[np.uint8]]] = []
         for socket in self.sockets():
             while (frames := socket.receive()) is not None:
                 self._heard_at = now
@@ -73,8 +76,7 @@ class LearnerLink:
                     if isinstance(message, Credit):
                         self._credit = message.total
                     elif isinstance(message, Weights):
-                        data = expect(tensors, "safetensors", "uint8", (None,)).tobytes()
-                        received.append((message, data))
+                        received.append((message, expect(tensors, "safetensors", "uint8", (None,))))
                 except ProtocolError:
                     self.malformed += 1
         self._flush()

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from torch import Tensor
+from numpy.typing import NDArray
 
 from common.errors import CheckpointError, ConfigError, WeightsError
 from common.messages import Weights
-from common.nets.base import RecurrentNetwork
-from common.nets.build import build_network
 from common.nets.load import WEIGHTS_FILE, check_spec, checkpoint_folders, read_meta, read_verified
 from common.nets.weights import fingerprint
 from common.specs import GameSpec
 from inference_server.engine.engine import PolicyEngine
-from inference_server.weights import stage
+from inference_server.workshop import Prepared, Workshop
 
 LEARNER = "learner"
 MAX_NAME = 100
@@ -30,7 +29,6 @@ class Policy:
 
     name: str
     version: int
-    network: RecurrentNetwork
     engine: PolicyEngine
     source: str = "league"  # learner | league | checkpoint (loaded over the control socket)
     retired_at: float = 0.0  # not 0: no longer offered; serves the sessions bound to it, and latecomers for a while
@@ -39,21 +37,11 @@ class Policy:
 class PolicyTable:
     """Policies by name; swaps the learner's weights, loads and retires frozen ones."""
 
-    def __init__(
-        self,
-        spec: GameSpec,
-        build_network: Callable[[], RecurrentNetwork],
-        build_engine: Callable[[RecurrentNetwork], PolicyEngine],
-        warm_up_sizes: tuple[int, ...],
-    ) -> None:
+    def __init__(self, spec: GameSpec, workshop: Workshop) -> None:
         self._spec = spec
-        self._build_network = build_network
-        self._build_engine = build_engine
-        self._warm_up_sizes = warm_up_sizes
+        self._workshop = workshop
         self._policies: dict[str, Policy] = {}
-        self._spare: list[Policy] = []  # freed ones: their networks and tables serve again, so that memory stays flat
         self.names: tuple[str, ...] = ()  # those that take new sessions
-        self.swap_us = 0.0
 
     def __getitem__(self, name: str) -> Policy:
         return self._policies[name]
@@ -76,44 +64,55 @@ class PolicyTable:
         return {name: policy.version for name, policy in self._policies.items()}
 
     def install(self, weights: Weights, data: bytes) -> None:
-        """Verify weights and serve them from the next batch on.
+        """`prepare` and `take` at once, while nobody is served. Raises WeightsError; nothing changed."""
+        self.take(self.prepare(weights, data))
+
+    def prepare(self, weights: Weights, data: bytes | NDArray[Any]) -> Prepared:
+        """Verify weights, uint8 [bytes], and make what serves them. Changes nothing here; may run beside the main loop.
 
         Raises:
-            WeightsError: they do not fit, or are not newer than what is served; nothing changed.
+            WeightsError: they do not fit, or are not newer than what is served.
         """
-        policy = self._policies.get(weights.policy)
-        if policy is not None and policy.source == "checkpoint":
-            raise WeightsError(f"{policy.name} was loaded from a checkpoint and is frozen; unload it first")
-        if policy is not None and weights.policy_version <= policy.version:
-            if policy.name != LEARNER and weights.policy_version == policy.version:
-                self._keep_resident(weights)
-                return
-            raise WeightsError(f"{policy.name} is at version {policy.version}; got {weights.policy_version}")
-        spare = self._spare[-1] if policy is None and self._spare else None
-        network = policy.network if policy else spare.network if spare else self._build_network()
-        state = stage(data, weights.fingerprint, network)
-        begin = time.perf_counter()
-        if policy is not None:
-            policy.engine.load(state)
-            policy.version = weights.policy_version
-        elif spare is not None:
-            spare.engine.load(state)
-            self._policies[weights.policy] = Policy(weights.policy, weights.policy_version, network, spare.engine)
-            self._spare.pop()
-        else:
-            self._policies[weights.policy] = self._new_policy(weights, network, state)
-        self.swap_us = (time.perf_counter() - begin) * 1e6
+        if not self._wants(weights):
+            return Prepared(weights, {})
+        return self._workshop.prepare(weights, data, joins=weights.policy not in self._policies, serving=self.ready)
+
+    def take(self, prepared: Prepared) -> None:
+        """Serve what was prepared from the next batch on. Call it between two batches.
+
+        Raises:
+            WeightsError: the table has changed since they were prepared, and has no use for them; nothing changed.
+        """
+        weights, spare = prepared.weights, prepared.newcomer
+        try:
+            if self._wants(weights):
+                policy = self._policies.get(weights.policy)
+                if policy is not None:
+                    policy.engine.load(prepared.state)
+                    policy.version = weights.policy_version
+                elif spare is not None:
+                    source = LEARNER if weights.policy == LEARNER else "league"
+                    self._policies[weights.policy] = Policy(weights.policy, weights.policy_version, spare, source)
+                    spare = None
+                else:
+                    raise WeightsError(f"{weights.policy} left while its weights were verified")
+        finally:
+            if spare is not None:
+                self._workshop.take_back(spare)
         self._keep_resident(weights)
 
-    def _new_policy(self, weights: Weights, network: RecurrentNetwork, state: Mapping[str, Tensor]) -> Policy:
-        network.load_state_dict(state)
-        engine = self._build_engine(network)
-        if self.ready:
-            engine.warm_up_beside()
-        else:
-            engine.warm_up(self._warm_up_sizes)
-        source = LEARNER if weights.policy == LEARNER else "league"
-        return Policy(weights.policy, weights.policy_version, network, engine, source)
+    def _wants(self, weights: Weights) -> bool:
+        """False for a past self that is served already. Raises WeightsError where these must not be served."""
+        policy = self._policies.get(weights.policy)
+        if policy is None:
+            return True
+        if policy.source == "checkpoint":
+            raise WeightsError(f"{policy.name} was loaded from a checkpoint and is frozen; unload it first")
+        if weights.policy_version > policy.version:
+            return True
+        if policy.name != LEARNER and weights.policy_version == policy.version:
+            return False
+        raise WeightsError(f"{policy.name} is at version {policy.version}; got {weights.policy_version}")
 
     def check_free(self, name: str) -> None:
         """Raises ConfigError where a policy of this name is served, or the name cannot be taken."""
@@ -131,14 +130,8 @@ class PolicyTable:
             CheckpointError: missing, damaged, or of another encoder (both fingerprints are named).
             ConfigError, WeightsError: its network cannot be built, or its weights do not fit it.
         """
-        meta = read_meta(folder)
-        check_spec(folder, meta, self._spec)
-        data = read_verified(folder, meta, WEIGHTS_FILE)
-        network = build_network(meta.network, meta.spec)
-        network.load_state_dict(stage(data, meta.files[WEIGHTS_FILE], network))
-        engine = self._build_engine(network)
-        engine.warm_up(self._warm_up_sizes)
-        return Policy(name, meta.version, network, engine, "checkpoint")
+        version, engine = self._workshop.external(folder)
+        return Policy(name, version, engine, "checkpoint")
 
     def adopt(self, policy: Policy) -> None:
         """Serve a policy that `build_external` made."""
@@ -184,7 +177,7 @@ class PolicyTable:
             if policy.retired_at and now - policy.retired_at > LATECOMERS_SEC and not sessions_bound_to(name):
                 del self._policies[name]
                 if policy.source == "league":
-                    self._spare.append(policy)
+                    self._workshop.take_back(policy.engine)
 
     def _keep_resident(self, weights: Weights) -> None:
         if weights.policy != LEARNER or weights.resident:

@@ -28,6 +28,7 @@ COUNTERS = {
     "simul_sessions_started": ("sessions_started", "Sessions opened."),
     "simul_weight_swaps": ("swaps", "Weights taken."),
     "simul_weights_refused": ("weights_refused", "Weights refused."),
+    "simul_weights_overtaken": ("weights_overtaken", "Weights that newer ones overtook unverified."),
 }
 GAUGES = {
     "simul_rows_waiting": ("waiting", "Rows that wait for a batch."),
@@ -40,6 +41,7 @@ DURATIONS = {
     "simul_queue_wait_seconds": ("queue_wait_us", "From a decision's arrival to the batch that takes it."),
     "simul_forward_seconds": ("forward_us", "One batch's forward, sampling included."),
     "simul_latency_seconds": ("latency_us", "From a decision's arrival to its reply."),
+    "simul_swap_seconds": ("swap_us", "The loop's pause between two batches for verified weights."),
 }
 
 

@@ -67,6 +67,12 @@ class Recorder:
         if finished is not None:
             self._send(finished, now)
 
+    def abort(self, rows: NDArray[np.int64], unanswered: int, cause: str) -> None:
+        """Recorded sessions are over, of which so many wait for an answer: their open steps are dropped."""
+        if unanswered:
+            self._statistics.steps_dropped["unanswered"] += unanswered
+        self._builder.abort(rows, cause)
+
     def settle(self, now: float) -> None:
         """Count what waited for a learner that died."""
         for message in self._link.drop_backlog(now) if self._link else ():

@@ -63,6 +63,12 @@ class SeatMap:
         else:
             self._dense[env, seat] = NOBODY
 
+    def clear(self) -> None:
+        """Every seat's session is over."""
+        self._dense.fill(NOBODY)
+        self._others.clear()
+        self._used.clear()
+
     def _reach(self, env: int, seat: int) -> bool:
         """Grow the dense array, where that is cheap, so that it has a cell for the seat."""
         envs, seats = self._dense.shape

@@ -152,7 +152,7 @@ class Server:
             self._receive(time.monotonic())
             if time.monotonic() > enough and not (self._batcher.waiting or self._evaluator.waiting):
                 break
-        self._housekeeping.end_all("shutdown", time.monotonic())
+        self._housekeeping.end_all("shutdown")
 
     def metrics(self) -> dict[str, Any]:
         """Everything that is reported."""
@@ -167,7 +167,7 @@ class Server:
             stages.lap("admit")
         stages.lap("receive")
         while self._gateway.departed:
-            self._housekeeping.end_sessions(*self._gateway.departed.pop(), now)
+            self._housekeeping.end_sessions(*self._gateway.departed.pop())
 
     def _wait(self) -> None:
         sockets: list[RouterSocket | DealerSocket] = [

@@ -87,10 +87,6 @@ class SessionTable:
             raise ProtocolError(ERR_POLICY, f"this session is bound to {session.policy!r}; got {policy!r}")
         return int(self._newest[session.slot])
 
-    def sessions_of(self, client: Client) -> list[Session]:
-        """Every live session of a client."""
-        return [Session(self, slot) for slot in client.seats.slots]
-
     def pending_recorded(self) -> int:
         """Recorded steps that wait for a batch and are not in the unroll buffers yet."""
         waiting = self.due[:, 4] == WAITING
@@ -215,6 +211,21 @@ class SessionTable:
         self.unroll_row[slot] = -1
         self._free.append(slot)
         return True
+
+    def unanswered(self, slots: NDArray[np.int64]) -> int:
+        """How many of these sessions wait for a batch with a row that is no REDO."""
+        return int(np.count_nonzero((self.due[slots, 4] == WAITING) & (self.attempt[slots] == 0)))
+
+    def end_all_of(self, client: Client) -> None:
+        """Free every slot of a client: thousands of them in less than a millisecond."""
+        slots = client.seats.slots
+        self.number[slots] = 0
+        self.due[slots] = WAITING
+        self.unroll_row[slots] = -1
+        for slot in slots:
+            del self._clients[slot]
+        self._free.extend(slots)
+        client.seats.clear()
 
     def check(self) -> None:
         """Assert that every slot is owned exactly once. For tests and debug runs."""

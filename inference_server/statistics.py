@@ -53,11 +53,13 @@ class Statistics:
         self.unrolls_sent = 0
         self.unrolls_dropped: Counter[str] = Counter()
         self.weights_refused = 0
+        self.weights_overtaken = 0  # by newer ones, before anybody began to verify them
         self.swaps = 0
         self.offered_version = -1  # the newest of the learner's weights that arrived, taken or not
         self.queue_wait_us = Timings()
         self.latency_us = Timings()
         self.forward_us = Timings()
+        self.swap_us = Timings()
         self.stages = Stages()
 
     def batch(self, rows: int, forward_sec: float) -> None:
@@ -92,6 +94,8 @@ class Statistics:
             "sessions_ended": dict(self.sessions_ended),
             "unrolls": {"sent": self.unrolls_sent, "dropped": dict(self.unrolls_dropped)},
             "weights_refused": self.weights_refused,
+            "weights_overtaken": self.weights_overtaken,
             "swaps": self.swaps,
+            "swap_us": self.swap_us.percentiles(),
             "offered_version": self.offered_version,
         }

@@ -131,6 +131,15 @@ class UnrollBuilder:
         self._free.append(row)
         return finished
 
+    def abort(self, rows: NDArray[np.int64], cause: str) -> None:
+        """The sessions of these rows are over and nothing is learned from what is open."""
+        filled = int(self._filled[rows].sum())
+        if filled:
+            self.steps_open -= filled
+            self.dropped[cause] += filled
+        self._filled[rows] = 0
+        self._free.extend(rows.tolist())
+
     def _pop(self, row: int, *, terminated: bool, truncated: bool) -> Finished:
         n = int(self._filled[row])
         message = Unroll(

@@ -1,7 +1,8 @@
 """One closed-loop client process: all its envs in one message, the next as soon as every row is answered.
 
 Says `ready`, then takes one JSON line {"begin", "end"} (system-wide monotonic seconds) and prints what it counted
-between them. `--dry` builds and packs the same messages and sends them to nobody: the load beside the bare forward.
+between them; with `--trips` also when each message was sent, and the seconds until its last row was answered.
+`--dry` builds and packs the same messages and sends them to nobody: the load beside the bare forward.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ POOL = 8  # different observations a row
 class Games:
     """Envs that play episodes of `length` steps; they begin at different points of their first one."""
 
-    def __init__(self, envs: int, length: int, record: bool) -> None:
+    def __init__(self, envs: int, length: int, record: bool, policies: int = 1) -> None:
         rng = np.random.default_rng(envs)
         self._flags = START | (RECORD if record else 0)
         self._length = length
@@ -38,6 +39,7 @@ class Games:
         self.columns.mask[:, 0] = 1
         self.columns.keys[:, 0] = np.arange(envs)
         self.columns.keys[:, 3] = -1
+        self.columns.policy[:] = np.arange(envs) % policies
 
     def next(self) -> Columns:
         """The next decision of every env; those whose episode is over begin another one, their ends beside it."""
@@ -67,12 +69,12 @@ def _join(first: Columns, second: Columns) -> Columns:
     return Columns(*(np.concatenate(pair) for pair in zip(vars(first).values(), vars(second).values())))
 
 
-def play(client: ColumnClient, games: Games) -> tuple[int, float]:
+def play(client: ColumnClient, games: Games, policies: tuple[str, ...] = ("learner",)) -> tuple[int, float]:
     """One message and its answers: (decisions, seconds)."""
     columns = games.next()
     waiting, decisions = len(columns.kind), int((columns.kind == 0).sum())
     begin = time.monotonic()
-    client.submit(columns)
+    client.submit(columns, policies)
     while waiting:
         client.poller.wait(1.0)
         waiting -= sum(len(answer.rows) for answer in client.poll())
@@ -89,32 +91,35 @@ def main() -> None:
     parser.add_argument("--envs", type=int, required=True)
     parser.add_argument("--episode", type=int, default=200)
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--policies", nargs="+", default=["learner"], help="envs take turns among them")
+    parser.add_argument("--trips", action="store_true")
     parser.add_argument("--dry", action="store_true")
     options = parser.parse_args()
     run_dir = RunDir(options.run_dir)
     token = run_dir.token() if options.record else ""
-    games = Games(options.envs, options.episode, options.record)
+    policies = tuple(options.policies)
+    games = Games(options.envs, options.episode, options.record, len(policies))
     client = ColumnClient(run_dir.endpoint("data"), name=options.name, spec=SPEC, training_token=token)
     if not options.dry:
         client.connect()
-        play(client, games)
+        play(client, games, policies)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     times = json.loads(sys.stdin.readline())
-    decisions, latencies = 0, []
+    decisions, trips = 0, []
     while (now := time.monotonic()) < times["end"]:
         if options.dry:
             b"".join(encode(Step(id=1), vars(games.next())))
             continue
-        count, seconds = play(client, games)
+        count, seconds = play(client, games, policies)
         if now >= times["begin"]:
             decisions += count
-            latencies.append(seconds * 1e6)
+            trips.append((now, seconds))
     spent = time.monotonic() - times["begin"]
     client.close()  # before the result: whoever reads it stops this process, and the sessions shall be free by then
-    quantiles = np.percentile(latencies, (50, 99)).round(1).tolist() if latencies else [0.0, 0.0]
-    sys.stdout.write(json.dumps({"decisions": decisions, "seconds": spent, "p50": quantiles[0], "p99": quantiles[1]}))
-    sys.stdout.write("\n")
+    p50, p99 = np.percentile([seconds * 1e6 for _, seconds in trips], (50, 99)).round(1).tolist() if trips else (0, 0)
+    found = {"decisions": decisions, "seconds": spent, "p50": p50, "p99": p99}
+    sys.stdout.write(json.dumps(found | ({"trips": trips} if options.trips else {})) + "\n")
 
 
 if __name__ == "__main__":

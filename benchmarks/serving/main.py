@@ -13,12 +13,13 @@ from statistics import median
 import orjson
 
 from benchmarks.serving.cores import two_cores
-from benchmarks.serving.policy import PRECISIONS
-from benchmarks.serving.promises import Line, Repeat, lines, stages
+from benchmarks.serving.policy import PRECISIONS, STATE_ROW_BYTES, UNROLL_ROW_BYTES
+from benchmarks.serving.promises import Line, Repeat, asides, lines, stages
 from benchmarks.serving.stand import Cell, Child, Found, Stand
 
 ENVS = (2, 8, 32, 128, 512)  # of one client
 SESSIONS = 4096
+OTHER = {"fill": "greedy", "greedy": "fill"}
 
 
 def main() -> int:
@@ -35,7 +36,7 @@ def main() -> int:
     for precision in options.precision or PRECISIONS:
         repeats, memory = _measure(precision, options.repeats, options.seconds, options.batching)
         found = lines(precision, repeats, ENVS)
-        _print(precision, repeats, found, memory)
+        _print(precision, options.batching, repeats, found, memory)
         verdicts += found
         report[precision] = {
             "repeats": [asdict(repeat) for repeat in repeats],
@@ -50,30 +51,35 @@ def main() -> int:
 def _measure(precision: str, count: int, seconds: float, batching: str) -> tuple[list[Repeat], dict[str, float]]:
     cores = two_cores()
     with tempfile.TemporaryDirectory(prefix="simul-bench-") as folder:
-        stand = Stand(Path(folder), precision, cores, batching=batching, max_sessions=SESSIONS)
+        stand = Stand(Path(folder) / "a", precision, cores, batching=batching, max_sessions=SESSIONS)
+        other = Stand(Path(folder) / "b", precision, cores, batching=OTHER[batching], max_sessions=64)
         bare = Child("bare", [], cores[0], Path(folder) / "bare.log")
         try:
             bare.wait_ready()
             repeats = []
             for number in range(count):
                 sys.stderr.write(f"{precision}: round {number + 1} of {count}\n")
-                repeats.append(_round(stand, bare, precision, seconds))
+                repeats.append(_round(stand, other, bare, precision, seconds))
             return repeats, _memory(stand, precision, seconds)
         finally:
             bare.close()
+            other.close()
             stand.close()
 
 
-def _round(stand: Stand, bare: Child, precision: str, seconds: float) -> Repeat:
+def _round(stand: Stand, other: Stand, bare: Child, precision: str, seconds: float) -> Repeat:
+    """`other`: a server that batches the other way."""
     cells = {
         "plain": Cell(precision),
         "recorded": Cell(precision, record=True),
-        "swapped": Cell(precision, swaps_per_sec=5.0),
+        "swapped": Cell(precision, swaps_per_sec=5.0, trips=True),
+        "3 past": Cell(precision, past=3),
         "2x8": Cell(precision, clients=2, envs=8),
         "1x1": Cell(precision, clients=1, envs=1),
         **{f"envs{envs}": Cell(precision, clients=1, envs=envs) for envs in ENVS},
     }
     found = {name: stand.measure(cell, seconds) for name, cell in cells.items()}
+    found["2x8 other"] = other.measure(cells["2x8"], seconds)
     forward = {batch: bare_forward(stand, bare, precision, batch, seconds / 2) for batch in (1, 128)}
     batch = max(1, round(found["plain"].mean_batch))
     wall, cpu = bare_forward(stand, bare, precision, batch, seconds / 2)
@@ -99,29 +105,37 @@ def bare_forward(stand: Stand, bare: Child, precision: str, batch: int, seconds:
 
 
 def _memory(stand: Stand, precision: str, seconds: float) -> dict[str, float]:
-    """KiB of resident memory that each of 4,096 sessions adds, with and without recording, and whether it stays."""
+    """KiB of resident memory that each of 4,096 sessions adds, what recording adds to it, and whether that stays.
+
+    Beside each stands what its rows of the tables take: the rest is buffers of messages and batches of this size.
+    """
     before = stand.measure(Cell(precision, clients=1, envs=1), seconds).rss_bytes
     plain = stand.measure(Cell(precision, envs=SESSIONS // 4), 2 * seconds).rss_bytes
     recorded = [stand.measure(Cell(precision, envs=SESSIONS // 4, record=True), 2 * seconds) for _ in range(2)]
     per_session = 1 / 1024 / SESSIONS
     return {
         "kib_a_session": (plain - before) * per_session,
-        "kib_a_recorded_session": (recorded[0].rss_bytes - before) * per_session,
-        "kib_a_recorded_session_later": (recorded[1].rss_bytes - before) * per_session,
+        "kib_of_state_rows": STATE_ROW_BYTES / 1024,
+        "kib_more_where_recorded": (recorded[0].rss_bytes - plain) * per_session,
+        "kib_of_unroll_row": UNROLL_ROW_BYTES / 1024,
+        "kib_more_where_recorded_later": (recorded[1].rss_bytes - plain) * per_session,
         "actions_per_sec_recorded": recorded[1].actions_per_sec,
     }
 
 
-def _print(precision: str, repeats: list[Repeat], found: list[Line], memory: dict[str, float]) -> None:
+def _print(
+    precision: str, batching: str, repeats: list[Repeat], found: list[Line], memory: dict[str, float]
+) -> None:  # fmt: skip
     def middle(window: str, name: str) -> float:
         return median(getattr(r.found[window], name) for r in repeats)
 
     out = [f"\n{precision}: window, actions/s, processor us/action, p50 us, p99 us, rows/batch"]
-    names = [name for name in Found.__dataclass_fields__ if name not in ("stage_us", "rss_bytes")]
+    names = [name for name in Found.__dataclass_fields__ if name not in ("stage_us", "rss_bytes", "stall")]
     out += ["  ".join([f"{w:10s}", *(f"{middle(w, name):10.1f}" for name in names)]) for w in repeats[0].found]
     out += [f"4 x 32, us/action by stage: {stages(repeats, 'plain')}"]
     out += [f"recorded:                   {stages(repeats, 'recorded')}"]
     out += [f"{SESSIONS} sessions: " + ", ".join(f"{name} {value:.1f}" for name, value in memory.items())]
+    out += asides(repeats, OTHER[batching])
     out += [str(line) for line in found]
     sys.stdout.write("\n".join(out) + "\n")
     sys.stdout.flush()

@@ -12,6 +12,8 @@ SPEC = GameSpec(name="bench/policy-p", observation_size=2160, num_actions=26)
 NETWORK = NetworkConfig(name="mlp_lstm", options={"hidden": 256})
 UNROLL_LENGTH = 32
 PRECISIONS = ("float32", "bfloat16")
+STATE_ROW_BYTES = 2 * 2 * 256 * 4  # two rows of h and c, float32
+UNROLL_ROW_BYTES = (UNROLL_LENGTH + 1) * (SPEC.observation_size * 4 + SPEC.num_actions) + 2 * 256 * 4
 
 
 def served(precision: str, *, device: str = "cpu", **server: Any) -> Config:

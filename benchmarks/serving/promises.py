@@ -71,6 +71,13 @@ def lines(precision: str, repeats: Sequence[Repeat], sizes: Sequence[int]) -> li
             by_cpu=median(r.found["1x1"].cpu_us - r.forward[1][1] for r in repeats),
         ),
     ]  # fmt: skip
+    stalls = [r.found["swapped"].stall for r in repeats]
+    result += [
+        Line(
+            f"{precision}: what a swap adds to the longest round trip, us",
+            median(stall.beyond_us for stall in stalls if stall), 2000.0, at_least=False,
+        )
+    ]  # fmt: skip
     result += [
         Line(
             f"{precision}: cost of an action at {more} envs / at {fewer}",
@@ -108,3 +115,27 @@ def stages(repeats: Sequence[Repeat], window: str) -> Mapping[str, float]:
     """Median microseconds an action by stage."""
     names = repeats[0].found[window].stage_us
     return {name: median(r.found[window].stage_us[name] for r in repeats) for name in names}
+
+
+def asides(repeats: Sequence[Repeat], other: str) -> list[str]:
+    """What is told without a promise; `other`: how the server beside this one makes its batches."""
+
+    def ratio(one: str, two: str) -> float:
+        return median(r.found[one].actions_per_sec / r.found[two].actions_per_sec for r in repeats)
+
+    def batch(window: str) -> float:
+        return median(r.found[window].mean_batch for r in repeats)
+
+    stalls = [r.found["swapped"].stall for r in repeats]
+    around, without, p90 = (
+        median(getattr(stall, name) for stall in stalls if stall)
+        for name in ("around_us", "without_us", "worse_p90_us")
+    )
+    return [
+        f"three past selves beside the learner: {batch('3 past'):.1f} rows a batch instead of {batch('plain'):.1f}, "
+        f"{ratio('3 past', 'plain'):.2f} of the rate",
+        f"2 x 8: {batch('2x8'):.1f} rows a batch, {batch('2x8 other'):.1f} with {other}; "
+        f"{ratio('2x8', '2x8 other'):.2f} of its rate",
+        f"swaps: longest round trip around one {around:.0f} us, without {without:.0f}; "
+        f"one swap in ten adds more than {p90:.0f}",
+    ]

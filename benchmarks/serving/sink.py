@@ -1,6 +1,7 @@
 """Stands in for the learner: publishes fresh weights, takes every unroll and throws it away.
 
-Says `ready`; takes JSON lines {"swaps_per_sec"} at any time.
+Says `ready`; takes JSON lines {"swaps_per_sec", "past"} at any time: how often the learner's weights come anew, and how
+many past selves are resident. Answers each with {"published"}: when (monotonic seconds) weights came since the last.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ CREDIT_EVERY_SEC = 0.3
 PLENTY = 1 << 60
 
 
+def past_selves(count: int) -> tuple[str, ...]:
+    """Their names."""
+    return tuple(f"past/{number}" for number in range(1, count + 1))
+
+
 class Sink:
     """Both learner sockets of one run directory."""
 
@@ -39,6 +45,9 @@ class Sink:
         self._version = 0
         self.poller = Poller([self._unrolls, self._weights])
         self.swaps_per_sec = 0.0
+        self.past: tuple[str, ...] = ()
+        self.past_wanted: tuple[str, ...] = ()
+        self.published: list[float] = []
 
     def receive(self) -> None:
         """Take in what is there; servers that say hello get weights and credit."""
@@ -57,7 +66,20 @@ class Sink:
     def publish(self) -> None:
         """The same weights as a newer version."""
         self._version += 1
-        message = Weights(policy="learner", policy_version=self._version, fingerprint=self._fingerprint)
+        self.published.append(time.monotonic())
+        self._send("learner", self._version)
+
+    def keep_resident(self) -> None:
+        """The past selves that are wanted join, the others leave."""
+        self.past = self.past_wanted
+        for name in self.past:
+            self._send(name, 1)
+        self.publish()
+
+    def _send(self, policy: str, version: int) -> None:
+        message = Weights(
+            policy=policy, policy_version=version, fingerprint=self._fingerprint, resident=("learner", *self.past)
+        )  # fmt: skip
         for peer in [peer for peer, socket in self._peers.items() if socket is self._weights]:
             self._weights.send(peer, encode(message, {"safetensors": self._data}))
 
@@ -76,6 +98,8 @@ def main() -> None:
         if now >= next_credit:
             next_credit = now + CREDIT_EVERY_SEC
             sink.grant()
+        if sink.past != sink.past_wanted:
+            sink.keep_resident()
         if sink.swaps_per_sec and now >= next_swap:
             next_swap = max(next_swap, now - 1 / sink.swaps_per_sec) + 1 / sink.swaps_per_sec
             sink.publish()
@@ -83,7 +107,11 @@ def main() -> None:
 
 def _obey(sink: Sink) -> None:
     for line in sys.stdin:
-        sink.swaps_per_sec = float(json.loads(line)["swaps_per_sec"])
+        wanted = json.loads(line)
+        sink.swaps_per_sec, sink.past_wanted = float(wanted["swaps_per_sec"]), past_selves(wanted["past"])
+        published, sink.published = sink.published, []
+        sys.stdout.write(json.dumps({"published": published}) + "\n")
+        sys.stdout.flush()
     os._exit(0)  # whoever started this process is gone
 
 

@@ -16,6 +16,8 @@ import psutil
 from benchmarks.pokemon_layers.children import start, stop
 from benchmarks.serving.cores import pin
 from benchmarks.serving.policy import SPEC, served
+from benchmarks.serving.sink import past_selves
+from benchmarks.serving.stall import Stall, stall
 from common.codec import Codec
 from common.messages import TO_SUPERVISOR, Report
 from common.rundir import RunDir
@@ -34,6 +36,8 @@ class Cell:
     envs: int = 32
     record: bool = False
     swaps_per_sec: float = 0.0
+    past: int = 0  # frozen policies beside the learner's; envs take turns among them
+    trips: bool = False
 
 
 @dataclass
@@ -47,6 +51,7 @@ class Found:
     mean_batch: float
     stage_us: dict[str, float] = field(default_factory=dict)
     rss_bytes: int = 0
+    stall: Stall | None = None  # of cells with swaps and trips
 
 
 class Child:
@@ -119,11 +124,13 @@ class Stand:
 
     def measure(self, cell: Cell, seconds: float) -> Found:
         """One window of closed-loop clients."""
+        self._order(0.0, cell.past)
+        self._wait_for(cell.past)
         clients = [self.client(cell, i) for i in range(cell.clients)]
         try:
             for client in clients:
                 client.wait_ready()
-            self._sink.tell(swaps_per_sec=cell.swaps_per_sec)
+            self._order(cell.swaps_per_sec, cell.past)
             begin = time.monotonic() + WARM_UP_SEC
             for client in clients:
                 client.tell(begin=begin, end=begin + seconds)
@@ -132,7 +139,7 @@ class Stand:
             inside = self._reports(seconds)
             cpu = self._cpu_seconds() - cpu
             results = [client.result() for client in clients]
-            self._sink.tell(swaps_per_sec=0)
+            published = self._order(0.0, 0)
         finally:
             for client in clients:
                 client.close()
@@ -147,12 +154,14 @@ class Stand:
             max(result["p99"] for result in results),
             *_batches(inside[0].metrics, inside[-1].metrics),
             rss,
+            _stall(cell, results, published),
         )
 
     def client(self, cell: Cell, index: int, *, dry: bool = False) -> Child:
         """A client process on one of the other cores."""
         arguments = ["--run-dir", str(self.run_dir.root), "--name", f"client-{index}", "--envs", str(cell.envs)]
-        arguments += ["--record"] * cell.record + ["--dry"] * dry
+        arguments += ["--record"] * cell.record + ["--dry"] * dry + ["--trips"] * cell.trips
+        arguments += ["--policies", "learner", *past_selves(cell.past)]
         return Child("client", arguments, self._others[index % len(self._others)], self._log)
 
     def runner(self) -> str:
@@ -166,6 +175,19 @@ class Stand:
         self._status.close()
         self._server_log.close()
 
+    def _order(self, swaps_per_sec: float, past: int) -> list[float]:
+        """Tell the learner's stand-in; when weights were published since the last order."""
+        self._sink.tell(swaps_per_sec=swaps_per_sec, past=past)
+        published: list[float] = self._sink.result()["published"]
+        return published
+
+    def _wait_for(self, past: int) -> None:
+        deadline = time.monotonic() + READY_SEC
+        while past and not set(past_selves(past)) <= self._latest[-1].metrics["policies"].keys():
+            self._reports(0.1)
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the past selves were not taken; see {self.run_dir.logs}")
+
     def _cpu_seconds(self) -> float:
         times = psutil.Process(self._server.pid).cpu_times()
         return float(times.user + times.system)
@@ -178,6 +200,13 @@ class Stand:
                 reports.append(self._codec.decode(frames)[0])
         self._latest = reports[-1:] or self._latest
         return reports
+
+
+def _stall(cell: Cell, results: list[Any], published: list[float]) -> Stall | None:
+    if not (cell.trips and cell.swaps_per_sec):
+        return None
+    trips = [(at, seconds) for result in results for at, seconds in result["trips"]]
+    return stall(trips, published, 1 / cell.swaps_per_sec)
 
 
 def _batches(first: dict[str, Any], last: dict[str, Any]) -> tuple[float, dict[str, float]]:

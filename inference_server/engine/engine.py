@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from common.nets.base import RecurrentNetwork
-from common.nets.traced import trace
+from common.nets.traced import Recording, record
 from common.specs import GameSpec
 from inference_server.engine.backends import Backend, DeviceBackend, Forwarded, HostBackend, Outputs
 from inference_server.engine.sampling import masked_softmax
@@ -51,20 +52,37 @@ class PolicyEngine:
         self._device = device
         self._buckets = DETERMINISTIC_BUCKETS if deterministic else buckets
         own = network.lowered(precision) if precision != torch.float32 else network
-        self._network = own.to(device).eval().requires_grad_(False)
-        self._run = trace(self._network, spec)
-        self.runner = "eager" if self._run is self._network else "recorded"  # how a batch runs, in words
         self._spec = spec
         self._staging = staging or Staging(self._buckets[-1], spec)
-        self._table = torch.zeros(self.zero_row + 2, self.state_size, device=device)
-        self._backend: Backend = (
-            HostBackend(self._run, self._table)
-            if device.type == "cpu"
-            else DeviceBackend(self._run, self._table, spec.num_actions)
-        )
         self._bucket_of = [next(b for b in self._buckets if b >= n) for n in range(self.largest_batch + 1)]
+        self._serve(record(own.to(device).eval().requires_grad_(False), spec))
+
+    def _serve(self, recording: Recording) -> None:
+        """Run this network from now on, with an empty table of states."""
+        self._recording = recording
+        self.runner = "eager" if recording.recorded is None else "recorded"  # how a batch runs, in words
+        self._table = torch.zeros(self.zero_row + 2, self.state_size, device=self._device)
+        self._backend: Backend = (
+            HostBackend(recording.forward, self._table)
+            if self._device.type == "cpu"
+            else DeviceBackend(recording.forward, self._table, self._spec.num_actions)
+        )
         self._rows = 0
         self._forwarded: list[Forwarded] = []
+
+    def twin(self) -> Self:
+        """Another engine for the same network, its weights and table its own: nothing is recorded, beside the loop.
+
+        Raises RuntimeError or TypeError where a user's network cannot be copied.
+        """
+        twin = copy.copy(self)
+        twin._serve(self._recording.twin())
+        return twin
+
+    @property
+    def network(self) -> RecurrentNetwork:
+        """What runs, on the device and in its precision."""
+        return self._recording.network
 
     def stage(self, rows: int) -> Staging:
         """Buffers whose first `rows` rows are to be filled before `forward(rows)`."""
@@ -140,7 +158,12 @@ class PolicyEngine:
     @torch.inference_mode()
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Copy verified weights in place. Call it between two batches, never inside one."""
-        self._network.load_state_dict(state)
+        self.network.load_state_dict(state)
+
+    def converted(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Verified weights as `load` copies them fastest: on the device, in its precision. May run beside the loop."""
+        own = self.network.state_dict()
+        return {name: value.to(own[name].device, own[name].dtype) for name, value in state.items()}
 
     def warm_up(self, sizes: tuple[int, ...]) -> None:
         """Run every batch size once, on the scratch row, and measure the smallest.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from common.nets.base import RecurrentNetwork
+from common.nets.traced import Recording
 from common.specs import GameSpec
 from inference_server.engine.backends import Outputs
 from inference_server.engine.bucket import Bucket
@@ -57,6 +58,9 @@ class GraphEngine(PolicyEngine):
         )  # fmt: skip
         self._graphs = graphs
         self._log = log
+
+    def _serve(self, recording: Recording) -> None:
+        super()._serve(recording)
         self._lane: Lane | None = None
         self._by_rows: tuple[Bucket, ...] = ()  # the bucket of each number of rows; empty: no graphs
         self._bucket: Bucket | None = None  # whose staging is being filled; None: the staging of PolicyEngine
@@ -127,7 +131,7 @@ class GraphEngine(PolicyEngine):
 
         It calls the plain network: the recorded one's executor may still be compiling for a size new to it.
         """
-        table, network = self._table, self._network
+        table, network = self._table, self.network
 
         @torch.inference_mode()
         def body() -> None:

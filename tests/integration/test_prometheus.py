@@ -65,6 +65,7 @@ def test_the_figures_of_a_server_that_serves() -> None:
             assert figures[f"simul_{name}_seconds_count",] == 60
         assert figures["simul_forward_seconds_count",] == metrics["batches"]
         assert all(figures["simul_stage_seconds_total", stage] > 0 for stage in STAGES)
+        assert figures["simul_swap_seconds_count",] == figures["simul_weight_swaps_total",] == 1
         latency = [figures["simul_latency_seconds_bucket", repr(50e-6 * 2**k)] for k in range(17)]
         assert latency == sorted(latency)
         assert latency[-1] == figures["simul_latency_seconds_bucket", "+Inf"] == 60

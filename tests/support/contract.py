@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 from common.config import NetworkConfig
 from common.decisions import Decision
 from common.errors import ERR_DEADLINE
-from common.messages import ABORTED, Weights
+from common.messages import Weights
 from common.nets.build import build_network
 from common.nets.weights import fingerprint, weights_to_bytes
 from common.specs import GameSpec
@@ -32,6 +32,7 @@ from inference_server.recorder import Recorder
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 from inference_server.unrolls import UnrollBuilder
+from inference_server.workshop import Workshop
 
 SPEC = GameSpec(name="test", observation_size=4, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})
@@ -84,7 +85,7 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         self.network = build_network(NETWORK, SPEC, seed=3)
         statistics, self.gateway = Statistics(), KeepingGateway()
         gateway = cast(Any, self.gateway)
-        self.policies = PolicyTable(SPEC, lambda: build_network(NETWORK, SPEC), self._engine, (1,))
+        self.policies = PolicyTable(SPEC, Workshop(SPEC, NETWORK, self._engine, (1,)))
         data = weights_to_bytes(self.network)
         self.policies.install(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
         self.sessions = SessionTable(SLOTS, seed=0)
@@ -115,8 +116,7 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         return ended
 
     def forget(self, client: Client) -> None:
-        for session in self.sessions.sessions_of(client):
-            self.admission.end(session, ABORTED, None, "closed", self.now)
+        self.admission.end_all_of(client, "closed")
 
     def observation(self) -> np.ndarray:
         return np.random.default_rng(self.message).standard_normal(SPEC.observation_size).astype(np.float32)

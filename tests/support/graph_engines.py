@@ -33,7 +33,8 @@ def engine(device: StandInGraphs, net: RecurrentNetwork | None = None, spec: Gam
     options = {"precision": torch.float32, "max_batch": MAX_BATCH, "max_sessions": SLOTS} | more
     net = net or network(spec=spec)
     made = GraphEngine(net, spec, device=torch.device("cpu"), graphs=device, log=LOG, **options)
-    made._backend = DeviceBackend(made._run, made._table, spec.num_actions)  # what runs where no graph does
+    run = made._recording.forward
+    made._backend = DeviceBackend(run, made._table, spec.num_actions)  # what runs where no graph does
     return made
 
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from benchmarks.serving.client import Games
-from benchmarks.serving.promises import Repeat, lines, stages
+from benchmarks.serving.promises import Repeat, asides, lines, stages
+from benchmarks.serving.stall import Stall, stall
 from benchmarks.serving.stand import Found
 from common.messages import RECORD, START
 
@@ -13,7 +17,8 @@ def _found(rate: float, *, p50: float = 100.0, batch: float = 64.0) -> Found:
 
 
 def _repeat(plain: float, recorded: float) -> Repeat:
-    found = {name: _found(plain) for name in ("plain", "swapped", "envs2", "envs8")}
+    found = {name: _found(plain) for name in ("plain", "3 past", "2x8 other", "envs2", "envs8")}
+    found["swapped"] = replace(_found(plain), stall=Stall(3000.0, 2200.0, 900.0, 10))
     found |= {"recorded": _found(recorded), "2x8": _found(1000.0, batch=15.9), "1x1": _found(1000.0, p50=400.0)}
     return Repeat(found, {1: (300.0, 300.0), 128: (128 * 20.0, 128 * 20.0)}, {"plain": (22.0, 22.0)})
 
@@ -31,6 +36,8 @@ def test_lines_are_medians_of_ratios_within_a_repeat() -> None:
     assert found["float32: cost of an action at 8 envs / at 2"].kept
     assert str(same).startswith("PASS")
     assert stages(repeats, "plain") == {"forward": 20.0, "reply": 1.0}
+    assert found["float32: what a swap adds to the longest round trip, us"].found == 800
+    assert "64.0 rows a batch instead of 64.0, 1.00 of the rate" in asides(repeats, "greedy")[0]
 
 
 def test_a_promise_that_is_not_kept_is_told() -> None:
@@ -60,3 +67,13 @@ def test_the_benchmarks_games_are_sessions_that_begin_step_and_end() -> None:
         assert sorted(live) == list(range(5))
         assert columns.observation.dtype == np.float32
         assert len(columns.observation) == len(columns.keys)
+
+
+def test_a_stall_is_the_longest_round_trip_around_a_swap_against_one_without() -> None:
+    slow = {203: 0.009, 403: 0.004, 512: 0.002}  # milliseconds of the clock -> seconds of the trip
+    trips = [(at / 1000, slow.get(at, 0.001)) for at in range(1000)]
+    found = stall(trips, [0.2, 0.4, 0.6, 5.0], 0.2)
+    assert (found.swaps, found.around_us, found.without_us) == (3, 4000.0, 1000.0)
+    assert found.beyond_us == 3000.0
+    with pytest.raises(ValueError, match="no swap"):
+        stall(trips, [], 0.2)

@@ -15,7 +15,7 @@ from common.nets.weights import fingerprint, weights_to_bytes
 from common.specs import GameSpec
 from inference_server.engine.engine import PolicyEngine
 from inference_server.engine.sampling import sample
-from inference_server.weights import stage
+from inference_server.weights import verify
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
 
@@ -86,7 +86,7 @@ def test_loading_weights_changes_the_answers_in_place() -> None:
     row, noise = np.array([engine.zero_row]), np.zeros((1, 5), np.float32)
     before = engine.act(observation, mask, row, np.array([0]), noise).value[0]
     data = weights_to_bytes(other)
-    engine.load(stage(data, fingerprint(data), other))
+    engine.load(verify(data, fingerprint(data), other))
     after = engine.act(observation, mask, row, np.array([0]), noise).value[0]
     expected = other(torch.from_numpy(observation), torch.ones(1, 5, dtype=torch.bool), other.initial_state(1))[1]
     assert before != after
@@ -107,9 +107,9 @@ def test_weights_that_do_not_fit_are_refused() -> None:
         (bad, "finite"),
     ):
         with pytest.raises(WeightsError, match=text):
-            stage(data, fingerprint(data), _network())
+            verify(data, fingerprint(data), _network())
     with pytest.raises(WeightsError, match="torn"):
-        stage(good[:-10], fingerprint(good), _network())
+        verify(good[:-10], fingerprint(good), _network())
 
 
 def test_choices_of_device_and_precision_are_said() -> None:

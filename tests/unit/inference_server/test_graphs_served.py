@@ -18,8 +18,10 @@ from common.nets.weights import fingerprint, weights_to_bytes
 from inference_server.build import _policies
 from inference_server.engine.graphs import GraphEngine
 from inference_server.policies import LATECOMERS_SEC, Policy, PolicyTable
+from inference_server.workshop import Workshop
+from tests.support.contract import NETWORK, SLOTS, SPEC
 from tests.support.graph_stand_in import StandInGraphs
-from tests.unit.inference_server.test_contract import NETWORK, SLOTS, SPEC, Interleavings
+from tests.unit.inference_server.test_contract import Interleavings
 
 BUCKETS = (1, 2, 4)  # of max_batch 3
 
@@ -55,7 +57,7 @@ def device() -> StandInGraphs:
 
 @pytest.fixture
 def policies(device) -> PolicyTable:
-    table = PolicyTable(SPEC, lambda: build_network(NETWORK, SPEC), _build(device), (1, 2))
+    table = PolicyTable(SPEC, Workshop(SPEC, NETWORK, _build(device), (1, 2)))
     _install(table, "learner", 1)
     return table
 
@@ -66,7 +68,7 @@ def _install(table: PolicyTable, name: str, version: int, resident: tuple[str, .
 
 
 def test_every_graph_is_captured_before_the_learners_policy_is_ready(device) -> None:
-    table = PolicyTable(SPEC, lambda: build_network(NETWORK, SPEC), _build(device), (1, 2))
+    table = PolicyTable(SPEC, Workshop(SPEC, NETWORK, _build(device), (1, 2)))
     ready = []
     device.before_capture = lambda: ready.append(table.ready)
     _install(table, "learner", 1)
@@ -89,7 +91,7 @@ def test_the_server_builds_engines_with_graphs_where_its_device_has_them(device)
 def test_unloading_a_policy_frees_its_graphs(device, policies) -> None:
     engine = _build(device)(build_network(NETWORK, SPEC))
     engine.warm_up((1, 2))
-    policies.adopt(Policy("other", 1, build_network(NETWORK, SPEC), engine, "checkpoint"))
+    policies.adopt(Policy("other", 1, engine, "checkpoint"))
     del engine
     assert len(device.living()) == 2 * len(BUCKETS)
     policies.unload("other", 0)

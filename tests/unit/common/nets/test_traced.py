@@ -5,7 +5,7 @@ from torch import nn
 from common.config import NetworkConfig
 from common.nets.base import RecurrentNetwork
 from common.nets.build import build_network
-from common.nets.traced import trace
+from common.nets.traced import record, trace
 
 
 @pytest.mark.parametrize("name", ["mlp_lstm", "pokemon", "examples.custom_network:GruNetwork"])
@@ -20,6 +20,21 @@ def test_the_recorded_forward_is_the_same_and_follows_new_weights(name, dtype, e
         observation, mask = observed(entity_spec, batch, seed=seed)
         state = torch.randn(batch, network.state_size)
         torch.testing.assert_close(forward(observation, mask, state), network(observation, mask, state), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["mlp_lstm", "pokemon", "examples.custom_network:GruNetwork"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_twin_answers_as_the_first_and_has_weights_of_its_own(name, dtype, entity_spec, observed):
+    network = build_network(NetworkConfig(name), entity_spec, seed=1).lowered(dtype).requires_grad_(False)
+    first = record(network, entity_spec)
+    twin = first.twin()
+    inputs = *observed(entity_spec, 5, seed=3), torch.randn(5, network.state_size)
+    before = first.forward(*inputs)
+    torch.testing.assert_close(twin.forward(*inputs), before, rtol=0, atol=0)
+    twin.network.load_state_dict(build_network(NetworkConfig(name), entity_spec, seed=2).state_dict())
+    torch.testing.assert_close(first.forward(*inputs), before, rtol=0, atol=0)
+    torch.testing.assert_close(twin.forward(*inputs), twin.network(*inputs), rtol=0, atol=0)
+    assert not torch.equal(twin.forward(*inputs)[1], before[1])
 
 
 class Branching(RecurrentNetwork):
