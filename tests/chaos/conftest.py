@@ -9,6 +9,7 @@ import pytest
 
 from common.client import InferenceClient
 from common.messages import Close
+from tests.support.faults import unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand
 
@@ -17,6 +18,17 @@ from tests.support.stand import Stand
 def stand() -> Iterator[Stand]:
     with Stand() as one:
         yield one
+
+
+@pytest.fixture(autouse=True)
+def neighbourhood(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Around every test that is marked `counts`: nobody else notices the fault, and it is counted."""
+    marker = request.node.get_closest_marker("counts")
+    if marker is None:
+        yield
+        return
+    with unharmed(request.getfixturevalue("stand"), *marker.args, **marker.kwargs):
+        yield
 
 
 @pytest.fixture
