@@ -15,10 +15,11 @@ from common.errors import (
     ERR_SHAPE,
     ERR_VALUE,
 )
-from common.messages import Error
+from common.messages import Actions, Error, Step
 from common.step_book import pack_step
 from inference_server.engine.backends import DeviceLost
 from tests.support.faults import FREE, unharmed
+from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned
 from tests.support.stand import Stand, exchange
 
@@ -86,13 +87,27 @@ def test_fault_13_a_mask_without_a_legal_action_or_with_other_numbers_is_err_mas
     assert [action.env for action in replies.actions] == [1]
 
 
-@pytest.mark.counts("decisions")
-def test_fault_13_a_masked_action_is_never_drawn(stand, client) -> None:
-    for step in range(60):
-        rows = [stand.decision(env, step, flags=FREE if step == 0 else 0) for env in range(40)]
-        for action in exchange(client, rows).actions:
-            assert rows[action.env].mask[action.action] == 1
-    exchange(client, stand.ends(60, *range(40)))
+@pytest.mark.parametrize("draws", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_fault_13_a_masked_action_is_never_drawn(draws: int) -> None:
+    n, dice = 1000, np.random.default_rng(13)
+    with (
+        Stand(max_sessions=n + 10) as stand,
+        unharmed(stand, "decisions"),
+        RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw,
+    ):
+        raw.hello()
+        _, tensors = pack_step(0, [stand.decision(env, 0, flags=FREE) for env in range(n)], stand.spec)
+        for step in range(draws // n):
+            mask = (dice.random((n, 5)) < 0.3).astype(np.uint8)
+            mask[np.arange(n), dice.integers(5, size=n)] = 1
+            tensors["keys"][:, 3], tensors["flags"][:] = step, FREE if step == 0 else 0
+            raw.send(Step(id=step), tensors | {"mask": mask})
+            answered = 0
+            while answered < n:
+                message, found = raw.receive()
+                assert isinstance(message, Actions)
+                assert mask[found["row"], found["action"]].all()
+                answered += len(found["row"])
 
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=3)

@@ -1,26 +1,25 @@
-"""Faults 15 to 23: sessions that are pulled at from several sides."""
+"""Faults 15 to 19 and 21 to 23: sessions that are pulled at from several sides."""
 
 from __future__ import annotations
 
-import contextlib
+import math
+import random
 import time
 
 import numpy as np
 import pytest
-import zmq
 
 from common.client import InferenceClient
 from common.errors import (
     ERR_CAPACITY,
-    ERR_DENIED,
     ERR_NO_SESSION,
     ERR_ORDER,
-    ERR_VALUE,
 )
-from common.messages import ABORTED, PROTOCOL, Actions, Error, Evaluate, Hello
+from common.messages import ABORTED, DECISION, TERMINATED, Actions, Close, Error
 from common.step_book import pack_step
 from inference_server import housekeeping
-from tests.support.faults import FREE, count, dial, free_port, unharmed, wait_for
+from inference_server.session import Session
+from tests.support.faults import FREE, count, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import SPEC, Stand, exchange
@@ -81,60 +80,6 @@ def test_fault_19_two_steps_of_one_session_are_never_in_one_batch(stand, raw) ->
     assert isinstance(raw.ask(*pack_step(2, [stand.decision(0, 2)], stand.spec)), Actions)
 
 
-@pytest.mark.counts("rows_errored.ERR_NO_SESSION", by=2)
-def test_fault_20_another_clients_session_is_neither_stepped_nor_read_nor_recorded(stand, client, raw) -> None:
-    exchange(client, [stand.decision(6, 0, flags=FREE)])
-    refused = raw.ask(*pack_step(1, [stand.decision(6, 1)], stand.spec))
-    assert refused.code == ERR_NO_SESSION
-    row = {"observation": np.zeros((1, 12), np.float32), "mask": np.full((1, 1), 31, np.uint8)}
-    refused = raw.ask(Evaluate(id=2), row | {"session": np.array([[6, 0, 0]], np.int64)})
-    assert refused.code == ERR_NO_SESSION
-    refused = raw.ask(*pack_step(3, [stand.decision(6, 0)], stand.spec))  # RECORD without the training token
-    assert refused.code == ERR_DENIED
-    assert exchange(client, [stand.decision(6, 1)]).actions[0].step == 1
-
-
-@pytest.mark.counts("malformed", by=1)
-def test_fault_20_a_routing_id_of_ones_own_choice_is_refused(stand) -> None:
-    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
-        raw.socket.raw.disconnect(raw.socket.endpoint)
-        raw.socket.raw.setsockopt(zmq.IDENTITY, b"the-same-name")
-        raw.socket.raw.connect(raw.socket.endpoint)
-        refused = raw.ask(Hello(PROTOCOL, "raw", time.time_ns(), stand.spec.fingerprint()))
-        assert refused.code == ERR_VALUE
-        assert "routing id" in refused.message
-
-
-def _zmtp(body: bytes, command: bool = False) -> bytes:
-    return bytes([4 * command, len(body)]) + body
-
-
-def test_fault_20_a_stolen_routing_id_neither_steps_nor_hears_what_is_its_owners() -> None:
-    """Who speaks ZeroMQ by hand may name itself as it likes, also like a connection that is open (ROUTER_HANDOVER)."""
-    with (
-        Stand(endpoint=f"tcp://127.0.0.1:{free_port()}") as stand,
-        unharmed(stand, "connections.opened"),
-        RawClient(stand.config.server.endpoint, stand.spec) as owner,
-        dial(int(stand.config.server.endpoint.rpartition(":")[2])) as thief,
-    ):
-        owner.hello("owner")
-        owner.ask(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec))
-        (peer,) = (client.peer for client in stand.server._housekeeping._clients if client.name == "owner")
-        thief.settimeout(0.3)
-        thief.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(52, b"\0"))
-        names = b"\x0bSocket-Type\0\0\0\x06DEALER\x08Identity" + len(peer).to_bytes(4, "big") + peer
-        thief.sendall(_zmtp(b"\x05READY" + names, command=True))
-        wait_for(lambda: count(stand, "connections.opened") == 3)  # neighbour, owner, thief
-        thief.sendall(_zmtp(b"\x81\xa4type\xa4PING"))
-        heard = b""
-        with contextlib.suppress(TimeoutError):
-            while more := thief.recv(4096):
-                heard += more
-        assert b"READY" in heard
-        assert b"PONG" not in heard
-        assert isinstance(owner.ask(*pack_step(2, [stand.decision(0, 1)], stand.spec)), Actions)
-
-
 def test_fault_21_an_idle_session_is_freed_once_and_its_late_step_refused(monkeypatch) -> None:
     monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.05)
     with Stand(idle_timeout_sec=0.6) as stand, unharmed(stand, "sessions_ended.idle", by=3) as neighbour:
@@ -145,6 +90,37 @@ def test_fault_21_an_idle_session_is_freed_once_and_its_late_step_refused(monkey
         assert [(f.env, f.code) for f in replies.failures] == [(0, ERR_NO_SESSION)]
         assert "idle_timeout_sec" in replies.failures[0].message
         assert [(a.env, a.action) for a in replies.actions] == [(1, -1)]
+
+
+@pytest.mark.parametrize("lives", [40, pytest.param(4000, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
+def test_fault_21_reaper_end_restart_and_new_life_race_and_every_slot_is_freed_once(lives: int, monkeypatch) -> None:
+    """The reaper takes any session of the victim's to which nothing is owed, at random, every millisecond."""
+    monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.0)
+    dice = random.Random(lives)
+    with Stand(max_sessions=32) as stand, unharmed(stand, "sessions_ended.idle") as neighbour:
+        table, idle = stand.server._sessions, stand.server._sessions.idle
+
+        def reaped(since: float) -> list[Session]:  # called by the loop, so that nothing moves while it looks
+            table.check()
+            theirs = [session for session in idle(math.inf) if table.client_of(session).name == "victim"]
+            return idle(since) + [session for session in theirs if dice.random() < 0.2]
+
+        monkeypatch.setattr(table, "idle", reaped)
+        for life in range(lives):
+            with RawClient(stand.run_dir.endpoint("data"), stand.spec) as victim:
+                victim.hello("victim", run_id=life + 1)
+                for number in range(10):
+                    kinds = [(0, FREE, DECISION), (1, 0, DECISION), (2, 0, dice.choice((TERMINATED, ABORTED)))]
+                    step, flags, kind = dice.choice(kinds)
+                    rows = [stand.decision(env, step, flags=flags, kind=kind) for env in dice.sample(range(8), 4)]
+                    victim.send(*pack_step(number, rows, stand.spec))
+                    time.sleep(dice.choice((0.0, 0.0, 0.002)))
+                if dice.random() < 0.5:
+                    victim.send(Close())
+            neighbour.play(1)
+        wait_for(lambda: neighbour.play(1) or count(stand, "sessions") == 3)
+        ended = stand.server.metrics()["sessions_ended"]
+        assert {"idle", "aborted", "new_run", "closed"} <= ended.keys()
 
 
 def test_fault_22_when_every_session_is_taken_the_answer_comes_at_once_and_an_end_makes_room() -> None:
@@ -178,14 +154,3 @@ def test_fault_23_what_else_is_in_the_batch_changes_no_numbers(stand) -> None:
     alone, few, many = (np.array(answers[i : i + 6]) for i in (0, 6, 12))
     assert np.allclose(alone, few, atol=1e-4)
     assert np.allclose(alone, many, atol=1e-4)
-
-
-@pytest.mark.counts
-def test_fault_20_an_aborted_stranger_leaves_the_owners_session_alone(stand, client, raw) -> None:
-    exchange(client, [stand.decision(3, 0, flags=FREE)])
-    end = stand.decision(3, 1, kind=ABORTED, observation=None, mask=None)
-    raw.send(*pack_step(1, [end], stand.spec))
-    message, tensors = raw.receive()
-    assert isinstance(message, Actions)
-    assert tensors["action"].tolist() == [-1]  # there is nothing of its own to end
-    assert exchange(client, [stand.decision(3, 1)]).actions[0].step == 1
