@@ -9,7 +9,7 @@ import pytest
 
 from common.client import InferenceClient
 from common.messages import Close
-from tests.support.faults import unharmed
+from tests.support.faults import Neighbour, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand
 
@@ -21,14 +21,14 @@ def stand() -> Iterator[Stand]:
 
 
 @pytest.fixture(autouse=True)
-def neighbourhood(request: pytest.FixtureRequest) -> Iterator[None]:
+def neighbour(request: pytest.FixtureRequest) -> Iterator[Neighbour | None]:
     """Around every test that is marked `counts`: nobody else notices the fault, and it is counted."""
     marker = request.node.get_closest_marker("counts")
     if marker is None:
-        yield
+        yield None
         return
-    with unharmed(request.getfixturevalue("stand"), *marker.args, **marker.kwargs):
-        yield
+    with unharmed(request.getfixturevalue("stand"), *marker.args, **marker.kwargs) as one:
+        yield one
 
 
 @pytest.fixture

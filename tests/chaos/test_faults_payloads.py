@@ -21,14 +21,13 @@ from common.step_book import pack_step
 from tests.support.faults import FREE
 from tests.support.mutants import mutate, valid_messages
 from tests.support.raw_client import RawClient
-from tests.support.stand import Stand
 
 CODES = {getattr(errors, name) for name in dir(errors) if name.startswith("ERR_")}
 
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(1_000_000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 @pytest.mark.counts("malformed")
-def test_fault_07_mutated_messages_get_typed_errors_only_and_memory_stays(stand: Stand, count: int) -> None:
+def test_fault_07_mutated_messages_get_typed_errors_only_and_memory_stays(stand, neighbour, count) -> None:
     """Through the whole server: whatever still decodes is admitted, or refused, with a live session to be spoilt."""
     dice, valid, me, before = random.Random(count), valid_messages(stand.spec), psutil.Process(), 0
     fingerprint = stand.spec.fingerprint()
@@ -39,6 +38,7 @@ def test_fault_07_mutated_messages_get_typed_errors_only_and_memory_stays(stand:
             for _ in range(100):
                 raw.send_frames(mutate(dice.choice(valid), dice) or [b""])
             _read_to_the_end(raw, sent)
+            neighbour.play(1)
             if sent == min(100_000, count // 2):
                 before = me.memory_info().rss
     assert stand.server.metrics()["malformed"] > count / 2

@@ -92,7 +92,7 @@ def test_fault_13_a_masked_action_is_never_drawn(draws: int) -> None:
     n, dice = 1000, np.random.default_rng(13)
     with (
         Stand(max_sessions=n + 10) as stand,
-        unharmed(stand, "decisions"),
+        unharmed(stand, "decisions") as neighbour,
         RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw,
     ):
         raw.hello()
@@ -108,6 +108,7 @@ def test_fault_13_a_masked_action_is_never_drawn(draws: int) -> None:
                 assert isinstance(message, Actions)
                 assert mask[found["row"], found["action"]].all()
                 answered += len(found["row"])
+            neighbour.play(1)
 
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=3)
