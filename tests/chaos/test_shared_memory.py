@@ -65,7 +65,8 @@ def test_the_same_game_as_through_the_socket(stand) -> None:
     by_memory = stand.client("twin", run_id=1)
     assert by_memory._line.memory is not None
     games = [_play(by_memory, stand)]
-    unrolls = [unroll for unroll in stand.learner.unrolls]
+    wait_for(lambda: len(stand.learner.unrolls) == 9)  # three of each session: 4, 4 and 1 steps
+    unrolls = list(stand.learner.unrolls)
     stand.learner.unrolls.clear()
     by_socket = stand.client("twin", run_id=2)
     by_socket._line.memory = None
