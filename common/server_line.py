@@ -59,10 +59,12 @@ class ServerLine:
             InferenceError: the server refused, or did not answer within `timeout_sec`.
         """
         deadline = self._clock() + timeout_sec
-        while not self.welcomed:
+        while True:
             refusal = poll()
             if refusal is not None:
                 raise InferenceError(refusal.code, refusal.message)
+            if self.welcomed:
+                return
             if self._clock() > deadline:
                 raise InferenceError("ERR_TIMEOUT", f"no answer from {self._socket.endpoint} in {timeout_sec:g} s")
             self.poller.wait(0.05)

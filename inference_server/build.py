@@ -146,7 +146,7 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
 
 def _socket(config: Config, run_dir: RunDir) -> RouterSocket:
     keys = server_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None
-    return RouterSocket(config.server.endpoint or run_dir.endpoint("data"), keys=keys)
+    return RouterSocket(config.server.endpoint or run_dir.endpoint("data"), keys=keys, counted=True)
 
 
 def _batcher(config: Config, policies: PolicyTable) -> Batcher:

@@ -33,6 +33,7 @@ from inference_server.session import Reply
 from inference_server.statistics import Statistics
 
 RECEIVE_SEC = 0.005
+COUNT_EVERY_SEC = 0.05
 
 
 class Gateway:
@@ -58,6 +59,7 @@ class Gateway:
         self._codec: Codec[TO_SERVER] = Codec(TO_SERVER)
         self._limits = limits
         self._figures = figures
+        self._count_at = 0.0
 
     def receive(self, now: float, most: int = 1000) -> Iterator[tuple[Client, Step | Evaluate, Tensors]]:
         """STEP and EVALUATE messages that wait; everything else is dealt with here.
@@ -93,6 +95,12 @@ class Gateway:
                 self.send(peer, Error(code=error.code, message=str(error)))
             if time.perf_counter() > enough:
                 return
+
+    def count_connections(self, now: float) -> None:
+        """Take down what became of connections, where it is time."""
+        if self.socket.connections is not None and now >= self._count_at:
+            self._count_at = now + COUNT_EVERY_SEC
+            self._statistics.connections.update(self.socket.connections.take())
 
     def send(self, peer: bytes, message: Message, tensors: Tensors | None = None) -> None:
         """Answer without waiting; a peer that is gone or does not read loses its reply, and may ask again."""

@@ -109,6 +109,7 @@ class ReportCollector(Collector):
         yield _batch_size(metrics["batch_histogram"], metrics["decisions"])
         yield _labelled("simul_messages_refused", "Messages refused as a whole.", "code", metrics["messages_refused"])
         yield _labelled("simul_rows_errored", "Rows refused.", "code", metrics["rows_errored"])
+        yield _labelled("simul_connections", "Connections to the data socket.", "fate", metrics["connections"])
         yield _labelled("simul_sessions_ended", "Sessions ended.", "cause", metrics["sessions_ended"])
         yield CounterMetricFamily("simul_unrolls_sent", "Unrolls to the learner.", value=metrics["unrolls"]["sent"])
         yield _labelled("simul_unrolls_dropped", "Unrolls dropped.", "cause", metrics["unrolls"]["dropped"])

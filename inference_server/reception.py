@@ -31,6 +31,8 @@ class Reception:
             ProtocolError: the client speaks or plays something else, or is older than one that is here.
         """
         self._check(hello)
+        if not peer.startswith(b"\0"):  # as those begin that libzmq gives
+            raise ProtocolError(ERR_VALUE, "the socket has a routing id that you chose; others could take it: set none")
         ended: list[Client] = []
         client = self._clients.same_life(peer, hello.client, hello.run_id)
         if client is None and hello.token:

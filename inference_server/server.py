@@ -105,6 +105,7 @@ class Server:
         self._look_aside_at = now + LOOK_ASIDE_SEC
         self._reporting.event = self._swaps.poll(now) or self._reporting.event
         self._control.poll()
+        self._gateway.count_connections(now)
         self._housekeeping.turn(now)
         self._reporting.turn(now)
 

@@ -46,6 +46,7 @@ class Statistics:
         self.evaluations = 0  # rows of EVALUATE answered
         self.evaluation_batches = 0
         self.messages_refused: Counter[str] = Counter()  # as a whole, by code
+        self.connections: Counter[str] = Counter()
         self.sessions_ended: Counter[str] = Counter()
         self.steps_seen = 0  # recorded decisions admitted, each once
         self.steps_sent = 0
@@ -80,6 +81,7 @@ class Statistics:
             "replies_dropped": self.replies_dropped,
             "malformed": self.messages_refused.total(),
             "messages_refused": dict(self.messages_refused),
+            "connections": dict(self.connections),
             "evaluations": self.evaluations,
             "evaluation_batches": self.evaluation_batches,
             "batches": self.batches,

@@ -18,7 +18,7 @@ from common.codec import Frame
 from common.errors import ConfigError
 from common.transport.curve import ClientKeys, Doorkeeper, ServerKeys
 from common.transport.endpoints import check_endpoint, lock_ipc
-from common.transport.watch import ConnectionWatch, Fate
+from common.transport.watch import ConnectionCounts, ConnectionWatch, Fate
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 HANDSHAKE_MS = 5000  # who connects and then says nothing holds a file descriptor no longer
@@ -119,9 +119,15 @@ def _send_parts(raw: zmq.Socket[bytes], parts: Sequence[Frame]) -> None:
 
 
 class RouterSocket(_Socket):
-    """Bound; talks to many peers by routing id. With `keys` it lets in those whose public key is listed, encrypted."""
+    """Bound; talks to many peers by routing id. With `keys` it lets in those whose public key is listed, encrypted.
 
-    def __init__(self, endpoint: str, *, queue: int = 1000, keys: ServerKeys | None = None) -> None:
+    `counted`: what becomes of its connections is counted, in `connections`.
+    """
+
+    def __init__(
+        self, endpoint: str, *, queue: int = 1000, keys: ServerKeys | None = None, counted: bool = False
+    ) -> None:
+        self.connections: ConnectionCounts | None = None
         self.doorkeeper = None if keys is None else Doorkeeper(keys)
         super().__init__(
             zmq.ROUTER, endpoint, queue=queue, context=self.doorkeeper.context if self.doorkeeper else None
@@ -130,10 +136,14 @@ class RouterSocket(_Socket):
         self.raw.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         if self.doorkeeper is not None:
             self.doorkeeper.guard(self.raw)
+        if counted:
+            self.connections = ConnectionCounts(self.raw)
         self._bind(curve=keys is not None)
 
     def close(self) -> None:
         """Close the socket; what is queued goes out for at most a second."""
+        if self.connections is not None:
+            self.connections.close()
         super().close()
         if self.doorkeeper is not None:
             self.doorkeeper.close()

@@ -1,7 +1,11 @@
-"""What becomes of a connection, as libzmq sees it: for telling a client's author why nobody answers."""
+"""What becomes of connections, as libzmq sees it.
+
+For telling a client's author why nobody answers, and for counting who never became a client.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal
 
 import zmq
@@ -40,5 +44,46 @@ class ConnectionWatch:
 
     def close(self) -> None:
         """Stop watching; before the socket is closed."""
+        self._watched.disable_monitor()
+        self._events.close()
+
+
+_COUNTED: dict[int, str] = {
+    zmq.Event.HANDSHAKE_SUCCEEDED: "opened",
+    zmq.Event.HANDSHAKE_FAILED_AUTH: "failed",
+    zmq.Event.HANDSHAKE_FAILED_PROTOCOL: "failed",
+    zmq.Event.HANDSHAKE_FAILED_NO_DETAIL: "failed",
+    zmq.Event.ACCEPT_FAILED: "not_accepted",
+    zmq.Event.DISCONNECTED: "closed",
+}
+_MOST_AT_ONCE = 100
+
+
+class ConnectionCounts:
+    """Counts what became of the connections to a bound socket.
+
+    `opened`: the handshake of ZeroMQ succeeded; `failed`: it did not, or not in time; `not_accepted`: no file
+    descriptor was left; `closed`: opened or not, it is over.
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._watched = socket
+        self._events = socket.context.socket(zmq.PAIR)
+        self._events.setsockopt(zmq.RCVHWM, 0)  # a full queue would hold up the thread that serves every connection
+        address = f"inproc://connections-{id(socket)}"
+        socket.monitor(address, sum(_COUNTED))
+        self._events.connect(address)
+
+    def take(self) -> Counter[str]:
+        """What happened since the last call, or the first part of it: whoever floods shall not keep the caller."""
+        news: Counter[str] = Counter()
+        for _ in range(_MOST_AT_ONCE):
+            if not self._events.poll(0):
+                break
+            news[_COUNTED[parse_monitor_message(self._events.recv_multipart())["event"]]] += 1
+        return news
+
+    def close(self) -> None:
+        """Stop counting; before the socket is closed."""
         self._watched.disable_monitor()
         self._events.close()

@@ -9,6 +9,7 @@ import pytest
 
 from common.client import InferenceClient
 from common.messages import Close
+from tests.support.faults import Neighbour, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand
 
@@ -16,6 +17,17 @@ from tests.support.stand import Stand
 @pytest.fixture(scope="module")
 def stand() -> Iterator[Stand]:
     with Stand() as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def neighbour(request: pytest.FixtureRequest) -> Iterator[Neighbour | None]:
+    """Around every test that is marked `counts`: nobody else notices the fault, and it is counted."""
+    marker = request.node.get_closest_marker("counts")
+    if marker is None:
+        yield None
+        return
+    with unharmed(request.getfixturevalue("stand"), *marker.args, **marker.kwargs) as one:
         yield one
 
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from common.checkout import CHECKOUT
 from common.client import InferenceClient, Replies
 from common.errors import ERR_NOT_READY, ConfigError
 from common.messages import Weights
@@ -20,61 +15,10 @@ from common.nets.build import build_network
 from common.nets.weights import bytes_to_state, fingerprint, weights_to_bytes
 from common.step_book import pack_step
 from common.transport import RouterSocket
-from tests.support.faults import FREE, Neighbour, assert_serves, free_port, wait_for
+from tests.support.faults import FREE, free_port, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import Stand, exchange
-
-_PLAYER = """
-import sys
-from pathlib import Path
-from common.client import InferenceClient
-from common.decisions import Decision, start_flags
-from common.rundir import RunDir
-import numpy as np
-run_dir, name = RunDir(Path(sys.argv[1])), sys.argv[2]
-spec = run_dir.read_spec()
-client = InferenceClient(run_dir.endpoint("data"), name=name, spec=spec)
-client.connect()
-row, mask = np.zeros(spec.observation_size, np.float32), np.ones(spec.num_actions, np.uint8)
-def decision(env, step):
-    return Decision(env, 0, 0, step, observation=row, mask=mask, flags=start_flags(False, False) if step == 0 else 0)
-client.submit([decision(env, 0) for env in range(8)])
-print("up", flush=True)
-while True:
-    replies = client.poll()
-    assert not replies.failures and not replies.lost
-    if replies.actions:
-        client.submit([decision(a.env, a.step + 1) for a in replies.actions])
-    client.poller.wait(0.01)
-"""
-
-
-@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
-def test_fault_28_killed_clients_leave_no_session_and_the_books_balance(kills: int) -> None:
-    with Stand(client_timeout_sec=2.0, max_sessions=8 * kills + 64) as stand:
-        neighbour, processes = Neighbour(stand), []
-        try:
-            for number in range(kills + 1):
-                line = [sys.executable, "-c", _PLAYER, str(stand.run_dir.root), f"player-{number}"]
-                processes.append(subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT))
-                assert processes[-1].stdout.readline() == "up\n"
-                if number:
-                    neighbour.play()
-                    os.kill(processes[number - 1].pid, signal.SIGKILL)
-            wait_for(
-                lambda: neighbour.play(1) or stand.server.metrics()["sessions_ended"].get("client_lost") == 8 * kills,
-                20,
-            )
-            assert processes[-1].poll() is None
-            metrics = stand.server.metrics()
-            assert metrics["sessions_started"] == metrics["sessions"] + sum(metrics["sessions_ended"].values())
-            assert not metrics["rows_errored"]
-        finally:
-            for process in processes:
-                process.kill()
-                process.communicate()
-        wait_for(lambda: stand.server.metrics()["waiting"] == 0)
 
 
 def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_gone() -> None:
@@ -86,7 +30,7 @@ def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_go
         client.connect()
         exchange(client, [first.decision(0, 0, flags=FREE)])
     client.submit([first.decision(0, 1)])
-    with Stand(endpoint=endpoint) as stand:
+    with Stand(endpoint=endpoint) as stand, unharmed(stand, "malformed"):  # each ERR_HELLO is one
         lost, deadline = False, time.monotonic() + 15
         while not lost:
             lost = client.poll().lost
@@ -95,7 +39,6 @@ def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_go
         assert client.waiting == 0
         assert exchange(client, [stand.decision(0, 0, episode=1, flags=FREE)]).actions[0].episode == 1
         client.close()
-        assert_serves(stand)
 
 
 def test_fault_30_a_server_that_stops_answers_everything_that_has_arrived() -> None:
@@ -147,31 +90,14 @@ def test_fault_30_what_comes_while_the_rest_is_answered_is_refused() -> None:
         assert (answer.code, answer.id) == (ERR_NOT_READY, 1)
 
 
-def test_fault_30_sigterm_ends_a_server_with_exit_code_0_and_a_second_one_at_once(tmp_path) -> None:
-    code = (
-        "import time\nfrom common.lifecycle import StopFlag\nstop = StopFlag().install()\nprint('up', flush=True)\n"
-        "while not stop:\n    time.sleep(0.01)\nprint('draining', flush=True)\ntime.sleep({drain})\n"
-    )
-    for drain, signals, wanted in ((0.0, 1, 0), (30.0, 2, 130)):
-        process = subprocess.Popen([sys.executable, "-c", code.format(drain=drain)], stdout=subprocess.PIPE, text=True)
-        with process:
-            assert process.stdout.readline() == "up\n"
-            process.send_signal(signal.SIGTERM)
-            assert process.stdout.readline() == "draining\n"
-            if signals == 2:
-                process.send_signal(signal.SIGTERM)
-            assert process.wait(5) == wanted
-
-
 @pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:{port}", "ipc://{folder}/data.ipc"])
 def test_fault_31_a_second_server_on_the_endpoint_refuses_and_the_first_serves_on(endpoint: str, tmp_path) -> None:
     endpoint = endpoint.format(port=free_port(), folder=tmp_path)
-    with Stand(endpoint=endpoint) as stand, RawClient(endpoint, stand.spec) as raw:
+    with Stand(endpoint=endpoint) as stand, unharmed(stand), RawClient(endpoint, stand.spec) as raw:
         raw.hello()
         with pytest.raises(ConfigError, match=r"in use by another process|cannot be bound"):
             RouterSocket(endpoint)
         assert raw.alive()
-        assert_serves(stand)
 
 
 def _bad_weights(stand: Stand) -> dict[str, bytes]:
@@ -191,7 +117,7 @@ def _bad_weights(stand: Stand) -> dict[str, bytes]:
 
 
 def test_fault_32_bad_weights_change_nothing() -> None:
-    with Stand() as stand:
+    with Stand() as stand, unharmed(stand, "weights_refused"):
         client = stand.client("a")
         bad = _bad_weights(stand)
         for data in bad.values():
@@ -201,12 +127,11 @@ def test_fault_32_bad_weights_change_nothing() -> None:
         assert exchange(client, [stand.decision(0, 0)]).actions[0].policy_version == 0
         assert all(not ack.accepted and ack.reason for ack in stand.learner.acks[1:])
         assert fingerprint(stand.weights()) != "0" * 64
-        assert_serves(stand)
 
 
 def test_fault_32_in_a_storm_of_swaps_every_reply_is_of_exactly_one_version() -> None:
     """Version v answers every row with the value v: a mixture would show."""
-    with Stand() as stand:
+    with Stand() as stand, unharmed(stand, "swaps"):
         client, seen = stand.client("a", training=False), []
         network = build_network(stand.config.network, stand.spec)
         for step in range(100):
@@ -221,4 +146,3 @@ def test_fault_32_in_a_storm_of_swaps_every_reply_is_of_exactly_one_version() ->
                 seen.append(action.policy_version)
         assert seen == sorted(seen)
         assert seen[-1] > 30
-        assert_serves(stand)

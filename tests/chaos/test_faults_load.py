@@ -11,14 +11,14 @@ import pytest
 from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT
 from common.messages import Actions, Error, Evaluate
 from common.step_book import pack_step
-from tests.support.faults import FREE, Neighbour, assert_serves
+from tests.support.faults import FREE, count, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import Stand, exchange, gather
 
 
 def test_fault_24_who_never_reads_loses_its_replies_and_then_its_sessions_and_nobody_else_notices() -> None:
-    with Stand(slow_reader_replies=20) as stand:
+    with Stand(slow_reader_replies=20) as stand, unharmed(stand, "sessions_ended.slow_reader", by=1):
         endpoint, other = stand.run_dir.endpoint("data"), stand.client("other")
         with RawClient(endpoint, stand.spec, queue=2) as deaf:
             deaf.hello("deaf")
@@ -31,23 +31,21 @@ def test_fault_24_who_never_reads_loses_its_replies_and_then_its_sessions_and_no
                 assert exchange(other, [stand.decision(5, step)]).actions[0].step == step
                 step += 1
                 assert time.monotonic() < deadline
-            metrics = stand.server.metrics()
-            assert metrics["sessions_ended"] == {"slow_reader": 1}
-            assert metrics["replies_dropped"] >= 20
-            assert metrics["clients"] == 1
-        assert_serves(stand)
+            assert count(stand, "replies_dropped") >= 20
+            assert count(stand, "clients") == 2  # the other, and the neighbour
 
 
 def test_fault_25_a_flood_leaves_the_others_their_share() -> None:
     """Of every batch for which all three have rows enough, whoever floods gets a third like the others."""
-    with Stand(max_batch=24, max_sessions=512, max_rows_of_client=400) as stand:
+    settings = {"max_batch": 24, "max_sessions": 512, "max_rows_of_client": 400}
+    with Stand(**settings) as stand, unharmed(stand, "batches"):
         clients = {name: stand.client(name, training=False) for name in ("flood", "a", "b")}
         envs = {"flood": 320, "a": 60, "b": 60}
         served: Counter[str] = Counter()
         settle, in_flight = stand.server._settle, stand.server._in_flight
 
         def counted(batch) -> None:
-            if all(in_flight.of(client) >= 8 for client in stand.server._housekeeping._clients):
+            if all(in_flight.of(c) >= 8 for c in stand.server._housekeeping._clients if c.name in clients):
                 for chunk in batch:
                     served[chunk.client.name] += len(chunk)
             settle(batch)
@@ -65,11 +63,14 @@ def test_fault_25_a_flood_leaves_the_others_their_share() -> None:
             assert time.monotonic() < deadline
         for polite in ("a", "b"):
             assert served[polite] >= 0.9 * sum(served.values()) / 3, served
-        assert_serves(stand)
 
 
 def test_fault_26_beyond_the_limit_the_answer_is_busy_at_once_and_nothing_was_admitted() -> None:
-    with Stand(max_rows_of_client=8) as stand, RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
+    with (
+        Stand(max_rows_of_client=8) as stand,
+        unharmed(stand, "rows_errored.ERR_BUSY", by=4),
+        RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw,
+    ):
         assert raw.hello().limits["rows_per_step"] == 8
         with stalled(stand) as stall:
             stand.client("other").submit([stand.decision(0, 0)])
@@ -82,19 +83,17 @@ def test_fault_26_beyond_the_limit_the_answer_is_busy_at_once_and_nothing_was_ad
         busy = next(answer for answer in answers if isinstance(answer, Error))
         assert (busy.code, busy.id, busy.rows) == (ERR_BUSY, 2, ())
         assert 1 <= busy.retry_after_ms <= 1000
-        assert stand.server.metrics()["rows_errored"] == {ERR_BUSY: 4}
-        assert stand.server.metrics()["sessions"] == 9
+        assert count(stand, "sessions") == 9 + 3  # of the neighbour
         raw.send(*pack_step(3, [stand.decision(8 + i, 0, flags=FREE) for i in range(4)], stand.spec))
         message, tensors = raw.receive()
         assert isinstance(message, Actions)
         assert sorted(tensors["row"].tolist()) == [0, 1, 2, 3]
         refused = raw.ask(*pack_step(4, [stand.decision(i, 1, flags=0) for i in range(9)], stand.spec))
         assert (refused.code, refused.id) == (ERR_LIMIT, 4)
-        assert_serves(stand)
 
 
 def test_fault_26_a_row_whose_deadline_passed_is_not_forwarded_and_may_come_again() -> None:
-    with Stand(max_batch=1, deterministic=True) as stand:
+    with Stand(max_batch=1, deterministic=True) as stand, unharmed(stand, "rows_errored.ERR_DEADLINE", by=2):
         plays = []
         for late in (False, True):
             client = stand.client("same", run_id=1 + late)
@@ -102,16 +101,16 @@ def test_fault_26_a_row_whose_deadline_passed_is_not_forwarded_and_may_come_agai
             second = [stand.decision(env, 1, reward=1.0) for env in range(3)]
             exchange(client, first)
             if late:
-                batches = stand.server.metrics()["batches"]
                 with stalled(stand) as stall:
                     client.submit(second, deadline_ms=20)
                     stall.wait_until_inside()
+                    batches = count(stand, "batches")
                     time.sleep(0.05)
                     stall.go.set()
                     replies = gather(client)
                 assert [action.env for action in replies.actions] == [0]
                 assert [(f.env, f.code) for f in replies.failures] == [(1, ERR_DEADLINE), (2, ERR_DEADLINE)]
-                assert stand.server.metrics()["batches"] == batches + 1
+                assert count(stand, "batches") <= batches + 1
                 second = second[1:] + second[:1]
             actions = exchange(client, second).actions
             actions += exchange(client, [stand.decision(env, 2) for env in range(3)]).actions
@@ -119,27 +118,17 @@ def test_fault_26_a_row_whose_deadline_passed_is_not_forwarded_and_may_come_agai
             stand.server.metrics()
             client.close()
         assert plays[0] == plays[1]
-        deadline = time.monotonic() + 5
-        while stand.server.metrics()["sessions"] and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_for(lambda: count(stand, "sessions") == 3)  # of the neighbour
         steps = stand.server.metrics()["steps"]
         assert steps["seen"] == 18 == steps["sent"] + sum(steps["dropped"].values()) + steps["open"]
-        assert_serves(stand)
 
 
-def test_fault_27_after_twice_the_capacity_latency_is_back_to_normal_within_a_second() -> None:
-    _overload(overload_sec=1.5)
-
-
-@pytest.mark.slow
-def test_fault_27_after_a_minute_of_twice_the_capacity_latency_is_back_to_normal_within_a_second() -> None:
-    _overload(overload_sec=60.0)
-
-
-def _overload(overload_sec: float) -> None:
+@pytest.mark.parametrize("overload_sec", [1.5, pytest.param(60.0, marks=pytest.mark.slow)])
+def test_fault_27_after_twice_the_capacity_latency_is_back_to_normal_within_a_second(overload_sec: float) -> None:
     """Open loop: evaluations of 8 rows arrive on a schedule, come what may; what the server is too busy for is lost."""
     settings = {"max_batch": 8, "max_rows_waiting": 200, "max_rows_of_client": 100}
-    with Stand(**settings, client_timeout_sec=overload_sec + 30) as stand:  # the neighbour is silent meanwhile
+    settings["client_timeout_sec"] = overload_sec + 30  # the neighbour is silent meanwhile
+    with Stand(**settings) as stand, unharmed(stand, "rows_errored.ERR_BUSY"):
         engine = stand.server._housekeeping._policies["learner"].engine
         evaluate = engine.evaluate
 
@@ -148,7 +137,6 @@ def _overload(overload_sec: float) -> None:
             return evaluate(*arrays)
 
         engine.evaluate = slower
-        neighbour = Neighbour(stand)
         with RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
             raw.hello("open-loop")
             normal, shed = _open_loop(raw, rate=60, seconds=0.5)
@@ -159,7 +147,6 @@ def _overload(overload_sec: float) -> None:
             assert shed == 0
         assert np.median(after) < 2 * np.median(normal) + 0.02
         assert stand.server.metrics()["evaluations_waiting"] == 0
-        assert_serves(stand, neighbour)
 
 
 def _open_loop(raw: RawClient, rate: float, seconds: float) -> tuple[list[float], int]:

@@ -6,11 +6,13 @@ import time
 
 import numpy as np
 
-from common.client import Replies
+from common.client import InferenceClient, Replies
 from common.decisions import start_flags
 from common.errors import ERR_BUSY, ERR_DEADLINE
 from common.messages import Figures, StatusRequest
 from common.step_book import pack_step
+from inference_server import housekeeping
+from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import Stand, exchange, gather
@@ -44,7 +46,8 @@ def test_the_python_client_backs_off_and_everything_is_answered() -> None:
         assert stand.server.metrics()["rows_errored"][ERR_BUSY] >= 30
 
 
-def test_a_start_that_was_late_is_reaped_like_any_idle_session() -> None:
+def test_a_start_that_was_late_is_reaped_like_any_idle_session(monkeypatch) -> None:
+    monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.05)
     with Stand(max_batch=1, idle_timeout_sec=0.3) as stand:
         client = stand.client("a")
         with stalled(stand) as stall:
@@ -82,3 +85,60 @@ def test_status_tells_a_client_how_it_stands() -> None:
             client.poller.wait(0.01)
         assert got is not None
         assert got.clients == 3
+
+
+def _until_it_waits(stand: Stand, client: InferenceClient) -> int:
+    """A recorded game goes on until the learner is full; the step that waits."""
+    for step in range(20):
+        client.submit([stand.decision(0, step)])
+        enough = time.monotonic() + 0.3
+        while client.waiting and time.monotonic() < enough:
+            client.poll()
+            client.poller.wait(0.01)
+        if client.waiting:
+            return step
+    raise AssertionError("it never waited")
+
+
+def test_a_full_learner_holds_up_whom_it_learns_from_and_nobody_else_and_no_clock_runs_meanwhile(monkeypatch) -> None:
+    """The idle clock of the session that waits stands still; that of one whose answer was given runs."""
+    monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.05)
+    with Stand(credit=0, idle_timeout_sec=0.5) as stand:
+        trained, external = stand.client("trained"), stand.client("external", training=False)
+        step = _until_it_waits(stand, trained)
+        exchange(external, [stand.decision(9, 0, flags=FREE)])
+        began, played = time.monotonic(), 0
+        while time.monotonic() < began + 1.0:
+            flags = FREE if played == 0 else 0
+            assert (
+                len(exchange(external, [stand.decision(env, played, flags=flags) for env in range(3)], 0.5).actions)
+                == 3
+            )
+            played += 1
+            assert not trained.poll().actions
+        assert played > 10
+        assert trained.waiting == 1
+        assert stand.server.metrics()["sessions_ended"] == {"idle": 1}  # env 9 of the external one
+        stand.learner.credit = 1_000_000
+        assert [action.step for action in gather(trained).actions] == [step]
+        assert [action.step for action in exchange(trained, [stand.decision(0, step + 1)]).actions] == [step + 1]
+
+
+def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait() -> None:
+    with Stand(max_batch=4) as stand:
+        player, searcher, order = stand.client("player"), stand.client("searcher"), []
+        act, evaluate = stand.server._actor.act, stand.server._evaluator.act
+        with stalled(stand) as stall:
+            player.submit([stand.decision(0, 0)])
+            stall.wait_until_inside()
+            player.submit([stand.decision(env, 0) for env in range(1, 61)])
+            for _ in range(10):
+                searcher.evaluate(np.zeros((4, 12), np.float32), np.ones((4, 5)))
+            time.sleep(0.1)  # both have arrived
+            stand.server._actor.act = lambda *batch: (order.append("step"), act(*batch))[1]
+            stand.server._evaluator.act = lambda: (order.append("evaluate"), evaluate())[1]
+            stall.go.set()
+            gather(player)
+            wait_for(lambda: order.count("evaluate") == 10)
+        assert order[:15] == ["step", "step", "step", "step", "evaluate"] * 3
+        assert order.count("step") == 15

@@ -36,14 +36,38 @@ def _play(stand: Stand, name: str, envs: list[int]) -> dict[tuple[int, int], Act
     return answers
 
 
+def _play_at_random(stand: Stand, clients: dict[str, list[int]]) -> dict[tuple[str, int, int], Action]:
+    """By client, env and step: every client sends some of what is ready whenever it likes, and waits for nobody."""
+    lines = {name: stand.client(name) for name in clients}
+    ready = {name: dict.fromkeys(envs, 0) for name, envs in clients.items()}
+    answers, rng = {}, random.Random(6)
+    wanted = STEPS * sum(map(len, clients.values()))
+    deadline = time.monotonic() + 60
+    while len(answers) < wanted:
+        for name, line in lines.items():
+            if chosen := [env for env in ready[name] if rng.random() < 0.4]:
+                line.submit([stand.decision(env, ready[name].pop(env)) for env in chosen])
+            for action in line.poll().actions:
+                answers[name, action.env, action.step] = action
+                if action.step + 1 < STEPS:
+                    ready[name][action.env] = action.step + 1
+        assert time.monotonic() < deadline
+    for line in lines.values():
+        line.close()
+    return answers
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_interleaved_sessions_get_to_the_last_bit_what_each_gets_alone(precision: str) -> None:
-    with Stand(deterministic=True, precision=precision) as stand:
-        together = _play(stand, "bot", list(range(20)))
-        for env in range(0, 20, 4):
-            alone = _play(stand, "bot", [env])
+def test_200_sessions_that_arrive_at_random_get_to_the_last_bit_what_each_gets_alone(precision: str) -> None:
+    with Stand(deterministic=True, precision=precision, max_sessions=256) as stand:
+        names = [f"bot-{number}" for number in range(4)]
+        together = _play_at_random(stand, {name: list(range(50)) for name in names})
+        sizes = stand.server.metrics()["batch_histogram"]
+        assert len(sizes) > 3  # batches of many sizes
+        for env, name in enumerate(names * 3):
+            alone = _play(stand, name, [env])
             for step in range(STEPS):
-                a, b = alone[env, step], together[env, step]
+                a, b = alone[env, step], together[name, env, step]
                 assert (a.action, a.log_prob, a.value) == (b.action, b.log_prob, b.value)
 
 

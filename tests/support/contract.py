@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from dataclasses import dataclass
 from typing import Any, cast
@@ -63,11 +64,23 @@ class KeepingGateway:
             self.answers.setdefault((message.id, row), []).append(number)
 
 
+class KeepingLearner:
+    """Takes every unroll: (terminated, truncated, the last observation)."""
+
+    def __init__(self) -> None:
+        self.last: list[tuple[bool, bool, list[float]]] = []
+
+    def offer(self, message, tensors, now) -> bool:
+        self.last.append((message.terminated, message.truncated, tensors["observation"][-1].tolist()))
+        return True
+
+
 @dataclass
 class Game:
     """What one seat was promised."""
 
     episode: int
+    record: bool
     state: torch.Tensor  # after the last answered step
     before: torch.Tensor  # before it
     step: int = -1
@@ -89,7 +102,9 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         data = weights_to_bytes(self.network)
         self.policies.install(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
         self.sessions = SessionTable(SLOTS, seed=0)
-        self.recorder = recorder = Recorder(UnrollBuilder(SPEC, 3, self.network.state_size), None, statistics)
+        self.learner = KeepingLearner()
+        link = cast(Any, self.learner)
+        self.recorder = recorder = Recorder(UnrollBuilder(SPEC, 3, self.network.state_size), link, statistics)
         self.admission = Admission(SPEC, self.sessions, self.policies, recorder, statistics)
         self.actor = Actor(
             self.policies, self.sessions, recorder, self.admission, gateway, statistics, logging.getLogger("test"),
@@ -102,6 +117,7 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         )
         self.table = ClientTable("secret")
         self.run_id, self.now, self.message, self.episode = 0, 0.0, 0, 0
+        self.lines, self.void = itertools.count(), []  # routing ids, tokens of lives that are over
         self.clients: dict[str, Client] = {}
         self.games: dict[tuple[str, int], Game] = {}
         for name in NAMES:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from common.codec import Codec, Frame, encode
-from common.messages import PROTOCOL, TO_CLIENT, Hello, Message, Ping, Welcome
+from common.messages import PROTOCOL, TO_CLIENT, Error, Hello, Message, Ping, Welcome
 from common.specs import GameSpec
 from common.transport import DealerSocket, Poller
 
@@ -53,6 +53,13 @@ class RawClient:
         """Send, and the next message."""
         self.send(message, tensors)
         return self.receive()[0]
+
+    def refused(self, frames: list[Frame]) -> Error:
+        """The answer to frames that the server must refuse."""
+        self.send_frames(frames)
+        answer, _ = self.receive()
+        assert isinstance(answer, Error), answer
+        return answer
 
     def alive(self) -> bool:
         """The server answers a PING; whatever came before it is skipped."""

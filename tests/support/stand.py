@@ -126,7 +126,7 @@ def gather(client: InferenceClient, timeout_sec: float = 10.0) -> Replies:
         total.actions += replies.actions
         total.failures += replies.failures
         total.lost |= replies.lost
-        if replies.lost:
+        if replies.lost or not client.waiting:
             break
         assert time.monotonic() < deadline, f"{client.waiting} rows are not answered"
         client.poller.wait(0.02)

@@ -5,15 +5,13 @@ import time
 import tracemalloc
 
 import msgpack
-import numpy as np
 import pytest
 
-from common.codec import Codec, encode
-from common.decisions import Decision
+from common.codec import Codec
 from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
-from common.messages import TO_CLIENT, TO_SERVER, Close, Hello, Ping
+from common.messages import TO_CLIENT, TO_SERVER
 from common.specs import GameSpec
-from common.step_book import pack_step
+from tests.support.mutants import mutate, valid_messages
 
 SERVER = Codec(TO_SERVER)
 SPEC = GameSpec(name="toy", observation_size=3, num_actions=2)
@@ -61,43 +59,9 @@ def test_bombs_are_refused_quickly_and_cheaply(name, direction):
     assert peak < 2_000_000
 
 
-def valid_messages():
-    decisions = [
-        Decision(0, 0, 3, 0, flags=1, observation=np.ones(3, np.float32), mask=np.ones(2, np.uint8)),
-        Decision(1, 0, 9, 4, kind=2, reward=1.0, observation=np.ones(3, np.float32)),
-    ]
-    hello = Hello(protocol="simul/1", client="me", run_id=3, spec_fingerprint="ab", token="cd", training_token="ef")
-    return [encode(hello), encode(Ping(id=2)), encode(Close()), encode(*pack_step(5, decisions, SPEC))]
-
-
-def mutate(frames, dice):
-    frames = [bytearray(frame) for frame in frames]
-    for _ in range(dice.randint(1, 6)):
-        frame = frames[dice.randrange(len(frames))] if frames else bytearray()
-        place = dice.randrange(len(frame) + 1)
-        match dice.randrange(8):
-            case 0 if place < len(frame):
-                frame[place] ^= 1 << dice.randrange(8)
-            case 1 if place < len(frame):
-                frame[place] = dice.randrange(256)
-            case 2:
-                frame[place:place] = dice.randbytes(dice.randint(1, 5))
-            case 3:
-                del frame[place : place + dice.randint(1, 9)]
-            case 4:
-                frame[place:place] = dice.choice([b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\x91" * 500])
-            case 5 if frames:
-                del frames[dice.randrange(len(frames))]
-            case 6 if frames:
-                frames.insert(dice.randrange(len(frames) + 1), bytearray(dice.choice(frames)))
-            case _:
-                dice.shuffle(frames)
-    return [bytes(frame) for frame in frames]
-
-
 def test_20_000_mutated_messages_raise_protocol_errors_only():
     dice = random.Random(20_000)
-    messages = [[bytes(frame) for frame in frames] for frames in valid_messages()]
+    messages = valid_messages(SPEC)
     refusals, codes = 0, set()
     began = time.perf_counter()
     for _ in range(20_000):
@@ -115,7 +79,7 @@ def test_20_000_mutated_messages_raise_protocol_errors_only():
 
 def test_mutated_messages_hold_no_memory():
     dice = random.Random(7)
-    messages = [[bytes(frame) for frame in frames] for frames in valid_messages()]
+    messages = valid_messages(SPEC)
     tracemalloc.start()
     try:
         for _ in range(2_000):

@@ -11,14 +11,20 @@ import pytest
 from common.codec import Codec, encode
 from common.errors import ProtocolError
 from common.messages import (
+    ABORTED,
+    DECISION,
     FROM_CONTROL,
     FROM_LEARNER,
     PROTOCOL,
+    RECORD,
+    START,
+    TERMINATED,
     TO_CLIENT,
     TO_CONTROL,
     TO_LEARNER,
     TO_SERVER,
     TO_SUPERVISOR,
+    TRUNCATED,
     Actions,
     Close,
     ControlAnswer,
@@ -79,7 +85,15 @@ EXPECTED = {
         protocol="simul/1", token=TOKEN, resumed=False, game="toy", observation_size=3, num_actions=2,
         observation_dtype="float32", policies=("learner",), limits=LIMITS,
     ),
+    "WELCOME after a reconnect": Welcome(
+        protocol="simul/1", token=TOKEN, resumed=True, game="toy", observation_size=3, num_actions=2,
+        observation_dtype="float32", policies=("learner",), limits=LIMITS,
+    ),
     "STEP": Step(id=7),
+    "STEP that is a resend": Step(id=10),
+    "ACTIONS for a resend": Actions(id=10),
+    "STEP with a REDO, a RECORD and two ends": Step(id=11),
+    "ACTIONS after a REDO": Actions(id=11),
     "ACTIONS": Actions(id=7),
     "ERROR about row 0": Error(
         code="ERR_NO_SESSION", message="env 0 seat 0 has no live session of episode 5; begin one with START",
@@ -130,6 +144,19 @@ def test_golden_frames_decode(name):
     assert [[key, tensor.dtype.name, list(tensor.shape)] for key, tensor in tensors.items()] == vector["header"].get(
         "tensors", []
     )
+
+
+def test_a_resend_repeats_the_row_and_its_answer_to_the_bit():
+    for first, again in (("STEP", "STEP that is a resend"), ("ACTIONS", "ACTIONS for a resend")):
+        columns = zip(BY_NAME[first]["tensors"].items(), BY_NAME[again]["tensors"].items(), strict=True)
+        assert all((name, column[:1]) == (other, resent) for (name, column), (other, resent) in columns)
+
+
+def test_the_golden_rows_are_of_every_kind_and_have_every_flag():
+    rows = [vector["tensors"] for vector in VECTORS if vector["header"]["type"] == "STEP"]
+    assert {kind for row in rows for kind in row["kind"]} == {DECISION, TERMINATED, TRUNCATED, ABORTED}
+    assert {flags for row in rows for flags in row["flags"]} >= {0, START, START | RECORD}
+    assert any(key[4] for row in rows for key in row["keys"])  # a REDO
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -14,12 +14,12 @@ from hypothesis.stateful import invariant, rule
 from common.decisions import Decision, start_flags
 from common.errors import ERR_CAPACITY, ERR_DEADLINE, ERR_NO_SESSION, ERR_ORDER
 from common.evaluation_client import pack_evaluate
-from common.messages import ABORTED, TERMINATED
+from common.messages import ABORTED, TERMINATED, TRUNCATED
 from tests.support.contract import ENVS, MASK, NAMES, SLOTS, SPEC, Game, ServerWithoutSockets
 
 
 class Interleavings(ServerWithoutSockets):
-    """START, STEP, resend, REDO, END, deadlines, EVALUATE, reap, disconnect and new run_id in any order."""
+    """START, STEP, resend, REDO, END, deadlines, EVALUATE, reap, reconnect, disconnect and new run_id in any order."""
 
     seats = st.tuples(st.sampled_from(NAMES), st.integers(0, ENVS - 1))
 
@@ -37,7 +37,7 @@ class Interleavings(ServerWithoutSockets):
             assert self.gateway.answers[key] == [ERR_CAPACITY]
             return
         zero = self.network.initial_state(1)
-        game = self.games[seat] = Game(self.episode, zero, zero)
+        game = self.games[seat] = Game(self.episode, record, zero, zero)
         game.waiting = {"observation": observation, "keys": [key], "step": 0, "attempt": 0}
 
     @rule(seat=seats, deadline_ms=st.sampled_from((0, 0, 5)))
@@ -80,14 +80,18 @@ class Interleavings(ServerWithoutSockets):
         row = Decision(seat[1], 0, game.episode, game.step, game.attempt, observation=self.observation(), mask=MASK)
         assert self.gateway.answers[self.send(seat, row)] == [game.value]
 
-    @rule(seat=seats, kind=st.sampled_from((TERMINATED, ABORTED)))
+    @rule(seat=seats, kind=st.sampled_from((TERMINATED, TRUNCATED, ABORTED)))
     def end(self, seat, kind) -> None:
-        game = self.games.pop(seat, None)
+        game, final = self.games.pop(seat, None), self.observation()
         episode, step = (game.episode, game.step + 1) if game else (0, 0)
         if game and game.waiting:
             step = game.waiting["step"]
-        key = self.send(seat, Decision(seat[1], 0, episode, step, kind=kind))
-        assert self.gateway.answers[key] == [0.0]  # acknowledged, known or not
+        learned, row = len(self.learner.last), Decision(seat[1], 0, episode, step, kind=kind, observation=final)
+        for _ in range(2):  # acknowledged, known or not, however often it comes
+            assert self.gateway.answers[self.send(seat, row)] == [0.0]
+        ends = {TERMINATED: (True, False, [0.0] * len(final)), TRUNCATED: (False, True, final.tolist())}
+        to_learn = game is not None and game.record and game.step >= 0 and kind != ABORTED
+        assert self.learner.last[learned:] == ([ends[kind]] if to_learn else [])
 
     @rule(seat=seats)
     def reap(self, seat) -> None:
@@ -100,6 +104,7 @@ class Interleavings(ServerWithoutSockets):
 
     @rule(name=st.sampled_from(NAMES), politely=st.booleans())
     def a_new_life(self, name, politely) -> None:
+        self.void.append(self.clients[name].token)
         if politely:
             self.forget(self.clients[name])
             self.table.forget(self.clients[name])
@@ -107,6 +112,16 @@ class Interleavings(ServerWithoutSockets):
             self.forget(older)
         for seat in [seat for seat in self.games if seat[0] == name]:
             del self.games[seat]
+
+    @rule(name=st.sampled_from(NAMES))
+    def reconnect(self, name) -> None:
+        client, peer = self.clients[name], f"line {next(self.lines)}".encode()
+        for void in ("f" * 32, *self.void):
+            assert self.table.resume(void, peer, self.now) is None
+        before = client.peer
+        assert self.table.resume(client.token, peer, self.now) is client
+        assert self.table.of_peer(peer) is client
+        assert self.table.of_peer(before) is None
 
     @rule(late=st.booleans())
     def batch(self, late) -> None:

@@ -1,0 +1,121 @@
+"""Fault 28: env workers that are killed in the midst of it, one after the other, and the account of every row."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import random
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from common.errors import ERR_NO_SESSION
+from inference_server import housekeeping
+from tests.support.faults import count, unharmed, wait_for
+from tests.support.ledger import Book, assert_own_answers
+from tests.support.player import ENVS, play
+from tests.support.stand import Stand
+
+PLAYERS = 4
+_processes = multiprocessing.get_context("forkserver")  # imports once, then a player starts in milliseconds
+_processes.set_forkserver_preload(["tests.support.player"])
+
+
+class Crew:
+    """Players, living and dead; run_ids count up from 1."""
+
+    def __init__(self, stand: Stand, folder: Path) -> None:
+        self.killed: list[int] = []
+        self._root, self._folder = str(stand.run_dir.root), folder
+        self._living: dict[int, tuple[str, multiprocessing.Process]] = {}
+        self._run_ids = itertools.count(1)
+        for number in range(PLAYERS):
+            self._start(f"player-{number}")
+
+    def _start(self, name: str) -> None:
+        run_id = next(self._run_ids)
+        process = _processes.Process(target=play, args=(self._root, name, run_id, str(self._book(run_id))))
+        process.start()
+        self._living[run_id] = name, process
+
+    def _book(self, run_id: int) -> Path:
+        return self._folder / f"{run_id}.book"
+
+    def kill_one(self, dice: random.Random) -> None:
+        """SIGKILL. Another takes over, under the same name or a new one."""
+        victim = dice.choice(sorted(self._living))
+        name, process = self._living.pop(victim)
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL  # it was well until then
+        self.killed.append(victim)
+        self._start(name if dice.random() < 0.5 else f"heir-of-{victim}")
+
+    def retire(self) -> None:
+        """Let the living finish what they wait for."""
+        for _, process in self._living.values():
+            process.terminate()
+        for _, process in self._living.values():
+            process.join(20)
+            assert process.exitcode == 0
+
+    def books(self) -> list[Book]:
+        """What each has written, up to its end."""
+        return [Book.read(self._book(run_id), run_id) for run_id in range(1, next(self._run_ids))]
+
+    def bury(self) -> None:
+        """For tests that failed: nobody may be left."""
+        for _, process in self._living.values():
+            process.kill()
+            process.join()
+
+
+@contextmanager
+def crew_of(stand: Stand, folder: Path) -> Iterator[Crew]:
+    crew = Crew(stand, folder)
+    try:
+        yield crew
+    finally:
+        crew.bury()
+
+
+@pytest.mark.parametrize("kills", [15, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
+def test_fault_28_of_killed_clients_every_row_is_accounted_for(kills: int, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.1)
+    dice = random.Random(kills)
+    with (
+        Stand(client_timeout_sec=2.0, max_sessions=2048, unroll_length=4) as stand,
+        unharmed(stand, "sessions_ended.client_lost") as neighbour,
+        crew_of(stand, tmp_path) as crew,
+    ):
+        for _ in range(kills):
+            time.sleep(dice.uniform(0.0, 0.04))
+            crew.kill_one(dice)
+            neighbour.play(1)
+        wait_for(lambda: neighbour.play(1) or count(stand, "clients") == PLAYERS + 1)
+        crew.retire()
+        wait_for(lambda: neighbour.play(1) or count(stand, "clients") == 1)
+        steps = stand.server.metrics()["steps"]
+        refused = steps["dropped"].get("unanswered", 0)  # rows that waited when the heir of the same name came
+        answered = steps["seen"] - refused
+        wait_for(lambda: count(stand, "decisions") - neighbour.answered == answered)
+        wait_for(lambda: stand.learner.steps() == steps["sent"])
+        assert stand.server.metrics()["rows_errored"] == ({ERR_NO_SESSION: refused} if refused else {})
+    books = crew.books()
+    _assert_accounted_for(books, [book for book in books if book.run_id in crew.killed], answered, steps["seen"])
+    assert_own_answers(stand, books)
+
+
+def _assert_accounted_for(books: list[Book], dead: list[Book], answered: int, arrived: int) -> None:
+    """sent = answered + lost with a dead client, and so it stands in the server's figures; nobody heard a refusal."""
+    assert not any(book.failed for book in books)
+    assert all(book.lost == 0 and book.answered for book in books if book not in dead)
+    assert all(0 <= book.lost <= ENVS for book in dead)
+    assert any(book.lost for book in dead)
+    sent, heard = sum(len(book.sent) for book in books), sum(len(book.answered) for book in books)
+    assert heard <= answered <= arrived <= sent
+    assert sent - heard == sum(book.lost for book in dead)

@@ -1,0 +1,86 @@
+"""Fault 20: what is somebody else's."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import numpy as np
+import pytest
+import zmq
+
+from common.errors import (
+    ERR_DENIED,
+    ERR_NO_SESSION,
+    ERR_VALUE,
+)
+from common.messages import ABORTED, PROTOCOL, Actions, Evaluate, Hello
+from common.step_book import pack_step
+from tests.support.faults import FREE, count, dial, free_port, unharmed, wait_for
+from tests.support.raw_client import RawClient
+from tests.support.stand import Stand, exchange
+
+
+@pytest.mark.counts("rows_errored.ERR_NO_SESSION", by=2)
+def test_fault_20_another_clients_session_is_neither_stepped_nor_read_nor_recorded(stand, client, raw) -> None:
+    exchange(client, [stand.decision(6, 0, flags=FREE)])
+    refused = raw.ask(*pack_step(1, [stand.decision(6, 1)], stand.spec))
+    assert refused.code == ERR_NO_SESSION
+    row = {"observation": np.zeros((1, 12), np.float32), "mask": np.full((1, 1), 31, np.uint8)}
+    refused = raw.ask(Evaluate(id=2), row | {"session": np.array([[6, 0, 0]], np.int64)})
+    assert refused.code == ERR_NO_SESSION
+    refused = raw.ask(*pack_step(3, [stand.decision(6, 0)], stand.spec))  # RECORD without the training token
+    assert refused.code == ERR_DENIED
+    assert exchange(client, [stand.decision(6, 1)]).actions[0].step == 1
+
+
+@pytest.mark.counts("malformed", by=1)
+def test_fault_20_a_routing_id_of_ones_own_choice_is_refused(stand) -> None:
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
+        raw.socket.raw.disconnect(raw.socket.endpoint)
+        raw.socket.raw.setsockopt(zmq.IDENTITY, b"the-same-name")
+        raw.socket.raw.connect(raw.socket.endpoint)
+        refused = raw.ask(Hello(PROTOCOL, "raw", time.time_ns(), stand.spec.fingerprint()))
+        assert refused.code == ERR_VALUE
+        assert "routing id" in refused.message
+
+
+def _zmtp(body: bytes, command: bool = False) -> bytes:
+    return bytes([4 * command, len(body)]) + body
+
+
+def test_fault_20_a_stolen_routing_id_neither_steps_nor_hears_what_is_its_owners() -> None:
+    """Who speaks ZeroMQ by hand may name itself as it likes, also like a connection that is open (ROUTER_HANDOVER)."""
+    with (
+        Stand(endpoint=f"tcp://127.0.0.1:{free_port()}") as stand,
+        unharmed(stand, "connections.opened"),
+        RawClient(stand.config.server.endpoint, stand.spec) as owner,
+        dial(int(stand.config.server.endpoint.rpartition(":")[2])) as thief,
+    ):
+        owner.hello("owner")
+        owner.ask(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec))
+        (peer,) = (client.peer for client in stand.server._housekeeping._clients if client.name == "owner")
+        thief.settimeout(0.3)
+        thief.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(52, b"\0"))
+        names = b"\x0bSocket-Type\0\0\0\x06DEALER\x08Identity" + len(peer).to_bytes(4, "big") + peer
+        thief.sendall(_zmtp(b"\x05READY" + names, command=True))
+        wait_for(lambda: count(stand, "connections.opened") == 3)  # neighbour, owner, thief
+        thief.sendall(_zmtp(b"\x81\xa4type\xa4PING"))
+        heard = b""
+        with contextlib.suppress(TimeoutError):
+            while more := thief.recv(4096):
+                heard += more
+        assert b"READY" in heard
+        assert b"PONG" not in heard
+        assert isinstance(owner.ask(*pack_step(2, [stand.decision(0, 1)], stand.spec)), Actions)
+
+
+@pytest.mark.counts
+def test_fault_20_an_aborted_stranger_leaves_the_owners_session_alone(stand, client, raw) -> None:
+    exchange(client, [stand.decision(3, 0, flags=FREE)])
+    end = stand.decision(3, 1, kind=ABORTED, observation=None, mask=None)
+    raw.send(*pack_step(1, [end], stand.spec))
+    message, tensors = raw.receive()
+    assert isinstance(message, Actions)
+    assert tensors["action"].tolist() == [-1]  # there is nothing of its own to end
+    assert exchange(client, [stand.decision(3, 1)]).actions[0].step == 1

@@ -1,0 +1,128 @@
+"""Faults 7 to 9: damaged messages, bombs, pickles."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import random
+import time
+import tracemalloc
+
+import msgpack
+import psutil
+import pytest
+
+from common import errors
+from common.checkout import CHECKOUT
+from common.codec import Codec
+from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
+from common.messages import PROTOCOL, TO_SERVER, Actions, Error, Hello, Pong
+from common.step_book import pack_step
+from tests.support.faults import FREE
+from tests.support.mutants import mutate, valid_messages
+from tests.support.raw_client import RawClient
+
+CODES = {getattr(errors, name) for name in dir(errors) if name.startswith("ERR_")}
+
+
+@pytest.mark.parametrize("count", [2_000, pytest.param(1_000_000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+@pytest.mark.counts("malformed")
+def test_fault_07_mutated_messages_get_typed_errors_only_and_memory_stays(stand, neighbour, count) -> None:
+    """Through the whole server: whatever still decodes is admitted, or refused, with a live session to be spoilt."""
+    dice, valid, me, before = random.Random(count), valid_messages(stand.spec), psutil.Process(), 0
+    fingerprint = stand.spec.fingerprint()
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
+        for sent in range(0, count, 100):
+            raw.send(Hello(PROTOCOL, "mutant", time.time_ns(), fingerprint))  # again: a CLOSE may have survived
+            raw.send(*pack_step(1, [stand.decision(0, 0, episode=3, flags=FREE)], stand.spec))
+            for _ in range(100):
+                raw.send_frames(mutate(dice.choice(valid), dice) or [b""])
+            _read_to_the_end(raw, sent)
+            neighbour.play(1)
+            if sent == min(100_000, count // 2):
+                before = me.memory_info().rss
+    assert stand.server.metrics()["malformed"] > count / 2
+    assert me.memory_info().rss < before + (20 << 20)
+
+
+def _read_to_the_end(raw: RawClient, number: int) -> None:
+    """Every refusal has a code. The end is one that nothing else is answered with, known as a client or not."""
+    raw.send(Hello(f"end {number}", "", 0, ""))
+    while not (isinstance(answer := raw.receive()[0], Error) and f"'end {number}'" in answer.message):
+        assert not isinstance(answer, Error) or answer.code in CODES
+
+
+BOMBS = {
+    "array of 2^32 - 1": b"\xdd\xff\xff\xff\xff",
+    "map of 2^32 - 1": b"\xdf\xff\xff\xff\xff",
+    "depth 60,000": b"\x91" * 60_000,
+    "a map of 8,000 keys": msgpack.packb({str(i): 0 for i in range(8_000)}),
+    "a map of 1,000,000 keys": msgpack.packb(dict.fromkeys(map(str, range(1_000_000)), 0)),
+    "keys that are no text": msgpack.packb({1: 2, b"x": 3}),
+    "text that is no UTF-8": b"\x81\xa4type\xa4\xff\xfe\xfd\xfc",
+    "an ext type": b"\x81\xa4type\xc7\x04\x05abcd",
+    "a timestamp": b"\x82\xa4type\xa4PING\xa2id\xd6\xff\x00\x00\x00\x00",
+    "NaN for an integer": b"\x82\xa4type\xa4PING\xa2id\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00",
+    "text for an integer": b"\x82\xa4type\xa4STEP\xa2id\xa1x",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.counts("malformed", by=1)
+def test_fault_08_bombs_are_refused_quickly_and_cheaply(raw, name) -> None:
+    codec, took = Codec(TO_SERVER), []
+    tracemalloc.start()
+    for _ in range(5):
+        begin = time.perf_counter()
+        with pytest.raises(ProtocolError):
+            codec.decode([BOMBS[name]])
+        took.append(time.perf_counter() - begin)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert min(took) < 0.010
+    assert peak < 10 << 20
+    assert raw.refused([BOMBS[name]]).code == (ERR_LIMIT if "1,000,000" in name else ERR_MALFORMED)
+
+
+@pytest.mark.counts("malformed", by=1)
+def test_fault_08_the_largest_integer_is_a_number_like_any_other(stand, raw) -> None:
+    largest = 2**64 - 1
+    _, tensors = pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec)
+    declared = [[name, tensor.dtype.name, list(tensor.shape)] for name, tensor in tensors.items()]
+    frames = [tensor.tobytes() for tensor in tensors.values()]
+    raw.send_frames([msgpack.packb({"type": "PING", "id": largest})])
+    assert raw.receive()[0] == Pong(id=largest, policies=("learner",))
+    raw.send_frames([
+        msgpack.packb({"type": "STEP", "id": largest, "deadline_ms": largest, "tensors": declared}), *frames
+    ])  # fmt: skip
+    answer, _ = raw.receive()
+    assert (type(answer), answer.id) == (Actions, largest)
+    declared[0][2] = [largest, 5]
+    header = msgpack.packb({"type": "STEP", "id": 2, "tensors": declared})
+    assert raw.refused([header, *frames]).code == ERR_SHAPE
+
+
+class _Bomb:
+    def __reduce__(self):
+        return (print, ("a pickle was loaded",))
+
+
+@pytest.mark.counts("malformed", by=3)
+def test_fault_09_pickles_have_no_effect(raw, capsys) -> None:
+    payload = pickle.dumps(_Bomb())
+    assert raw.refused([payload]).code == ERR_MALFORMED
+    header = msgpack.packb({"type": "STEP", "id": 1, "tensors": [["keys", "uint8", [len(payload)]]]})
+    assert raw.refused([header, payload]).code == ERR_SHAPE
+    header = msgpack.packb({"type": "HELLO", "protocol": PROTOCOL, "client": payload, "run_id": 1})
+    assert raw.refused([header]).code == ERR_MALFORMED
+    assert "pickle was loaded" not in capsys.readouterr().out
+
+
+def test_extra_nobody_loads_pickles() -> None:
+    for file in sorted(p for role in ("common", "inference_server") for p in (CHECKOUT / role).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            module = getattr(node, "module", None) if isinstance(node, ast.ImportFrom) else None
+            assert not {"pickle", "cloudpickle", "dill", "marshal"} & {*names, module}, file
+            loads_torch = isinstance(node, ast.Attribute) and node.attr == "load" and ast.unparse(node) == "torch.load"
+            assert not loads_torch, file
