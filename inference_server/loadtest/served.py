@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
 
 from common.codec import Codec
 from common.launch.fleet import Fleet, RoleDied
@@ -13,14 +11,13 @@ from common.launch.state import RunState
 from common.messages import TO_SUPERVISOR, Report
 from common.transport import PullSocket
 from inference_server.loadtest.cores import pin
+from inference_server.loadtest.heard import Heard
 from inference_server.loadtest.subject import Subject
 
 ROLE = "inference_server"
 READY_LIMIT_SEC = 300.0
 STOP_SEC = 10.0
 TURN_SEC = 0.05
-
-Metrics = dict[str, Any]
 
 
 class StartedServer:
@@ -32,7 +29,7 @@ class StartedServer:
         self._state = RunState()
         self._fleet = Fleet(subject.run_dir, self._state)
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
-        self._heard: list[tuple[float, Metrics]] = []
+        self.heard = Heard()
         self.endpoint = subject.run_dir.endpoint("data")
 
     def __enter__(self) -> StartedServer:
@@ -65,17 +62,8 @@ class StartedServer:
         while (frames := self._socket.receive()) is not None:
             report, _ = self._codec.decode(frames)
             self._state.receive(report, time.monotonic())
-            self._heard.append((time.perf_counter(), report.metrics))
+            self.heard.add(time.perf_counter(), report.metrics)
         self._fleet.check_alive()
-
-    def facts(self) -> Metrics:
-        """Its last report."""
-        return self._heard[-1][1] if self._heard else {}
-
-    def between(self, begin: float, end: float) -> tuple[Metrics, Metrics] | None:
-        """First and last report of a span of time.perf_counter(); None where there were not two."""
-        inside = [metrics for at, metrics in self._heard if begin <= at <= end]
-        return (inside[0], inside[-1]) if len(inside) > 1 else None
 
     def _wait(self) -> bool:
         time.sleep(TURN_SEC)
@@ -84,28 +72,3 @@ class StartedServer:
     def _end(self) -> None:
         self._fleet.kill_all()
         self._socket.close()
-
-
-def batches_between(first: Metrics, last: Metrics) -> tuple[float, dict[str, int]] | None:
-    """Mean batch, and batches by size bucket, between two reports; None where nothing was served."""
-    batches = last["batches"] - first["batches"]
-    if not batches:
-        return None
-    histogram = _difference(first["batch_histogram"], last["batch_histogram"])
-    return round((last["decisions"] - first["decisions"]) / batches, 1), histogram
-
-
-def stages_between(first: Metrics, last: Metrics) -> dict[str, float] | None:
-    """Microseconds an action by stage, between two reports; None where nothing was served."""
-    served = last["decisions"] - first["decisions"]
-    if not served:
-        return None
-    before: Mapping[str, float] = first["stage_us"]  # means since the server's start
-    return {
-        stage: round((mean * last["decisions"] - before.get(stage, 0.0) * first["decisions"]) / served, 2)
-        for stage, mean in last["stage_us"].items()
-    }
-
-
-def _difference(first: Mapping[str, int], last: Mapping[str, int]) -> dict[str, int]:
-    return {size: count - first.get(size, 0) for size, count in last.items() if count > first.get(size, 0)}
