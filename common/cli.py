@@ -14,6 +14,7 @@ from common.checkout import CHECKOUT
 from common.errors import ConfigError, SimulError
 from common.launch.eval_options import add_eval
 from common.launch.play_options import add_play
+from common.launch.serve_options import add_serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     down.set_defaults(run=_down)
 
     add_eval(commands.add_parser("eval", help="play checkpoints, greedily, with frozen weights, and bots"))
+    add_serve(commands.add_parser("serve", help="serve a checkpoint on its own, for clients in any language"))
     add_play(commands.add_parser("play", help="Pokémon: play on a Showdown server, against people and programs"))
 
     connect = commands.add_parser("connect", help="what is wrong with a client's handshake")

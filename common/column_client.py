@@ -24,6 +24,7 @@ from common.errors import InferenceError
 from common.messages import Actions, Error, Step, Welcome
 from common.server_line import ServerLine
 from common.specs import GameSpec
+from common.transport import ClientKeys
 
 _ANSWER = (("action", "int32"), ("log_prob", "float32"), ("value", "float32"), ("policy_version", "int64"))
 
@@ -80,14 +81,15 @@ class ColumnClient:
         spec: GameSpec,
         run_id: int = 0,
         training_token: str = "",
+        keys: ClientKeys | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.refusals: list[Error] = []  # what the server refused; the caller's to empty
         self.policies: tuple[str, ...] = ()
         self._clock = clock
         self._line = ServerLine(
-            endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, clock=clock
-        )  # fmt: skip
+            endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys, clock=clock
+        )
         self.poller = self._line.poller
         self._next_id = 0
         self._owed: dict[int, int] = {}  # rows that the server has not answered, by message

@@ -164,6 +164,7 @@ class Figures(Message, frozen=True, tag="FIGURES"):
     mean_batch: float  # rows of a batch since start; 0 before the first
     decisions: int  # answered since start
     limits: dict[str, int]
+    batches: int = 0  # since start; `decisions` and these of two answers give the mean batch between them
 
 
 class Error(Message, frozen=True, tag="ERROR"):

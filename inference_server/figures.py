@@ -76,4 +76,5 @@ class FiguresOf:
             mean_batch=round(self._statistics.decisions / batches, 2) if batches else 0.0,
             decisions=self._statistics.decisions,
             limits=self._limits,
+            batches=batches,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from common.checkout import CHECKOUT
 
 CLIENTS = 4
 ENVS = 32  # of one client, where the peers are compared
+LISTEN_SEC = 180.0
 PEERS_PYTHON = CHECKOUT / ".venv-peers" / "bin" / "python"
 
 
@@ -99,6 +101,7 @@ def mosec(place: Place, *, max_batch: int, max_wait_ms: int) -> Crew:
         arguments += ["--max-batch", str(max_batch), "--max-wait-ms", str(max_wait_ms)]
         server = place.child("mosec_server", arguments, place.cores[0], peers=True)
         stack.callback(server.close)
+        wait_until_it_listens(server.process, port, place.folder / "mosec_server.log")
         return _players(stack, place, "mosec_client", [str(port)], place.cores[1:]), [server.process.pid]
 
     return _crew(put_up)
@@ -136,6 +139,25 @@ def local(place: Place) -> Crew:
         return players, [player.process.pid for player in players]
 
     return _crew(put_up)
+
+
+def wait_until_it_listens(server: subprocess.Popen[bytes], port: int, log: Path, limit_sec: float = LISTEN_SEC) -> None:
+    """mosec listens when its worker is ready, which takes a minute where the core is shared.
+
+    Raises RuntimeError with the server's last words where it ends instead, or takes longer than `limit_sec`.
+    """
+    deadline = time.monotonic() + limit_sec
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+            return
+        except OSError:
+            ended = server.poll()
+        if ended is not None or time.monotonic() > deadline:
+            what = f"did not listen within {limit_sec:.0f} s" if ended is None else f"ended with {ended}"
+            words = "\n".join(log.read_text(errors="replace").splitlines()[-12:]) or "(it wrote nothing)"
+            raise RuntimeError(f"mosec {what}; its last words:\n{words}")
+        time.sleep(0.1)
 
 
 def _free_port() -> int:

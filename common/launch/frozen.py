@@ -1,11 +1,13 @@
-"""An inference server with frozen weights and no learner, for as long as something plays against it."""
+"""An inference server with frozen weights and no learner, for as long as something wants to ask it."""
 
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from common.codec import Codec
 from common.config import Config
@@ -25,49 +27,86 @@ TURN_SEC = 0.1
 
 
 class FrozenServer:
-    """Serves a checkpoint in a run directory of its own: `with FrozenServer(folder, config) as run_dir:`."""
+    """Serves `checkpoint` in a run directory that holds config.yaml and spec.json: `with FrozenServer(...) as server:`.
 
-    def __init__(self, checkpoint: Path, config: Config, command: Command = role_command) -> None:
+    Whoever stays inside for long calls `take_reports`: the server sends two a second.
+    """
+
+    def __init__(
+        self, run_dir: RunDir, checkpoint: Path, threads: int, command: Command = role_command,
+        *, stopped: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
+        self.state = RunState()
+        self.fleet = Fleet(run_dir, self.state, command)
+        self._run_dir = run_dir
         self._checkpoint = checkpoint
-        self._config = config
-        self._command = command
-        self._state = RunState()
+        self._threads = threads
+        self._stopped = stopped
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
 
-    def __enter__(self) -> RunDir:
-        """Start it and wait until it is ready. Raises ConfigError, RoleDied."""
+    def __enter__(self) -> Self:
+        """Start it and wait until it is ready. Raises RoleDied: it ended, or `stopped()` became true."""
         with ExitStack() as opened:
-            run_dir = RunDir(opened.enter_context(temporary_folder("simul-frozen-")))
-            run_dir.create()
-            run_dir.write_config(self._config)
-            run_dir.write_spec(ask_for_spec(self._config, self._command, run_dir.root))
-            self._socket = opened.enter_context(PullSocket(run_dir.endpoint("status")))
+            self._socket = opened.enter_context(PullSocket(self._run_dir.endpoint("status")))
             self._poller = Poller([self._socket])
-            self._fleet = Fleet(run_dir, self._state, self._command)
-            opened.callback(self._fleet.kill_all)
-            self._start()
+            opened.callback(self.fleet.kill_all)
+            self.start()
+            self._wait_until_ready()
             self._opened = opened.pop_all()
-        return run_dir
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self._opened:
-            self._fleet.stop(ROLE, STOP_SEC, self._turn)
+            if error is None:
+                self.stop(lambda: False)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the process."""
         extra = ["--checkpoint", str(self._checkpoint)]
-        self._fleet.start(ROLE, 1, self._config.server.threads, [extra])
-        deadline = time.monotonic() + READY_LIMIT_SEC
-        while not self._fleet.ready(ROLE):
-            self._turn()
-            if time.monotonic() > deadline:
-                raise RoleDied(f"The inference server did not become ready within {READY_LIMIT_SEC:.0f} s.", 1)
-            self._fleet.check_alive()
+        self.fleet.start(ROLE, 1, self._threads, [extra])
 
-    def _turn(self) -> bool:
+    def take_reports(self, timeout_sec: float = 0.0) -> list[str]:
+        """Take in its reports; where there are none, wait for one. Returns what they have to say to people."""
+        sentences: list[str] = []
+        self._poller.wait(timeout_sec)
         while (frames := self._socket.receive()) is not None:
             report, _ = self._codec.decode(frames)
-            self._state.receive(report, time.monotonic())
-        self._poller.wait(TURN_SEC)
-        return False
+            self.received(report)
+            sentences += self.state.receive(report, time.monotonic())
+        return sentences
+
+    def received(self, report: Report) -> None:
+        """Called with each report."""
+
+    def stop(self, hurry: Callable[[], bool]) -> list[str]:
+        """Let it answer what waits, and end; at once where `hurry()`. Returns a sentence where it did not end well."""
+
+        def meanwhile() -> bool:
+            self.take_reports(TURN_SEC)
+            return hurry()
+
+        return self.fleet.stop(ROLE, STOP_SEC, meanwhile)
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_LIMIT_SEC
+        while not self.fleet.ready(ROLE):
+            self.take_reports(TURN_SEC)
+            if self._stopped():
+                raise RoleDied("The inference server was stopped before it was ready.", 130)
+            if time.monotonic() > deadline:
+                raise RoleDied(f"The inference server did not become ready within {READY_LIMIT_SEC:.0f} s.", 1)
+            self.fleet.check_alive()
+
+
+@contextmanager
+def frozen_run(checkpoint: Path, config: Config, command: Command = role_command) -> Iterator[RunDir]:
+    """A run directory where `checkpoint` is served, for the time of the block. Raises ConfigError, RoleDied."""
+    with temporary_folder("simul-frozen-") as folder:
+        run_dir = RunDir(folder)
+        run_dir.create()
+        run_dir.write_config(config)
+        run_dir.write_spec(ask_for_spec(config, command, run_dir.root))
+        with FrozenServer(run_dir, checkpoint, config.server.threads, command):
+            yield run_dir

@@ -25,7 +25,7 @@ def panel(snapshot: Snapshot) -> RenderableType:
     title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
     title.append(f"  {Path(snapshot.run_dir).name}", style="dim")
     events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-MOST_EVENTS:]]
-    return Group(title, _figures(snapshot), _processes(snapshot), *events)
+    return Group(title, _figures(snapshot), process_table(snapshot), *events)
 
 
 def _figures(snapshot: Snapshot) -> Table:
@@ -38,7 +38,7 @@ def _figures(snapshot: Snapshot) -> Table:
     grid.add_row(
         "mean batch", shown(mean_batch(server), 1), "learning rate", shown(number(learner, "learning_rate"), 6)
     )
-    grid.add_row("latency", _latency(server), "decisions", shown(number(server, "decisions")))
+    grid.add_row("latency", latency(server), "decisions", shown(number(server, "decisions")))
     rows = [
         ("loss", losses(learner)),
         ("batches", histogram(counts(server, "batch_histogram"))),
@@ -67,7 +67,8 @@ def _success(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("recent wins" if at == 0 else "", line) for at, line in enumerate(lines)]
 
 
-def _processes(snapshot: Snapshot) -> Table:
+def process_table(snapshot: Snapshot) -> Table:
+    """State, processor time, memory and restarts of each."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name, justify in (("process", "left"), ("state", "left"), ("CPU %", "right"), ("MiB", "right"),
                           ("hosts", "right"), ("peak", "right"), ("restarts", "right")):  # fmt: skip
@@ -91,7 +92,7 @@ def plain_line(snapshot: Snapshot) -> str:
         f"decisions/s {shown(snapshot.decisions_per_sec)}",
         f"battles/s {shown(snapshot.battles_per_sec, 2)}",
         f"batch {shown(mean_batch(snapshot.server), 1)}",
-        f"latency {_latency(snapshot.server)}",
+        f"latency {latency(snapshot.server)}",
         f"policy_version {shown(_version(snapshot))}",
         f"policy_lag {_lag(snapshot.learner)}",
         f"loss {losses(snapshot.learner)}",
@@ -163,7 +164,8 @@ def _lag(learner: Mapping[str, Any]) -> str:
     return "-" if mean is None else f"{mean:.2f} mean, {shown(most)} max"
 
 
-def _latency(server: Mapping[str, Any]) -> str:
+def latency(server: Mapping[str, Any]) -> str:
+    """`4.1 ms p50, 17.9 ms p99`, of recent decisions."""
     p50, p99 = number(server, "latency_us", "p50"), number(server, "latency_us", "p99")
     if p50 is None or p99 is None:
         return "-"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from common.config import Config
 from common.errors import ConfigError
 from common.launch.eval_checkpoint import config_of, newest_checkpoint
-from common.launch.frozen import FrozenServer
+from common.launch.frozen import frozen_run
 from common.launch.ownership import living_owner
 from common.launch.processes import run_in_foreground
 from common.launch.remote import choose_run
@@ -33,10 +33,10 @@ def play(
         ConfigError, RoleDied: with a sentence.
     """
     if checkpoint is None:
-        served: nullcontext[RunDir] | FrozenServer = nullcontext(_running(run_dir))
+        served: AbstractContextManager[RunDir] = nullcontext(_running(run_dir))
     else:
         folder = newest_checkpoint(checkpoint)
-        served = FrozenServer(folder, _pokemon(config_of(folder, overrides), folder))
+        served = frozen_run(folder, _pokemon(config_of(folder, overrides), folder))
     with served as where:
         return run_in_foreground(MODULE, ["--run-dir", str(where.root), f"--parent={os.getpid()}", *arguments])
 

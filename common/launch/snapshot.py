@@ -40,7 +40,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     `server`, `learner` and `workers` hold totals over all lives.
     """
 
-    phase: str  # starting | training | stopping | stopped | failed: it did not start, or a process died too often
+    phase: str  # starting | training (simul serve: serving) | stopping | stopped | failed: no start, or died too often
     run_dir: str
     time: float  # seconds since the epoch
     elapsed_sec: float  # since `simul up`
@@ -52,6 +52,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     workers: Metrics
     processes: list[ProcessFigures]
     events: list[str]
+    batches_per_sec: float | None = None  # forwards of the server
 
 
 class Watch:
@@ -66,6 +67,7 @@ class Watch:
         self._stopped_at: float | None = None
         self._decisions = Rate()
         self._battles = Rate()
+        self._batches = Rate()
         self.events: deque[str] = deque(maxlen=200)
         self._silent: set[str] = set()  # names of processes of which was said that they are silent
         self._shown: dict[str, str] = {}
@@ -89,6 +91,7 @@ class Watch:
         server, learner = self._state.totals("inference_server"), self._state.totals("learner")
         workers = self._state.totals("env_worker")
         decisions, battles = number(server, "decisions"), number(workers, "episodes", "finished")
+        batches = number(server, "batches")
         ended = self._stopped_at is not None
         ready_sec = (self._stopped_at or now) - self._ready_at if self._ready_at is not None else 0.0
         return Snapshot(
@@ -104,6 +107,7 @@ class Watch:
             workers=workers,
             processes=self._processes(now),
             events=list(self.events),
+            batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(now, batches),
         )
 
     def changed(self, now: float) -> bool:

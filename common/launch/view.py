@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 
 from common.launch.panel import panel, plain_line
 from common.launch.snapshot import Snapshot
 
 PLAIN_EVERY_SEC = 5.0
+Draw = Callable[[Snapshot], RenderableType]
+Line = Callable[[Snapshot], str]
 
 
 class Display(Protocol):
@@ -33,8 +36,9 @@ class Display(Protocol):
 class PlainDisplay:
     """One line every five seconds and one for every event."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, line: Line) -> None:
         self._console = console
+        self._line = line
         self._next = 0.0
 
     def say(self, sentence: str) -> None:
@@ -43,9 +47,9 @@ class PlainDisplay:
 
     def update(self, snapshot: Snapshot) -> None:
         """Print when the line is due."""
-        if snapshot.phase == "training" and time.monotonic() >= self._next:
+        if snapshot.phase in ("training", "serving") and time.monotonic() >= self._next:
             self._next = time.monotonic() + PLAIN_EVERY_SEC
-            self._print(f"{time.strftime('%H:%M:%S')} {plain_line(snapshot)}")
+            self._print(f"{time.strftime('%H:%M:%S')} {self._line(snapshot)}")
 
     def close(self) -> None:
         """Nothing to put back."""
@@ -62,8 +66,9 @@ class PlainDisplay:
 class LiveDisplay:
     """Progress lines until everything is ready, then a panel that redraws in place."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, draw: Draw) -> None:
         self._console = console
+        self._draw = draw
         self._live: Live | None = None
 
     def say(self, sentence: str) -> None:
@@ -78,7 +83,7 @@ class LiveDisplay:
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
             self._live.start()
-        self._live.update(panel(snapshot), refresh=True)
+        self._live.update(self._draw(snapshot), refresh=True)
 
     def close(self) -> None:
         """Leave the last panel standing."""
@@ -91,7 +96,7 @@ class LiveDisplay:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def make_display(plain: bool) -> Display:
-    """A live panel where there is a terminal, unless `plain`."""
+def make_display(plain: bool, draw: Draw = panel, line: Line = plain_line) -> Display:
+    """A live panel where there is a terminal, unless `plain`; what they show of a snapshot, `draw` and `line` say."""
     console = Console()
-    return PlainDisplay(console) if plain or not console.is_terminal else LiveDisplay(console)
+    return PlainDisplay(console, line) if plain or not console.is_terminal else LiveDisplay(console, draw)

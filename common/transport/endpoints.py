@@ -34,7 +34,7 @@ def check_endpoint(endpoint: str, *, curve: bool = False) -> None:
     raise ConfigError(
         f"The endpoint {endpoint} is not local: expected ipc://PATH or tcp://127.0.0.1:PORT. "
         "Binding where other machines can connect needs CURVE keys: make them with `simul keys new DIR` "
-        "and set server.curve_keys to DIR."
+        "and set server.curve_keys to DIR (`simul serve`: --curve-keys DIR)."
     )
 
 

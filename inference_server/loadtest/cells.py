@@ -19,8 +19,12 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         offered_per_sec: open loop: rows due a second.
         actions_per_sec, latency_us, send_lag_us, samples, windows, stable, errors, client_busy: see
             `inference_server.loadtest.windows.Figures`.
-        mean_batch, batch_histogram: rows a forward; forwards by rows, rounded up to a power of two.
+        mean_batch, batch_histogram: rows a forward; forwards by rows, rounded up to a power of two. Where a running
+            server was loaded, those of all its clients, the histogram not known.
+        full_batch: closed loop: rows of the largest forward there could be, all envs in flight or `server.max_batch`.
         forward_actions_per_sec: of the bare forward at `mean_batch`, same precision and core, nothing else running.
+        full_forward_actions_per_sec: the same at `full_batch`.
+        lost_to_small_batches: 0 to 1, of the latter: what the bare forward lost because batches were not full.
         stages_us: where the server's time went, microseconds an action.
     """
 
@@ -37,7 +41,10 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     stable: bool
     mean_batch: float | None = None
     batch_histogram: dict[str, int] | None = None
+    full_batch: int | None = None
     forward_actions_per_sec: float | None = None
+    full_forward_actions_per_sec: float | None = None
+    lost_to_small_batches: float | None = None
     stages_us: dict[str, float] | None = None
     errors: dict[str, int]
     client_busy: float

@@ -15,6 +15,7 @@ from common.column_client import ColumnClient
 from common.errors import SimulError
 from common.rundir import RunDir
 from common.specs import GameSpec
+from common.transport import client_keys
 from inference_server.loadtest.driver import Driver, Policy
 from inference_server.loadtest.orders import Done, Failed, Forward, Forwarded, Go, Inbox, Prepare, SetUp, say
 from inference_server.loadtest.schedule import PoissonSchedule
@@ -57,11 +58,12 @@ def _serve(setup: SetUp, inbox: Inbox) -> None:
             psutil.Process().cpu_affinity(list(setup.cores))
     spec = RunDir(setup.run_dir).read_spec()
     local = None if setup.endpoint else _local(setup, spec)
+    keys = client_keys(Path(setup.keys)) if setup.keys else None
     gc.freeze()
     say(Done())
     while (order := inbox.wait()) is not None:
         if isinstance(order, Prepare):
-            policy = local or Remote(setup.endpoint, name=f"loadtest-{setup.index}", spec=spec)
+            policy = local or Remote(setup.endpoint, name=f"loadtest-{setup.index}", spec=spec, keys=keys)
             if isinstance(policy, Remote):
                 policy.connect(setup.connect_sec)
             seats = Seats(spec, order.envs, order.seed + setup.index)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 from common.errors import InferenceError
 from inference_server.loadtest.cells import Cell, Mode
 from inference_server.loadtest.crew import Crew
+from inference_server.loadtest.heard import Heard, histogram_between, mean_batch_between, stages_between
 from inference_server.loadtest.orders import Forward, Forwarded, Go, Prepare, Stop
-from inference_server.loadtest.served import StartedServer, batches_between, stages_between
 from inference_server.loadtest.windows import (
     Figures,
     Window,
@@ -26,16 +28,38 @@ Span = tuple[float, float]  # of time.perf_counter()
 Tick = Callable[[str], None]  # shown while a cell runs: what its windows say so far
 
 
+class Server(Protocol):
+    """Who is loaded."""
+
+    heard: Heard
+
+    def listen(self) -> None:
+        """Take in what it says of itself; called often."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the server said of one cell; see `Cell`."""
+
+    mean_batch: float | None = None
+    histogram: dict[str, int] | None = None
+    stages_us: dict[str, float] | None = None
+
+
 class Bench:
-    """Cells against one server (None: a running one), with one crew; forwards are timed by `timer`, one process."""
+    """Cells against one server (None: the clients decide themselves), with one crew.
+
+    Forwards are timed by `timer`, one process; None: not at all. `max_batch` is the server's; None: not known.
+    """
 
     def __init__(
-        self, crew: Crew, server: StartedServer | None, timer: Crew | None, *,
+        self, crew: Crew, server: Server | None, timer: Crew | None, *, max_batch: int | None,
         precision: str | None, warm_up_sec: float, window_sec: float, max_windows: int, seed: int,
     ) -> None:  # fmt: skip
         self._crew = crew
         self._server = server
         self._timer = timer
+        self._max_batch = max_batch
         self._precision = precision
         self._warm_up_sec = warm_up_sec
         self._window_sec = window_sec
@@ -86,26 +110,29 @@ class Bench:
     def _cell(
         self, mode: Mode, clients: int, envs: int, found: Figures, span: Span, offered_per_sec: float | None = None
     ) -> Cell:
-        mean_batch, histogram, stages = (None, None, None) if mode == "local" else self._seen_by_server(span)
-        forward = self._forward(envs if mode == "local" else mean_batch)
+        seen = _Seen(float(envs)) if mode == "local" else self._seen_by_server(span)
+        full = min(clients * envs, self._max_batch) if mode == "closed" and self._max_batch else None
+        forward, full_forward = self._forward(seen.mean_batch), self._forward(full)
         return Cell(
             mode=mode, clients=clients, envs_per_client=envs, precision=self._precision,
             offered_per_sec=offered_per_sec, actions_per_sec=found.actions_per_sec, latency_us=found.latency_us,
             send_lag_us=found.send_lag_us, samples=found.samples, windows=found.windows, stable=found.stable,
-            mean_batch=float(envs) if mode == "local" else mean_batch, batch_histogram=histogram,
-            forward_actions_per_sec=forward, stages_us=stages, errors=found.errors, client_busy=found.client_busy,
+            mean_batch=seen.mean_batch, batch_histogram=seen.histogram, stages_us=seen.stages_us, full_batch=full,
+            forward_actions_per_sec=forward, full_forward_actions_per_sec=full_forward,
+            lost_to_small_batches=_lost(forward, full_forward), errors=found.errors, client_busy=found.client_busy,
         )  # fmt: skip
 
-    def _seen_by_server(self, span: Span) -> tuple[float | None, dict[str, int] | None, dict[str, float] | None]:
-        """Mean batch, batch histogram and stage times while it was measured; with warm-up where that was too short."""
+    def _seen_by_server(self, span: Span) -> _Seen:
+        """While it was measured; with warm-up where that was too short."""
         if self._server is None:
-            return None, None, None
+            return _Seen()
         begin, end = span
-        reports = self._server.between(begin, end) or self._server.between(begin - self._warm_up_sec, end)
-        batches = batches_between(*reports) if reports is not None else None
-        if reports is None or batches is None:
-            return None, None, None
-        return *batches, stages_between(*reports)
+        heard = self._server.heard
+        reports = heard.between(begin, end) or heard.between(begin - self._warm_up_sec, end)
+        mean_batch = mean_batch_between(*reports) if reports is not None else None
+        if reports is None or mean_batch is None:
+            return _Seen()
+        return _Seen(mean_batch, histogram_between(*reports), stages_between(*reports))
 
     def _forward(self, batch: float | None) -> float | None:
         """Actions a second of the bare forward, timed once a batch size."""
@@ -118,6 +145,13 @@ class Bench:
             assert isinstance(answer, Forwarded)
             self._forwards[size] = round(answer.actions_per_sec, 1)
         return self._forwards[size]
+
+
+def _lost(forward: float | None, full_forward: float | None) -> float | None:
+    """A forward's time is nearly affine in its rows, so that the mean batch alone tells what all of them cost."""
+    if not forward or not full_forward:
+        return None
+    return round(max(0.0, 1.0 - forward / full_forward), 3)
 
 
 def _in_words(found: Figures) -> str:

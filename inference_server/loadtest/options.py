@@ -33,6 +33,7 @@ class Options:
     p99_ms: float
     baseline: Literal["local"] | None
     connect: str | None
+    keys: Path | None
     config: Path | None
     checkpoint: Path | None
     overrides: tuple[str, ...]
@@ -61,6 +62,7 @@ def parse(arguments: Sequence[str] | None) -> Options:
         p99_ms=_number("--p99-ms", given.p99_ms, float, 0.001),
         baseline=given.baseline,
         connect=given.connect,
+        keys=given.keys,
         config=given.config,
         checkpoint=given.checkpoint,
         overrides=tuple(given.overrides),
@@ -78,6 +80,8 @@ def parse(arguments: Sequence[str] | None) -> Options:
         )
     if options.connect is not None and (len(options.precisions) > 1 or options.precisions[0] != "auto"):
         raise ConfigError("A running server has its own precision: leave --precisions out with --connect.")
+    if options.keys is not None and options.connect is None:
+        raise ConfigError("--keys: a server that is started here wants none; name the one that does with --connect.")
     return options
 
 
@@ -97,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--p99-ms", default="5", metavar="MS", help="the promise of --find-max-rate (default: %(default)s)")
     add("--baseline", choices=("local",), help="also measure clients that run the policy themselves")
     add("--connect", metavar="ENDPOINT|RUN_DIR", help="a server that runs, instead of one started here")
+    add("--keys", type=Path, metavar="DIR", help="CURVE keys to show it (default: those of its run directory)")
     add("--config", type=Path, metavar="FILE", help="game and network of a configuration (default: the policy P)")
     add("--checkpoint", type=Path, metavar="D", help="weights of a checkpoint or run directory (default: fresh ones)")
     add("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. server.max_batch=64")

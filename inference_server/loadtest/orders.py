@@ -23,6 +23,7 @@ class SetUp(Order, frozen=True):
         endpoint: of the server; empty: run the policy with the weights in `checkpoint`, here.
         cores: processor cores to stay on; empty: all.
         connect_sec: with an endpoint, how long the server may take to say WELCOME.
+        keys: with an endpoint, folder of the client's CURVE keys; empty: none.
     """
 
     index: int
@@ -31,6 +32,7 @@ class SetUp(Order, frozen=True):
     checkpoint: str = ""
     cores: tuple[int, ...] = ()
     connect_sec: float = 0.0
+    keys: str = ""
 
 
 class Prepare(Order, frozen=True):

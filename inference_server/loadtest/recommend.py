@@ -68,6 +68,11 @@ def _setting(closed: Sequence[Cell], precision: str | None) -> str:
     )
     if best.forward_actions_per_sec:
         words += f"; that is {best.actions_per_sec / best.forward_actions_per_sec:.0%} of the bare forward"
+    if best.lost_to_small_batches:
+        words += (
+            f"; batches of {best.mean_batch:.0f} rows, where {best.full_batch} could be in one, cost "
+            f"{best.lost_to_small_batches:.0%} of the forward"
+        )
     return f"{words}{f' ({precision})' if precision else ''}."
 
 

@@ -49,13 +49,15 @@ def table(cells: Sequence[Cell]) -> Table:
     """One row a cell; `~` marks cells that did not become stable, — what is not known."""
     found = Table(
         caption="envs: clients x envs of each; offered and actions a second; latency in ms; "
-        "batch: mean rows a forward; of fwd: share of the bare forward at that batch; ~ not stable; — not known",
+        "batch: mean rows a forward / with all envs in one; of fwd: share of the bare forward at that mean batch; "
+        "lost: of the bare forward, because batches were not full; ~ not stable; — not known",
         box=SIMPLE_HEAD, show_edge=False, padding=0, caption_justify="left",
     )  # fmt: skip
     precisions = {cell.precision for cell in cells}
     found.add_column("mode", no_wrap=True)
-    heads = ("envs", "offered", "actions/s", "p50", "p90", "p99", "batch", "of fwd", "samples", "errors")
-    for head in heads:
+    refused = any(cell.errors for cell in cells)  # said in words, too; a column of zeros would cost the width
+    heads = ["envs", "offered", "actions/s", "p50", "p90", "p99", "batch", "of fwd", "lost", "samples"]
+    for head in [*heads, "errors"] if refused else heads:
         found.add_column(head, justify="right", no_wrap=True)
     for cell in cells:
         precision = f" {SHORT.get(cell.precision, '')}" if len(precisions) > 1 and cell.precision else ""
@@ -63,8 +65,8 @@ def table(cells: Sequence[Cell]) -> Table:
             f"{cell.mode}{precision}", f"{cell.clients} x {cell.envs_per_client}", _number(cell.offered_per_sec),
             f"{'' if cell.stable else '~'}{cell.actions_per_sec:,.0f}",
             *(_milliseconds(cell, name) for name in ("p50", "p90", "p99")),
-            UNKNOWN if cell.mean_batch is None else f"{cell.mean_batch:.0f}", _of_forward(cell),
-            f"{cell.samples:,}", f"{sum(cell.errors.values()):,}",
+            _batch(cell), _of_forward(cell), _lost(cell), f"{cell.samples:,}",
+            *([f"{sum(cell.errors.values()):,}"] if refused else []),
         )  # fmt: skip
     return found
 
@@ -72,8 +74,8 @@ def table(cells: Sequence[Cell]) -> Table:
 def write(folder: Path, result: Result) -> None:
     """loadtest.json and loadtest.csv. Raises ConfigError where the disk refuses."""
     columns = ["mode", "clients", "envs_per_client", "precision", "offered_per_sec", "actions_per_sec", "p50_us",
-               "p90_us", "p99_us", "samples", "stable", "mean_batch", "forward_actions_per_sec", "errors",
-               "client_busy"]  # fmt: skip
+               "p90_us", "p99_us", "samples", "stable", "mean_batch", "full_batch", "forward_actions_per_sec",
+               "full_forward_actions_per_sec", "lost_to_small_batches", "errors", "client_busy"]  # fmt: skip
     try:
         (folder / "loadtest.json").write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
         with (folder / "loadtest.csv").open("w", newline="") as file:
@@ -96,6 +98,18 @@ def _milliseconds(cell: Cell, percentile: str) -> str:
         return UNKNOWN
     value = cell.latency_us[percentile] / 1000
     return f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def _batch(cell: Cell) -> str:
+    if cell.mean_batch is None:
+        return UNKNOWN
+    return f"{cell.mean_batch:.0f}" if cell.full_batch is None else f"{cell.mean_batch:.0f}/{cell.full_batch}"
+
+
+def _lost(cell: Cell) -> str:
+    if cell.mode != "closed":  # nobody has a batch to fill: rows come when they are due, or all together
+        return ""
+    return UNKNOWN if cell.lost_to_small_batches is None else f"{cell.lost_to_small_batches:.0%}"
 
 
 def _of_forward(cell: Cell) -> str:

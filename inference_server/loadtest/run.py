@@ -58,7 +58,10 @@ def planned_cells(options: Options) -> int:
 def _show(console: Console, options: Options, result: Result, plots: list[str]) -> None:
     console.print(table(result.cells))
     if options.connect is not None:
-        console.print("Mean batch, stages and forward are not known of a server that was not started here.")
+        console.print(
+            "Stages and forward are not known of a server that was not started here; its batches hold rows of all its "
+            "clients."
+        )
     for sentence in result.recommendation:
         console.print(sentence, highlight=False, markup=False)
     names = ", ".join(["loadtest.json", "loadtest.csv", *plots])

@@ -3,109 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Any
 
-from common.codec import Codec
-from common.launch.fleet import Fleet, RoleDied
-from common.launch.state import RunState
-from common.messages import TO_SUPERVISOR, Report
-from common.transport import PullSocket
+from common.launch.frozen import ROLE, FrozenServer
+from common.messages import Report
 from inference_server.loadtest.cores import pin
+from inference_server.loadtest.heard import Heard
 from inference_server.loadtest.subject import Subject
 
-ROLE = "inference_server"
-READY_LIMIT_SEC = 300.0
-STOP_SEC = 10.0
-TURN_SEC = 0.05
 
-Metrics = dict[str, Any]
-
-
-class StartedServer:
-    """A server process with frozen weights and no learner: `with StartedServer(subject, cores) as server:`."""
+class StartedServer(FrozenServer):
+    """A server process on cores of its own: `with StartedServer(subject, cores) as server:`."""
 
     def __init__(self, subject: Subject, cores: tuple[int, ...]) -> None:
-        self._subject = subject
-        self._cores = cores
-        self._state = RunState()
-        self._fleet = Fleet(subject.run_dir, self._state)
-        self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
-        self._heard: list[tuple[float, Metrics]] = []
+        super().__init__(subject.run_dir, subject.checkpoint, subject.config.server.threads)
+        self.heard = Heard()
         self.endpoint = subject.run_dir.endpoint("data")
+        self._cores = cores
 
-    def __enter__(self) -> StartedServer:
-        """Start it and wait until it is ready. Raises RoleDied."""
-        self._socket = PullSocket(self._subject.run_dir.endpoint("status"))
-        try:
-            threads = self._subject.config.server.threads
-            self._fleet.start(ROLE, 1, threads, [["--checkpoint", str(self._subject.checkpoint)]])
-            pin(self._fleet.places[ROLE, 0].child.pid, self._cores)
-            deadline = time.monotonic() + READY_LIMIT_SEC
-            while not self._fleet.ready(ROLE):
-                self.listen()
-                if time.monotonic() > deadline:
-                    raise RoleDied(f"The inference server did not become ready within {READY_LIMIT_SEC:.0f} s.", 1)
-                time.sleep(TURN_SEC)
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            self._fleet.stop(ROLE, STOP_SEC, self._wait)
-        self._end()
+    def start(self) -> None:
+        """Start the process, and keep it and all that it starts on its cores."""
+        super().start()
+        pin(self.fleet.places[ROLE, 0].child.pid, self._cores)
 
     def listen(self) -> None:
         """Take in its reports. Raises RoleDied where it has ended."""
-        while (frames := self._socket.receive()) is not None:
-            report, _ = self._codec.decode(frames)
-            self._state.receive(report, time.monotonic())
-            self._heard.append((time.perf_counter(), report.metrics))
-        self._fleet.check_alive()
+        self.take_reports()
+        self.fleet.check_alive()
 
-    def facts(self) -> Metrics:
-        """Its last report."""
-        return self._heard[-1][1] if self._heard else {}
-
-    def between(self, begin: float, end: float) -> tuple[Metrics, Metrics] | None:
-        """First and last report of a span of time.perf_counter(); None where there were not two."""
-        inside = [metrics for at, metrics in self._heard if begin <= at <= end]
-        return (inside[0], inside[-1]) if len(inside) > 1 else None
-
-    def _wait(self) -> bool:
-        time.sleep(TURN_SEC)
-        return False
-
-    def _end(self) -> None:
-        self._fleet.kill_all()
-        self._socket.close()
-
-
-def batches_between(first: Metrics, last: Metrics) -> tuple[float, dict[str, int]] | None:
-    """Mean batch, and batches by size bucket, between two reports; None where nothing was served."""
-    batches = last["batches"] - first["batches"]
-    if not batches:
-        return None
-    histogram = _difference(first["batch_histogram"], last["batch_histogram"])
-    return round((last["decisions"] - first["decisions"]) / batches, 1), histogram
-
-
-def stages_between(first: Metrics, last: Metrics) -> dict[str, float] | None:
-    """Microseconds an action by stage, between two reports; None where nothing was served."""
-    served = last["decisions"] - first["decisions"]
-    if not served:
-        return None
-    before: Mapping[str, float] = first["stage_us"]  # means since the server's start
-    return {
-        stage: round((mean * last["decisions"] - before.get(stage, 0.0) * first["decisions"]) / served, 2)
-        for stage, mean in last["stage_us"].items()
-    }
-
-
-def _difference(first: Mapping[str, int], last: Mapping[str, int]) -> dict[str, int]:
-    return {size: count - first.get(size, 0) for size, count in last.items() if count > first.get(size, 0)}
+    def received(self, report: Report) -> None:
+        """Keep its figures."""
+        self.heard.add(time.perf_counter(), report.metrics)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from common.nets.weights import fingerprint, weights_to_bytes
 from common.rundir import RunDir
 from common.specs import GameSpec
 from common.strict_yaml import config_from_tree, load_config
+from common.transport import client_keys, connectable
 from inference_server.loadtest.options import Options
 
 # The policy P that every published figure of the server uses: mlp_lstm with its default of 256 units.
@@ -29,7 +30,12 @@ POLICY_P = GameSpec(name="loadtest/P", observation_size=2160, num_actions=26)
 
 @dataclass(frozen=True)
 class Subject:
-    """`endpoint` is empty where the load test starts the server itself."""
+    """`endpoint` is empty where the load test starts the server itself.
+
+    Attributes:
+        keys: folder of the CURVE keys that clients show; None: none.
+        max_batch: most rows that the server takes into one forward; None: not known of a server that runs.
+    """
 
     run_dir: RunDir
     config: Config
@@ -37,19 +43,23 @@ class Subject:
     checkpoint: Path
     endpoint: str
     parameters: int
+    keys: Path | None
+    max_batch: int | None
 
     def with_precision(self, precision: str) -> Subject:
         """The same in another precision; config.yaml says so from now on."""
         server = msgspec.structs.replace(self.config.server, precision=precision)
         config = msgspec.structs.replace(self.config, server=server)
         self.run_dir.write_config(config)
-        return Subject(self.run_dir, config, self.spec, self.checkpoint, self.endpoint, self.parameters)
+        return replace(self, config=config)
 
 
 def make_subject(options: Options, root: Path) -> Subject:
     """Lay out a run directory in `root`. Raises ConfigError, RoleDied."""
     given = newest_checkpoint(options.checkpoint) if options.checkpoint is not None else None
     config, spec, endpoint = _what(options, given)
+    max_batch = None if "://" in (options.connect or "") else config.server.max_batch
+    keys = _keys(options, config)
     most = max(max(options.clients) * max(options.envs), options.open_sessions * max(options.clients))
     sessions = max(config.server.max_sessions, 2 * most)  # a cell's may still be there when the next one's begin
     server = msgspec.structs.replace(config.server, endpoint="", max_sessions=sessions, max_sessions_of_client=sessions)
@@ -60,7 +70,18 @@ def make_subject(options: Options, root: Path) -> Subject:
     run_dir.write_spec(spec)
     network = build_network(config.network, spec, seed=config.seed)
     checkpoint = given or _fresh_checkpoint(run_dir, config, spec, weights_to_bytes(network))
-    return Subject(run_dir, config, spec, checkpoint, endpoint, sum(p.numel() for p in network.parameters()))
+    parameters = sum(p.numel() for p in network.parameters())
+    return Subject(run_dir, config, spec, checkpoint, endpoint, parameters, keys, max_batch)
+
+
+def _keys(options: Options, config: Config) -> Path | None:
+    """Those of --keys, else those of the run directory that is loaded. Raises ConfigError where they are none."""
+    folder = options.keys
+    if folder is None and options.connect is not None and "://" not in options.connect and config.server.curve_keys:
+        folder = Path(config.server.curve_keys)
+    if folder is not None:
+        client_keys(folder)
+    return folder
 
 
 def _what(options: Options, checkpoint: Path | None) -> tuple[Config, GameSpec, str]:
@@ -86,7 +107,7 @@ def _of_run(run_dir: RunDir) -> tuple[Config, GameSpec, str]:
             f"--connect: {run_dir.root} is no run directory (no config.yaml and spec.json), and no endpoint either: "
             "expected a run directory, ipc://PATH or tcp://HOST:PORT."
         ) from None
-    return config, spec, config.server.endpoint or run_dir.endpoint("data")
+    return config, spec, connectable(config.server.endpoint) or run_dir.endpoint("data")
 
 
 def _fresh_checkpoint(run_dir: RunDir, config: Config, spec: GameSpec, data: bytes) -> Path:

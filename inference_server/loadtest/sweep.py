@@ -7,14 +7,16 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from common.errors import ERR_SPEC, ConfigError, InferenceError
+from common.transport import client_keys
 from inference_server.loadtest.bisection import MaxRateSearch
 from inference_server.loadtest.cells import Cell, MaxRate
 from inference_server.loadtest.cores import Cores
 from inference_server.loadtest.crew import Crew
-from inference_server.loadtest.measure import Bench
+from inference_server.loadtest.measure import Bench, Server
 from inference_server.loadtest.options import Options
 from inference_server.loadtest.orders import SetUp
 from inference_server.loadtest.progress import Progress
+from inference_server.loadtest.running import RunningServer
 from inference_server.loadtest.served import StartedServer
 from inference_server.loadtest.subject import Subject
 
@@ -42,33 +44,40 @@ class Sweep:
             self._serve(subject)
 
     def _serve(self, subject: Subject) -> None:
-        connected = bool(subject.endpoint)
         with ExitStack() as stack:
-            self._progress.phase("starting" if not connected else f"connecting to {subject.endpoint}")
-            server = None if connected else stack.enter_context(StartedServer(subject, self._cores.server))
-            precision = None
-            if server is not None:
-                self.facts["device"] = str(server.facts().get("device"))
-                precision = str(server.facts().get("precision"))
-            endpoint = server.endpoint if server is not None else subject.endpoint
-            timer = None if connected else stack.enter_context(self._timer(subject))
-            self._load(stack, subject, server, timer, endpoint, precision)
+            timer = precision = None
+            if subject.endpoint:
+                self._progress.phase(f"connecting to {subject.endpoint}")
+                self._load_running(stack, subject)
+            else:
+                self._progress.phase("starting")
+                server = stack.enter_context(StartedServer(subject, self._cores.server))
+                self.facts["device"] = str(server.heard.last.get("device"))
+                precision = str(server.heard.last.get("precision"))
+                timer = stack.enter_context(self._timer(subject))
+                self._load(stack, subject, server, timer, server.endpoint, self._cores.clients, precision)
             if self._options.baseline == "local":
                 self._local(stack, subject, timer, precision)
 
+    def _load_running(self, stack: ExitStack, subject: Subject) -> None:
+        keys = client_keys(subject.keys) if subject.keys is not None else None
+        with _reached(subject.endpoint):
+            running = RunningServer(subject.endpoint, subject.spec, keys, CONNECT_SEC)
+            server = stack.enter_context(running)
+            self._load(stack, subject, server, None, subject.endpoint, (), None)
+
     def _load(
-        self, stack: ExitStack, subject: Subject, server: StartedServer | None, timer: Crew | None, endpoint: str,
-        precision: str | None,
+        self, stack: ExitStack, subject: Subject, server: Server, timer: Crew | None, endpoint: str,
+        cores: tuple[int, ...], precision: str | None,
     ) -> None:  # fmt: skip
-        options = self._options
-        count = max(options.clients)
-        cores = self._cores.clients if server is not None else ()
-        folder = str(subject.run_dir.root)
-        with _reached(endpoint):
-            setups = [SetUp(n, folder, endpoint, cores=cores, connect_sec=CONNECT_SEC) for n in range(count)]
-            crew = stack.enter_context(Crew(setups))
-            bench = self._bench(crew, server, timer, precision)
-            best = self._closed(bench)
+        folder, keys = str(subject.run_dir.root), str(subject.keys or "")
+        setups = [
+            SetUp(n, folder, endpoint, cores=cores, connect_sec=CONNECT_SEC, keys=keys)
+            for n in range(max(self._options.clients))
+        ]
+        crew = stack.enter_context(Crew(setups))
+        bench = self._bench(crew, server, timer, precision, subject.max_batch)
+        best = self._closed(bench)
         self._open(bench, precision, best)
 
     def _closed(self, bench: Bench) -> float:
@@ -104,7 +113,7 @@ class Sweep:
         folder, checkpoint = str(subject.run_dir.root), str(subject.checkpoint)
         self._progress.phase("starting clients with the policy in them")
         setups = [SetUp(n, folder, checkpoint=checkpoint) for n in range(max(options.clients))]
-        bench = self._bench(stack.enter_context(Crew(setups)), None, timer, precision)
+        bench = self._bench(stack.enter_context(Crew(setups)), None, timer, precision, None)
         for clients in options.clients:
             for envs in options.envs:
                 what = f"local policy, clients x envs {clients} x {envs}"
@@ -114,10 +123,12 @@ class Sweep:
         """One process with the policy, on the server's core: it times bare forwards while nobody else works."""
         return Crew([SetUp(0, str(subject.run_dir.root), checkpoint=str(subject.checkpoint), cores=self._cores.server)])
 
-    def _bench(self, crew: Crew, server: StartedServer | None, timer: Crew | None, precision: str | None) -> Bench:
+    def _bench(
+        self, crew: Crew, server: Server | None, timer: Crew | None, precision: str | None, max_batch: int | None
+    ) -> Bench:
         options = self._options
         return Bench(
-            crew, server, timer, precision=precision, warm_up_sec=options.warm_up_sec,
+            crew, server, timer, max_batch=max_batch, precision=precision, warm_up_sec=options.warm_up_sec,
             window_sec=options.window_sec, max_windows=options.max_windows, seed=options.seed,
         )  # fmt: skip
 
@@ -135,5 +146,7 @@ def _reached(endpoint: str) -> Iterator[None]:
     try:
         yield
     except InferenceError as error:
-        hint = " Name its game with --config, or --connect to its run directory." if ERR_SPEC in str(error) else ""
+        hint = f" `simul connect {endpoint}` says why."
+        if ERR_SPEC in str(error):
+            hint = " Name its game with --config, or --connect to its run directory."
         raise ConfigError(f"The server at {endpoint} could not be loaded: {error}.{hint}") from None

@@ -11,10 +11,12 @@ import pytest
 
 from common.checkout import CHECKOUT
 from common.errors import ConfigError
+from common.transport import client_keys, new_keys
 from inference_server.loadtest import sweep
 from inference_server.loadtest.cells import Cell, Result
 from inference_server.loadtest.options import parse
 from inference_server.loadtest.run import run
+from tests.support.faults import free_port
 from tests.support.stand import Stand
 
 PNG = b"\x89PNG\r\n"
@@ -66,24 +68,34 @@ def _check_closed(cell: Cell) -> None:
     assert cell.stages_us["forward"] > 0
     assert cell.forward_actions_per_sec is not None
     assert cell.actions_per_sec < cell.forward_actions_per_sec
+    assert cell.full_batch == 8
+    assert cell.full_forward_actions_per_sec is not None
+    kept = cell.forward_actions_per_sec / cell.full_forward_actions_per_sec
+    assert cell.lost_to_small_batches == pytest.approx(max(0.0, 1 - kept), abs=0.001)
 
 
-def test_a_running_server_is_loaded_and_what_is_not_known_is_not_invented(tmp_path: Path) -> None:
-    with Stand() as stand:
+def test_a_running_server_with_keys_is_loaded_and_what_is_not_known_is_not_invented(tmp_path: Path) -> None:
+    new_keys(tmp_path / "keys")
+    with Stand(endpoint=f"tcp://127.0.0.1:{free_port()}", curve_keys=str(tmp_path / "keys"), max_batch=5) as stand:
         root = str(stand.run_dir.root)
         done = _loadtest("--connect", root, *SMALL[:4], *QUICK, "--rates", "none", "--out", str(tmp_path))
         assert done.returncode == 0, done.stderr
-        assert stand.client("after").connected
+        assert stand.client("after", keys=client_keys(tmp_path / "keys")).connected
     (cell,) = _result(tmp_path).cells
     assert cell.actions_per_sec > 0
-    assert (cell.mean_batch, cell.batch_histogram, cell.forward_actions_per_sec, cell.stages_us) == (None,) * 4
+    assert cell.mean_batch is not None
+    assert 1 <= cell.mean_batch <= 5
+    assert cell.full_batch == 5
+    assert (cell.batch_histogram, cell.forward_actions_per_sec, cell.stages_us) == (None,) * 3
+    assert cell.lost_to_small_batches is None
     assert "not known of a server that was not started here" in " ".join(done.stdout.split())
 
 
 def test_nobody_at_the_endpoint_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "CONNECT_SEC", 0.3)
     nobody = f"ipc://{tmp_path}/nobody.ipc"
-    with pytest.raises(ConfigError, match=f"The server at {nobody} could not be loaded: .*ERR_TIMEOUT"):
+    sentence = f"The server at {nobody} could not be loaded: .*ERR_TIMEOUT.* `simul connect {nobody}` says why"
+    with pytest.raises(ConfigError, match=sentence):
         run(parse(["--out", str(tmp_path), "--connect", nobody]))
 
 

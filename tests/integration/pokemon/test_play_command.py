@@ -18,7 +18,7 @@ from poke_env.player import SimpleHeuristicsPlayer
 from common import cli
 from common.config import PokemonConfig
 from common.launch.eval_checkpoint import config_of
-from common.launch.frozen import FrozenServer
+from common.launch.frozen import frozen_run
 from common.specs import GameSpec
 from env_worker.games.pokemon.spec import pokemon_spec
 from tests.support.checkpoints import write_checkpoint
@@ -36,7 +36,7 @@ def checkpoint(folder: Path, spec: GameSpec = SPEC) -> Path:
 def served(tmp_path_factory) -> Iterator[Path]:
     """Run directory of a server that several plays ask, one after the other."""
     folder = checkpoint(tmp_path_factory.mktemp("served"))
-    with FrozenServer(folder, config_of(folder, ())) as run_dir:
+    with frozen_run(folder, config_of(folder, ())) as run_dir:
         yield run_dir.root
 
 

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +15,7 @@ import torch
 from benchmarks.peers.acting import Acting
 from benchmarks.peers.closed_loop import measure
 from benchmarks.peers.contest import turns
+from benchmarks.peers.crews import wait_until_it_listens
 from benchmarks.peers.local_client import local
 from benchmarks.peers.plain_loop import carry
 from benchmarks.peers.promises import Repeat, Window, against_local, against_peers, crossover, ratios, strangers
@@ -161,3 +167,36 @@ def test_the_report_says_which_settings_were_taken_and_what_came_out():
     assert "mosec: max_batch 4, max_wait_ms 1" in printed
     assert "at a batch of 128: 10.00" in printed
     assert "PASS  float32: simul / the better of mosec and TorchRL: 2.00" in printed
+
+
+@pytest.mark.parametrize(
+    ("code", "limit_sec", "said"),
+    [
+        ("raise SystemExit('no module named x')", 60.0, "ended with 1; its last words:\nno module named x"),
+        ("import time; time.sleep(60)", 0.1, "did not listen within 0 s"),
+    ],
+)
+def test_a_mosec_that_does_not_come_up_is_told_with_its_last_words(
+    code: str, limit_sec: float, said: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with socket.socket() as taken, log.open("wb") as stderr:
+        taken.bind(("127.0.0.1", 0))  # and never listens
+        server = subprocess.Popen([sys.executable, "-S", "-c", code], stderr=stderr)
+        try:
+            with pytest.raises(RuntimeError, match=f"mosec {said}"):
+                wait_until_it_listens(server, taken.getsockname()[1], log, limit_sec)
+        finally:
+            server.kill()
+            server.wait()
+
+
+def test_mosec_is_up_when_it_listens(tmp_path: Path) -> None:
+    with socket.socket() as late:
+        late.bind(("127.0.0.1", 0))
+        listens = threading.Timer(0.2, late.listen)
+        listens.start()
+        with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"]) as server:
+            wait_until_it_listens(server, late.getsockname()[1], tmp_path / "log", 30.0)
+            server.kill()
+        listens.join()

@@ -109,7 +109,7 @@ EXPECTED = {
     "STATUS": StatusRequest(id=4),
     "FIGURES": Figures(
         id=4, ready=True, policies={"learner": 12, "past/3": 3}, sessions=96, own_sessions=2, clients=3, waiting=40,
-        own_waiting=2, mean_batch=31.5, decisions=123456, limits=LIMITS,
+        own_waiting=2, mean_batch=31.5, decisions=123456, limits=LIMITS, batches=3919,
     ),
     "ERROR busy": Error(
         code="ERR_BUSY", message="2 rows on top of 8191 of yours and 8191 of all that wait; at most 8192 of a client "

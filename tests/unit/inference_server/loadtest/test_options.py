@@ -30,6 +30,7 @@ def test_defaults_sweep_and_lists_are_read() -> None:
         (["--enws", "4"], "unrecognized arguments: --enws 4"),
         (["--clients", "1,100000"], "--clients 100000: each is a process; at most 256."),
         (["--clients", "200", "--envs", "1000"], "--clients x --envs is 200000 sessions; at most 65536."),
+        (["--keys", "keys"], "--keys: a server that is started here wants none"),
         (["--connect", "runs/x", "--precisions", "float32"], "A running server has its own precision"),
     ],
 )

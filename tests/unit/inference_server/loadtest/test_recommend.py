@@ -34,6 +34,14 @@ def test_each_precision_gets_its_sentence_and_the_forward_is_named() -> None:
     assert "(30 of 30 actions/s)" in second
 
 
+def test_what_small_batches_cost_is_said_where_they_cost_something() -> None:
+    batches: dict[str, Any] = {"forward_actions_per_sec": 20.0, "mean_batch": 8.2, "full_batch": 16}
+    (words,) = recommendation([_cell(2, 8, 10.0, **batches, lost_to_small_batches=0.13)], [])
+    assert "batches of 8 rows, where 16 could be in one, cost 13% of the forward (float32)." in words
+    (words,) = recommendation([_cell(2, 8, 10.0, **batches, lost_to_small_batches=0.0)], [])
+    assert "cost" not in words
+
+
 def test_crossover_is_where_the_server_stays_ahead() -> None:
     closed = [_cell(2, envs, rate) for envs, rate in ((1, 5.0), (8, 40.0), (32, 90.0), (128, 200.0))]
     local = [_cell(2, envs, rate, mode="local") for envs, rate in ((1, 4.0), (8, 50.0), (32, 80.0), (128, 150.0))]

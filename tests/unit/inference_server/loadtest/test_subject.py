@@ -12,6 +12,7 @@ from common.errors import ConfigError
 from common.nets.load import load_policy
 from common.rundir import RunDir
 from common.specs import GameSpec
+from common.transport import new_keys
 from inference_server.loadtest.options import parse
 from inference_server.loadtest.subject import POLICY_P, make_subject
 
@@ -40,15 +41,32 @@ def test_a_run_directory_names_its_endpoint_game_and_network(tmp_path: Path) -> 
     subject = make_subject(parse(["--connect", str(run_dir.root)]), tmp_path / "load")
     assert subject.endpoint == "tcp://127.0.0.1:9"
     assert subject.spec.name == "test/numbers"
+    assert (subject.keys, subject.max_batch) == (None, ServerConfig().max_batch)
     config = run_dir.read_config()
     run_dir.write_config(msgspec.structs.replace(config, server=ServerConfig()))
     assert make_subject(parse(["--connect", str(run_dir.root)]), tmp_path / "more").endpoint == run_dir.endpoint("data")
+
+
+def test_keys_are_those_named_or_those_of_the_run_directory(tmp_path: Path) -> None:
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    run_dir.write_config(Config(server=ServerConfig(endpoint="tcp://0.0.0.0:9", curve_keys=str(tmp_path / "keys"))))
+    run_dir.write_spec(GameSpec("test/numbers", 3, 2))
+    for name in ("keys", "mine"):
+        new_keys(tmp_path / name)
+    of_run = make_subject(parse(["--connect", str(run_dir.root)]), tmp_path / "load")
+    assert (of_run.keys, of_run.endpoint) == (tmp_path / "keys", "tcp://127.0.0.1:9")
+    subject = make_subject(
+        parse(["--connect", "tcp://127.0.0.1:9", "--keys", str(tmp_path / "mine")]), tmp_path / "more"
+    )
+    assert (subject.keys, subject.max_batch) == (tmp_path / "mine", None)  # an endpoint does not tell its largest batch
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["--connect", "{folder}"], "is no run directory (no config.yaml and spec.json), and no endpoint either"),
+        (["--connect", "tcp://127.0.0.1:9", "--keys", "{folder}"], "is no public key of a server"),
         (["--checkpoint", "{folder}"], "There is no checkpoint in"),
         (["--config", "{folder}/none.yaml"], "none.yaml"),
         (["--set", "server.max_bach=4"], "did you mean server.max_batch?"),

@@ -1,0 +1,154 @@
+"""`simul serve`: a checkpoint on its own, for real; what is refused; and how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from common import cli
+from common.client import InferenceClient
+from common.decisions import Decision, start_flags
+from common.launch import serve as module
+from common.launch.fleet import RoleDied
+from common.launch.serve import serve
+from common.launch.snapshot import Snapshot
+from common.specs import GameSpec
+from common.transport import client_keys, new_keys
+from tests.support.checkpoints import write_checkpoint
+from tests.support.faults import free_port
+from tests.support.simul import Command
+from tests.support.stand import exchange
+from tests.support.stand_ins import STAND_IN
+
+SPEC = GameSpec(name="somebodys:Numbers", observation_size=12, num_actions=5)
+OFTEN = "from common.launch import serve, view; serve.LOOK_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2"
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    return write_checkpoint(tmp_path / "000000007", SPEC, 7)
+
+
+def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path: Path) -> None:
+    new_keys(tmp_path / "keys")
+    keys = client_keys(tmp_path / "keys")
+    (tmp_path / "keys" / "client.key_secret").unlink()  # a server needs nobody's secret but its own
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    program = f"{OFTEN}; import sys; from common.cli import main; sys.exit(main())"
+    line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--endpoint", endpoint]
+    command = Command([*line, "--curve-keys", str(tmp_path / "keys"), "--plain"], tmp_path / "serve")
+    try:
+        client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)
+        client.connect(30.0)
+        start = start_flags(record=False, greedy=True)
+        rows = [
+            Decision(env=env, seat=0, episode=0, step=0, flags=start, observation=[0.1] * 12, mask=[1] * 5)
+            for env in range(3)
+        ]
+        assert {action.policy_version for action in exchange(client, rows).actions} == {7}
+        command.wait_for(lambda _: re.search(r"clients 1, sessions 3 \| batch [23]\.", command.printed()))
+        client.close()
+        code, printed = command.finish()
+    finally:
+        command.end_now()
+    assert code == 0, printed
+    assert re.search(r"ready after [\d.]+ s", printed)
+    assert f"spec fingerprint {SPEC.fingerprint()}" in printed
+    assert f"simul connect {endpoint} --keys {tmp_path / 'keys'}" in printed
+    assert "answered 3 in" in printed.splitlines()[-1]
+    assert "refused nothing" in printed.splitlines()[-1]
+    assert not Path(re.search(r"--run-dir (\S+)", printed)[1]).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--checkpoint", "{folder}/none"], "There is no checkpoint in {folder}/none: expected a folder with meta"),
+        (["--endpoint", "tcp://0.0.0.0:5555"], "is not local: expected ipc://PATH or tcp://127.0.0.1:PORT"),
+        (["--endpoint", "tcp://0.0.0.0:5555"], "`simul keys new DIR`"),
+        (["--endpoint", "127.0.0.1:5555"], "is of no known kind: expected ipc://PATH or tcp://ADDRESS:PORT"),
+        (["--curve-keys", "{folder}/none"], "make keys with `simul keys new {folder}/none`"),
+        (["--set", "server.max_bach=3"], "did you mean server.max_batch?"),
+        (["--set", "server.endpoint=tcp://0.0.0.0:5555"], "is not local"),
+    ],
+)
+def test_what_cannot_be_served_is_said_before_anything_starts(
+    checkpoint: Path, tmp_path: Path, arguments: list[str], sentence: str, capsys, monkeypatch
+) -> None:
+    monkeypatch.setattr("common.launch.fleet.Fleet.start", lambda *_: pytest.fail("a server was started"))
+    given = [argument.format(folder=tmp_path) for argument in arguments]
+    assert cli.main(["serve", "--checkpoint", str(checkpoint), *given]) == 2
+    assert sentence.format(folder=tmp_path) in capsys.readouterr().err
+
+
+class ScriptedDisplay:
+    """Keeps what it is told; each snapshot goes to the first of `steps`, which returns true when it is done."""
+
+    def __init__(self, *steps: Callable[[Snapshot], object]) -> None:
+        self.said: list[str] = []
+        self.last_words = ""
+        self._steps = list(steps)
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+    def update(self, snapshot: Snapshot) -> None:
+        if self._steps and self._steps[0](snapshot):
+            del self._steps[0]
+
+    def close(self) -> None:
+        pass
+
+    def summary(self, text: str) -> None:
+        self.last_words = text
+
+
+def stand_in(role: str) -> list[str]:
+    return [sys.executable, str(STAND_IN), role]
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_server_that_dies_is_started_again_and_totals_go_on(checkpoint: Path, monkeypatch) -> None:
+    monkeypatch.setattr(module, "LOOK_EVERY_SEC", 0.05)
+    at_death = []
+
+    def kill(snapshot: Snapshot) -> bool:
+        if snapshot.server.get("decisions"):
+            at_death.append(snapshot.server["decisions"])
+            psutil.Process(snapshot.processes[0].pid).kill()
+        return bool(at_death)
+
+    def stop(snapshot: Snapshot) -> bool:
+        back = snapshot.processes[0].restarts == 1 and snapshot.server["decisions"] > at_death[0]
+        if back:
+            interrupt()
+        return back
+
+    display = ScriptedDisplay(kill, stop)
+    assert serve(checkpoint, display, endpoint="tcp://127.0.0.1:1", command=stand_in) == 0
+    assert "the inference server died (signal 9), restarting" in display.said
+    assert display.said[-1] == "stopping: what waits is answered (Ctrl-C again: now)"
+    assert re.match(r"answered [\d,]+ in \d+ s .*, mean batch .*, latency 0.8 ms p50, 2.0 ms p99", display.last_words)
+
+
+def test_an_interrupted_start_ends_at_once(checkpoint: Path) -> None:
+    before = {child.pid for child in psutil.Process().children()}
+
+    def asleep(role: str) -> list[str]:
+        interrupt()
+        return [sys.executable, "-c", "import time; time.sleep(60)"]
+
+    with pytest.raises(RoleDied, match="stopped before it was ready") as ended:
+        serve(checkpoint, ScriptedDisplay(), endpoint="tcp://127.0.0.1:1", command=asleep)
+    assert ended.value.exit_code == 130
+    assert {child.pid for child in psutil.Process().children()} == before
