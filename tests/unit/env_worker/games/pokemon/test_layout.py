@@ -104,9 +104,9 @@ def test_the_damage_of_a_whole_team_varies():
     for seat in recorded_seats("gen9*")[::2]:
         encoder = None
         for battle, request in replay(seat):
-            encoder = encoder or SeatEncoder(battle, seat.gen, 6)
+            encoder = encoder or SeatEncoder(battle, seat.gen, Extras(6))
             rows.append(encoder.encode(request, legal_choices(request, battle.position)))
-    counts = varying(np.stack(rows), layout.slices(6))
+    counts = varying(np.stack(rows), layout.slices(Extras(6)))
     assert sum(counts.values()) >= 1100
     assert sum(count for block, count in counts.items() if block.startswith("damage.")) > 0.95 * 576, counts
 
