@@ -84,6 +84,8 @@ def compare_with_stock(seat: RecordedSeat, *, bot: bool, every: int = 1) -> Iter
             event = line.split("|")
             if len(event) > 1 and event[1] not in SKIPPED:
                 stock.parse_message(event)
+            if event[1:2] == ["cant"] and event[3] == "recharge":  # the stock class forgets
+                stock.get_pokemon(event[2])._must_recharge = False
         stock.parse_request(request)
         if number % every == 0:
             yield differences(state_of(ours, names), state_of(stock, names))

@@ -121,8 +121,9 @@ def test_recharging_is_the_only_choice():
     assert recharging.legal == [6]
     assert recharging.choices.command(6) == "move 1"
     assert recharging.one("global.trapped") == recharging.one("global.own_active.recharging") == 1.0
-    assert after.one("global.trapped") == 0.0
-    assert seen_by(situation("recharge")[1])[1].one("global.foe_active.recharging") == 1.0
+    assert after.one("global.trapped") == after.one("global.own_active.recharging") == 0.0
+    foes = [seen.one("global.foe_active.recharging") for seen in seen_by(situation("recharge")[1])]
+    assert foes == [0.0, 1.0, 0.0]
 
 
 def test_asleep_in_the_first_generation_there_is_only_fight():
