@@ -1,4 +1,5 @@
-"""What poke-env does not count, or not as the game does: turns asleep, the stage of bad poison, pp as requests say it.
+"""What poke-env does not count, or not as the game does: turns asleep, the stage of bad poison, pp as requests say it,
+and that a Pokemon has recharged.
 
 Fed with the same protocol lines as the battle, after it. The host's side: `sim_host/tracker/counters.mjs`.
 """
@@ -97,6 +98,8 @@ def move_key(name: str) -> str:
 def _cant(view: SeatView, event: list[str]) -> None:
     if event[3] == "slp":
         view.counters.ailment_of(view.get_pokemon(event[2])).asleep += 1
+    elif event[3] == "recharge":  # poke-env has it recharge until it moves again
+        view.get_pokemon(event[2])._must_recharge = False
 
 
 def _status(view: SeatView, event: list[str]) -> None:

@@ -33,6 +33,7 @@ SKIPPED = frozenset(Battle.MESSAGES_TO_IGNORE) | {
     "raw",
     "request",
     "rule",
+    "showteam",
     "start",
     "t:",
     "tie",

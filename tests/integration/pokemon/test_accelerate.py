@@ -6,13 +6,19 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from env_worker.games.pokemon.host import HOST_SCRIPT
 from env_worker.games.pokemon.node import find_node
+from env_worker.games.pokemon.teams import read_teams
+from tests.golden.pokemon.wild_teams import wild_team
+from tests.support.twins import TEAMS
 
-FORMATS = [*(f"gen{gen}randombattle" for gen in range(1, 10)), "gen9randomdoublesbattle"]
+RANDOM = [*(f"gen{gen}randombattle" for gen in range(1, 10)), "gen9randomdoublesbattle"]
+FILES = {"gen9ou": "gen9ou", "gen9bssregi": "gen9bssregi", "gen9vgc2025regi": "gen9bssregi"}
+WILD = [*(f"gen{gen}customgame" for gen in range(1, 10)), "gen9doublescustomgame"]
 
 
 def differential(*arguments):
@@ -20,21 +26,37 @@ def differential(*arguments):
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_same_seeds_and_choices_give_the_same_log_and_requests():
-    done = differential("--battles", "5", "--formats", ",".join(FORMATS[:-1]))
-    assert done.stdout.splitlines() == [f"{name}: 5 of 5 battles identical" for name in FORMATS[:-1]], done.stderr
+def write_teams(folder: Path, wild: int) -> Path:
+    """Teams of the formats that draw none: those of the team files, and `wild` of any kind of Pokemon."""
+    teams = {name: [text.text for text in read_teams(str(TEAMS / f"{file}.txt"))] for name, file in FILES.items()}
+    teams |= {name: [wild_team(int(name[3]), (name, number)) for number in range(wild)] for name in WILD}
+    path = folder / "teams.json"
+    path.write_text(json.dumps(teams))
+    return path
+
+
+def test_same_seeds_and_choices_give_the_same_log_and_requests(tmp_path):
+    """In random battles, and where effects change in the middle of one: with abilities, items and moves at will."""
+    counts = {name: 20 for name in RANDOM} | {name: 2 for name in FILES} | {name: 1 for name in WILD}
+    formats = ",".join(f"{name}:{count}" for name, count in counts.items())
+    done = differential("--formats", formats, "--teams", str(write_teams(tmp_path, wild=2)))
+    told = [f"{name}: {count} of {count} battles identical" for name, count in counts.items()]
+    assert done.stdout.splitlines() == told, done.stderr
     assert done.returncode == 0
-
-
-def test_doubles_are_the_same_too():
-    done = differential("--battles", "20", "--formats", FORMATS[-1])
-    assert done.stdout.splitlines() == [f"{FORMATS[-1]}: 20 of 20 battles identical"], done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(5400)
 def test_same_seeds_and_choices_give_the_same_log_and_requests_long():
     done = differential("--battles", "2000", "--first", "10000")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_given_teams_give_the_same_log_and_requests_long(tmp_path):
+    teams = str(write_teams(tmp_path, wild=400))
+    done = differential("--battles", "200", "--formats", ",".join((*FILES, *WILD)), "--teams", teams)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

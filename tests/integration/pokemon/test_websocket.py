@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
+from websockets.sync.client import connect
 
 from common.config import OpponentsConfig, PokemonConfig, ShowdownAddress
 from common.errors import ConfigError
@@ -92,6 +93,36 @@ def test_scripted_opponents(server, kind):
     _, metrics = played_out(make_source(config, opponents, episodes=6))
     assert sum(metrics["results"][kind].values()) == 6
     assert metrics["scripted"]["invalid"] == 0
+
+
+def test_our_server_keeps_no_room_of_a_battle_that_is_over(server):
+    """Showdown alone keeps them for ten minutes: hundreds of megabytes an hour."""
+    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
+    source = make_source(config, OpponentsConfig(self_play=0.0, random=1.0), envs=1, episodes=1)
+    source.start()
+    try:
+        table = Table(source)
+        while not source._keeper.host._rooms:
+            table.turn()
+        tag = next(room.tag for room, _ in source._keeper.host._rooms.values())
+        assert "|init|battle" in said_to_a_guest(server.port, tag)
+        table.play(seconds=60)
+    finally:
+        source.close()
+    deadline = time.monotonic() + 20
+    while "|noinit|nonexistent" not in (answer := said_to_a_guest(server.port, tag)):
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.3)
+
+
+def said_to_a_guest(port: int, tag: str) -> str:
+    """What the server says to one who joins a room, and leaves again."""
+    with connect(f"ws://127.0.0.1:{port}/showdown/websocket") as socket:
+        socket.send(f"|/join {tag}")
+        while True:
+            answer = str(socket.recv(timeout=10))
+            if answer.startswith(f">{tag}"):
+                return answer
 
 
 def test_a_server_that_does_not_answer_is_named():

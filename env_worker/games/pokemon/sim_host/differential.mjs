@@ -1,11 +1,14 @@
 // Plays the same battles (seeds and random choices) with and without the acceleration and compares
 // everything the simulator says, byte for byte: the whole log with both halves of every split, and requests.
-//   node differential.mjs [--battles N] [--formats a,b] [--first N] [--spoil]
+//   node differential.mjs [--battles N] [--formats a,b:M] [--first N] [--teams FILE] [--spoil]
+// A format's own number of battles stands behind its name.
+// --teams: {format: [team, ...]} in JSON, packed or as people write them; battles take them in turns.
 // --spoil breaks the accelerated side on purpose: the comparison must notice.
 // Prints one line per format; exit code 1 at the first difference, with the place where it starts.
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -15,8 +18,8 @@ import { loadSimulator } from './simulator.mjs';
 
 const FORMATS = [...[1, 2, 3, 4, 5, 6, 7, 8, 9].map(gen => `gen${gen}randombattle`), 'gen9randomdoublesbattle'];
 
-/** Everything one battle says, as text. */
-function transcript(sim, format, id) {
+/** Everything one battle says, as text. @param {object[][]} teams none: the format draws them */
+function transcript(sim, format, id, teams) {
 	const random = seededRandom(id * 7919 + 17);
 	const said = [];
 	const asked = [];
@@ -30,13 +33,16 @@ function transcript(sim, format, id) {
 				asked.push([data.slice(0, 2), JSON.parse(data.slice(12))]);
 			}
 		},
-		p1: { name: 'a', seed: seed(1) }, p2: { name: 'b', seed: seed(2) },
+		p1: { name: 'a', seed: seed(1), team: teams[2 * id % teams.length] },
+		p2: { name: 'b', seed: seed(2), team: teams[(2 * id + 1) % teams.length] },
 	});
 	battle.sendUpdates();
 	while (!battle.ended && asked.length) {
 		const [side, request] = asked.shift();
 		if (request.wait) continue;
-		battle.choose(side, randomChoice(request, random));
+		const open = asked.length;
+		// What is refused for something hidden is asked again at once; anything else is left to the simulator.
+		if (!battle.choose(side, randomChoice(request, random)) && asked.length === open) battle.choose(side, 'default');
 		battle.sendUpdates();
 	}
 	said.push(`winner ${battle.winner} turn ${battle.turn} ended ${battle.ended} seed ${battle.prng.getSeed()}`);
@@ -44,14 +50,24 @@ function transcript(sim, format, id) {
 	return said.join('\n');
 }
 
+/** [format, how many battles] of each. */
+function wanted(values) {
+	return values.formats.split(',').map(text => {
+		const [format, battles = values.battles] = text.split(':');
+		return [format, Number(battles)];
+	});
+}
+
 function play(values) {
 	const { sim, accelerated } = loadSimulator(!values['no-accelerate']);
 	if (values.spoil && accelerated) sim.Battle.prototype.findSideEventHandlers = () => []; // no residuals of a side
 	if (accelerated === values['no-accelerate']) throw new Error('the acceleration is not what was asked for');
-	const first = Number(values.first), last = first + Number(values.battles);
-	for (const format of values.formats.split(',')) {
-		for (let id = first; id < last; id++) {
-			const text = transcript(sim, format, id);
+	const first = Number(values.first);
+	const given = values.teams ? JSON.parse(readFileSync(values.teams, 'utf8')) : {};
+	for (const [format, battles] of wanted(values)) {
+		const teams = (given[format] ?? []).map(text => sim.Teams.import(text));
+		for (let id = first; id < first + battles; id++) {
+			const text = transcript(sim, format, id, teams);
 			const hash = createHash('sha256').update(text).digest('hex');
 			process.stdout.write(`${format} ${id} ${text.length} ${hash}\n`);
 			if (values.print) process.stdout.write(text + '\n');
@@ -79,8 +95,7 @@ async function compare(args, values) {
 		const format = a.value.split(' ')[0];
 		counts.set(format, (counts.get(format) ?? 0) + 1);
 	}
-	const expected = Number(values.battles);
-	for (const format of values.formats.split(',')) {
+	for (const [format, expected] of wanted(values)) {
 		const count = counts.get(format) ?? 0;
 		process.stdout.write(`${format}: ${count} of ${expected} battles identical\n`);
 		if (count !== expected) process.exitCode = 1;
@@ -89,10 +104,12 @@ async function compare(args, values) {
 
 const { values } = parseArgs({ options: {
 	battles: { type: 'string', default: '5' }, first: { type: 'string', default: '0' },
-	formats: { type: 'string', default: FORMATS.join(',') }, play: { type: 'boolean', default: false },
+	formats: { type: 'string', default: FORMATS.join(',') }, teams: { type: 'string' },
+	play: { type: 'boolean', default: false },
 	print: { type: 'boolean', default: false }, spoil: { type: 'boolean', default: false }, 'no-accelerate': { type: 'boolean', default: false },
 } });
 const passed = ['--battles', values.battles, '--first', values.first, '--formats', values.formats];
+if (values.teams) passed.push('--teams', values.teams);
 if (values.print) passed.push('--print');
 if (values.spoil) passed.push('--spoil');
 if (values.play) play(values);

@@ -1,5 +1,5 @@
 // What poke-env does not count, or not as the game does: turns asleep, the stage of bad poison, pp as requests say
-// it. The same as counters.py.
+// it, and that a Pokemon has recharged. The same as counters.py.
 
 import { moveId } from './dex.mjs';
 
@@ -13,8 +13,9 @@ function hurt(tracker, event, cause) {
 }
 
 function cant(tracker, event) {
-	if (event[3] !== 'slp') return;
 	const mon = tracker.getPokemon(event[2]);
+	if (event[3] === 'recharge') mon.mustRecharge = false;
+	if (event[3] !== 'slp') return;
 	mon.asleep++;
 	mon.bodyVersion++;
 }

@@ -109,7 +109,7 @@ def name_of(entry: dict) -> str:
     return entry["ident"].split(": ")[1]
 
 
-def test_hidden_facts_of_the_other_side_change_nothing():
+def test_other_seats_of_the_process_change_nothing():
     """The other seat's records, replayed in the same process and in between, leave a seat's rows as they are."""
     for seat, other in whole_battles():
         before = encode_all(seat)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from common.config import PokemonConfig
+from common.specs import Slice
 from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.actions import legal_choices
 from env_worker.games.pokemon.encoder import SeatEncoder
@@ -76,6 +77,38 @@ def test_every_feature_fires(observations):
         if values.min() == values.max():
             silent.append(name)
     assert silent == []
+
+
+def varying(observations: np.ndarray, parts: tuple[Slice, ...]) -> dict[str, int]:
+    """How many columns of numbers (no ids) take more than one value, in each block (global, own.0, ...)."""
+    lively = observations.min(axis=0) != observations.max(axis=0)
+    counts: dict[str, int] = {}
+    for part in parts:
+        if part.kind == "number":
+            group, _, rest = part.name.partition(".")
+            block = group if group == "global" else f"{group}.{rest.partition('.')[0]}"
+            counts[block] = counts.get(block, 0) + int(lively[part.start : part.start + part.size].sum())
+    return counts
+
+
+def test_at_least_1100_columns_vary(observations):
+    counts = varying(observations, layout.slices())
+    assert sum(counts.values()) >= 1100, counts
+    for kind in ("own.", "foe.", "move.", "damage."):
+        blocks = [count for block, count in counts.items() if block.startswith(kind)]
+        assert min(blocks) > 0.8 * max(blocks), counts
+
+
+def test_the_damage_of_a_whole_team_varies():
+    rows = []
+    for seat in recorded_seats("gen9*")[::2]:
+        encoder = None
+        for battle, request in replay(seat):
+            encoder = encoder or SeatEncoder(battle, seat.gen, Extras(6))
+            rows.append(encoder.encode(request, legal_choices(request, battle.position)))
+    counts = varying(np.stack(rows), layout.slices(Extras(6)))
+    assert sum(counts.values()) >= 1100
+    assert sum(count for block, count in counts.items() if block.startswith("damage.")) > 0.95 * 576, counts
 
 
 def _features() -> list[tuple[str, list[int]]]:
