@@ -50,7 +50,7 @@ class ShowdownAddress(Section, frozen=True):
 
     host: str
     port: Port
-    max_connections: Annotated[int, Meta(ge=2)] = 2  # of one worker; two accounts are a pair that plays each other
+    max_connections: Annotated[int, Meta(ge=2)] = 4  # of all workers; two accounts are a pair that plays each other
 
 
 class PokemonConfig(Section, frozen=True):
