@@ -23,6 +23,7 @@ from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.rewards import reward_weights
 from env_worker.games.pokemon.schedule import ScheduledMatchmaker
 from env_worker.games.pokemon.scoreboard import Scoreboard
+from env_worker.games.pokemon.scripted_turns import ScriptedTurns
 from env_worker.games.pokemon.spec import pokemon_spec
 from env_worker.games.pokemon.teams import legal_teams, read_teams
 
@@ -79,7 +80,8 @@ class PokemonSource:
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, episodes)
         if replays is not None:
             self._arena.replays = ReplayFolder(replays, index)
-        self._referee = Referee(self._arena, self._score, config.max_turns)
+        self._turns = ScriptedTurns(self._score)
+        self._referee = Referee(self._arena, self._score, self._turns, config.max_turns)
         self._keeper: HostKeeper | ShowdownKeeper | None = None
         self._closed = False
         if self._encoder != config.encoder and index == 0:  # one worker says it for all
@@ -109,6 +111,7 @@ class PokemonSource:
                 self._score.events.append("the simulator host runs again")
                 self._arena.fill(host)
             return decisions
+        self._turns.answer(self._arena.battles, host)
         try:
             tick = keeper.poll()
         except HostDied as death:
@@ -168,7 +171,7 @@ class PokemonSource:
 
     def files(self) -> list[int]:
         host = self._keeper.host if self._keeper is not None else None
-        return [host.fileno()] if host is not None else []
+        return [host.fileno(), *self._turns.files()] if host is not None else []
 
     def metrics(self) -> dict[str, Any]:
         metrics = self._score.metrics(alive=len(self._arena.battles))
@@ -180,6 +183,7 @@ class PokemonSource:
     def close(self) -> None:
         self._arena.open = False
         self._arena.abort_all("shutdown", None)
+        self._turns.close()
         self._closed = True
         if self._keeper is not None:
             self._keeper.close()
