@@ -59,6 +59,7 @@ class PokemonConfig(Section, frozen=True):
     format: str = "gen9randombattle"
     teams: str = ""  # file or folder of teams (Showdown's export) for formats that draw none; both seats draw from it
     max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
+    team_uses: Positive = 4  # of formats that draw teams: a team plays so many battles of training; 1: all are new
     accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
     encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here
     transport: Literal["ipc", "websocket"] = "ipc"  # a simulator host beside the worker, or Showdown servers

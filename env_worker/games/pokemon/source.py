@@ -25,6 +25,7 @@ from env_worker.games.pokemon.schedule import ScheduledMatchmaker
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.scripted_turns import ScriptedTurns
 from env_worker.games.pokemon.spec import pokemon_spec
+from env_worker.games.pokemon.team_pool import TeamPool
 from env_worker.games.pokemon.teams import legal_teams, read_teams
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class PokemonSource:
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
         )
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, episodes)
+        if episodes is None and config.team_uses > 1:
+            self._arena.pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
             self._arena.replays = ReplayFolder(replays, index)
         self._turns = ScriptedTurns(self._score)

@@ -43,8 +43,9 @@ def random_choice(request, rng):
 
 
 def start_of(number):
+    """Odd ones are of a team pool: the host keeps what it draws for them."""
     seed, *team_seeds = [[7, 7, which, number] for which in range(3)]
-    return BattleStart(seed, tuple(team_seeds), names=("a", "b"))
+    return BattleStart(seed, tuple(team_seeds), names=("a", "b"), reuse=number % 2 == 1)
 
 
 class Table:

@@ -2,7 +2,7 @@
 //
 // In, one line = a list of commands:
 //   {"c":"start","b":id,"format":"gen9randombattle","seed":[a,b,c,d],
-//    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"names":["a","b"],
+//    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"reuse":false,"names":["a","b"],
 //    "encode":[false,false],"tally":free_switches|null (see tally.mjs),"log":false}
 //   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
 //   {"c":"stop","b":id}      {"c":"ping","n":any}      {"c":"tables","tables":{...}} before anything is encoded
@@ -28,6 +28,7 @@ import { checkFormat } from './formats.mjs';
 import { HostedBattle } from './hosted_battle.mjs';
 import { Outbox } from './outbox.mjs';
 import { loadSimulator } from './simulator.mjs';
+import { TeamDraws } from './team_draws.mjs';
 
 const READ_BYTES = 1 << 20;
 const NEWLINE = 10;
@@ -38,6 +39,7 @@ export class Host {
 		this.outbox = new Outbox();
 		this.battles = new Map();
 		this.tables = null;
+		this.draws = new TeamDraws(sim);
 	}
 
 	/** @param {string} line one line of commands */
@@ -68,7 +70,7 @@ export class Host {
 			return;
 		}
 		this.guard(command.b, () => {
-			const battle = new HostedBattle(this.sim, command, this.outbox, this.tables);
+			const battle = new HostedBattle(this.sim, command, this.outbox, this.tables, this.draws);
 			this.battles.set(command.b, battle);
 			this.collect(battle);
 		});
