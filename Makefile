@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-cuda bench-peers clean
+.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-serving bench-cuda bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ loadtest: setup ## how many actions a second at which latency, under 2 minutes (
 
 bench-pokemon: setup ## what each layer costs, from the simulator alone to all of `make up`
 	$(PY) benchmarks/bench_pokemon.py $(ARGS)
+
+bench-settings: setup ## training and its hosts with other numbers of battles, workers and replies a write (20 minutes)
+	$(PY) benchmarks/bench_settings.py $(ARGS)
 
 bench-acceleration: setup ## the stock simulator beside the accelerated one, generation by generation (6 minutes)
 	$(PY) benchmarks/bench_acceleration.py $(ARGS)

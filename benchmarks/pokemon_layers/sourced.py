@@ -1,4 +1,4 @@
-"""Layers `encoding`, `host_encoding`, `websocket`: the worker's own source; random actions in the server's place."""
+"""Layers that encode: the worker's own source; random actions in the server's place."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ class PokemonSource:
             )  # fmt: skip
         return HostKeeper(
             node_for(config.encoder).path, accelerate=config.accelerate, index=self._index, tables=self._tables,
-            silence_limit_sec=config.host_timeout_sec,
+            replies_per_write=config.replies_per_write, silence_limit_sec=config.host_timeout_sec,
         )  # fmt: skip
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:

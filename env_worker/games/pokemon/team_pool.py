@@ -1,7 +1,7 @@
 """Which teams a worker's training battles are played with, where the format draws them. Pure.
 
-Drawing two teams costs the host as much as ten decisions, so each plays several battles: against another team, with other
-dice. The pool moves on all the time, so that a run sees new teams without end.
+Drawing two teams costs the host as much as ten decisions, so each plays several battles: against another team, with
+other dice. The pool moves on all the time, so that a run sees new teams without end.
 """
 
 from __future__ import annotations

@@ -34,8 +34,14 @@ const READ_BYTES = 1 << 20;
 const NEWLINE = 10;
 
 export class Host {
-	constructor(sim) {
+	/**
+	 * @param {number} most replies that gather before they are sent
+	 * @param {(outbox: Outbox) => void} send
+	 */
+	constructor(sim, most, send) {
 		this.sim = sim;
+		this.most = most;
+		this.send = send;
 		this.outbox = new Outbox();
 		this.battles = new Map();
 		this.tables = null;
@@ -61,6 +67,7 @@ export class Host {
 			case 'tables': this.tables = new Tables(command.tables); break;
 			default: this.outbox.error(command.b ?? null, null, null, 'malformed', `unknown command ${command.c}`);
 			}
+			if (this.outbox.waiting >= this.most) this.send(this.outbox);
 		}
 	}
 
@@ -164,16 +171,27 @@ function serve(host) {
 		const complete = Buffer.concat([...rest, buffer.subarray(0, end)]).toString('utf8');
 		rest = end + 1 < size ? [Buffer.from(buffer.subarray(end + 1, size))] : [];
 		for (const line of complete.split('\n')) if (line) host.execute(line);
-		const [text, rows] = host.outbox.take();
-		if (!text) continue;
-		writeOutput(Buffer.from(text, 'utf8'));
-		if (rows.length) writeOutput(rows);
+		send(host.outbox);
 	}
+}
+
+/** One write for everything that has gathered. */
+function send(outbox) {
+	const [text, rows] = outbox.take();
+	if (!text) return;
+	writeOutput(Buffer.from(text, 'utf8'));
+	if (rows.length) writeOutput(rows);
+}
+
+/** The value of `--name=N`, 0 where there is none. */
+function numberGiven(name) {
+	const prefix = `--${name}=`;
+	return Number(process.argv.find((argument) => argument.startsWith(prefix))?.slice(prefix.length) ?? 0);
 }
 
 /** `--owner=PID`: die with this process. */
 function watchOwner() {
-	const owner = Number(process.argv.find((argument) => argument.startsWith('--owner='))?.slice('--owner='.length));
+	const owner = numberGiven('owner');
 	if (!owner) return;
 	new Worker(new URL('./owner_watch.mjs', import.meta.url), {
 		workerData: { owner },
@@ -189,7 +207,7 @@ function main() {
 	writeOutput(Buffer.from(JSON.stringify({
 		hello: { protocol: 2, node: process.version, showdown: version, accelerated, note },
 	}) + '\n'));
-	serve(new Host(sim));
+	serve(new Host(sim, numberGiven('replies-per-write') || Infinity, send));
 }
 
 main();
