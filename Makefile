@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-serving bench-cuda bench-peers clean
+.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-serving bench-cuda bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ bench-settings: setup ## training and its hosts with other numbers of battles, w
 
 bench-acceleration: setup ## the stock simulator beside the accelerated one, generation by generation (6 minutes)
 	$(PY) benchmarks/bench_acceleration.py $(ARGS)
+
+bench-nodes: setup ## the simulator on every Node that is here, stock and accelerated (2 minutes)
+	$(PY) benchmarks/bench_nodes.py $(ARGS)
 
 bench-serving: setup ## the inference server beside the bare forward: found against promised
 	$(PY) benchmarks/bench_serving.py $(ARGS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import random
 
-WIDTH = 512  # teams that may be drawn at a time; the host keeps four times as many
+WIDTH = 256  # teams that may be drawn at a time; the host keeps four times as many
 
 
 class TeamPool:

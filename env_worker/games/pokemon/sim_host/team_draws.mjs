@@ -1,6 +1,6 @@
 // Teams of formats that draw them. A seed names a team: the same one gives the same team, in every battle and process.
 
-const MOST_KEPT = 2048; // about 1.5 KB each
+const MOST_KEPT = 1024; // about 1.5 KB each
 const STATELESS = /^gen[4-9]$/; // before, and in factories, what one seat has drawn narrows what the other may draw
 
 export class TeamDraws {
