@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-serving bench-cuda bench-peers clean
+.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-opponents bench-serving bench-cuda bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,9 @@ bench-acceleration: setup ## the stock simulator beside the accelerated one, gen
 
 bench-nodes: setup ## the simulator on every Node that is here, stock and accelerated (2 minutes)
 	$(PY) benchmarks/bench_nodes.py $(ARGS)
+
+bench-opponents: setup ## what scripted opponents cost a worker, and whether the policy waits for them (2 minutes)
+	$(PY) benchmarks/bench_opponents.py $(ARGS)
 
 bench-serving: setup ## the inference server beside the bare forward: found against promised
 	$(PY) benchmarks/bench_serving.py $(ARGS)
