@@ -49,7 +49,7 @@ def main() -> int:
     measured: dict[int, list[Pair]] = {gen: [] for gen in options.generations}
     for repeat in range(options.repeats):
         for gen, pairs in measured.items():
-            pairs.append(_measure(node.path, gen, options.battles, seed=repeat + 1, stock_first=repeat % 2 == 0))
+            pairs.append(measure(node.path, gen, options.battles, seed=repeat + 1, stock_first=repeat % 2 == 0))
             sys.stderr.write(f"repeat {repeat + 1}, gen {gen}: {pairs[-1].stock / pairs[-1].accelerated:.2f}\n")
     conditions = {"node": node.version, **machine(), "repeats": options.repeats, "battles": options.battles}
     if options.json:
@@ -89,7 +89,8 @@ def table(measured: Mapping[int, Sequence[Pair]]) -> list[str]:
     return lines
 
 
-def _measure(node: Path, gen: int, battles: int, seed: int, *, stock_first: bool) -> Pair:
+def measure(node: Path, gen: int, battles: int, seed: int, *, stock_first: bool) -> Pair:
+    """`battles` of a generation's random format, stock and accelerated."""
     found = {stock: _play(node, gen, battles, seed, stock=stock) for stock in (stock_first, not stock_first)}
     if found[True]["decisions"] != found[False]["decisions"]:
         raise RuntimeError(f"gen {gen}, seed {seed}: stock and accelerated did not play the same battles")

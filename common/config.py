@@ -50,7 +50,7 @@ class ShowdownAddress(Section, frozen=True):
 
     host: str
     port: Port
-    max_connections: Annotated[int, Meta(ge=2)] = 2  # of one worker; two accounts are a pair that plays each other
+    max_connections: Annotated[int, Meta(ge=2)] = 4  # of all workers; two accounts are a pair that plays each other
 
 
 class PokemonConfig(Section, frozen=True):
@@ -59,6 +59,7 @@ class PokemonConfig(Section, frozen=True):
     format: str = "gen9randombattle"
     teams: str = ""  # file or folder of teams (Showdown's export) for formats that draw none; both seats draw from it
     max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
+    team_uses: Positive = 4  # of formats that draw teams: a team plays so many battles of training; 1: all are new
     accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
     encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here
     transport: Literal["ipc", "websocket"] = "ipc"  # a simulator host beside the worker, or Showdown servers
@@ -66,6 +67,7 @@ class PokemonConfig(Section, frozen=True):
     servers: tuple[ShowdownAddress, ...] = ()  # websocket: [{host, port, max_connections}], used instead of our own
     damage_attackers: Literal[0, 3, 6] = 3  # own Pokémon whose damage is observed; of 3, two are likely switches
     set_knowledge: bool = False  # observe what foes may still have, by the sets of random battles
+    replies_per_write: NonNegative = 0  # requests that a host gathers before it writes; 0: all that one read asks for
     host_timeout_sec: PositiveFloat = 20.0  # a simulator host that is silent for so long hangs: it is replaced
     rewards: RewardsConfig = RewardsConfig()
 

@@ -16,8 +16,10 @@ from benchmarks.pokemon_layers.window import serve
 from common.strict_yaml import load_config
 from env_worker.games.pokemon.node import find_node
 
-SOURCED: dict[str, dict[str, str]] = {
+SOURCED: dict[str, dict[str, str | int]] = {
+    "encoding_bare": {"encoder": "python", "damage_attackers": 0},
     "encoding": {"encoder": "python"},
+    "host_encoding_bare": {"encoder": "host", "damage_attackers": 0},
     "host_encoding": {"encoder": "host"},
     "websocket": {"transport": "websocket"},
 }

@@ -1,4 +1,4 @@
-"""Layers `ipc`, `parsing`, `encoding`, `host_encoding`, `websocket`: a driver and a host (or server) for every core."""
+"""Layers without an inference server, `ipc` to `websocket`: a driver and a host (or server) for every core."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from benchmarks.pokemon_layers.setting import Setting
 TITLES = {
     "ipc": "+ IPC",
     "parsing": "+ parsing",
-    "encoding": "+ encoding and mask (encoder: python)",
-    "host_encoding": "+ encoding and mask (encoder: host)",
+    "encoding_bare": "+ encoding and mask (encoder: python)",
+    "encoding": "+ damage (encoder: python)",
+    "host_encoding_bare": "all but damage (encoder: host)",
+    "host_encoding": "+ damage (encoder: host)",
     "websocket": "the same over transport: websocket",
 }
 
 
 class Driven:
-    """As many battles in flight in all as one env worker of the configuration has."""
+    """As many battles in flight in all as one env worker of the configuration has.
 
-    def __init__(self, setting: Setting, name: str) -> None:
+    `processes`: so many drivers instead, each with as many battles as a worker.
+    """
+
+    def __init__(self, setting: Setting, name: str, processes: int = 0) -> None:
+        envs = setting.config.workers.envs
+        self._processes = processes or len(setting.cores)
+        self._envs = envs if processes else max(1, envs // len(setting.cores))
         self.name = name
         self.title = TITLES[name]
         self._setting = setting
@@ -26,11 +34,10 @@ class Driven:
     def measure(self, repeat: int) -> Sample:
         setting = self._setting
         drivers: list[Measured] = []
-        envs = max(1, setting.config.workers.envs // len(setting.cores))
         try:
-            for index in range(len(setting.cores)):
+            for index in range(self._processes):
                 arguments = [
-                    self.name, "--config", str(setting.config_path), "--envs", str(envs),
+                    self.name, "--config", str(setting.config_path), "--envs", str(self._envs),
                     "--seed", str(repeat * 100 + index + 1), *(f"--set={value}" for value in setting.overrides),
                 ]  # fmt: skip
                 drivers.append(Measured("drive", arguments, setting.temporary / f"{self.name}-{index}.log"))
@@ -42,5 +49,5 @@ class Driven:
         finally:
             for driver in drivers:
                 driver.close()
-        notes = {"live_battles_per_process": envs, "processes": len(drivers)}
+        notes = {"live_battles_per_process": self._envs, "processes": len(drivers)}
         return together([Sample(**{**vars(part), "notes": notes}) for part in parts])

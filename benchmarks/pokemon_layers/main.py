@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import signal
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
-from benchmarks.pokemon_layers.children import LayerFailed
-from benchmarks.pokemon_layers.conditions import conditions
-from benchmarks.pokemon_layers.cores import claim_cores
+from benchmarks.pokemon_layers.arguments import add_arguments, guarded, prepare, repeats_of, say
 from benchmarks.pokemon_layers.driven import TITLES, Driven
 from benchmarks.pokemon_layers.poke_env import PokeEnvAlone
 from benchmarks.pokemon_layers.promises import verdicts
-from benchmarks.pokemon_layers.report import as_json, learning_lines, table, write_json
+from benchmarks.pokemon_layers.report import as_json, learning_lines, markdown, table, transport_line, write_json
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.serving import Serving
 from benchmarks.pokemon_layers.setting import Layer, Setting
 from benchmarks.pokemon_layers.simulator import SimulatorAlone
 from benchmarks.pokemon_layers.training import Training
-from common.checkout import CHECKOUT
-from common.errors import SimulError
-from common.strict_yaml import load_config
-from env_worker.games.pokemon.node import find_node
 
 NAMES = (
-    "simulator", "simulator_accelerated", "ipc", "parsing", "encoding", "host_encoding", "websocket", "inference",
-    "learning", "learning_python", "poke_env",
-)  # fmt: skip
-PURE_SELF_PLAY = (
-    "opponents.self_play=1.0", "opponents.past=0.0", "opponents.random=0.0", "opponents.max_base_power=0.0",
-    "opponents.simple_heuristics=0.0",
+    "simulator", "simulator_accelerated", "ipc", "parsing", "encoding_bare", "encoding", "host_encoding_bare",
+    "host_encoding", "websocket", "inference", "learning", "learning_python", "poke_env",
 )  # fmt: skip
 
 
@@ -48,48 +33,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    signal.signal(signal.SIGTERM, _interrupt)
-    temporary = Path(tempfile.mkdtemp(prefix="simul-bench-"))
-    try:
-        return _run(options, wanted, temporary)
-    except KeyboardInterrupt:
-        say("interrupted; everything that was started is stopped")
-        return 130
-    except (LayerFailed, SimulError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def say(line: str) -> None:
-    """A line of progress or result."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    return guarded(lambda temporary: _run(options, wanted, temporary))
 
 
 def _run(options: argparse.Namespace, wanted: list[str], temporary: Path) -> int:
-    node = find_node()
-    cores_present = os.cpu_count() or 1
-    cores = claim_cores()
-    overrides = (*options.overrides, *PURE_SELF_PLAY)
-    setting = Setting(
-        node=node.path, cores=cores, config_path=options.config, overrides=overrides,
-        config=load_config(options.config, overrides), quick=options.quick, temporary=temporary, say=say,
-        seconds=options.seconds or (4.0 if options.quick else 15.0), warm_up_sec=2.0 if options.quick else 4.0,
-    )  # fmt: skip
-    facts = conditions(node, cores, cores_present)
-    say("  ".join(f"{key}: {value}" for key, value in facts.items()))
-    repeats = options.repeats or (1 if options.quick else 3)
+    setting, facts = prepare(options, temporary)
+    repeats = repeats_of(options)
     say(f"{len(wanted)} layers, {repeats} x {setting.seconds:g} s each, {setting.config.pokemon.format}, interleaved")
     layers = [layer for layer in _layers(setting) if layer.name in wanted]
     samples = _measure(layers, repeats)
     found = verdicts(samples)
-    say("\n" + table({layer.name: layer.title for layer in layers}, samples))
-    if lines := learning_lines(samples):
-        say(lines)
-    for verdict in found:
-        say(str(verdict))
+    titles = {layer.name: layer.title for layer in layers}
+    say("\n" + table(titles, samples))
+    for line in filter(None, (learning_lines(samples), transport_line(samples), *map(str, found))):
+        say(line)
+    if options.markdown:
+        say("\n" + markdown(titles, samples, found))
     if options.json:
         write_json(options.json, as_json(samples, found, facts))
     return 0 if all(verdict.kept for verdict in found) else 1
@@ -129,17 +88,10 @@ def _wanted(listed: str) -> list[str]:
     return names
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make bench-pokemon", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="F", help="write {layer: {decisions_per_sec, ...}} to F")
-    parser.add_argument("--quick", action="store_true", help="short windows, one repeat: whether it works, no figures")
+    parser.add_argument("--markdown", action="store_true", help="the tables once more, as RESULTS.md has them")
     parser.add_argument("--layers", default="", metavar="A,B", help=f"some of {', '.join(NAMES)}")
-    parser.add_argument("--seconds", type=float, metavar="S", help="length of a window (15)")
-    parser.add_argument("--repeats", type=int, metavar="N", help="windows a layer (3)")
-    parser.add_argument("--config", type=Path, default=CHECKOUT / "configs" / "pokemon.yaml", metavar="YAML")
-    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as `simul up`")
+    add_arguments(parser, repeats=3)
     return parser

@@ -5,7 +5,7 @@ Ratios are to the stock simulator: the accelerated one is ours, and a faster one
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -13,10 +13,25 @@ from benchmarks.pokemon_layers.samples import Sample
 
 LEAST_LEARNED_SHARE = 0.95
 LEAST_PARAMETERS = 1_000_000
-# of all of `make up`: which layer it is, the other layer, the least ratio, and what the line is called
+# all of `make up`: which layer it is, the other layer, the least ratio, and what the line is called
 RATIOS = (
-    ("learning", "simulator", 0.30, "make up / simulator alone, stock"),
-    ("learning", "poke_env", 2.0, "make up / poke-env over a local server"),
+    ("learning_python", "simulator", 0.36, "make up, encoder: python / simulator alone, stock"),
+    ("learning_python", "poke_env", 2.7, "make up, encoder: python / poke-env over a local server"),
+    ("learning", "simulator", 0.55, "make up, encoder: host / simulator alone, stock"),
+    ("learning", "poke_env", 4.5, "make up, encoder: host / poke-env over a local server"),
+)
+# microseconds of one core a decision: the layer, the one below it that is taken off, the most, and the line's name
+BUDGET = (
+    ("ipc", "", 195.0, "simulator and IPC, us"),
+    ("parsing", "ipc", 110.0, "parsing and request, us"),
+    ("encoding_bare", "parsing", 100.0, "encoding and mask (encoder: python), us"),
+    ("encoding", "encoding_bare", 100.0, "damage (encoder: python), us"),
+    ("host_encoding", "", 505.0, "all four together (encoder: host), us"),
+    ("host_encoding", "host_encoding_bare", 100.0, "damage (encoder: host), us"),
+)
+SHARES = (  # of processes of all of `make up`
+    ("simul-inference-0", 25.0, "serving, us"),
+    ("simul-learner-0", 110.0, "learning, us"),
 )
 
 
@@ -29,36 +44,29 @@ class Verdict:
 
     name: str
     value: float
-    least: float
+    promised: float
     by_cost: float | None = None
+    at_most: bool = False
 
     @property
     def kept(self) -> bool:
-        return self.value >= self.least
+        return self.value <= self.promised if self.at_most else self.value >= self.promised
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Found and promised, in as many digits as they deserve."""
+        digits = 2 if self.promised < 10 else 0
+        return f"{self.value:,.{digits}f}", f"{'at most' if self.at_most else 'at least'} {self.promised:,.{digits}f}"
 
     def __str__(self) -> str:
-        value, least = (f"{n:,.0f}" if self.least >= 1000 else f"{n:.2f}" for n in (self.value, self.least))
+        value, promised = self.shown
         by_cost = f"; by processor time {self.by_cost:.2f}" if self.by_cost is not None else ""
-        return f"{'PASS' if self.kept else 'FAIL'}  {self.name}: {value} (promised: at least {least}{by_cost})"
+        return f"{'PASS' if self.kept else 'FAIL'}  {self.name}: {value} (promised: {promised}{by_cost})"
 
 
 def verdicts(samples: Mapping[str, Sequence[Sample]]) -> list[Verdict]:
     """Every promise that can be judged by the layers that were measured."""
-    learning = samples.get("learning")
-    if not learning:
-        return []
-    found = [
-        Verdict(name, paired_ratio(samples[ours], samples[theirs]), least, cost_ratio(samples[ours], samples[theirs]))
-        for ours, theirs, least, name in RATIOS
-        if samples.get(ours) and samples.get(theirs)
-    ]
-    for key, least, name in (
-        ("learned_share", LEAST_LEARNED_SHARE, "share of the decisions learned from"),
-        ("parameters", LEAST_PARAMETERS, "parameters of the network"),
-    ):
-        values = [float(sample.notes[key]) for sample in learning if sample.notes.get(key) is not None]
-        found.append(Verdict(name, median(values) if values else 0.0, least))
-    return found
+    return [*_ratios(samples), *_budget(samples), *_of_learning(samples.get("learning", ()))]
 
 
 def paired_ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> float:
@@ -69,3 +77,39 @@ def paired_ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> float:
 def cost_ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> float:
     """Our decisions for the processor time of one of theirs; paired likewise."""
     return round(median(b.us_per_decision / a.us_per_decision for a, b in zip(ours, theirs)), 3)
+
+
+def added_cost(upper: Sequence[Sample], lower: Sequence[Sample]) -> float:
+    """Microseconds of one core that `upper` takes beyond `lower`; paired likewise."""
+    return median(a.us_per_decision - b.us_per_decision for a, b in zip(upper, lower))
+
+
+def _ratios(samples: Mapping[str, Sequence[Sample]]) -> Iterator[Verdict]:
+    for ours, theirs, least, name in RATIOS:
+        pair = samples.get(ours), samples.get(theirs)
+        if pair[0] and pair[1]:
+            yield Verdict(name, paired_ratio(pair[0], pair[1]), least, cost_ratio(pair[0], pair[1]))
+
+
+def _budget(samples: Mapping[str, Sequence[Sample]]) -> Iterator[Verdict]:
+    for layer, below, most, name in BUDGET:
+        upper, lower = samples.get(layer), samples.get(below)
+        if upper and not below:
+            yield Verdict(name, median(sample.us_per_decision for sample in upper), most, at_most=True)
+        elif upper and lower:
+            yield Verdict(name, added_cost(upper, lower), most, at_most=True)
+
+
+def _of_learning(learning: Sequence[Sample]) -> Iterator[Verdict]:
+    """A figure that is missing is a promise that is not kept."""
+    if not learning:
+        return
+    for process, most, name in SHARES:
+        shares = [sample.notes.get("us_by_process", {}).get(process, float("inf")) for sample in learning]
+        yield Verdict(name, median(shares), most, at_most=True)
+    for key, least, name in (
+        ("learned_share", LEAST_LEARNED_SHARE, "share of the decisions learned from"),
+        ("parameters", LEAST_PARAMETERS, "parameters of the network"),
+    ):
+        values = [float(sample.notes[key]) for sample in learning if sample.notes.get(key) is not None]
+        yield Verdict(name, median(values) if values else 0.0, least)

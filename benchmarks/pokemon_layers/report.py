@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from benchmarks.pokemon_layers.promises import Verdict, paired_ratio
+from benchmarks.pokemon_layers.promises import Verdict, cost_ratio, paired_ratio
 from benchmarks.pokemon_layers.samples import Sample, summarise
 
 CROWDED_SHARE = 0.10
@@ -31,6 +31,37 @@ def table(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]]) ->
             "the microseconds too high (caches are shared); ratios by processor time suffer least."
         )
     return "\n".join(rows)
+
+
+def markdown(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]], found: Sequence[Verdict]) -> str:
+    """The same for RESULTS.md: the layers, and what was promised."""
+    rows = ["| layer | decisions/s | spread | us of one core a decision | spread |", "|---|---:|---:|---:|---:|"]
+    for name, measured in samples.items():
+        figures = summarise(measured)
+        rows.append(
+            f"| {titles[name].removeprefix('+ ')} | {figures['decisions_per_sec']:,.0f} "
+            f"| {figures['decisions_per_sec_spread']:.0%} | {figures['us_per_decision']:,.0f} "
+            f"| {figures['us_per_decision_spread']:.0%} |"
+        )
+    if found:
+        rows += ["", "| promise | found | by processor time | promised | |", "|---|---:|---:|---:|---|"]
+    for verdict in found:
+        value, promised = verdict.shown
+        by_cost = "" if verdict.by_cost is None else f"{verdict.by_cost:.2f}"
+        met = "met" if verdict.kept else "not met"
+        rows.append(f"| {verdict.name} | {value} | {by_cost} | {promised} | {met} |")
+    return "\n".join(rows)
+
+
+def transport_line(samples: Mapping[str, Sequence[Sample]]) -> str:
+    """WebSocket beside IPC, where both were measured with the same encoder."""
+    ours, theirs = samples.get("websocket"), samples.get("encoding")
+    if not ours or not theirs:
+        return ""
+    return (
+        f"over WebSocket {paired_ratio(ours, theirs):.2f} of the decisions/s over IPC (encoder: python); "
+        f"by processor time {cost_ratio(ours, theirs):.2f}"
+    )
 
 
 def learning_lines(samples: Mapping[str, Sequence[Sample]]) -> str:
@@ -62,9 +93,10 @@ def as_json(
             name: round(paired_ratio(samples["learning"], samples[name]), 3) for name in RATES if samples.get(name)
         }
         layers["learning"]["promises"] = [
-            {"name": v.name, "value": round(v.value, 4), "least": v.least, "kept": v.kept, "by_cost": v.by_cost}
+            {"name": v.name, "value": round(v.value, 4), "promised": v.promised, "at_most": v.at_most, "kept": v.kept,
+             "by_cost": v.by_cost}
             for v in found
-        ]
+        ]  # fmt: skip
     return layers
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig
 from common.specs import GameSpec
 
@@ -17,9 +19,10 @@ UNROLL_ROW_BYTES = (UNROLL_LENGTH + 1) * (SPEC.observation_size * 4 + SPEC.num_a
 
 
 def served(precision: str, *, device: str = "cpu", **server: Any) -> Config:
-    """What the server is started with."""
+    """What the server is started with. One client may fill it: the clients here hold no token of the run."""
+    limits = ServerConfig(device=device, precision=precision, **server)  # type: ignore[arg-type]
     return Config(
         network=NETWORK,
-        server=ServerConfig(device=device, precision=precision, **server),  # type: ignore[arg-type]
+        server=msgspec.structs.replace(limits, max_sessions_of_client=limits.max_sessions),
         learner=LearnerConfig(unroll_length=UNROLL_LENGTH),
     )

@@ -33,6 +33,15 @@ except ConfigError as error:
     sys.exit(str(error))
 print(choice.version, choice.path, f"({choice.why})")
 """
+ASK_FOR_COST = """
+import sys
+from common.errors import SimulError
+from env_worker.games.pokemon.cost import measure_cost
+try:
+    print(measure_cost())
+except SimulError as error:
+    sys.exit(str(error))
+"""
 
 
 class Finding(NamedTuple):
@@ -62,7 +71,7 @@ def findings() -> Iterator[Finding]:
     yield _packages()
     yield _torch()
     yield _node()
-    yield _npm_packages()
+    yield _simulator()
     yield _write_permission()
     yield _sockets()
 
@@ -103,11 +112,11 @@ def _node() -> Finding:
     return _run("node", [sys.executable, "-P", "-c", ASK_FOR_NODE], mend)
 
 
-def _npm_packages() -> Finding:
+def _simulator() -> Finding:
     package = SIM_HOST / "node_modules" / "pokemon-showdown" / "package.json"
     if not package.is_file():
         return Finding("simulator", "pokemon-showdown is not installed", "make setup")
-    return Finding("simulator", "pokemon-showdown is installed")
+    return _run("simulator", [sys.executable, "-P", "-c", ASK_FOR_COST])
 
 
 def _write_permission() -> Finding:

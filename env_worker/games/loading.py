@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import msgspec
 
-from common.config import Config
+from common.config import Config, PokemonConfig
 from common.errors import ConfigError
 from common.pairings import Pairing
 from common.specs import GameSpec
@@ -58,9 +59,10 @@ def build_source(
         from env_worker.games.pokemon.source import PokemonSource
 
         _check_simulator()
+        pokemon = _pokemon_of(config, index)
         common |= {"discount": config.learner.discount, "pairings": pairings, "replays": replays}
         common["mirror_seed"] = worker_seed(config.seed, 0, evaluation=True)
-        return PokemonSource(config.pokemon, config.opponents, index=index, **common)
+        return PokemonSource(pokemon, config.opponents, index=index, **common)
     if replays is not None:
         raise ConfigError(f"Replays are written of Pokémon battles; the game is {config.game}. Leave --replays out.")
     if offers := _own_source(config):
@@ -77,7 +79,7 @@ def game_spec(config: Config) -> GameSpec:
         from env_worker.games.pokemon.teams import check_battles
 
         _check_simulator()
-        check_battles(config.pokemon)  # raises now, before others are started for nothing
+        check_battles(_pokemon_of(config, 0))  # raises now, before others are started for nothing
         return pokemon_spec(config.pokemon)
     if offers := _own_source(config):
         source = _checked(
@@ -88,6 +90,15 @@ def game_spec(config: Config) -> GameSpec:
         return source.spec
     make_env, name, _ = _env_maker(config)
     return check_env(make_env, name)
+
+
+def _pokemon_of(config: Config, index: int) -> PokemonConfig:
+    """The section as worker `index` sees it: its own share of what is limited for all of them together."""
+    from env_worker.games.pokemon.shares import share_of
+
+    return msgspec.structs.replace(
+        config.pokemon, servers=share_of(config.pokemon.servers, index, config.workers.count)
+    )
 
 
 def _check_simulator() -> None:

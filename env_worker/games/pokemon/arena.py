@@ -12,6 +12,7 @@ from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
 from env_worker.games.pokemon.seat import ReadingSeat
+from env_worker.games.pokemon.team_pool import TeamPool
 
 
 class Arena:
@@ -28,6 +29,7 @@ class Arena:
         self.by_env: list[LiveBattle | None] = [None] * envs
         self.open = True
         self.teams: list[str] = []  # packed; for formats that draw none
+        self.pool: TeamPool | None = None  # for formats that do; None: new ones for every battle
         self.replays: ReplayFolder | None = None
         self._matchmaker = matchmaker
         self._score = score
@@ -72,6 +74,8 @@ class Arena:
         self.battles[number] = battle
         self.by_env[env] = battle
         start = drawn_start(rng, self.teams)._replace(encode=battle.encoded, tally=self._matchmaker.tally)
+        if self.pool is not None and not self.teams:
+            start = start._replace(team_seeds=self.pool.seeds(number, rng), reuse=True)
         if self.replays is not None:
             self.replays.expect(battle)
             start = start._replace(names=battle.names, log=True)

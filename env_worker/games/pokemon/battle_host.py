@@ -13,6 +13,7 @@ class BattleStart(NamedTuple):
     """How a battle begins. The same seeds, teams and choices give the same battle.
 
     teams: packed; None: the format draws one, by its seed of `team_seeds`.
+    reuse: these seeds are of a pool: the host does well to keep the teams that it draws by them.
     encode: seats whose decisions come as rows instead of records.
     tally: count what rewards need in their lines, so many switches in a row free; None: leave it zero.
     log: say at the end how the battle went, as a spectator saw it.
@@ -21,6 +22,7 @@ class BattleStart(NamedTuple):
     seed: Seed = None
     team_seeds: tuple[Seed, Seed] = (None, None)
     teams: tuple[str | None, str | None] = (None, None)
+    reuse: bool = False
     names: tuple[str, str] = ("p1", "p2")
     encode: tuple[bool, bool] = (False, False)
     tally: int | None = None

@@ -41,10 +41,14 @@ class HostDied(EnvError):
 
 
 class SimHost:
-    """Owns one Node process. Not thread-safe; used by one event loop."""
+    """Owns one Node process. Not thread-safe; used by one event loop.
 
-    def __init__(self, node: Path, *, accelerate: bool = True, index: int = 0) -> None:
+    `replies_per_write`: it writes after so many requests; 0: after all that it has read.
+    """
+
+    def __init__(self, node: Path, *, accelerate: bool = True, index: int = 0, replies_per_write: int = 0) -> None:
         self.node = node
+        self.replies_per_write = replies_per_write
         self.accelerate = accelerate
         self.index = index
         self.hello: dict[str, Any] = {}
@@ -74,6 +78,8 @@ class SimHost:
     def start(self, timeout_sec: float = 60.0) -> None:
         """Starts the process and waits for its greeting."""
         command = [str(self.node), str(HOST_SCRIPT), f"--owner={os.getpid()}"]
+        if self.replies_per_write:
+            command.append(f"--replies-per-write={self.replies_per_write}")
         if not self.accelerate:
             command.append("--no-accelerate")
         try:

@@ -30,11 +30,13 @@ class HostKeeper:
         accelerate: bool,
         index: int,
         tables: dict[str, Any] | None = None,
+        replies_per_write: int = 0,
         silence_limit_sec: float = 20.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node = node
         self._accelerate = accelerate
+        self._replies_per_write = replies_per_write
         self._index = index
         self._tables = tables  # for a host that encodes
         self._silence_limit_sec = silence_limit_sec
@@ -50,7 +52,9 @@ class HostKeeper:
 
     def start(self) -> SimHost:
         """Start the process; raises EnvError with the host's own words if it cannot."""
-        host = SimHost(self._node, accelerate=self._accelerate, index=self._index)
+        host = SimHost(
+            self._node, accelerate=self._accelerate, index=self._index, replies_per_write=self._replies_per_write
+        )
         host.start()
         if self._tables is not None:
             host.send_tables(self._tables)

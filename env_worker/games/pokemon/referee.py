@@ -9,26 +9,28 @@ from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.host import HostTick, SimEnd, SimError, SimRecord, SimRow
 from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.scripted_seat import ScriptedSeat
+from env_worker.games.pokemon.scripted_turns import ScriptedTurns
 from env_worker.games.pokemon.seat import HostedSeat, ReadingSeat
 
 
 class Referee:
     """Applies what one host says to the battles of an arena. Battles beyond `max_turns` are truncated."""
 
-    def __init__(self, arena: Arena, score: Scoreboard, max_turns: int) -> None:
+    def __init__(self, arena: Arena, score: Scoreboard, turns: ScriptedTurns, max_turns: int) -> None:
         self._arena = arena
         self._score = score
+        self._turns = turns
         self._max_turns = max_turns
 
     def take(self, host: BattleHost, tick: HostTick) -> list[Decision]:
-        """Decisions and ends that a tick brings; scripted seats are answered at once."""
+        """Decisions and ends that a tick brings; what it asks of scripted seats is owed (`ScriptedTurns`)."""
         decisions: list[Decision] = []
         for error in tick.errors:
             self._take_error(host, error, decisions)
         for row in tick.rows:
             self._take_row(row, decisions)
         for record in tick.records:
-            self._take_record(host, record, decisions)
+            self._take_record(record, decisions)
         if tick.rows or tick.records:
             decisions = self._truncate_long(host, decisions)
         self._score.parse_errors.update(tick.parse_errors)
@@ -57,7 +59,7 @@ class Referee:
         decisions.append(seat.decide(row))
         self._score.decisions += 1
 
-    def _take_record(self, host: BattleHost, record: SimRecord, decisions: list[Decision]) -> None:
+    def _take_record(self, record: SimRecord, decisions: list[Decision]) -> None:
         battle = self._arena.battles.get(record.battle)
         if battle is None:
             return  # over here already
@@ -66,21 +68,12 @@ class Referee:
             seat.hear(record.lines, record.request)
         if record.request is None:
             return  # the last lines: a scripted seat needs them no more
-        if isinstance(seat, ScriptedSeat):
-            seat.battle.feed(record.lines)
         self._score.previews += "teamPreview" in record.request
         if isinstance(seat, ReadingSeat):
             decisions.append(seat.decide(record.request_number, record.request))
             self._score.decisions += 1
         elif isinstance(seat, ScriptedSeat):
-            self._answer(host, battle, seat, record)
-
-    def _answer(self, host: BattleHost, battle: LiveBattle, seat: ScriptedSeat, record: SimRecord) -> None:
-        assert record.request is not None
-        command, defaulted = seat.answer(record.request_number, record.request)
-        self._score.scripted_decisions += 1
-        self._score.scripted_defaults += defaulted
-        host.choose(battle.number, record.seat, record.request_number, command)
+            self._turns.owe(record)
 
     def _take_error(self, host: BattleHost, error: SimError, decisions: list[Decision]) -> None:
         battle = self._arena.battles.get(error.battle) if error.battle is not None else None

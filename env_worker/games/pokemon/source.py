@@ -23,7 +23,9 @@ from env_worker.games.pokemon.replays import ReplayFolder
 from env_worker.games.pokemon.rewards import reward_weights
 from env_worker.games.pokemon.schedule import ScheduledMatchmaker
 from env_worker.games.pokemon.scoreboard import Scoreboard
+from env_worker.games.pokemon.scripted_turns import ScriptedTurns
 from env_worker.games.pokemon.spec import pokemon_spec
+from env_worker.games.pokemon.team_pool import TeamPool
 from env_worker.games.pokemon.teams import legal_teams, read_teams
 
 if TYPE_CHECKING:
@@ -77,9 +79,12 @@ class PokemonSource:
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
         )
         self._arena = Arena(self._matchmaker, self._score, config.format, envs, episodes)
+        if episodes is None and config.team_uses > 1:
+            self._arena.pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
             self._arena.replays = ReplayFolder(replays, index)
-        self._referee = Referee(self._arena, self._score, config.max_turns)
+        self._turns = ScriptedTurns(self._score)
+        self._referee = Referee(self._arena, self._score, self._turns, config.max_turns)
         self._keeper: HostKeeper | ShowdownKeeper | None = None
         self._closed = False
         if self._encoder != config.encoder and index == 0:  # one worker says it for all
@@ -109,6 +114,7 @@ class PokemonSource:
                 self._score.events.append("the simulator host runs again")
                 self._arena.fill(host)
             return decisions
+        self._turns.answer(self._arena.battles, host)
         try:
             tick = keeper.poll()
         except HostDied as death:
@@ -168,7 +174,7 @@ class PokemonSource:
 
     def files(self) -> list[int]:
         host = self._keeper.host if self._keeper is not None else None
-        return [host.fileno()] if host is not None else []
+        return [host.fileno(), *self._turns.files()] if host is not None else []
 
     def metrics(self) -> dict[str, Any]:
         metrics = self._score.metrics(alive=len(self._arena.battles))
@@ -180,6 +186,7 @@ class PokemonSource:
     def close(self) -> None:
         self._arena.open = False
         self._arena.abort_all("shutdown", None)
+        self._turns.close()
         self._closed = True
         if self._keeper is not None:
             self._keeper.close()
@@ -195,7 +202,7 @@ class PokemonSource:
             )  # fmt: skip
         return HostKeeper(
             node_for(config.encoder).path, accelerate=config.accelerate, index=self._index, tables=self._tables,
-            silence_limit_sec=config.host_timeout_sec,
+            replies_per_write=config.replies_per_write, silence_limit_sec=config.host_timeout_sec,
         )  # fmt: skip
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:

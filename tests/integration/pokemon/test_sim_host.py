@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import select
 import subprocess
 from collections import defaultdict
 
@@ -43,8 +45,9 @@ def random_choice(request, rng):
 
 
 def start_of(number):
+    """Odd ones are of a team pool: the host keeps what it draws for them."""
     seed, *team_seeds = [[7, 7, which, number] for which in range(3)]
-    return BattleStart(seed, tuple(team_seeds), names=("a", "b"))
+    return BattleStart(seed, tuple(team_seeds), names=("a", "b"), reuse=number % 2 == 1)
 
 
 class Table:
@@ -102,6 +105,22 @@ def test_same_seeds_and_choices_give_the_same_records_whatever_runs_beside(host,
     alone = Table(own_host).play(reversed(range(6)), live=1)
     assert together.records == alone.records
     assert together.ended.keys() == alone.ended.keys()
+
+
+def test_a_host_writes_after_so_many_requests():
+    host = SimHost(find_node().path, replies_per_write=3)
+    host.start()
+    try:
+        for number in range(6):
+            host.start_battle(number, GEN9, start_of(number))
+        host.flush()
+        said = bytearray()
+        while said.count(b"\n") < 3:
+            select.select([host.fileno()], [], [], 20.0)
+            said += os.read(host.fileno(), 1 << 20)
+        assert [len(json.loads(line)["records"]) for line in said.splitlines()] == [4, 4, 4]  # a battle asks two seats
+    finally:
+        host.close()
 
 
 @pytest.mark.parametrize("battle_format", ["gen1randombattle", "gen5randombattle", GEN9, "gen9randomdoublesbattle"])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import bench_acceleration as bench
+from benchmarks import bench_nodes
 from benchmarks.bench_acceleration import Pair, broken, ratio, table
 
 
@@ -30,9 +31,14 @@ def test_only_the_same_battles_are_compared(monkeypatch):
         return {"decisions": decisions[stock], "cpu_us_per_decision": 3.0 if stock else 2.0}
 
     monkeypatch.setattr(bench, "_play", play)
-    assert bench._measure(Path("node"), 1, 2, 1, stock_first=True) == Pair(3.0, 2.0)
-    assert bench._measure(Path("node"), 1, 2, 1, stock_first=False) == Pair(3.0, 2.0)
+    assert bench.measure(Path("node"), 1, 2, 1, stock_first=True) == Pair(3.0, 2.0)
+    assert bench.measure(Path("node"), 1, 2, 1, stock_first=False) == Pair(3.0, 2.0)
     assert played == [True, False, False, True]
     decisions[True] = 5
     with pytest.raises(RuntimeError, match="did not play the same battles"):
-        bench._measure(Path("node"), 1, 2, 1, stock_first=False)
+        bench.measure(Path("node"), 1, 2, 1, stock_first=False)
+
+
+def test_a_row_a_node():
+    rows = bench_nodes.table({"20.1.0": [Pair(300.0, 200.0)] * 2, "26.0.0": [Pair(250.0, 125.0)]})
+    assert rows[2:] == ["| 20.1.0 | 300 | 200 | 1.50 |", "| 26.0.0 | 250 | 125 | 2.00 |"]

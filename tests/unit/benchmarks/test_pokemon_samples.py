@@ -3,14 +3,15 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio, verdicts
-from benchmarks.pokemon_layers.report import as_json, learning_lines, table
+from benchmarks.pokemon_layers.report import as_json, learning_lines, markdown, table, transport_line
 from benchmarks.pokemon_layers.samples import Sample, one_after_another, spread, summarise, together
 from benchmarks.pokemon_layers.training import count_parameters, facts
 
 LEARNING_NOTES = {
     "parameters": 1_100_000, "learned_share": 0.99, "updates": 5, "policy_lag": {"mean": 1.2, "max": 3},
     "latency_us": {"p50": 900.0}, "forward_us": {}, "dropped_steps": {}, "dropped_unrolls": {"too_old": 2},
-    "mean_batch": 40.0, "us_by_process": {"simul-learner-0": 80.0}, "device": "cpu", "precision": "bfloat16",
+    "mean_batch": 40.0, "us_by_process": {"simul-learner-0": 80.0, "simul-inference-0": 25.0}, "device": "cpu",
+    "precision": "bfloat16",
 }  # fmt: skip
 
 
@@ -52,23 +53,58 @@ def test_ratios_are_taken_within_a_repeat():
     assert paired_ratio(ours, theirs) == pytest.approx(0.30)
 
 
-def run(rate=400, **notes):
+def run(rate=700, **notes):
     return {
         "simulator": [sample(1000)],
         "simulator_accelerated": [sample(1300)],
         "learning": [sample(rate, notes={**LEARNING_NOTES, **notes})],
+        "learning_python": [sample(rate - 200, cpu=12.0)],
         "poke_env": [sample(150)],
     }
 
 
-def test_every_promise_is_judged():
-    assert [v.kept for v in verdicts(run())] == [True] * 4
-    assert [v.kept for v in verdicts(run(rate=299))] == [False, False, True, True]
-    assert [v.kept for v in verdicts(run(learned_share=0.94, parameters=999_999))][2:] == [False, False]
-    assert (
-        str(verdicts(run())[0])
-        == "PASS  make up / simulator alone, stock: 0.40 (promised: at least 0.30; by processor time 0.40)"
+def kept(samples):
+    return {verdict.name: verdict.kept for verdict in verdicts(samples)}
+
+
+def test_every_promise_of_learning_is_judged():
+    found = kept(run())
+    assert list(found.values()) == [True] * 8
+    assert [name for name, ok in kept(run(rate=540)).items() if not ok] == [
+        "make up, encoder: python / simulator alone, stock",
+        "make up, encoder: python / poke-env over a local server",
+        "make up, encoder: host / simulator alone, stock",
+        "make up, encoder: host / poke-env over a local server",
+    ]
+    slow = {"simul-learner-0": 111.0, "simul-inference-0": 26.0}
+    missed = kept(run(learned_share=0.94, parameters=999_999, us_by_process=slow))
+    assert list(missed.values()) == [True] * 4 + [False] * 4
+    assert str(verdicts(run())[2]) == (
+        "PASS  make up, encoder: host / simulator alone, stock: 0.70 (promised: at least 0.55; by processor time 0.70)"
     )
+
+
+def test_the_budget_is_of_what_each_layer_adds_within_a_repeat():
+    def layer(*us):
+        return [sample(1000, cpu=cost / 100) for cost in us]
+
+    samples = {
+        "ipc": layer(190, 290, 200), "parsing": layer(300, 400, 301), "encoding_bare": layer(390, 505, 405),
+        "encoding": layer(490, 600, 510), "host_encoding_bare": layer(300), "host_encoding": layer(400),
+    }  # fmt: skip
+    found = {verdict.name: verdict for verdict in verdicts(samples)}
+    assert {name: round(verdict.value) for name, verdict in found.items()} == {
+        "simulator and IPC, us": 200,
+        "parsing and request, us": 110,
+        "encoding and mask (encoder: python), us": 104,
+        "damage (encoder: python), us": 100,
+        "all four together (encoder: host), us": 400,
+        "damage (encoder: host), us": 100,
+    }
+    assert [name for name, verdict in found.items() if not verdict.kept] == [
+        "simulator and IPC, us",
+        "encoding and mask (encoder: python), us",
+    ]
 
 
 def test_the_ratio_by_cost_does_not_depend_on_how_busy_the_machine_was():
@@ -76,15 +112,16 @@ def test_the_ratio_by_cost_does_not_depend_on_how_busy_the_machine_was():
 
 
 def test_a_missing_figure_is_a_broken_promise_and_a_missing_layer_is_not_judged():
-    assert [v.kept for v in verdicts(run(learned_share=None))][2:] == [False, True]
-    assert verdicts({"ipc": [sample(100)]}) == []
-    assert len(verdicts({"learning": run()["learning"]})) == 2
+    assert list(kept(run(learned_share=None)).values())[-2:] == [False, True]
+    assert not kept(run(us_by_process={}))["serving, us"]
+    assert verdicts({"parsing": [sample(100)], "poke_env": [sample(100)]}) == []
+    assert len(verdicts({"learning": run()["learning"]})) == 4
 
 
 def test_json_is_one_object_a_layer():
     layers = as_json(run(), verdicts(run()), {"node": "26"})
     assert all({"decisions_per_sec", "us_per_decision"} <= layer.keys() for layer in layers.values())
-    assert layers["learning"]["ratio_to"] == {"simulator": 0.4, "simulator_accelerated": 0.308, "poke_env": 2.667}
+    assert layers["learning"]["ratio_to"] == {"simulator": 0.7, "simulator_accelerated": 0.538, "poke_env": 4.667}
 
 
 def test_the_table_says_when_others_were_busy():
@@ -92,6 +129,21 @@ def test_the_table_says_when_others_were_busy():
     assert "Others used up to 15%" in table(titles, run())
     assert "Others" not in table({"ipc": "ipc"}, {"ipc": [sample(10, busy=12.5)]})
     assert "too_old 2" in learning_lines(run())
+
+
+def test_markdown_has_every_layer_and_every_promise():
+    lines = markdown({name: f"+ {name}" for name in run()}, run(), verdicts(run(rate=540))).splitlines()
+    assert "| learning | 700 | 0% | 1,714 | 0% |" in lines
+    assert "| make up, encoder: host / poke-env over a local server | 3.60 | 3.60 | at least 4.50 | not met |" in lines
+    assert "| serving, us | 25 |  | at most 25 | met |" in lines
+
+
+def test_websocket_stands_beside_ipc():
+    both = {"websocket": [sample(250, cpu=6.0)], "encoding": [sample(1000)]}
+    assert transport_line(both) == (
+        "over WebSocket 0.25 of the decisions/s over IPC (encoder: python); by processor time 0.50"
+    )
+    assert transport_line({"websocket": both["websocket"]}) == ""
 
 
 def test_the_learned_share_leaves_out_only_what_is_still_under_way():

@@ -186,7 +186,7 @@ def test_keys_of_former_rewards_name_the_new_ones(load, key):
 
 def test_a_list_of_sections(load):
     config = load("pokemon: {servers: [{host: a, port: 1}, {host: b, port: 2, max_connections: 6}]}")
-    assert [(s.host, s.port, s.max_connections) for s in config.pokemon.servers] == [("a", 1, 2), ("b", 2, 6)]
+    assert [(s.host, s.port, s.max_connections) for s in config.pokemon.servers] == [("a", 1, 4), ("b", 2, 6)]
 
 
 @pytest.mark.parametrize(

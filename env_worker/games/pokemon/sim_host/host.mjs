@@ -2,7 +2,7 @@
 //
 // In, one line = a list of commands:
 //   {"c":"start","b":id,"format":"gen9randombattle","seed":[a,b,c,d],
-//    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"names":["a","b"],
+//    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"reuse":false,"names":["a","b"],
 //    "encode":[false,false],"tally":free_switches|null (see tally.mjs),"log":false}
 //   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
 //   {"c":"stop","b":id}      {"c":"ping","n":any}      {"c":"tables","tables":{...}} before anything is encoded
@@ -28,16 +28,24 @@ import { checkFormat } from './formats.mjs';
 import { HostedBattle } from './hosted_battle.mjs';
 import { Outbox } from './outbox.mjs';
 import { loadSimulator } from './simulator.mjs';
+import { TeamDraws } from './team_draws.mjs';
 
 const READ_BYTES = 1 << 20;
 const NEWLINE = 10;
 
 export class Host {
-	constructor(sim) {
+	/**
+	 * @param {number} most replies that gather before they are sent
+	 * @param {(outbox: Outbox) => void} send
+	 */
+	constructor(sim, most, send) {
 		this.sim = sim;
+		this.most = most;
+		this.send = send;
 		this.outbox = new Outbox();
 		this.battles = new Map();
 		this.tables = null;
+		this.draws = new TeamDraws(sim);
 	}
 
 	/** @param {string} line one line of commands */
@@ -59,6 +67,7 @@ export class Host {
 			case 'tables': this.tables = new Tables(command.tables); break;
 			default: this.outbox.error(command.b ?? null, null, null, 'malformed', `unknown command ${command.c}`);
 			}
+			if (this.outbox.waiting >= this.most) this.send(this.outbox);
 		}
 	}
 
@@ -68,7 +77,7 @@ export class Host {
 			return;
 		}
 		this.guard(command.b, () => {
-			const battle = new HostedBattle(this.sim, command, this.outbox, this.tables);
+			const battle = new HostedBattle(this.sim, command, this.outbox, this.tables, this.draws);
 			this.battles.set(command.b, battle);
 			this.collect(battle);
 		});
@@ -162,16 +171,27 @@ function serve(host) {
 		const complete = Buffer.concat([...rest, buffer.subarray(0, end)]).toString('utf8');
 		rest = end + 1 < size ? [Buffer.from(buffer.subarray(end + 1, size))] : [];
 		for (const line of complete.split('\n')) if (line) host.execute(line);
-		const [text, rows] = host.outbox.take();
-		if (!text) continue;
-		writeOutput(Buffer.from(text, 'utf8'));
-		if (rows.length) writeOutput(rows);
+		send(host.outbox);
 	}
+}
+
+/** One write for everything that has gathered. */
+function send(outbox) {
+	const [text, rows] = outbox.take();
+	if (!text) return;
+	writeOutput(Buffer.from(text, 'utf8'));
+	if (rows.length) writeOutput(rows);
+}
+
+/** The value of `--name=N`, 0 where there is none. */
+function numberGiven(name) {
+	const prefix = `--${name}=`;
+	return Number(process.argv.find((argument) => argument.startsWith(prefix))?.slice(prefix.length) ?? 0);
 }
 
 /** `--owner=PID`: die with this process. */
 function watchOwner() {
-	const owner = Number(process.argv.find((argument) => argument.startsWith('--owner='))?.slice('--owner='.length));
+	const owner = numberGiven('owner');
 	if (!owner) return;
 	new Worker(new URL('./owner_watch.mjs', import.meta.url), {
 		workerData: { owner },
@@ -187,7 +207,7 @@ function main() {
 	writeOutput(Buffer.from(JSON.stringify({
 		hello: { protocol: 2, node: process.version, showdown: version, accelerated, note },
 	}) + '\n'));
-	serve(new Host(sim));
+	serve(new Host(sim, numberGiven('replies-per-write') || Infinity, send));
 }
 
 main();

@@ -18,8 +18,9 @@ export class HostedBattle {
 	/**
 	 * @param {object} command the `start` command, see host.mjs
 	 * @param {object} tables a Tables; needed where `command.encode` asks for encoded decisions
+	 * @param {object} draws a TeamDraws; without one the simulator draws each team anew
 	 */
-	constructor(sim, command, outbox, tables = null) {
+	constructor(sim, command, outbox, tables = null, draws = null) {
 		this.id = command.b;
 		this.outbox = outbox;
 		this.seats = [new Seat(), new Seat()];
@@ -36,8 +37,8 @@ export class HostedBattle {
 			formatid: format.id,
 			seed: seedText(command.seed),
 			send: (type, data) => this.receive(type, data),
-			p1: playerOptions(name1, command, 0),
-			p2: playerOptions(name2, command, 1),
+			p1: playerOptions(name1, command, 0, format, draws),
+			p2: playerOptions(name2, command, 1, format, draws),
 		});
 		for (const seat of [0, 1]) if (this.views[seat] !== null) this.takeRequestsWhole(seat);
 		this.update();
@@ -169,9 +170,10 @@ export class HostedBattle {
 	}
 }
 
-function playerOptions(name, command, seat) {
-	const team = command.teams?.[seat];
+function playerOptions(name, command, seat, format, draws) {
 	const options = { name, seed: seedText(command.team_seeds?.[seat]) };
+	let team = command.teams?.[seat];
+	if (!team && draws !== null && options.seed) team = draws.draw(format, options.seed, Boolean(command.reuse));
 	if (team) options.team = team;
 	return options;
 }

@@ -64,6 +64,11 @@ export class Outbox {
 		this.rows = new Rows();
 	}
 
+	/** Requests that have not been sent. */
+	get waiting() {
+		return this.records.length + this.rows.count;
+	}
+
 	/** `requestJson` is the simulator's own JSON text: it is embedded, not parsed and written again. */
 	record(battle, seat, requestNumber, lines, requestJson) {
 		this.records.push(

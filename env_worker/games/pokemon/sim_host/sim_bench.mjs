@@ -1,5 +1,5 @@
 // The simulator alone: random legal choices in this process, no pipes, no JSON parsed by anybody else.
-//   node sim_bench.mjs [--battles N] [--live K] [--format F] [--seed S] [--no-accelerate]
+//   node sim_bench.mjs [--battles N] [--live K] [--format F] [--seed S] [--warm-up N] [--no-accelerate]
 // Prints {"decisions","seconds","us_per_decision",...}; decisions = requests answered, both seats.
 
 import { performance } from 'node:perf_hooks';
@@ -66,11 +66,11 @@ function main() {
 	const { values } = parseArgs({ options: {
 		battles: { type: 'string', default: '200' }, live: { type: 'string', default: '1' },
 		format: { type: 'string', default: 'gen9randombattle' }, seed: { type: 'string', default: '1' },
-		'no-accelerate': { type: 'boolean', default: false },
+		'warm-up': { type: 'string', default: '20' }, 'no-accelerate': { type: 'boolean', default: false },
 	} });
-	const { sim, accelerated, version } = loadSimulator(!values['no-accelerate']);
+	const { sim, accelerated, version, note } = loadSimulator(!values['no-accelerate']);
 	const play = { format: values.format, live: Number(values.live), seed: Number(values.seed) };
-	selfPlay(sim, { ...play, total: 20, seed: play.seed + 1 }); // warm-up
+	selfPlay(sim, { ...play, total: Number(values['warm-up']), seed: play.seed + 1 });
 	const started = performance.now();
 	const cpuStarted = process.cpuUsage();
 	const result = selfPlay(sim, { ...play, total: Number(values.battles) });
@@ -80,7 +80,7 @@ function main() {
 		...result, battles: Number(values.battles), live: play.live, format: play.format,
 		seconds, us_per_decision: seconds * 1e6 / result.decisions,
 		cpu_us_per_decision: (cpu.user + cpu.system) / result.decisions,
-		rss_mb: process.memoryUsage.rss() / 2 ** 20, accelerated, node: process.version, showdown: version,
+		rss_mb: process.memoryUsage.rss() / 2 ** 20, accelerated, note, node: process.version, showdown: version,
 	}) + '\n');
 }
 
