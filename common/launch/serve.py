@@ -8,11 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from common.config import Config
+from common.config import Config, LearnerConfig
 from common.errors import ConfigError
 from common.launch.eval_checkpoint import config_of, newest_checkpoint
 from common.launch.fleet import Command
 from common.launch.frozen import TURN_SEC, FrozenServer
+from common.launch.preflight import check_start
 from common.launch.processes import role_command
 from common.launch.serve_view import Facts, farewell, welcome
 from common.launch.signals import Signals
@@ -41,6 +42,7 @@ def serve(
     folder = newest_checkpoint(checkpoint)
     config = _config(folder, endpoint, curve_keys, prometheus_port, overrides)
     spec = spec_of(folder)
+    check_start(msgspec.structs.replace(config, learner=LearnerConfig()))  # whose device need not be here
     signals = Signals()
     signals.install()
     try:

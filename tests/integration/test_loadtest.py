@@ -12,11 +12,11 @@ import pytest
 from common.checkout import CHECKOUT
 from common.errors import ConfigError
 from common.transport import client_keys, new_keys
+from env_worker.games.pokemon.websocket.local_server import free_port
 from inference_server.loadtest import sweep
 from inference_server.loadtest.cells import Cell, Result
 from inference_server.loadtest.options import parse
 from inference_server.loadtest.run import run
-from tests.support.faults import free_port
 from tests.support.stand import Stand
 
 PNG = b"\x89PNG\r\n"

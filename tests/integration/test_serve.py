@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +22,8 @@ from common.launch.serve import serve
 from common.launch.snapshot import Snapshot
 from common.specs import GameSpec
 from common.transport import client_keys, new_keys
+from env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.checkpoints import write_checkpoint
-from tests.support.faults import free_port
 from tests.support.simul import Command
 from tests.support.stand import exchange
 from tests.support.stand_ins import STAND_IN
@@ -44,9 +45,10 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
     program = f"{OFTEN}; import sys; from common.cli import main; sys.exit(main())"
     line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--endpoint", endpoint]
     command = Command([*line, "--curve-keys", str(tmp_path / "keys"), "--plain"], tmp_path / "serve")
+    client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)
     try:
-        client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)
-        client.connect(30.0)
+        command.wait_for(lambda _: "Ctrl-C stops" in command.printed())
+        client.connect()
         start = start_flags(record=False, greedy=True)
         rows = [
             Decision(env=env, seat=0, episode=0, step=0, flags=start, observation=[0.1] * 12, mask=[1] * 5)
@@ -54,9 +56,9 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
         ]
         assert {action.policy_version for action in exchange(client, rows).actions} == {7}
         command.wait_for(lambda _: re.search(r"clients 1, sessions 3 \| batch [23]\.", command.printed()))
-        client.close()
         code, printed = command.finish()
     finally:
+        client.close()
         command.end_now()
     assert code == 0, printed
     assert re.search(r"ready after [\d.]+ s", printed)
@@ -77,15 +79,19 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
         (["--curve-keys", "{folder}/none"], "make keys with `simul keys new {folder}/none`"),
         (["--set", "server.max_bach=3"], "did you mean server.max_batch?"),
         (["--set", "server.endpoint=tcp://0.0.0.0:5555"], "is not local"),
+        (["--endpoint", "tcp://127.0.0.1:{taken}"], "cannot be bound: Address already in use"),
+        (["--endpoint", "ipc://{folder}/x", "--prometheus-port", "{taken}"], "cannot be served at 127.0.0.1:{taken}"),
     ],
 )
 def test_what_cannot_be_served_is_said_before_anything_starts(
     checkpoint: Path, tmp_path: Path, arguments: list[str], sentence: str, capsys, monkeypatch
 ) -> None:
     monkeypatch.setattr("common.launch.fleet.Fleet.start", lambda *_: pytest.fail("a server was started"))
-    given = [argument.format(folder=tmp_path) for argument in arguments]
-    assert cli.main(["serve", "--checkpoint", str(checkpoint), *given]) == 2
-    assert sentence.format(folder=tmp_path) in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        names = {"folder": tmp_path, "taken": server.getsockname()[1]}
+        given = [argument.format(**names) for argument in arguments]
+        assert cli.main(["serve", "--checkpoint", str(checkpoint), *given]) == 2
+    assert sentence.format(**names) in capsys.readouterr().err
 
 
 class ScriptedDisplay:
@@ -135,7 +141,7 @@ def test_a_server_that_dies_is_started_again_and_totals_go_on(checkpoint: Path, 
         return back
 
     display = ScriptedDisplay(kill, stop)
-    assert serve(checkpoint, display, endpoint="tcp://127.0.0.1:1", command=stand_in) == 0
+    assert serve(checkpoint, display, endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=stand_in) == 0
     assert "the inference server died (signal 9), restarting" in display.said
     assert display.said[-1] == "stopping: what waits is answered (Ctrl-C again: now)"
     assert re.match(r"answered [\d,]+ in \d+ s .*, mean batch .*, latency 0.8 ms p50, 2.0 ms p99", display.last_words)
@@ -149,6 +155,6 @@ def test_an_interrupted_start_ends_at_once(checkpoint: Path) -> None:
         return [sys.executable, "-c", "import time; time.sleep(60)"]
 
     with pytest.raises(RoleDied, match="stopped before it was ready") as ended:
-        serve(checkpoint, ScriptedDisplay(), endpoint="tcp://127.0.0.1:1", command=asleep)
+        serve(checkpoint, ScriptedDisplay(), endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=asleep)
     assert ended.value.exit_code == 130
     assert {child.pid for child in psutil.Process().children()} == before
