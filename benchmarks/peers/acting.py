@@ -14,8 +14,8 @@ from inference_server.engine.sampling import recorded_sampler
 class Acting:
     """Forward and masked sampling, both recorded, on one thread; the weights of every process are the same.
 
-    Our own server starts from the same seed and runs the same two recorded functions, so that a comparison is of the
-    serving around them.
+    Our own server starts from the same seed and runs the same recorded forward. It samples in a compiled loop on a CPU,
+    which is part of what it does around the forward; the peers sample as one does in torch.
     """
 
     def __init__(self, precision: str) -> None:
