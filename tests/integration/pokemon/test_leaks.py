@@ -161,8 +161,8 @@ WILD = [*(f"gen{gen}randombattle" for gen in range(1, 10)), "gen9randomdoublesba
 
 @pytest.mark.parametrize("battle_format", WILD)
 def test_wild_battles(host, battle_format):
-    asked, same = compare_wild(host, battle_format, range(2))
-    assert same > 0.9 * asked > 25
+    asked, same = compare_wild(host, battle_format, range(1))
+    assert same > 0.9 * asked > 12
 
 
 @pytest.mark.slow
