@@ -19,12 +19,14 @@ from env_worker.games.pokemon.encoder import SeatEncoder
 from env_worker.games.pokemon.formats import is_doubles
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_messages import HostTick, SimRow
+from env_worker.games.pokemon.layout import PLAIN, Extras
 from tests.golden.pokemon.recorded import RecordedSeat, preview_of, replay
 from tests.golden.pokemon.recorded_doubles import decisions
 
 # Of doubles: the first two moves, not at an ally.
 _FOES_MOVES = {action for action in range(FIRST_MOVE, FIRST_MOVE + 2 * PER_MOVE) if meaning(action).target >= 0}
 NOBODY: dict[str, Any] = {"side": {"pokemon": []}}
+FULL = Extras(sets=True)
 BATTLE = 1  # the host plays one at a time
 
 Choices = dict[tuple[int, int], str]  # seat, request number -> words
@@ -114,7 +116,7 @@ def agreed(one: World, other: World) -> int:
             break
         assert request == other_request, f"request {same + 1} differs, and no line said why"
         same += request is not None
-    for number, (seen, other_seen) in enumerate(zip(sights(mine, same), sights(theirs, same), strict=True)):
+    for number, (seen, other_seen) in enumerate(zip(sights(mine, same, FULL), sights(theirs, same, FULL), strict=True)):
         assert seen == other_seen, f"decision {number} differs, and nothing told said why"
     rows, other_rows = ([row for row in world.rows if row.request_number <= same] for world in (one, other))
     assert {row.request_number for row in rows} == set(range(1, 1 + same) if not is_doubles(mine.format) else ())
@@ -133,7 +135,7 @@ def told_apart(one: World, other: World) -> list[tuple[str, str]]:
     return []
 
 
-def sights(seat: RecordedSeat, requests: int) -> Iterator[tuple[bytes, bytes]]:
+def sights(seat: RecordedSeat, requests: int, extras: Extras = PLAIN) -> Iterator[tuple[bytes, bytes]]:
     """Observation and mask of every decision that the first `requests` requests ask for."""
     heard = seat._replace(records=[record for record in seat.records if record[1] is not None][:requests])
     if is_doubles(seat.format):
@@ -148,7 +150,7 @@ def sights(seat: RecordedSeat, requests: int) -> Iterator[tuple[bytes, bytes]]:
             preview.pick(preview.choices.mask.index(1))
     encoder = None
     for battle, request in replay(heard):
-        encoder = encoder or SeatEncoder(battle, seat.gen)
+        encoder = encoder or SeatEncoder(battle, seat.gen, extras)
         choices = legal_choices(request, battle.position)
         yield encoder.encode(request, choices).tobytes(), bytes(choices.mask)
 

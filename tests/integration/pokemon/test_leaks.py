@@ -9,7 +9,7 @@ from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.host_tables import encoder_tables
 from env_worker.games.pokemon.node import find_node
 from tests.golden.pokemon.wild_teams import wild_team
-from tests.support.worlds import Chooser, World, again, agreed, play, told_apart
+from tests.support.worlds import FULL, Chooser, World, again, agreed, play, told_apart
 
 # Nobody of seat 0's team does damage or is fast, the foe only does what its level says: no roll decides anything.
 OWN = "]".join(
@@ -40,7 +40,7 @@ INERT = (("runaway", "pokeball"), ("honeygather", "greatball"))
 def host():
     host = SimHost(find_node().path)
     host.start()
-    host.send_tables(encoder_tables(9))
+    host.send_tables(encoder_tables(9, FULL))
     yield host
     host.close()
 
@@ -142,7 +142,7 @@ def with_other_secrets(gen: int, number: int, members: list[str], world: World) 
 def compare_wild(host: SimHost, battle_format: str, numbers: range) -> tuple[int, int]:
     """Requests of seat 0, and how many came before anything told it of the difference."""
     gen = int(battle_format[3])
-    host.send_tables(encoder_tables(gen))
+    host.send_tables(encoder_tables(gen, FULL))
     asked = same = 0
     for number in numbers:
         own, members = "]".join(gendered(wild_team(gen, ("own", number)))), wild_foe(gen, number)
