@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from env_worker.games.pokemon import host_keeper
 from env_worker.games.pokemon.host import HostDied
 from env_worker.games.pokemon.host_keeper import HostKeeper
 from env_worker.games.pokemon.host_messages import HostTick
@@ -70,3 +71,19 @@ def test_a_pause_of_the_worker_is_not_held_against_the_host():
     for _ in range(7):
         watch.poll_for(600.0, every=600.0)
     assert watch.host.closed == []
+
+
+def test_every_host_it_starts_has_the_configured_settings(monkeypatch):
+    started = []
+
+    class Host(SilentHost):
+        def __init__(self, node, **settings):
+            super().__init__()
+            started.append(settings)
+
+        def start(self):
+            pass
+
+    monkeypatch.setattr(host_keeper, "SimHost", Host)
+    HostKeeper(None, accelerate=False, index=2, replies_per_write=8).start()
+    assert started == [{"accelerate": False, "index": 2, "replies_per_write": 8}]
