@@ -19,7 +19,7 @@ from common.nets.weights import weights_to_bytes
 from inference_server import workshop
 from inference_server.engine.engine import PolicyEngine
 from tests.support.fake_learner import FakeLearner
-from tests.support.faults import wait_for
+from tests.support.faults import assert_balanced, wait_for
 from tests.support.stand import Stand, exchange
 
 FREE = start_flags(record=False, greedy=False)
@@ -90,7 +90,7 @@ def test_fault_32_a_hundred_swaps_a_second_while_clients_play(precision: str) ->
         assert swaps / found.seconds >= 80
         assert found.longest_sec < 0.05
         assert set(after["swap_us"]) == {"p50", "p99"}
-        stand.server._sessions.check()
+        assert_balanced(stand)
 
 
 @contextlib.contextmanager

@@ -62,17 +62,20 @@ def test_everybody_plays_everybody_else_and_every_battle_is_written_down(tmp_pat
 def _check_replays(folder: Path, matrix: dict) -> None:
     logs = sorted(folder.glob("*.log"))
     assert len(logs) == len(list(folder.glob("*.html"))) == 30
-    wins = 0
+    wins = cut = 0
     for path in logs:
         log = path.read_text()
         assert log.startswith("|")
         assert "\n|start\n" in log
         assert "|split|" not in log
         assert "|request|" not in log
-        assert log.rstrip().splitlines()[-1].startswith(("|win|", "|tie"))
+        last = log.rstrip().splitlines()[-1]
+        assert last.startswith(("|win|", "|tie")) or last == "|turn|301"
+        cut += last == "|turn|301"
         assert log in path.with_suffix(".html").read_text()
         wins += "\n|win|one\n" in log
     assert wins == sum(pair["wins"] for pair in matrix["pairs"] if pair["first"] == "one")
+    assert cut == sum(pair["truncated"] for pair in matrix["pairs"])
 
 
 @pytest.mark.timeout(120)
