@@ -88,7 +88,7 @@ class PolicyTable:
             if self._wants(weights):
                 policy = self._policies.get(weights.policy)
                 if policy is not None:
-                    policy.engine.load(prepared.state)
+                    policy.engine.swap(prepared.ready)
                     policy.version = weights.policy_version
                 elif spare is not None:
                     source = LEARNER if weights.policy == LEARNER else "league"

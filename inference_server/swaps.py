@@ -1,6 +1,6 @@
 """Takes weights in from the learner: the first ones before anything is served, then newer ones between two batches.
 
-They are verified on a thread beside the loop, in the order in which they came; the loop only copies them.
+They are verified on a thread beside the loop, in the order in which they came; the loop only swaps them in.
 """
 
 from __future__ import annotations

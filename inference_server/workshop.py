@@ -21,19 +21,19 @@ from common.nets.build import build_network
 from common.nets.load import WEIGHTS_FILE, check_spec, read_meta, read_verified
 from common.nets.weights import bytes_to_state, check_state
 from common.specs import GameSpec
-from inference_server.engine.engine import PolicyEngine
+from inference_server.engine.engine import PolicyEngine, Ready
 from inference_server.weights import PAUSE_SEC, verify
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Verified weights, in their engine's precision and on its device. `newcomer`: an engine that has them already.
+    """Verified weights, `ready` for the engine that serves their policy. `newcomer`: one more, which has them already.
 
-    Empty where nothing had to be prepared.
+    `ready` is empty where nobody wants the weights any more.
     """
 
     weights: Weights
-    state: Mapping[str, Tensor]
+    ready: Ready
     newcomer: PolicyEngine | None = None
 
 
@@ -72,8 +72,9 @@ class Workshop:
             return Prepared(weights, self._first.network.state_dict(), self._first)
         pause_sec = PAUSE_SEC if serving else 0.0
         state = verify(bytes(data), weights.fingerprint, self._first.network, pause_sec=pause_sec)
-        state = self._first.converted(state)
-        return Prepared(weights, state, self._newcomer(state, serving) if joins else None)
+        if joins:
+            return Prepared(weights, state, self._newcomer(state, serving))
+        return Prepared(weights, self._first.prepare(state))
 
     def external(self, folder: Path) -> tuple[int, PolicyEngine]:
         """A checkpoint's version, and a warm engine for its weights with the network that it names.
@@ -87,7 +88,7 @@ class Workshop:
         state = bytes_to_state(read_verified(folder, meta, WEIGHTS_FILE))
         if meta.network == self._network and self._first is not None:
             check_state(state, self._first.network)
-            return meta.version, self._twin(self._first.converted(state), serving=True)
+            return meta.version, self._twin(state, serving=True)
         network = build_network(meta.network, meta.spec)
         check_state(state, network)
         network.load_state_dict(state)

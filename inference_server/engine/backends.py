@@ -31,8 +31,9 @@ class Outputs(NamedTuple):
 
 
 class Backend(Protocol):
-    """A network and its table of states, float32 [rows, state_size], on a device."""
+    """A network, `run`, and its table of states, float32 [rows, state_size], on a device."""
 
+    run: Forward
     table: Tensor
 
     def forward(self, staging: Staging, rows: slice) -> Forwarded:
@@ -47,7 +48,7 @@ class HostBackend:
 
     def __init__(self, run: Forward, table: Tensor) -> None:
         self.table = table
-        self._run = run
+        self.run = run
         self._rows = table.numpy()  # the same memory
         self._states: dict[tuple[int, int], tuple[NDArray[np.float32], Tensor]] = {}  # by rows: the same again
         self._state: NDArray[np.float32] = np.zeros((0, table.shape[1]), np.float32)
@@ -57,7 +58,7 @@ class HostBackend:
         inputs = staging.views(rows)
         state, tensor = self._states.get((rows.start, rows.stop)) or self._make_state(rows)
         self._rows.take(staging.read_rows[rows], axis=0, out=state, mode="clip")
-        return rows, inputs, self._run(inputs.observation, inputs.mask, tensor)
+        return rows, inputs, self.run(inputs.observation, inputs.mask, tensor)
 
     def sample(self, staging: Staging, forwarded: Forwarded) -> Outputs:
         """See `Backend`."""
@@ -83,14 +84,14 @@ class DeviceBackend:
 
     def __init__(self, run: Forward, table: Tensor, num_actions: int) -> None:
         self.table = table
-        self._run = run
+        self.run = run
         self._sample = recorded_sampler(num_actions, table.device)
 
     def forward(self, staging: Staging, rows: slice) -> Forwarded:
         """See `Backend`."""
         inputs = Inputs(*(view.to(self.table.device) for view in staging.views(rows)))
         state = torch.index_select(self.table, 0, inputs.read_rows)
-        return rows, inputs, self._run(inputs.observation, inputs.mask, state)
+        return rows, inputs, self.run(inputs.observation, inputs.mask, state)
 
     def sample(self, staging: Staging, forwarded: Forwarded) -> Outputs:
         """See `Backend`."""

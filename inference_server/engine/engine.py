@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -23,6 +24,8 @@ from inference_server.engine.staging import Staging
 BUCKETS = (1, 2, 4, *range(8, 64, 8), *range(64, 128, 16), *range(128, 257, 32))
 TRIALS = 5
 DETERMINISTIC_BUCKETS = (64,)  # always the same size: a row's arithmetic does not depend on its batch mates
+
+Ready = Recording | Mapping[str, Tensor]  # weights as `swap` takes them fastest
 
 
 class PolicyEngine:
@@ -51,6 +54,7 @@ class PolicyEngine:
         self._scratch_row = self.zero_row + 1
         self._device = device
         self._buckets = DETERMINISTIC_BUCKETS if deterministic else buckets
+        self._spares: deque[Recording] = deque()  # of this engine and its twins: they serve in turns
         own = network.lowered(precision) if precision != torch.float32 else network
         self._spec = spec
         self._staging = staging or Staging(self._buckets[-1], spec)
@@ -104,37 +108,15 @@ class PolicyEngine:
         action, log_prob, value = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts))
         return Outputs(action[:n], log_prob[:n], value[:n])
 
-    def act(
-        self,
-        observation: NDArray[Any],
-        mask: NDArray[np.uint8],
-        read_rows: NDArray[np.int64],
-        write_rows: NDArray[np.int64],
-        noise: NDArray[np.float32],
-        temperature: NDArray[np.float32] | float = 1.0,
-    ) -> Outputs:
-        """Stage a batch and forward it.
-
-        Args:
-            observation: wire dtype [B, D]; mask: uint8 [B, A], 1 = legal.
-            read_rows, write_rows: int64 [B], rows of the table; no two rows of a batch write the same one.
-            noise: float32 [B, A], Gumbel noise, zeros for greedy rows.
-            temperature: float32 [B], the logits are divided by it.
-        """
-        n = len(read_rows)
-        staging = self.stage(n)
-        staging.observation[:n], staging.mask[:n], staging.noise[:n] = observation, mask, noise
-        staging.read_rows[:n], staging.write_rows[:n], staging.temperature[:n] = read_rows, write_rows, temperature
-        self.forward(n)
-        return self.sample()
-
     @torch.inference_mode()
     def evaluate(
         self, observation: NDArray[Any], mask: NDArray[np.uint8], read_rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Probabilities float32 [B, A] (0 where illegal) and values float32 [B]. The table is read, never written.
 
-        Arguments as for `act`; B is at most `largest_batch`.
+        Args:
+            observation: wire dtype [B, D], B at most `largest_batch`; mask: uint8 [B, A], 1 = legal.
+            read_rows: int64 [B], rows of the table.
         """
         n = len(read_rows)
         size = self._bucket_of[n]
@@ -160,6 +142,30 @@ class PolicyEngine:
         """Copy verified weights in place. Call it between two batches, never inside one."""
         self.network.load_state_dict(state)
 
+    def prepare(self, state: Mapping[str, Tensor]) -> Ready:
+        """Verified weights for `swap`, of this engine or a twin. May run on one thread beside the loop.
+
+        On a CPU they are copied here, into a recorded network that serves nobody; what has an address on the device
+        is overwritten by `swap`, from tensors that lie there already.
+        """
+        if not isinstance(self._backend, HostBackend):
+            return self.converted(state)
+        try:
+            spare = self._spares.popleft() if self._spares else self._recording.twin()
+        except (RuntimeError, TypeError):  # a user's network that cannot be copied
+            return self.converted(state)
+        spare.network.load_state_dict(state)
+        return spare
+
+    def swap(self, ready: Ready) -> None:
+        """Serve these weights from the next batch on. Call it between two batches, never inside one."""
+        if not isinstance(ready, Recording):
+            self.load(ready)
+            return
+        self._spares.append(self._recording)
+        self._recording = ready
+        self._backend.run = ready.forward
+
     def converted(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Verified weights as `load` copies them fastest: on the device, in its precision. May run beside the loop."""
         own = self.network.state_dict()
@@ -176,6 +182,10 @@ class PolicyEngine:
         self.least_forward_sec = min(self._try(1) for _ in range(TRIALS))
         self._staging = shared
         self._table.zero_()
+        if not self._spares:  # made now, the first swap finds one
+            ready = self.prepare(self.network.state_dict())
+            if isinstance(ready, Recording):
+                self._spares.append(ready)
 
     def warm_up_beside(self) -> None:
         """What is left to do for a policy that joins while others are served: nothing, the device's library is warm."""

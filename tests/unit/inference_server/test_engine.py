@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from common import rng
 from common.config import NetworkConfig
 from common.errors import ConfigError, WeightsError
+from common.nets.base import RecurrentNetwork
 from common.nets.build import build_network
 from common.nets.devices import choose_device, choose_precision
 from common.nets.weights import fingerprint, weights_to_bytes
@@ -16,6 +18,7 @@ from common.specs import GameSpec
 from inference_server.engine.engine import PolicyEngine
 from inference_server.engine.sampling import sample
 from inference_server.weights import verify
+from tests.support.engines import act
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
 
@@ -53,7 +56,7 @@ def test_stepping_through_the_table_is_stepping_the_network() -> None:
     mask = np.ones((1, 5), np.uint8)
     read = engine.zero_row
     for t, observation in enumerate(rows):
-        out = engine.act(observation, mask, np.array([read]), np.array([t % 2]), np.zeros((1, 5), np.float32))
+        out = act(engine, observation, mask, np.array([read]), np.array([t % 2]), np.zeros((1, 5), np.float32))
         logits, value, state = network(torch.from_numpy(observation), torch.from_numpy(mask) > 0, state)
         assert out.value[0] == pytest.approx(value.item(), abs=1e-6)
         assert out.action[0] == logits.argmax().item()
@@ -69,14 +72,14 @@ def test_deterministic_rows_do_not_depend_on_position_or_mates(precision: torch.
     mask, noise = np.ones((150, 5), np.uint8), _noise(150)
     rows = np.arange(150)
     zero = np.full(150, engine.zero_row)
-    together = engine.act(observation, mask, zero, rows, noise)
+    together = act(engine, observation, mask, zero, rows, noise)
     order = generator.permutation(150)
-    shuffled = engine.act(observation[order], mask, zero, rows, noise[order])
+    shuffled = act(engine, observation[order], mask, zero, rows, noise[order])
     assert np.array_equal(together.value[order], shuffled.value)
     assert np.array_equal(together.log_prob[order], shuffled.log_prob)
     for i in range(0, 150, 13):
         part = slice(i, i + 1)
-        alone = engine.act(observation[part], mask[part], zero[part], rows[part], noise[part])
+        alone = act(engine, observation[part], mask[part], zero[part], rows[part], noise[part])
         assert alone.value[0] == together.value[i]
 
 
@@ -84,13 +87,61 @@ def test_loading_weights_changes_the_answers_in_place() -> None:
     engine, other = _engine(), _network(seed=1)
     observation, mask = np.ones((1, 6), np.float32), np.ones((1, 5), np.uint8)
     row, noise = np.array([engine.zero_row]), np.zeros((1, 5), np.float32)
-    before = engine.act(observation, mask, row, np.array([0]), noise).value[0]
+    before = act(engine, observation, mask, row, np.array([0]), noise).value[0]
     data = weights_to_bytes(other)
     engine.load(verify(data, fingerprint(data), other))
-    after = engine.act(observation, mask, row, np.array([0]), noise).value[0]
+    after = act(engine, observation, mask, row, np.array([0]), noise).value[0]
     expected = other(torch.from_numpy(observation), torch.ones(1, 5, dtype=torch.bool), other.initial_state(1))[1]
     assert before != after
     assert after == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_swapped_weights_answer_from_the_next_batch_on_and_states_stay() -> None:
+    engine, networks = _engine(), [_network(seed) for seed in range(4)]
+    engine.warm_up((1,))
+    generator = np.random.default_rng(0)
+    mask, noise = np.ones((1, 5), np.uint8), np.zeros((1, 5), np.float32)
+    state, read = networks[0].initial_state(1), engine.zero_row
+    serving = networks[0]
+    for t, newer in enumerate([*networks[1:], *networks]):
+        ready = engine.prepare(newer.state_dict())  # beside the loop: nothing changes yet
+        for network in (serving, newer):
+            observation = generator.standard_normal((1, 6)).astype(np.float32)
+            answer = act(engine, observation, mask, np.array([read]), np.array([t % 2]), noise).value[0]
+            _, value, new_state = network(torch.from_numpy(observation), torch.from_numpy(mask) > 0, state)
+            assert answer == pytest.approx(value.item(), abs=1e-6)
+            if network is serving:
+                engine.swap(ready)
+        state, read, serving = new_state, t % 2, newer
+        assert len(engine._spares) == 1  # two networks take turns, whatever the number of swaps
+
+
+def test_a_network_that_cannot_be_copied_is_swapped_in_place() -> None:
+    class Own(RecurrentNetwork):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(6, 6)
+
+        def forward(self, observation, mask, state):
+            out = self.head(observation.float())
+            return out[:, :5], out[:, 5], state
+
+        def __deepcopy__(self, memo):
+            raise TypeError("there can be only one")
+
+        def lowered(self, dtype):
+            return self
+
+    engine, newer = (
+        PolicyEngine(Own(), SPEC, max_sessions=8, device=torch.device("cpu"), precision=torch.float32),
+        Own(),
+    )
+    engine.warm_up((1,))
+    engine.swap(engine.prepare(newer.state_dict()))
+    observation, mask = np.ones((1, 6), np.float32), np.ones((1, 5), np.uint8)
+    row, noise = np.array([engine.zero_row]), np.zeros((1, 5), np.float32)
+    value = act(engine, observation, mask, row, np.array([0]), noise).value[0]
+    assert value == pytest.approx(newer.head(torch.ones(1, 6))[0, 5].item(), abs=1e-6)
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:

@@ -13,6 +13,7 @@ from common.nets.weights import fingerprint, weights_to_bytes
 from common.specs import GameSpec
 from inference_server.engine.graphs import GRAPH_BUCKETS
 from inference_server.weights import verify
+from tests.support.engines import act
 from tests.support.graph_engines import (
     BUCKETS,
     HALF,
@@ -59,8 +60,8 @@ def test_weights_copied_in_between_replays_serve_from_the_next_one_on(precision:
         for n in (3, 17):
             act_alike(graphs, eager, sessions.batch(n))
         alone = np.ones((1, 6), np.float32), np.ones((1, 5), np.uint8), np.array([graphs.zero_row]), np.array([0])
-        values.append(graphs.act(*alone, np.zeros((1, 5), np.float32)).value[0])
-        eager.act(*alone, np.zeros((1, 5), np.float32))
+        values.append(act(graphs, *alone, np.zeros((1, 5), np.float32)).value[0])
+        act(eager, *alone, np.zeros((1, 5), np.float32))
     assert len(set(values)) == 4
     assert graphs.runner == f"{len(BUCKETS)} graphs"
 
@@ -80,12 +81,12 @@ def test_a_batch_of_another_policy_may_come_between_forward_and_sample() -> None
     device = StandInGraphs()
     (first, expected), (second, other) = [(captured(device, network(i)), engine(device, network(i))) for i in (1, 2)]
     a, b = (Sessions(first.zero_row, seed=i).batch(5) for i in (1, 2))
-    expected_a = expected.act(*a)
+    expected_a = act(expected, *a)
     staging = first.stage(5)
     staging.observation[:5], staging.mask[:5], staging.read_rows[:5], staging.write_rows[:5] = a[:4]
     staging.noise[:5], staging.temperature[:5] = a[4:]
     first.forward(5)
-    assert_same(second.act(*b), other.act(*b))
+    assert_same(act(second, *b), act(other, *b))
     assert_same(first.sample(), expected_a)
 
 
@@ -94,9 +95,9 @@ def test_answers_stay_what_they_are_when_the_next_batch_comes() -> None:
     graphs, eager = captured(device), engine(device)
     sessions = Sessions(graphs.zero_row)
     batches = [sessions.batch(6) for _ in range(3)]
-    found = [graphs.act(*batch) for batch in batches]
+    found = [act(graphs, *batch) for batch in batches]
     for answers, batch in zip(found, batches):
-        assert_same(answers, eager.act(*batch))
+        assert_same(answers, act(eager, *batch))
 
 
 def test_evaluating_reads_the_table_and_disturbs_no_batch() -> None:
@@ -145,13 +146,13 @@ def test_deterministic_engines_have_one_graph() -> None:
 def test_graphs_go_when_their_engine_goes() -> None:
     device = StandInGraphs()
     made, other = captured(device), captured(device, network(1))
-    made.act(*Sessions(made.zero_row).batch(5))
+    act(made, *Sessions(made.zero_row).batch(5))
     gone = weakref.ref(made)
     assert len(device.living()) == 2 * len(BUCKETS)
     del made
     assert gone() is None
     assert len(device.living()) == len(BUCKETS)
-    other.act(*Sessions(other.zero_row).batch(5))
+    act(other, *Sessions(other.zero_row).batch(5))
 
 
 @torch.inference_mode()
@@ -173,7 +174,7 @@ def test_a_policy_that_joins_runs_without_graphs_until_they_are_there() -> None:
     thread.join(20)
     assert graphs.runner == f"{len(BUCKETS)} graphs"
     graphs.forward(7)
-    assert_same(graphs.sample(), eager.act(*batch))
+    assert_same(graphs.sample(), act(eager, *batch))
     launches = device.launches
     for n in (5, 30):
         act_alike(graphs, eager, sessions.batch(n))

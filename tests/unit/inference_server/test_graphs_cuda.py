@@ -18,6 +18,7 @@ from common.specs import GameSpec
 from inference_server.engine.cuda import WARM_UP_RUNS, CudaGraphs
 from inference_server.engine.engine import PolicyEngine
 from inference_server.engine.graphs import GraphEngine
+from tests.support.engines import act
 
 SPEC = GameSpec(name="test", observation_size=48, num_actions=7)
 
@@ -148,7 +149,7 @@ def _act_alike(eager: PolicyEngine, graphs: PolicyEngine, n: int, step: int) -> 
     observation = np.random.default_rng(step).standard_normal((n, SPEC.observation_size)).astype(np.float32)
     mask, noise = np.ones((n, SPEC.num_actions), np.uint8), np.zeros((n, SPEC.num_actions), np.float32)
     read, write = 2 * np.arange(n) + step % 2, 2 * np.arange(n) + 1 - step % 2
-    found, expected = (engine.act(observation, mask, read, write, noise) for engine in (graphs, eager))
+    found, expected = (act(engine, observation, mask, read, write, noise) for engine in (graphs, eager))
     np.testing.assert_allclose(found.value, expected.value, rtol=0.02, atol=0.02)
     np.testing.assert_allclose(found.log_prob, expected.log_prob, rtol=0.02, atol=0.02)
     np.testing.assert_allclose(graphs.states(write), eager.states(write), rtol=0.02, atol=0.02)

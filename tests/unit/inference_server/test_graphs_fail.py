@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from common.nets.base import RecurrentNetwork
+from tests.support.engines import act
 from tests.support.graph_engines import SIZES, Sessions, act_alike, assert_same, captured, engine, network, table
 from tests.support.graph_stand_in import StandInGraphs
 
@@ -23,7 +24,7 @@ def test_a_graph_that_raises_before_its_last_operation_has_written_nothing() -> 
     for number in range(operations):
         device.fail_at = number
         with pytest.raises(RuntimeError, match="out of luck"):
-            graphs.act(*batch)
+            act(graphs, *batch)
         np.testing.assert_array_equal(table(graphs), before)
     act_alike(graphs, eager, batch)
 
@@ -42,7 +43,7 @@ def test_a_batch_in_parts_that_raises_can_be_halved_and_done_again() -> None:
 
     copy, device.copy = device.copy, lambda target, source: (second_part_fails(), copy(target, source))[1]
     with pytest.raises(RuntimeError, match="out of luck"):
-        graphs.act(*batch)
+        act(graphs, *batch)
     device.copy, device.fail_at = copy, None
     np.testing.assert_array_equal(graphs.states(batch[2]), read)
     for half in (slice(0, 25), slice(25, 50)):
@@ -58,14 +59,14 @@ def test_a_row_that_drives_the_network_out_of_the_numbers_harms_no_other() -> No
     bad = batch[0].copy()
     bad[5] = 3e38
     read = graphs.states(batch[2])
-    found = graphs.act(bad, *batch[1:])
+    found = act(graphs, bad, *batch[1:])
     assert not np.isfinite(found.value[5])
     np.testing.assert_array_equal(graphs.states(batch[2]), read)  # whoever acts again finds the state before
     for part in (slice(0, 5), slice(6, 8), slice(0, 5)):  # as the actor does; the bad row still lies in the padding
         rows = tuple(column[part] for column in batch)
-        expected = eager.act(*rows)
+        expected = act(eager, *rows)
         assert np.isfinite(expected.value).all()
-        assert_same(graphs.act(*rows), expected)
+        assert_same(act(graphs, *rows), expected)
     kept = np.setdiff1d(np.arange(graphs.zero_row + 1), batch[3][5])
     np.testing.assert_array_equal(graphs.states(kept), eager.states(kept))
 
