@@ -10,6 +10,7 @@ from common.checkout import CHECKOUT
 from common.decisions import Decision
 from common.lifecycle import StopFlag
 from common.messages import ABORTED, DECISION, TERMINATED
+from env_worker.games.pokemon.websocket import agent as agent_module
 from env_worker.games.pokemon.websocket.agent import AgentPlayer
 from env_worker.games.pokemon.websocket.lobby import PlayEnded
 from env_worker.games.pokemon.websocket.orders import PackedTeams
@@ -18,7 +19,8 @@ from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop
 
 
-def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(server, stand, tmp_path):
+def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(server, stand, tmp_path, monkeypatch):
+    monkeypatch.setattr(agent_module, "FINISHED_KEPT", 1)
     foe = server.player(SimpleHeuristicsPlayer, "Heuristics 1")
     with playing(server, stand, "Agent 1", replays=str(tmp_path)) as (agent, desk, table):
         challenges = on_loop(foe._send_challenges("Agent 1", 6, agent.ps_client.logged_in))
@@ -39,6 +41,7 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
     assert 2 <= _most_at_once(desk.asked) <= 4
     replays = list(tmp_path.glob("*.html"))
     assert len(replays) == 6
+    assert len(agent.battles) == 1, "battles that are over are forgotten: memory does not grow with their number"
     assert all("|win|" in replay.read_text() and "|turn|2" in replay.read_text() for replay in replays)
 
 

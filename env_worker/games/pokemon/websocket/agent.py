@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from poke_env import AccountConfiguration, ServerConfiguration
@@ -20,6 +20,8 @@ from env_worker.games.pokemon.websocket.guard import Guard
 from env_worker.games.pokemon.websocket.lobby import Lobby
 from env_worker.games.pokemon.websocket.orders import PackedTeams, SlotOrder
 from env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, RoomBattle
+
+FINISHED_KEPT = 32  # a room still speaks for a moment after its battle is over
 
 
 class AgentPlayer(Player):
@@ -65,6 +67,8 @@ class AgentPlayer(Player):
         self.tally: Counter[str] = Counter()  # wins, losses, ties
         self.given_up = 0  # battles forfeited because we were told to stop
         self.defaulted = 0  # choices left to the server, since it refused each of ours
+        self._known: set[str] = set()  # tags of all battles, those that are forgotten too
+        self._finished: deque[str] = deque()
         self.comeback = Comeback(desk.tell)
         self._errands: set[asyncio.Task[None]] = set()
         self._lobby = Lobby(self, concurrency)
@@ -126,9 +130,10 @@ class AgentPlayer(Player):
         tag = "-".join(split_message)[1:]
         if tag not in self._battles:
             battle = RoomBattle(
-                tag, self.username, GenData.from_format(self.format).gen, env=len(self._battles),
+                tag, self.username, GenData.from_format(self.format).gen, env=len(self._known),
                 policy=self._policy, greedy=self._greedy, replays=self._replays, extras=self._extras,
             )  # fmt: skip
+            self._known.add(tag)
             await self._battle_count_queue.put(None)
             async with self._battle_start_condition:
                 self._battles[tag] = battle
@@ -142,13 +147,16 @@ class AgentPlayer(Player):
 
     async def _come_back(self, rooms: list[str]) -> None:
         """`rooms` are those of our battles that the server knows; such as began meanwhile are new to us."""
-        begun = [room for room in rooms if room not in self._battles and self.format in room.split("-")]
+        begun = [room for room in rooms if room not in self._known and self.format in room.split("-")]
         if not begun:
             self._lobby.nothing_began.set()
         await self.comeback.join(self.ps_client, [*(battle.battle_tag for battle in self.running()), *begun])
 
     async def _handle_battle_message(self, split_messages: list[list[str]]) -> None:
-        battle = self._battles.get(split_messages[0][0][1:])
+        tag = split_messages[0][0][1:]
+        battle = self._battles.get(tag)
+        if battle is None and tag in self._known:
+            return
         kinds = {line[1] for line in split_messages if len(line) > 1}
         if "noinit" in kinds:
             await self._lose(battle)
@@ -173,7 +181,7 @@ class AgentPlayer(Player):
             self.comeback.lose(battle)
             await self._battle_count_queue.get()
             self._battle_count_queue.task_done()
-            self._lobby.room_for_more.release()
+            self._retire(battle)
 
     async def _take_error(self, battle: RoomBattle, words: str) -> None:
         """A refused choice; `[Unavailable choice]` is followed by a new request, `[Invalid choice]` is not."""
@@ -190,7 +198,14 @@ class AgentPlayer(Player):
         end = battle.finish()
         if end is not None:
             self._desk.tell(end)
+        self._retire(battle)
+
+    def _retire(self, battle: AbstractBattle) -> None:
+        """It is over: another may begin, and the oldest of those that are over is forgotten."""
         self._lobby.room_for_more.release()
+        self._finished.append(battle.battle_tag)
+        if len(self._finished) > FINISHED_KEPT:
+            del self._battles[self._finished.popleft()]
 
     async def _handle_challenge_request(self, split_message: list[str]) -> None:
         if split_message[4].strip() == "/challenge":  # a challenge is over, accepted or not
