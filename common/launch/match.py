@@ -7,18 +7,16 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from common.codec import Codec
 from common.config import Config
 from common.control_client import ControlClient
-from common.launch.fleet import Command, Fleet, RoleDied
+from common.launch.fleet import Command, RoleDied
 from common.launch.game_spec import ask_for_spec
 from common.launch.processes import role_command
+from common.launch.running import RunningRoles
 from common.launch.signals import Signals
 from common.launch.snapshot import number
-from common.launch.state import Metrics, RunState
-from common.messages import TO_SUPERVISOR, Report
+from common.launch.state import Metrics
 from common.rundir import RunDir
-from common.transport import Poller, PullSocket
 
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
@@ -36,9 +34,7 @@ class Match:
         self._signals = signals
         self._command = command
         self._quiet = quiet
-        self._state = RunState()
-        self._fleet = Fleet(run_dir, self._state, command)
-        self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
+        self._roles = RunningRoles(run_dir, command)
         self.versions: dict[str, float | None] = {}  # of the policies that played, by name
 
     def play(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
@@ -55,23 +51,19 @@ class Match:
         self._run_dir.create()
         self._run_dir.write_config(self._config)
         self._run_dir.write_spec(ask_for_spec(self._config, self._command, self._run_dir.root))
-        self._socket = PullSocket(self._run_dir.endpoint("status"))
-        self._poller = Poller([self._socket])
-        with self._socket:
-            try:
-                if served:
-                    self._start_server(served["learner"])
-                    self._load({name: folder for name, folder in served.items() if name != "learner"})
-                self._play_out(workers, episodes)
-                self._fleet.stop("inference_server", STOP_SEC, self._turn)
-            finally:
-                self._fleet.kill_all()
-        return self._state.totals("env_worker")
+        with self._roles:
+            if served:
+                self._start_server(served["learner"])
+                self._load({name: folder for name, folder in served.items() if name != "learner"})
+            self._play_out(workers, episodes)
+            self._roles.fleet.stop("inference_server", STOP_SEC, self._turn)
+        return self._roles.state.totals("env_worker")
 
     def _start_server(self, checkpoint: Path) -> None:
-        self._fleet.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
-        self._fleet.wait_until_ready("inference_server", self._turn)
-        self.versions["learner"] = number(self._state.totals("inference_server"), "policy_version")
+        fleet = self._roles.fleet
+        fleet.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
+        fleet.wait_until_ready("inference_server", self._turn)
+        self.versions["learner"] = number(self._roles.state.totals("inference_server"), "policy_version")
 
     def _load(self, others: Mapping[str, Path]) -> None:
         if not others:
@@ -83,37 +75,31 @@ class Match:
         self.versions |= {policy.name: policy.policy_version for policy in answer.policies}
 
     def _play_out(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
-        self._fleet.start("env_worker", len(workers), 1, workers)
+        self._roles.fleet.start("env_worker", len(workers), 1, workers)
         shown_at = time.monotonic()
         while playing := self._playing():
             self._turn()
             if time.monotonic() - shown_at >= SHOW_EVERY_SEC and not self._quiet:
                 shown_at = time.monotonic()
-                done = number(self._state.totals("env_worker"), "episodes", "finished") or 0
+                done = number(self._roles.state.totals("env_worker"), "episodes", "finished") or 0
                 sys.stderr.write(f"{done:.0f} of {episodes} played, {playing} workers at it\n")
-        while self._poller.wait(TURN_SEC):  # their last words
-            self._take()
+        while self._roles.wait(TURN_SEC):  # their last words
+            self._roles.take_reports()
 
     def _playing(self) -> int:
         """Workers that have not finished. Raises RoleDied where one failed, or the server did."""
         playing = 0
-        for (role, _), place in self._fleet.places.items():
+        for (role, _), place in self._roles.fleet.places.items():
             code = place.child.exit_code()
             if role == "env_worker" and code in (None, 0):
                 playing += code is None
             elif code is not None:
-                self._fleet.check_alive()
+                self._roles.fleet.check_alive()
         return playing
 
     def _turn(self) -> bool:
         """Take what was reported; never True, so that nobody is hurried. Raises RoleDied on Ctrl-C."""
         if self._signals.stop:
             raise RoleDied("The evaluation was interrupted.", 130)
-        self._take()
-        self._poller.wait(TURN_SEC)
+        self._roles.take_reports(TURN_SEC)
         return False
-
-    def _take(self) -> None:
-        while (frames := self._socket.receive()) is not None:
-            report, _ = self._codec.decode(frames)
-            self._state.receive(report, time.monotonic())
