@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from common.errors import EnvError
 from env_worker.games.pokemon import host_keeper
 from env_worker.games.pokemon.host import HostDied
 from env_worker.games.pokemon.host_keeper import HostKeeper
@@ -87,3 +88,30 @@ def test_every_host_it_starts_has_the_configured_settings(monkeypatch):
     monkeypatch.setattr(host_keeper, "SimHost", Host)
     HostKeeper(None, accelerate=False, index=2, replies_per_write=8).start()
     assert started == [{"accelerate": False, "index": 2, "replies_per_write": 8}]
+
+
+def test_a_host_that_keeps_dying_is_given_up(monkeypatch):
+    now = [0.0]
+    keeper = HostKeeper(None, accelerate=True, index=0, clock=lambda: now[0])
+
+    class DyingHost(SilentHost):
+        def poll(self):
+            raise HostDied("gone")
+
+    def start():
+        keeper.host = DyingHost()
+        return keeper.host
+
+    monkeypatch.setattr(keeper, "start", start)
+    start()
+    waits = []
+    for _ in range(4):
+        with pytest.raises(HostDied):
+            keeper.poll()
+        died = now[0]
+        while keeper.revive() is None:
+            now[0] += 0.25
+        waits.append(now[0] - died)
+    assert waits == [0.0, 0.5, 1.0, 2.0]
+    with pytest.raises(EnvError, match="5 times"):
+        keeper.poll()

@@ -10,7 +10,7 @@ from env_worker.games.pokemon.scoreboard import Scoreboard
 from env_worker.games.pokemon.scripted_turns import TURN_SEC, ScriptedTurns
 from env_worker.games.pokemon.source import PokemonSource
 from tests.golden.pokemon.recorded import recorded_seats
-from tests.unit.env_worker.games.pokemon.test_source import FakeHost, row
+from tests.support.fake_host import FakeHost, row
 
 FIRST = {  # by seat: its first turn
     seat.seat: next((lines, request) for lines, request in seat.records if request and "active" in request)

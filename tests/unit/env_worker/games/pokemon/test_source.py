@@ -1,81 +1,14 @@
 """The source against a host that misbehaves on command, with either encoder; records are real ones."""
 
-import numpy as np
 import pytest
 
 from common.config import OpponentsConfig, PokemonConfig
 from common.decisions import Action
-from common.errors import ConfigError, EnvError
 from common.messages import ABORTED, DECISION, START
-from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.formats import generation
-from env_worker.games.pokemon.host import HostDied, HostTick, SimEnd, SimError, SimRecord, SimRow
 from env_worker.games.pokemon.host_keeper import HostKeeper
-from env_worker.games.pokemon.layout import OBSERVATION_SIZE
-from env_worker.games.pokemon.rewards import Facts
-from env_worker.games.pokemon.scoreboard import Scoreboard
+from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError
 from env_worker.games.pokemon.source import PokemonSource
-from tests.golden.pokemon.recorded import recorded_seats
-
-
-class FakeHost:
-    """Says what the test put in, as the seats' encoder wants it; keeps what it was told."""
-
-    pid = 1
-
-    def __init__(self, encoder: str) -> None:
-        self.encodes = encoder == "host"
-        self.ticks: list[HostTick] = []
-        self.started: list[int] = []
-        self.chosen: list[tuple] = []
-        self.stopped: list[int] = []
-        self.bytes_heard = 0
-
-    def start_battle(self, battle, battle_format, start):
-        self.started.append(battle)
-
-    def choose(self, *choice):
-        assert not self.encodes
-        self.chosen.append(choice)
-
-    def act(self, *choice):
-        assert self.encodes
-        self.chosen.append(choice)
-
-    def ask(self, number: int, *errors: SimError) -> None:
-        """Seat 0 of battle 0 is asked."""
-        tick = HostTick(errors=list(errors))
-        if self.encodes:
-            tick.rows.append(row(number))
-        else:
-            tick.records.append(SimRecord(0, 0, number, LINES if number == 1 else "", REQUEST))
-        self.ticks.append(tick)
-
-    def refuse(self, refused: set[int]) -> None:
-        """The choice is called invalid; an encoding host asks again by itself, until nothing is left."""
-        tick = HostTick(errors=[SimError(0, 0, 1, "invalid", "no")])
-        again = row(1, without=refused)
-        if self.encodes and again.mask.any():
-            tick.rows.append(again)
-        elif self.encodes:
-            tick.errors.append(SimError(0, 0, 1, "exhausted", "no"))
-        self.ticks.append(tick)
-
-    def stop_battle(self, battle):
-        self.stopped.append(battle)
-
-    def flush(self):
-        pass
-
-    def fileno(self):
-        return 0
-
-    def close(self):
-        pass
-
-    def poll(self):
-        self.bytes_heard += bool(self.ticks)
-        return self.ticks.pop(0) if self.ticks else HostTick()
+from tests.support.fake_host import FakeHost
 
 
 @pytest.fixture(params=["host", "python"])
@@ -97,19 +30,6 @@ def source(host, encoder):
     made.poll()
     assert host.started == [0]
     return made
-
-
-SEAT = next(seat for seat in recorded_seats("gen9*") if seat.seat == 0)
-LINES, REQUEST = next(record for record in SEAT.records if record[1] and "active" in record[1])
-
-
-MASK = legal_choices(REQUEST, [entry["ident"] for entry in REQUEST["side"]["pokemon"]].index).mask
-
-
-def row(number: int, without: set[int] = frozenset()) -> SimRow:
-    mask = np.array([allowed and action not in without for action, allowed in enumerate(MASK)], np.uint8)
-    facts = Facts((6.0, 6.0, 6.0, 6.0), 1)
-    return SimRow(0, 0, number, 1, facts, np.zeros(OBSERVATION_SIZE, np.float16), mask)
 
 
 def answer(decision, action: int) -> Action:
@@ -226,51 +146,6 @@ def test_draining_starts_nothing_new(source, host):
     source.poll()
     assert source.idle()
     assert host.started == [0]
-
-
-def test_a_host_that_keeps_dying_is_given_up(monkeypatch):
-    now = [0.0]
-    keeper = HostKeeper(None, accelerate=True, index=0, clock=lambda: now[0])
-
-    class DyingHost(FakeHost):
-        def poll(self):
-            raise HostDied("gone")
-
-    def start():
-        keeper.host = DyingHost("host")
-        return keeper.host
-
-    monkeypatch.setattr(keeper, "start", start)
-    start()
-    waits = []
-    for _ in range(4):
-        with pytest.raises(HostDied):
-            keeper.poll()
-        died = now[0]
-        while keeper.revive() is None:
-            now[0] += 0.25
-        waits.append(now[0] - died)
-    assert waits == [0.0, 0.5, 1.0, 2.0]
-    with pytest.raises(EnvError, match="5 times"):
-        keeper.poll()
-
-
-def test_scoreboard_adds_up_and_keeps_a_recent_window():
-    score = Scoreboard()
-    for outcome in [1] * 150 + [-1] * 100 + [0] * 5 + [None] * 5:
-        score.started += 1
-        score.finish("random", outcome, 10)
-    metrics = score.metrics(alive=0)
-    assert metrics["results"]["random"] == {"wins": 150, "losses": 100, "ties": 5, "truncated": 5}
-    assert metrics["recent"]["random"] == {"games": 200, "win_rate": 0.45}
-    assert metrics["turns"] == 2600
-    assert metrics["episodes"]["finished"] == 260
-
-
-def test_generation_of_a_format():
-    assert generation("gen4randombattle") == 4
-    with pytest.raises(ConfigError, match="gen9randombattle"):
-        generation("randombattle")
 
 
 def test_the_decision_kind_is_a_decision(source, host):

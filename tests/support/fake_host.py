@@ -1,0 +1,81 @@
+"""A simulator host that says what a test puts in: seat 0 of a recorded battle, asked for its first turn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from env_worker.games.pokemon.actions import legal_choices
+from env_worker.games.pokemon.host_messages import HostTick, SimError, SimRecord, SimRow
+from env_worker.games.pokemon.layout import OBSERVATION_SIZE
+from env_worker.games.pokemon.rewards import Facts
+from tests.golden.pokemon.recorded import recorded_seats
+
+SEAT = next(seat for seat in recorded_seats("gen9*") if seat.seat == 0)
+LINES, REQUEST = next(record for record in SEAT.records if record[1] and "active" in record[1])
+MASK = legal_choices(REQUEST, [entry["ident"] for entry in REQUEST["side"]["pokemon"]].index).mask
+
+
+def row(number: int, without: set[int] = frozenset()) -> SimRow:
+    mask = np.array([allowed and action not in without for action, allowed in enumerate(MASK)], np.uint8)
+    facts = Facts((6.0, 6.0, 6.0, 6.0), 1)
+    return SimRow(0, 0, number, 1, facts, np.zeros(OBSERVATION_SIZE, np.float16), mask)
+
+
+class FakeHost:
+    """Says what the test put in, as the seats' encoder wants it; keeps what it was told."""
+
+    pid = 1
+
+    def __init__(self, encoder: str) -> None:
+        self.encodes = encoder == "host"
+        self.ticks: list[HostTick] = []
+        self.started: list[int] = []
+        self.chosen: list[tuple] = []
+        self.stopped: list[int] = []
+        self.bytes_heard = 0
+
+    def start_battle(self, battle, battle_format, start):
+        self.started.append(battle)
+
+    def choose(self, *choice):
+        assert not self.encodes
+        self.chosen.append(choice)
+
+    def act(self, *choice):
+        assert self.encodes
+        self.chosen.append(choice)
+
+    def ask(self, number: int, *errors: SimError) -> None:
+        """Seat 0 of battle 0 is asked."""
+        tick = HostTick(errors=list(errors))
+        if self.encodes:
+            tick.rows.append(row(number))
+        else:
+            tick.records.append(SimRecord(0, 0, number, LINES if number == 1 else "", REQUEST))
+        self.ticks.append(tick)
+
+    def refuse(self, refused: set[int]) -> None:
+        """The choice is called invalid; an encoding host asks again by itself, until nothing is left."""
+        tick = HostTick(errors=[SimError(0, 0, 1, "invalid", "no")])
+        again = row(1, without=refused)
+        if self.encodes and again.mask.any():
+            tick.rows.append(again)
+        elif self.encodes:
+            tick.errors.append(SimError(0, 0, 1, "exhausted", "no"))
+        self.ticks.append(tick)
+
+    def stop_battle(self, battle):
+        self.stopped.append(battle)
+
+    def flush(self):
+        pass
+
+    def fileno(self):
+        return 0
+
+    def close(self):
+        pass
+
+    def poll(self):
+        self.bytes_heard += bool(self.ticks)
+        return self.ticks.pop(0) if self.ticks else HostTick()
