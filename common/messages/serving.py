@@ -1,17 +1,10 @@
-"""Every message that crosses a process boundary, typed, grouped by receiver.
-
-A message travels as one MessagePack frame (the struct) followed by the raw tensor frames that
-`common.codec` declares in it. Tensors of a message are listed in its docstring as name: dtype [shape].
-N is the number of rows, D the observation size, A the number of actions, T the unroll length.
-"""
+"""Between a client and the inference server, on its data socket: what the server receives, then what a client does."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-PROTOCOL = "simul/1"
+from common.messages.base import Message
 
 # What a row of STEP is (column `kind`).
 DECISION = 0  # the seat must act
@@ -23,17 +16,6 @@ ABORTED = 3  # nothing may be learned from what is still open
 START = 1  # first decision of an episode: opens a session with zero state
 RECORD = 2  # learn from this session (needs the run's training token)
 GREEDY = 4  # most probable action instead of a draw
-
-
-class Message(
-    msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
-):
-    """Base. The key `type` holds the tag; `tensors` declares the raw frames behind the header: (name, dtype, shape)."""
-
-    tensors: tuple[tuple[str, str, tuple[int, ...]], ...] = ()
-
-
-# ---------------------------------------------------------------- to the inference server, data socket
 
 
 class Hello(Message, frozen=True, tag="HELLO"):
@@ -61,9 +43,7 @@ class Step(Message, frozen=True, tag="STEP"):
     id: int
     policies: tuple[str, ...] = ("learner",)
     deadline_ms: int = 0  # rows that still wait so long after they came are refused with ERR_DEADLINE; 0: never
-    observation_at: int = (
-        -1
-    )  # offset of `observation` in the shared memory, the tensor is then left out; -1: the tensor
+    observation_at: int = -1  # of `observation` in the shared memory, its tensor is then left out; -1: the tensor
 
 
 class Evaluate(Message, frozen=True, tag="EVALUATE"):
@@ -92,9 +72,6 @@ class StatusRequest(Message, frozen=True, tag="STATUS"):
 
 class Close(Message, frozen=True, tag="CLOSE"):
     """The client leaves: its sessions end as aborted, its token is void."""
-
-
-# ---------------------------------------------------------------- to a client
 
 
 class SharedMemory(msgspec.Struct, frozen=True):
@@ -177,127 +154,5 @@ class Error(Message, frozen=True, tag="ERROR"):
     retry_after_ms: int = 0
 
 
-# ---------------------------------------------------------------- server -> learner (unroll socket)
-
-
-class Unroll(Message, frozen=True, tag="UNROLL"):
-    """`length` consecutive steps of one session and the bootstrap row behind them.
-
-    Tensors: observation: wire dtype [length + 1, D]; mask: uint8 [length + 1, A];
-    action: int32 [length]; log_prob: float32 [length] (recorded when it was sampled);
-    value: float32 [length + 1] (the last bootstraps; 0 where `terminated`);
-    reward: float32 [length] (what the action of the same row earned);
-    policy_version: int64 [length]; state: float32 [state_size], the recurrent state before the first row.
-    The last row only bootstraps and is never learned from. Where the episode terminated it is all zeros.
-    """
-
-    length: int
-    first_step: int
-    terminated: bool
-    truncated: bool
-    spec_fingerprint: str
-
-
-class ServerHello(Message, frozen=True, tag="SERVER_HELLO"):
-    """A server asks for weights; it has served `served_version` last (-1: none)."""
-
-    protocol: str
-    spec_fingerprint: str
-    served_version: int = -1
-
-
-class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):
-    """Weights were staged (or refused, with the reason)."""
-
-    policy: str
-    policy_version: int
-    accepted: bool
-    reason: str = ""
-
-
-# ---------------------------------------------------------------- learner -> server
-
-
-class Credit(Message, frozen=True, tag="CREDIT"):
-    """Sign of life of the learner; `total` is the number of unrolls the server may have sent since it connected."""
-
-    total: int
-
-
-class Weights(Message, frozen=True, tag="WEIGHTS"):
-    """Immutable weights of a policy. Tensor: safetensors: uint8 [bytes]. `fingerprint` is SHA-256 over those bytes.
-
-    `policy` is `learner`, or the name of a frozen past self. `resident` names every policy that shall stay loaded.
-    """
-
-    policy: str
-    policy_version: int
-    fingerprint: str
-    resident: tuple[str, ...] = ()
-
-
-# ---------------------------------------------------------------- the run's owner -> server (control socket), and back
-
-
-class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):
-    """Serve a checkpoint's weights, frozen, under a name of its own."""
-
-    name: str
-    checkpoint: str  # absolute path of a checkpoint directory
-
-
-class UnloadPolicy(Message, frozen=True, tag="UNLOAD_POLICY"):
-    """Serve a policy no longer. Refused while sessions are bound to it, unless they may `drain`: play to their end."""
-
-    name: str
-    drain: bool = False
-
-
-class ListPolicies(Message, frozen=True, tag="LIST_POLICIES"):
-    """Ask which policies are served."""
-
-
-class Shutdown(Message, frozen=True, tag="SHUTDOWN"):
-    """Answer what waits, then stop, as on SIGTERM."""
-
-
-class PolicyFacts(msgspec.Struct, frozen=True):
-    """A served policy. `source`: learner, league or checkpoint; `open`: new sessions may be bound to it."""
-
-    name: str
-    policy_version: int
-    sessions: int
-    source: str
-    open: bool
-
-
-class ControlAnswer(Message, frozen=True, tag="CONTROL_ANSWER"):
-    """Done, or (`ok` False) why not; and what is served now."""
-
-    ok: bool
-    text: str
-    policies: tuple[PolicyFacts, ...]
-
-
-# ---------------------------------------------------------------- role -> supervisor (status socket)
-
-
-class Report(Message, frozen=True, tag="REPORT"):
-    """A role's figures, twice a second. `metrics`: numbers, strings, small dicts; docs/metrics.md names them."""
-
-    role: str
-    index: int
-    run_id: int
-    pid: int
-    state: str  # starting | ready | stuck | draining | stopped | failed
-    metrics: dict[str, Any] = {}
-    event: str = ""  # a sentence for the view, once
-
-
 TO_SERVER = Hello | Step | Evaluate | Ping | StatusRequest | Close
 TO_CLIENT = Welcome | Actions | Evaluated | Pong | Figures | Error
-TO_LEARNER = Unroll | ServerHello | WeightsAck
-FROM_LEARNER = Credit | Weights
-TO_CONTROL = LoadPolicy | UnloadPolicy | ListPolicies | Shutdown
-FROM_CONTROL = ControlAnswer
-TO_SUPERVISOR = Report

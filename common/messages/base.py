@@ -1,0 +1,15 @@
+"""What every message has: a type, and a declaration of the tensors behind it."""
+
+from __future__ import annotations
+
+import msgspec
+
+PROTOCOL = "simul/1"
+
+
+class Message(
+    msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """Base. The key `type` holds the tag; `tensors` declares the raw frames behind the header: (name, dtype, shape)."""
+
+    tensors: tuple[tuple[str, str, tuple[int, ...]], ...] = ()

@@ -1,0 +1,62 @@
+"""Between the inference server and the learner, a socket each: unrolls one way, weights the other."""
+
+from __future__ import annotations
+
+from common.messages.base import Message
+
+
+class Unroll(Message, frozen=True, tag="UNROLL"):
+    """`length` consecutive steps of one session and the bootstrap row behind them.
+
+    Tensors: observation: wire dtype [length + 1, D]; mask: uint8 [length + 1, A];
+    action: int32 [length]; log_prob: float32 [length] (recorded when it was sampled);
+    value: float32 [length + 1] (the last bootstraps; 0 where `terminated`);
+    reward: float32 [length] (what the action of the same row earned);
+    policy_version: int64 [length]; state: float32 [state_size], the recurrent state before the first row.
+    The last row only bootstraps and is never learned from. Where the episode terminated it is all zeros.
+    """
+
+    length: int
+    first_step: int
+    terminated: bool
+    truncated: bool
+    spec_fingerprint: str
+
+
+class ServerHello(Message, frozen=True, tag="SERVER_HELLO"):
+    """A server asks for weights; it has served `served_version` last (-1: none)."""
+
+    protocol: str
+    spec_fingerprint: str
+    served_version: int = -1
+
+
+class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):
+    """Weights were staged (or refused, with the reason)."""
+
+    policy: str
+    policy_version: int
+    accepted: bool
+    reason: str = ""
+
+
+class Credit(Message, frozen=True, tag="CREDIT"):
+    """Sign of life of the learner; `total` is the number of unrolls the server may have sent since it connected."""
+
+    total: int
+
+
+class Weights(Message, frozen=True, tag="WEIGHTS"):
+    """Immutable weights of a policy. Tensor: safetensors: uint8 [bytes]. `fingerprint` is SHA-256 over those bytes.
+
+    `policy` is `learner`, or the name of a frozen past self. `resident` names every policy that shall stay loaded.
+    """
+
+    policy: str
+    policy_version: int
+    fingerprint: str
+    resident: tuple[str, ...] = ()
+
+
+TO_LEARNER = Unroll | ServerHello | WeightsAck
+FROM_LEARNER = Credit | Weights
