@@ -2,7 +2,8 @@
 
 from common.transport.curve import ClientKeys, ServerKeys, client_keys, new_keys, server_keys
 from common.transport.endpoints import check_endpoint, connectable
-from common.transport.sockets import DealerSocket, Poller, PullSocket, PushSocket, RouterSocket, held
+from common.transport.poller import Poller
+from common.transport.sockets import DealerSocket, PullSocket, PushSocket, RouterSocket, held
 from common.transport.watch import Fate
 
 __all__ = [

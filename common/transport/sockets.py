@@ -5,120 +5,21 @@ One socket is used by one thread. Sizes of queues are in messages.
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 import zmq
 
 from common.codec import Frame
-from common.errors import ConfigError
+from common.transport.base import Socket, send_parts
 from common.transport.curve import ClientKeys, Doorkeeper, ServerKeys
-from common.transport.endpoints import check_endpoint, lock_ipc
 from common.transport.watch import ConnectionCounts, ConnectionWatch, Fate
 
-LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 HANDSHAKE_MS = 5000  # who connects and then says nothing holds a file descriptor no longer
-MAX_FRAME_BYTES = 256 * 1024 * 1024
-VIEW_BYTES = 16 * 1024  # a frame of at least so many is not copied
-# plain numbers and the method beneath: half of a small message's cost is what pyzmq does around them
-_NOW, _NOW_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
-_EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)
-_send_part = zmq.backend.Socket.send
-LOOK_EVERY_SEC = 30e-6  # short enough to cost no latency, long enough to leave the core to others
 
 
-class _Socket:
-    """Options that all our sockets share."""
-
-    def __init__(
-        self, kind: int, endpoint: str, *, queue: int, context: zmq.Context[zmq.Socket[bytes]] | None = None
-    ) -> None:
-        self.endpoint = endpoint
-        self.raw: zmq.Socket[bytes] = (context or zmq.Context.instance()).socket(kind)
-        self.raw.setsockopt(zmq.LINGER, LINGER_MS)
-        self.raw.setsockopt(zmq.SNDHWM, queue)
-        self.raw.setsockopt(zmq.RCVHWM, queue)
-        self.raw.setsockopt(zmq.IPV6, int("[" in endpoint))
-        self.raw.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
-        self.raw.setsockopt(zmq.RECONNECT_IVL, 50)
-        self.raw.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
-        self._lock = -1
-
-    def _connect(self) -> None:
-        try:
-            self.raw.connect(self.endpoint)
-        except zmq.ZMQError as error:
-            self.close()
-            raise ConfigError(f"The endpoint {self.endpoint} cannot be reached: {_in_words(error)}.") from None
-
-    def _bind(self, *, curve: bool = False) -> None:
-        try:
-            check_endpoint(self.endpoint, curve=curve)
-            self._lock = lock_ipc(self.endpoint)
-        except ConfigError:
-            self.close()
-            raise
-        try:
-            self.raw.bind(self.endpoint)
-        except zmq.ZMQError as error:
-            self.close()
-            raise ConfigError(
-                f"The endpoint {self.endpoint} cannot be bound: {_in_words(error)}. "
-                "Another run may use it: stop that one (`simul down`) or choose another endpoint."
-            ) from None
-
-    def _receive(self) -> list[Frame] | None:
-        """Small frames are copied, large ones stay where the library has them: the message lives as long as a view."""
-        raw = self.raw
-        if not int(raw.get(_EVENTS)) & _READABLE:  # far cheaper than the exception
-            return None
-        part = raw.recv(_NOW, False)
-        frames: list[Frame] = [part.bytes]
-        while part.more:
-            part = raw.recv(0, False)
-            frames.append(part.bytes if len(part) < VIEW_BYTES else part.buffer.toreadonly())
-        return frames
-
-    def _send(self, frames: Sequence[Frame]) -> bool:
-        try:
-            _send_parts(self.raw, frames)
-        except zmq.Again:
-            return False
-        return True
-
-    def close(self) -> None:
-        """Close the socket; what is queued goes out for at most a second."""
-        self.raw.close()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def _in_words(error: zmq.ZMQError) -> str:
-    """Without the address, which pyzmq adds to `strerror`."""
-    return zmq.strerror(error.errno or 0)
-
-
-def _send_parts(raw: zmq.Socket[bytes], parts: Sequence[Frame]) -> None:
-    """All parts or none: only the first can be refused."""
-    for part in parts[:-1]:
-        _send_part(raw, part, _NOW_MORE)
-    _send_part(raw, parts[-1], _NOW)
-
-
-class RouterSocket(_Socket):
+class RouterSocket(Socket):
     """Bound; talks to many peers by routing id. With `keys` it lets in those whose public key is listed, encrypted.
 
     `counted`: what becomes of its connections is counted, in `connections`.
@@ -155,7 +56,7 @@ class RouterSocket(_Socket):
     def deliver(self, peer: bytes, frames: Sequence[Frame]) -> Literal["sent", "full", "gone"]:
         """Send without waiting. Dropped when the peer's queue is `full`, because it does not read, or it is `gone`."""
         try:
-            _send_parts(self.raw, [peer, *frames])
+            send_parts(self.raw, [peer, *frames])
         except zmq.ZMQError as error:
             if error.errno == zmq.EAGAIN:
                 return "full"
@@ -170,7 +71,7 @@ class RouterSocket(_Socket):
         return None if frames is None else (bytes(frames[0]), frames[1:])
 
 
-class DealerSocket(_Socket):
+class DealerSocket(Socket):
     """Connected; talks to one RouterSocket. `watch`: what becomes of the connection can be asked for."""
 
     def __init__(
@@ -202,7 +103,7 @@ class DealerSocket(_Socket):
         return self._receive()
 
 
-class PushSocket(_Socket):
+class PushSocket(Socket):
     """Connected; sends figures one way and drops them when nobody reads."""
 
     def __init__(self, endpoint: str, *, queue: int = 100) -> None:
@@ -214,7 +115,7 @@ class PushSocket(_Socket):
         return self._send(frames)
 
 
-class PullSocket(_Socket):
+class PullSocket(Socket):
     """Bound; receives figures."""
 
     def __init__(self, endpoint: str, *, queue: int = 1000) -> None:
@@ -229,39 +130,7 @@ class PullSocket(_Socket):
 @contextmanager
 def held(endpoint: str, *, curve: bool = False) -> Iterator[None]:
     """Bound, to nobody's use, for the time of the block: to know that it can be. Raises ConfigError."""
-    with _Socket(zmq.ROUTER, endpoint, queue=1) as socket:
+    with Socket(zmq.ROUTER, endpoint, queue=1) as socket:
         socket._bind(curve=curve)
         yield
         socket.raw.unbind(socket.raw.getsockopt_string(zmq.LAST_ENDPOINT))  # now, and not when the context finds time
-
-
-class Poller:
-    """Waits until a socket or a file descriptor is readable."""
-
-    def __init__(self, sockets: Iterable[_Socket] = ()) -> None:
-        self._poller = zmq.Poller()
-        self._files: set[int] = set()
-        for socket in sockets:
-            self._poller.register(socket.raw, zmq.POLLIN)
-
-    def set_files(self, files: Iterable[int]) -> None:
-        """Watch exactly these file descriptors besides the sockets."""
-        wanted = set(files)
-        for file in self._files - wanted:
-            self._poller.unregister(file)
-        for file in wanted - self._files:
-            self._poller.register(file, zmq.POLLIN)
-        self._files = wanted
-
-    def wait(self, timeout_sec: float) -> bool:
-        """True when something is readable; False after `timeout_sec` (whole milliseconds, rounded up)."""
-        return bool(self._poller.poll(int(-(-timeout_sec * 1000 // 1))))
-
-    def wait_briefly(self, timeout_sec: float) -> bool:
-        """`wait` to parts of a millisecond: for the last of them it looks again and again, and sleeps in between."""
-        deadline = time.monotonic() + timeout_sec
-        while (left := deadline - time.monotonic()) > 0:
-            if self._poller.poll(int(left * 1000)):
-                return True
-            time.sleep(LOOK_EVERY_SEC)
-        return bool(self._poller.poll(0))

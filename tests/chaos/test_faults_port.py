@@ -12,7 +12,7 @@ import pytest
 
 from common.codec import encode
 from common.messages import PROTOCOL, Hello
-from common.transport import sockets
+from common.transport import base, sockets
 from tests.support.faults import count, dial, free_port, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import SPEC, Stand
@@ -21,7 +21,7 @@ from tests.support.stand import SPEC, Stand
 @pytest.fixture
 def stand(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     monkeypatch.setattr(sockets, "HANDSHAKE_MS", 300)
-    monkeypatch.setattr(sockets, "MAX_FRAME_BYTES", 1 << 20)
+    monkeypatch.setattr(base, "MAX_FRAME_BYTES", 1 << 20)
     with Stand(endpoint=f"tcp://127.0.0.1:{free_port()}") as one:
         yield one
 
