@@ -19,17 +19,15 @@ from numpy.typing import ArrayLike
 
 from common.decisions import Action, Decision, Failure
 from common.errors import ERR_BUSY, ERR_HELLO, InferenceError
-from common.evaluation_client import Evaluation, EvaluationBook, pack_evaluate
+from common.evaluation_client import Evaluation, pack_evaluate
 from common.messages import Actions, Error, Evaluated, Figures, Pong, StatusRequest, Welcome
+from common.outbox import Outbox
 from common.server_line import ServerLine
 from common.specs import GameSpec
-from common.step_book import Parcel, StepBook, pack_step
 from common.transport import ClientKeys
 
 SILENT_AFTER_SEC = 3.0  # the server is taken for gone, HELLO is said again
 RESEND_AFTER_SEC = 5.0
-LONGEST_RETRY_SEC = 2.0  # however often the server says that it is busy
-MOST_DOUBLINGS = 8
 
 
 class Replies(msgspec.Struct):
@@ -60,8 +58,6 @@ class InferenceClient:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.policies: tuple[str, ...] = ()
-        self.resent = 0
-        self.busy = 0  # messages that the server was too busy for; each was sent again after the time it asked for
         self._spec = spec
         self._clock = clock
         self._line = ServerLine(
@@ -70,10 +66,8 @@ class InferenceClient:
         self.poller = self._line.poller
         self._max_rows = 1
         self._refusal: Error | None = None
-        self._steps = StepBook()
-        self._evaluations = EvaluationBook(spec)
-        self._busy_in_a_row = 0
-        self._next_id = 0
+        self._outbox = Outbox(self._line, spec, clock)
+        self._steps, self._evaluations = self._outbox.steps, self._outbox.evaluations
         self._heard_at = -1e9
 
     @property
@@ -91,6 +85,16 @@ class InferenceClient:
         """Rows that the server has answered."""
         return self._steps.answered
 
+    @property
+    def resent(self) -> int:
+        """Messages that were sent again because no answer came."""
+        return self._outbox.resent
+
+    @property
+    def busy(self) -> int:
+        """Messages that the server was too busy for; each is sent again after the time it asked for."""
+        return self._outbox.busy
+
     def connect(self, timeout_sec: float = 10.0) -> None:
         """Say HELLO and wait for WELCOME.
 
@@ -105,7 +109,7 @@ class InferenceClient:
         `deadline_ms`: rows that wait longer for their batch come back as ERR_DEADLINE, their sessions unmoved; 0: none.
         """
         for start in range(0, len(decisions), self._max_rows):
-            self._send(self._steps.open(decisions[start : start + self._max_rows], deadline_ms))
+            self._outbox.send(self._steps.open(decisions[start : start + self._max_rows], deadline_ms))
 
     def evaluate(
         self,
@@ -127,11 +131,10 @@ class InferenceClient:
             ValueError: an array has the wrong shape.
         """
         message, tensors = pack_evaluate(
-            self._next_id + 1, observation, mask, self._spec, policy=policy, sessions=sessions
+            self._outbox.next_id(), observation, mask, self._spec, policy=policy, sessions=sessions
         )  # fmt: skip
-        self._next_id += 1
         self._evaluations.add(message, tensors)
-        self._ask(message.id)
+        self._outbox.ask(message.id)
         return message.id
 
     def ask_status(self) -> None:
@@ -186,13 +189,13 @@ class InferenceClient:
             self._steps.forget()
             replies.lost = True
         if lost or first or not already:
-            self._resend(older_than=self._clock())
+            self._outbox.resend(older_than=self._clock())
 
     def _take_in(
         self, replies: Replies, actions: Sequence[Action] = (), evaluations: Sequence[Evaluation] = ()
     ) -> None:
         if actions or evaluations:
-            self._busy_in_a_row = 0
+            self._outbox.was_answered()
         replies.actions += actions
         replies.evaluations += evaluations
 
@@ -204,53 +207,18 @@ class InferenceClient:
         book = next((book for book in (self._steps, self._evaluations) if message.id in book), None)
         if book is None:
             self._refusal = message
-        elif message.code == ERR_BUSY:  # nothing was admitted: again when the server expects to have room
-            book.put_off(message.id, self._clock() + self._back_off(message.retry_after_ms))
+        elif message.code == ERR_BUSY:  # nothing was admitted
+            self._outbox.put_off(book, message)
         elif book is self._steps:
             replies.failures += self._steps.refuse(message)
         else:
             self._take_in(replies, evaluations=self._evaluations.refuse(message))
-
-    def _back_off(self, retry_after_ms: int) -> float:
-        """Seconds to wait; longer each time in a row that the server is busy."""
-        self.busy += 1
-        self._busy_in_a_row = min(self._busy_in_a_row + 1, MOST_DOUBLINGS)
-        return min(max(1, retry_after_ms) / 1000 * 2 ** (self._busy_in_a_row - 1), LONGEST_RETRY_SEC)
 
     def _keep_alive(self, now: float) -> None:
         line = self._line
         if line.welcomed and now - self._heard_at > SILENT_AFTER_SEC and now - line.said_at < SILENT_AFTER_SEC:
             line.welcomed = False
         if line.welcomed:
-            for parcel in self._steps.due(now):
-                self._send(parcel)
-            for number in self._evaluations.due(now):
-                self._ask(number)
+            self._outbox.send_due(now)
         if line.keep_alive(now):
-            self._resend(older_than=now - RESEND_AFTER_SEC)
-
-    def _resend(self, older_than: float) -> None:
-        """Send again what is still unanswered of old messages."""
-        for parcel in self._steps.overdue(older_than):
-            self.resent += 1
-            self._send(parcel, again=True)
-        for number in self._evaluations.overdue(older_than):
-            self.resent += 1
-            self._ask(number)
-
-    def _send(self, parcel: Parcel, *, again: bool = False) -> None:
-        """`again`: whoever gets the same rows twice reads the second time when their block may be another's already."""
-        self._next_id += 1
-        self._steps.sent(self._next_id, parcel, self._clock())
-        if self._line.welcomed:
-            decisions = [ticket.decision for ticket in parcel.tickets]
-            block = None if again else self._line.block(self._next_id, len(decisions), self._steps)
-            message, tensors = pack_step(self._next_id, decisions, self._spec, block)
-            message = msgspec.structs.replace(message, deadline_ms=parcel.deadline_ms)
-            self._line.send(message, tensors)
-
-    def _ask(self, number: int) -> None:
-        """Send an EVALUATE, perhaps again. Sent twice it may be answered twice; the second answer finds nobody."""
-        if self._line.welcomed and number in self._evaluations:
-            self._evaluations.asked(number, self._clock())
-            self._line.send(*self._evaluations.of(number))
+            self._outbox.resend(older_than=now - RESEND_AFTER_SEC)
