@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from common.errors import ERR_INTERNAL, ERR_NO_SESSION
 from common.messages import ABORTED
-from inference_server.admission import Admission
 from inference_server.batcher import Chunk
+from inference_server.endings import Endings
 from inference_server.engine.backends import DeviceLost, Outputs
 from inference_server.engine.noise import draw_gumbel
 from inference_server.engine.sampling import all_finite
@@ -33,7 +33,7 @@ class Actor:
         policies: PolicyTable,
         sessions: SessionTable,
         recorder: Recorder,
-        admission: Admission,
+        endings: Endings,
         gateway: Gateway,
         statistics: Statistics,
         log: Logger,
@@ -43,7 +43,7 @@ class Actor:
         self._policies = policies
         self._sessions = sessions
         self._recorder = recorder
-        self._admission = admission
+        self._endings = endings
         self._gateway = gateway
         self._statistics = statistics
         self._log = log
@@ -97,7 +97,7 @@ class Actor:
         self._gateway.refuse(
             chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, "the forward of this row failed"
         )
-        self._admission.end(Session(self._sessions, int(chunk.slots[0])), ABORTED, None, "forward_failed", now)
+        self._endings.end(Session(self._sessions, int(chunk.slots[0])), ABORTED, None, "forward_failed", now)
         return 0.0
 
     def _gather(self, batch: list[Chunk], slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy) -> Staging:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from common.codec import Tensors
 from common.errors import ERR_DENIED, ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
@@ -20,6 +18,7 @@ from common.messages import ABORTED, DECISION, RECORD, START, TERMINATED, TRUNCA
 from common.specs import GameSpec
 from inference_server.batcher import Chunk
 from inference_server.clients import Client
+from inference_server.endings import Endings
 from inference_server.policies import PolicyTable
 from inference_server.recorder import Recorder
 from inference_server.rows import Rows, unpack
@@ -27,11 +26,6 @@ from inference_server.session import END_ACKNOWLEDGED, Reply, Session, Verdict, 
 from inference_server.sessions import Ordinary, SessionTable
 from inference_server.statistics import Statistics
 
-MAX_TEMPERATURE = 100.0
-_ENDINGS = {  # what a client is told that goes on with a session which it did not end
-    "idle": "no step of it came for longer than the server's idle_timeout_sec",
-    "forward_failed": "the forward of its last step failed",
-}
 _CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}
 
 
@@ -61,15 +55,22 @@ class _Queued:
 
 
 class Admission:
-    """Checks rows against the session table; the only place that opens and ends sessions."""
+    """Checks rows against the session table; the only place that opens sessions."""
 
     def __init__(
-        self, spec: GameSpec, sessions: SessionTable, policies: PolicyTable, recorder: Recorder, statistics: Statistics
+        self,
+        spec: GameSpec,
+        sessions: SessionTable,
+        policies: PolicyTable,
+        recorder: Recorder,
+        endings: Endings,
+        statistics: Statistics,
     ) -> None:
         self._spec = spec
         self._sessions = sessions
         self._policies = policies
         self._recorder = recorder
+        self._endings = endings
         self._statistics = statistics
 
     def admit(self, client: Client, message: Step, tensors: Tensors, now: float) -> Admitted:
@@ -93,34 +94,8 @@ class Admission:
         result.chunks.extend(self._chunks(client, message, rows, ordinary, queued, now))
         return result
 
-    def end(self, session: Session, kind: int, final: NDArray[Any] | None, cause: str, now: float) -> None:
-        """End a session, whoever asks for it; the slot is freed once."""
-        if session.alive:
-            if session.record:
-                self._recorder.end(int(self._sessions.unroll_row[session.slot]), session, kind, final, cause, now)
-            if cause in _ENDINGS:
-                key = session.env, session.seat, session.episode
-                self._sessions.client_of(session).remember(key, _ENDINGS[cause])
-            self._sessions.end(session)
-            self._statistics.sessions_ended[cause] += 1
-
-    def end_all_of(self, client: Client, cause: str) -> None:
-        """End every session of a client that is gone: nothing is learned from what is open."""
-        table, slots = self._sessions, np.array(client.seats.slots, np.int64)
-        recorded = slots[table.unroll_row[slots] >= 0]
-        self._recorder.abort(table.unroll_row[recorded], table.unanswered(recorded), cause)
-        table.end_all_of(client)
-        if len(slots):
-            self._statistics.sessions_ended[cause] += len(slots)
-
     def _chunks(
-        self,
-        client: Client,
-        message: Step,
-        rows: Rows,
-        ordinary: Ordinary,
-        queued: _Queued,
-        now: float,
+        self, client: Client, message: Step, rows: Rows, ordinary: Ordinary, queued: _Queued, now: float
     ) -> Iterator[Chunk]:
         """Admitted rows by policy and by whether they are recorded."""
         table = self._sessions
@@ -186,11 +161,11 @@ class Admission:
         check_start(flags, step, attempt, policy, self._policies.versions().keys())
         if flags & RECORD and self._policies[policy].source == "checkpoint":
             raise ProtocolError(ERR_DENIED, f"{policy!r} was loaded from a checkpoint: its sessions are not recorded")
-        temperature = _temperature(rows, i)
+        temperature = rows.temperature_of(i)
         if old is not None and episode < old.episode:
             raise ProtocolError(ERR_ORDER, f"episode {episode} is over: episode {old.episode} of this seat is running")
         if old is not None:
-            self.end(old, ABORTED, None, "restarted", now)
+            self._endings.end(old, ABORTED, None, "restarted", now)
         session = self._sessions.open(client, env, seat, episode, flags, policy, now)
         self._sessions.temperature[session.slot] = temperature
         if flags & RECORD:
@@ -222,22 +197,7 @@ class Admission:
             raise ProtocolError(ERR_VALUE, "the final reward is not finite")
         if kind != ABORTED:
             self._reward(session, rows, i)
-        self.end(session, kind, rows.observation[i], _CAUSES[kind], now)
+        self._endings.end(session, kind, rows.observation[i], _CAUSES[kind], now)
 
     def _reward(self, session: Session, rows: Rows, i: int) -> None:
         self._recorder.rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]])
-
-
-def _temperature(rows: Rows, i: int) -> float:
-    """The sampling temperature of a row with START. Raises ProtocolError ERR_VALUE."""
-    temperature = 1.0 if rows.temperature is None else float(rows.temperature[i])
-    if not 0.0 < temperature <= MAX_TEMPERATURE:
-        raise ProtocolError(
-            ERR_VALUE,
-            f"temperature {temperature:g}; expected above 0 and at most {MAX_TEMPERATURE:g}, 1 where left out",
-        )
-    if rows.flags[i] & RECORD and temperature != 1.0:
-        raise ProtocolError(
-            ERR_VALUE, f"temperature {temperature:g} with RECORD; what is learned from is sampled at temperature 1"
-        )
-    return temperature

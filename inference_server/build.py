@@ -24,6 +24,7 @@ from inference_server.admission import Admission
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
 from inference_server.control import Control
+from inference_server.endings import Endings
 from inference_server.engine.cuda import CudaGraphs
 from inference_server.engine.engine import BUCKETS, PolicyEngine
 from inference_server.engine.graph_device import GraphDevice
@@ -106,7 +107,8 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
     recorder = Recorder(
         UnrollBuilder(spec, unroll_length, state_size, server.max_sessions), served.link, statistics
     )  # fmt: skip
-    admission = Admission(spec, sessions, policies, recorder, statistics)
+    endings = Endings(sessions, recorder, statistics)
+    admission = Admission(spec, sessions, policies, recorder, endings, statistics)
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
     limits = limits_of(server)
     figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
@@ -125,14 +127,14 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
         sessions=sessions,
         batcher=batcher,
         actor=Actor(
-            policies, sessions, recorder, admission, gateway, statistics, log, zero_state=server.zero_state
+            policies, sessions, recorder, endings, gateway, statistics, log, zero_state=server.zero_state
         ),
         evaluator=evaluator,
         recorder=recorder,
         swaps=served.swaps,
         control=Control(RouterSocket(run_dir.endpoint("control")), policies, sessions, log),
         housekeeping=Housekeeping(
-            clients, sessions, admission, recorder, policies,
+            clients, sessions, endings, recorder, policies,
             idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,
         ),
         watchdog=watchdog,

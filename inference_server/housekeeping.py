@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from common.messages import ABORTED
-from inference_server.admission import Admission
 from inference_server.clients import Client, ClientTable
+from inference_server.endings import Endings
 from inference_server.policies import PolicyTable
 from inference_server.recorder import Recorder
 from inference_server.sessions import SessionTable
@@ -20,7 +20,7 @@ class Housekeeping:
         self,
         clients: ClientTable,
         sessions: SessionTable,
-        admission: Admission,
+        endings: Endings,
         recorder: Recorder,
         policies: PolicyTable,
         *,
@@ -29,7 +29,7 @@ class Housekeeping:
     ) -> None:
         self._clients = clients
         self._sessions = sessions
-        self._admission = admission
+        self._endings = endings
         self._recorder = recorder
         self._policies = policies
         self._idle_timeout_sec = idle_timeout_sec
@@ -43,7 +43,7 @@ class Housekeeping:
         idle = self._sessions.idle(now - self._idle_timeout_sec)
         self._next = now + EVERY_SEC if len(idle) <= MOST_IDLE else now
         for session in idle[:MOST_IDLE]:
-            self._admission.end(session, ABORTED, None, "idle", now)
+            self._endings.end(session, ABORTED, None, "idle", now)
         for client in self._clients.silent(now - self._client_timeout_sec):
             self._clients.forget(client)
             self.end_sessions(client, "client_lost")
@@ -52,7 +52,7 @@ class Housekeeping:
 
     def end_sessions(self, client: Client, cause: str) -> None:
         """Every session of a client that is gone."""
-        self._admission.end_all_of(client, cause)
+        self._endings.end_all_of(client, cause)
 
     def end_all(self, cause: str) -> None:
         """Every session there is."""

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.codec import Tensors, expect
-from common.errors import ERR_LIMIT, ProtocolError
-from common.messages import DECISION
+from common.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
+from common.messages import DECISION, RECORD
 from common.specs import GameSpec
 from inference_server.compiled import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
 
 MAX_ROWS = 4096
+MAX_TEMPERATURE = 100.0
 _INT64, _FLOAT32, _UINT8 = (np.dtype(name) for name in ("int64", "float32", "uint8"))
 
 
@@ -48,6 +49,20 @@ class Rows:
             f"observation[{first}] is {self.observation[row, first]}; expected finite numbers, "
             f"{len(places)} of {self.observation.shape[1]} are not"
         )
+
+    def temperature_of(self, row: int) -> float:
+        """The sampling temperature of a row with START. Raises ProtocolError ERR_VALUE."""
+        temperature = 1.0 if self.temperature is None else float(self.temperature[row])
+        if not 0.0 < temperature <= MAX_TEMPERATURE:
+            raise ProtocolError(
+                ERR_VALUE,
+                f"temperature {temperature:g}; expected above 0 and at most {MAX_TEMPERATURE:g}, 1 where left out",
+            )
+        if self.flags[row] & RECORD and temperature != 1.0:
+            raise ProtocolError(
+                ERR_VALUE, f"temperature {temperature:g} with RECORD; what is learned from is sampled at temperature 1"
+            )
+        return temperature
 
 
 def unpack(spec: GameSpec, tensors: Tensors) -> Rows:

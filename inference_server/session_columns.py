@@ -1,4 +1,8 @@
-"""Compiled loops over the columns of the session table; `inference_server.sessions` explains what stands in them."""
+"""The columns of the session table, and compiled loops over them.
+
+One entry a slot, so that a whole message or batch is a handful of numpy operations. S is `max_sessions`; slot S, also
+called -1, is nobody's: seats without a session point to it, and no row ever matches it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference_server.compiled import BOOL, FLOAT32, FLOAT64, INT32, INT64, column, compiled, read
+from inference_server.session import WAITING
+
+
+class SessionColumns:
+    """What is known of every session; arrays [S + 1]."""
+
+    def __init__(self, max_sessions: int) -> None:
+        n = max_sessions + 1
+        self.due = np.full((n, 5), WAITING)  # the ordinary next row: env, seat, episode, step, attempt 0 or WAITING
+        self.number = np.zeros(n, np.int64)  # generation of the slot, 0: free
+        self.attempt = np.zeros(n, np.int64)  # the last admitted one; above 0 it is a REDO
+        self.expired = np.zeros(n, np.bool_)  # the row that waited was refused at its deadline: it may be sent again
+        self.temperature = np.ones(n, np.float32)
+        self.group = np.zeros(n, np.int64)  # 2 * number of the policy + recorded
+        self.unroll_row = np.full(n, -1)  # row of the unroll buffers, -1: not recorded
+        self.greedy = np.zeros(n, np.bool_)
+        self.noise_key = np.zeros(n, np.uint64)
+        self.touched_at = np.zeros(n)
+        self.action = np.zeros(n, np.int32)  # the last reply: action, log_prob, value, version
+        self.log_prob = np.zeros(n, np.float32)
+        self.value = np.zeros(n, np.float32)
+        self.version = np.zeros(n, np.int64)
+        self._newest = np.zeros(n, np.int64)  # state row after the last step; the row of zeros before the first
+        self._spare = np.zeros(n, np.int64)  # state row that the next step writes
 
 
 @compiled(
@@ -46,7 +74,7 @@ def begin_ordinary(
             slot = guesses[i]
             rows[admitted], slots[admitted] = i, slot
             due[slot, 3] += 1
-            due[slot, 4] = -1  # inference_server.session.WAITING
+            due[slot, 4] = WAITING
             attempt[slot] = 0
             admitted += 1
     return admitted

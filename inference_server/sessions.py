@@ -1,8 +1,5 @@
 """The session table: who may step what, and which row of recurrent state it owns. Pure: no sockets, no torch.
 
-Columns, one entry a slot, so that a whole message or batch is a handful of numpy operations. S is `max_sessions`;
-slot S, also called -1, is nobody's: seats without a session point to it, and no row ever matches it.
-
 Every slot has two rows of state, 2 * slot and 2 * slot + 1. A step reads one and writes the other, so the state
 before the last step is still there when the game refuses the action (REDO), and a failed forward changes nothing.
 """
@@ -30,33 +27,17 @@ class Ordinary(NamedTuple):
     slots: NDArray[np.int64]
 
 
-class SessionTable:
+class SessionTable(columns.SessionColumns):
     """Sessions by (client, env, seat). The only owner of slots: every slot is freed once, here."""
 
     def __init__(self, max_sessions: int, seed: int, max_of_client: int | None = None) -> None:
+        super().__init__(max_sessions)
         self.max_sessions = max_sessions
         self.max_of_client = max_of_client or max_sessions  # without the training token
         self.started = 0
         self.accepting = True  # False: the server drains, no session begins
-        n = max_sessions + 1
-        self.due = np.full((n, 5), WAITING)  # the ordinary next row: env, seat, episode, step, attempt 0 or WAITING
-        self.number = np.zeros(n, np.int64)  # generation of the slot, 0: free
-        self.attempt = np.zeros(n, np.int64)  # the last admitted one; above 0 it is a REDO
-        self.expired = np.zeros(n, np.bool_)  # the row that waited was refused at its deadline: it may be sent again
-        self.temperature = np.ones(n, np.float32)
-        self.group = np.zeros(n, np.int64)  # 2 * number of the policy + recorded
-        self.unroll_row = np.full(n, -1)  # row of the unroll buffers, -1: not recorded
-        self.greedy = np.zeros(n, np.bool_)
-        self.noise_key = np.zeros(n, np.uint64)
-        self.touched_at = np.zeros(n)
-        self.action = np.zeros(n, np.int32)  # the last reply: action, log_prob, value, version
-        self.log_prob = np.zeros(n, np.float32)
-        self.value = np.zeros(n, np.float32)
-        self.version = np.zeros(n, np.int64)
-        self._newest = np.zeros(n, np.int64)  # state row after the last step; the row of zeros before the first
-        self._spare = np.zeros(n, np.int64)  # state row that the next step writes
         self._zero_row = 2 * max_sessions
-        self._positions = np.zeros(n, np.int64)
+        self._positions = np.zeros(max_sessions + 1, np.int64)
         self._seed = seed
         self._free = list(range(max_sessions - 1, -1, -1))
         self._clients: dict[int, Client] = {}  # by slot

@@ -24,6 +24,7 @@ from inference_server.actor import Actor
 from inference_server.admission import Admission
 from inference_server.batcher import Batcher
 from inference_server.clients import Client, ClientTable
+from inference_server.endings import Endings
 from inference_server.engine.engine import PolicyEngine
 from inference_server.evaluation import Evaluator
 from inference_server.intake import Intake
@@ -105,9 +106,10 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         self.learner = KeepingLearner()
         link = cast(Any, self.learner)
         self.recorder = recorder = Recorder(UnrollBuilder(SPEC, 3, self.network.state_size), link, statistics)
-        self.admission = Admission(SPEC, self.sessions, self.policies, recorder, statistics)
+        self.endings = Endings(self.sessions, recorder, statistics)
+        self.admission = Admission(SPEC, self.sessions, self.policies, recorder, self.endings, statistics)
         self.actor = Actor(
-            self.policies, self.sessions, recorder, self.admission, gateway, statistics, logging.getLogger("test"),
+            self.policies, self.sessions, recorder, self.endings, gateway, statistics, logging.getLogger("test"),
             zero_state=False,
         )  # fmt: skip
         self.batcher = Batcher(3)
@@ -132,7 +134,7 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         return ended
 
     def forget(self, client: Client) -> None:
-        self.admission.end_all_of(client, "closed")
+        self.endings.end_all_of(client, "closed")
 
     def observation(self) -> np.ndarray:
         return np.random.default_rng(self.message).standard_normal(SPEC.observation_size).astype(np.float32)

@@ -99,7 +99,7 @@ class Interleavings(ServerWithoutSockets):
         assert (session is None) == (seat not in self.games)
         if session is not None:
             for _ in range(2):
-                self.admission.end(session, ABORTED, None, "idle", self.now)
+                self.endings.end(session, ABORTED, None, "idle", self.now)
             del self.games[seat]
 
     @rule(name=st.sampled_from(NAMES), politely=st.booleans())

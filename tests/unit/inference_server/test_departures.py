@@ -15,6 +15,7 @@ from common.specs import GameSpec
 from common.step_book import pack_step
 from inference_server.admission import Admission
 from inference_server.clients import Client, ClientTable
+from inference_server.endings import Endings
 from inference_server.engine.backends import Outputs
 from inference_server.recorder import Recorder
 from inference_server.sessions import SessionTable
@@ -38,7 +39,8 @@ class _Desk:
         self.statistics, self.table, self.clients = Statistics(), SessionTable(16, seed=0), ClientTable("secret")
         self.recorder = Recorder(UnrollBuilder(SPEC, 4, STATE), None, self.statistics)
         policies = _Policies(learner=type("Policy", (), {"source": "learner"}))
-        self.admission = Admission(SPEC, self.table, cast(Any, policies), self.recorder, self.statistics)
+        self.endings = Endings(self.table, self.recorder, self.statistics)
+        self.admission = Admission(SPEC, self.table, cast(Any, policies), self.recorder, self.endings, self.statistics)
         self.a, self.b = (self.clients.open(name, 1, "secret", name.encode(), 0.0)[0] for name in "ab")
         for step in range(3):
             for client, envs in ((self.a, 6), (self.b, 2)):
@@ -75,8 +77,8 @@ def test_at_once_is_as_one_by_one(cause: str) -> None:
     for env in range(6):
         session = one_by_one.table.find(one_by_one.a, env, 0)
         assert session is not None
-        one_by_one.admission.end(session, ABORTED, None, cause, 0.0)
-    at_once.admission.end_all_of(at_once.a, cause)
+        one_by_one.endings.end(session, ABORTED, None, cause, 0.0)
+    at_once.endings.end_all_of(at_once.a, cause)
     assert one_by_one.books() == at_once.books()
     sessions, _, steps, ended = at_once.books()
     assert (sessions, ended) == (2, {cause: 6})
@@ -84,7 +86,7 @@ def test_at_once_is_as_one_by_one(cause: str) -> None:
     assert steps["seen"] == steps["sent"] + sum(steps["dropped"].values()) + steps["open"]
     at_once.table.check()
     assert at_once.table.find(at_once.a, 0, 0) is None
-    at_once.admission.end_all_of(at_once.a, cause)
+    at_once.endings.end_all_of(at_once.a, cause)
     assert at_once.books()[3] == {cause: 6}
     at_once._play(at_once.a, 0, list(range(6)), answer=True)
     at_once.table.check()
