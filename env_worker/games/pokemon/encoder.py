@@ -18,7 +18,7 @@ from env_worker.games.pokemon.actions import FIRST_MOVE, GIMMICKS, Choices
 from env_worker.games.pokemon.blocks import PokemonBlocks
 from env_worker.games.pokemon.bodies import HALF
 from env_worker.games.pokemon.damage.writer import DamageWriter
-from env_worker.games.pokemon.features import active_numbers
+from env_worker.games.pokemon.features import active_numbers, gimmicks_spent
 from env_worker.games.pokemon.movesheet import move_block
 from env_worker.games.pokemon.scene import Scene, active_factors, read_scene
 from env_worker.games.pokemon.seat_battle import SeatBattle
@@ -85,13 +85,7 @@ class SeatEncoder:
         battle = self._battle
         asked = request["active"][0] if "active" in request else {}
         own_alive, foe_alive, own_hp, foe_hp = self.standing
-        own_spent = battle._used_tera or battle._used_mega_evolve or battle._used_z_move or battle._used_dynamax
-        foe_spent = (
-            battle._opponent_used_tera
-            or battle._opponent_used_mega_evolve
-            or battle._opponent_used_z_move
-            or battle._opponent_used_dynamax
-        )
+        own_spent, foe_spent = gimmicks_spent(battle)
         _GLOBAL.pack_into(
             self._buffer,
             0,

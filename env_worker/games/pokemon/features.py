@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.effect import Effect
 from poke_env.battle.field import Field
 from poke_env.battle.pokemon import Pokemon
@@ -169,6 +170,18 @@ def active_numbers(mon: Pokemon | None) -> list[float]:
         min(mon._active_turns / 8, 1.0),
         1.0 if mon._moves._transform_moves is not None else 0.0,
     ]
+
+
+def gimmicks_spent(battle: AbstractBattle) -> tuple[bool, bool]:
+    """Whether the own side, and the foe's, has used what can be used once a battle."""
+    own = battle._used_tera or battle._used_mega_evolve or battle._used_z_move or battle._used_dynamax
+    foe = (
+        battle._opponent_used_tera
+        or battle._opponent_used_mega_evolve
+        or battle._opponent_used_z_move
+        or battle._opponent_used_dynamax
+    )
+    return own, foe
 
 
 NO_ACTIVE = (0.0,) * (8 + len(VOLATILES) + 5)

@@ -32,6 +32,9 @@ class Fighter(NamedTuple):
     pp: tuple[float, ...]
 
 
+Standers = list[Fighter | None]  # left, right; None where nobody stands
+
+
 def own_fighter(
     battle: SeatView, matchups: Matchups, mon: Pokemon, entry: Entry, slot: int, side: list[float]
 ) -> Fighter:

@@ -14,23 +14,25 @@ from env_worker.games.pokemon import fields
 from env_worker.games.pokemon import layout as singles
 from env_worker.games.pokemon.actions import GIMMICKS
 from env_worker.games.pokemon.doubles import layout
-from env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, TARGETS, SlotChoices, meaning
+from env_worker.games.pokemon.doubles.actions import TARGETS, SlotChoices, meaning
 from env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
-from env_worker.games.pokemon.doubles.bodies import Fighter, body_numbers, foe_fighter, own_fighter, pair_numbers
-from env_worker.games.pokemon.features import TRICK_ROOM, active_numbers
+from env_worker.games.pokemon.doubles.bodies import (
+    Fighter,
+    Standers,
+    body_numbers,
+    foe_fighter,
+    own_fighter,
+    pair_numbers,
+)
+from env_worker.games.pokemon.doubles.move_blocks import MoveBlocks
+from env_worker.games.pokemon.features import TRICK_ROOM, active_numbers, gimmicks_spent
 from env_worker.games.pokemon.matchup import Matchups
-from env_worker.games.pokemon.movesheet import move_block
 from env_worker.games.pokemon.profiles import move_row
 from env_worker.games.pokemon.rewards import Standing
 from env_worker.games.pokemon.scene import Scene, read_scene
 from env_worker.games.pokemon.seat_battle import Request
 
-_STARTS = {field.name: singles.width(fields.MOVE[:i]) for i, field in enumerate(fields.MOVE)}
-_AGAINST = [_STARTS[name] for name in layout.AGAINST_NAMES]
-_ALONE = [place for place in range(singles.MOVE_WIDTH) if place not in _AGAINST]
 _NO_PREVIEW = [0.0] * singles.width(fields.PREVIEW)
-
-Standers = list[Fighter | None]  # left, right; None where nobody stands
 
 
 class Asked(Protocol):
@@ -55,8 +57,8 @@ class DoubleEncoder:
 
     def __init__(self, battle: SeatDoubleBattle, gen: int) -> None:
         self._battle = battle
-        self._gen = gen
         self._matchups = Matchups(gen)
+        self._moves = MoveBlocks(self._matchups, gen)
         self.standing = (6.0, 6.0, 6.0, 6.0)
 
     def encode(self, request: Request, asked: Asked) -> NDArray[np.float16]:
@@ -78,7 +80,7 @@ class DoubleEncoder:
                     numbers += pair_numbers(self._matchups, fighter, other, trick_room)
             numbers += [0.0] * (layout.POKEMON_WIDTH * (layout.TEAM_SIZE - len(team)))
         for slot, choices in ((asked.slot, asked.choices), (1 - asked.slot, asked.others)):
-            numbers += self._moves(request, slot, choices, scene, standing[slot], facing)
+            numbers += self._moves.numbers(request, slot, choices, scene, standing[slot], facing)
         numbers += asked.choices.mask
         assert len(numbers) == layout.OBSERVATION_SIZE
         return np.array(numbers, dtype=np.float16)
@@ -115,13 +117,7 @@ class DoubleEncoder:
     def _global(self, request: Request, asked: Asked, scene: Scene, own: Standers, foes: Standers) -> list[float]:
         battle = self._battle
         own_alive, foe_alive, own_hp, foe_hp = self.standing
-        own_spent = battle._used_tera or battle._used_mega_evolve or battle._used_z_move or battle._used_dynamax
-        foe_spent = (
-            battle._opponent_used_tera
-            or battle._opponent_used_mega_evolve
-            or battle._opponent_used_z_move
-            or battle._opponent_used_dynamax
-        )
+        own_spent, foe_spent = gimmicks_spent(battle)
         actives = (own[asked.slot], own[1 - asked.slot], *foes)
         return [
             min(battle._turn / 100, 1.0),
@@ -157,38 +153,6 @@ class DoubleEncoder:
             *[float(chosen.move >= 0 and chosen.target == target) for target in TARGETS],
             *[float(chosen.gimmick == kind) for kind in range(1, 1 + len(GIMMICKS))],
         ]
-
-    def _moves(
-        self, request: Request, slot: int, choices: SlotChoices, scene: Scene, user: Fighter | None, foes: Standers
-    ) -> list[float]:
-        """`move.*` or `partner_move.*`."""
-        numbers: list[float] = []
-        if user is not None and "active" in request:
-            known = request["side"]["pokemon"][slot]["moves"]
-            can_tera = "canTerastallize" in request["active"][slot]
-            blows = [self._matchups.blows(user.profile, foe.profile.body) if foe else None for foe in foes]
-            for k in range(singles.MOVE_SLOTS):
-                entry = choices.move_entries[k]
-                if k >= len(known) and entry is None:
-                    numbers += [0.0] * layout.MOVE_WIDTH
-                    continue
-                name = known[k] if k < len(known) else ""
-                info = user.profile.moves[k] if k < len(user.profile.moves) else None
-                first = FIRST_MOVE + PER_MOVE * k
-                usable = int(any(choices.mask[first : first + PER_MOVE]))
-                rows = []
-                for foe, of_foe in zip(foes, blows):
-                    seen = scene._replace(own=user.mon, foe=foe.mon if foe else None)
-                    blow = of_foe[k] if of_foe and k < len(of_foe) else None
-                    target = foe.factors if foe else None
-                    rows.append(
-                        move_block(seen, self._gen, name, info, entry, blow, user.factors, target, usable, can_tera)
-                    )
-                alone = rows[0] if foes[0] else rows[1]
-                numbers += [alone[place] for place in _ALONE]
-                numbers += [row[place] for row in rows for place in _AGAINST]
-        numbers += [0.0] * (layout.MOVE_WIDTH * singles.MOVE_SLOTS - len(numbers))
-        return numbers
 
 
 def _demands(request: Request, slot: int) -> list[float]:
