@@ -19,9 +19,9 @@ from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, second
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
 from common.launch.eval import newest_checkpoint
+from common.launch.figures import counts, number
 from common.launch.ownership import read_json
 from common.launch.panel import mean_batch
-from common.launch.snapshot import counts, number
 from common.rundir import RunDir
 
 READY_SEC = 180.0

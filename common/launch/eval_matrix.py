@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from common.launch.eval_result import OUTCOMES, outcomes_of, wilson
-from common.launch.snapshot import counts
+from common.launch.figures import counts
 from common.launch.state import Metrics
 from common.pairings import Contestant, Pairing
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from common.launch.snapshot import counts, number
+from common.launch.figures import counts, number
 from common.launch.state import Metrics
 from common.pairings import Pairing, result_key
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from common.config import Config
 from common.control_client import ControlClient
+from common.launch.figures import number
 from common.launch.fleet import Command, RoleDied
 from common.launch.game_spec import ask_for_spec
 from common.launch.processes import role_command
 from common.launch.running import RunningRoles
 from common.launch.signals import Signals
-from common.launch.snapshot import number
 from common.launch.state import Metrics
 from common.rundir import RunDir
 

@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from common.config import ServerConfig
+from common.launch.figures import counts, number
 from common.launch.panel import causes, histogram, latency, mean_batch, process_table, shown
-from common.launch.snapshot import Snapshot, counts, number
+from common.launch.snapshot import Snapshot
 from common.launch.state import add
 from common.specs import GameSpec
 from common.transport import connectable

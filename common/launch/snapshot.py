@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 import psutil
 
+from common.launch.figures import number
 from common.launch.fleet import Fleet
 from common.launch.state import Metrics, RunState
 
@@ -174,25 +172,6 @@ class Rate:
             self._points.popleft()
         first_at, first = self._points[0]
         return round((value - first) / (now - first_at), 2) if now > first_at else None
-
-
-def number(metrics: Mapping[str, Any], *path: str) -> float | None:
-    """The number at `path`, None where there is none (or NaN: not measured yet)."""
-    value: Any = metrics
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-    return value if is_number else None
-
-
-def counts(metrics: Mapping[str, Any], *path: str) -> dict[str, float]:
-    """The {name: number} dict at `path`, {} where there is none. A bare number is called `total`."""
-    value: Any = metrics
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    if isinstance(value, Mapping):
-        return {str(key): n for key, n in value.items() if isinstance(n, int | float)}
-    return {"total": value} if isinstance(value, int | float) and value else {}
 
 
 def _mean(total: float | None, seconds: float) -> float | None:

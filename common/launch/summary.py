@@ -8,9 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from common.config import Config
+from common.launch.figures import counts, number
 from common.launch.ownership import write_atomically
 from common.launch.panel import LOSSES, causes, mean_batch, shown, win_rates
-from common.launch.snapshot import Snapshot, counts, number
+from common.launch.snapshot import Snapshot
 from common.rundir import RunDir
 
 PACKAGES = ("simul", "torch", "numpy", "pyzmq", "msgspec", "poke-env", "gymnasium", "safetensors")

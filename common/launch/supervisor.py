@@ -10,12 +10,13 @@ from common.codec import Codec
 from common.config import Config
 from common.errors import ConfigError, ProtocolError
 from common.launch import ownership
+from common.launch.figures import number
 from common.launch.fleet import SPOKEN, Command, Fleet, RoleDied
 from common.launch.game_spec import ask_for_spec, refuse_other_encoder
 from common.launch.preflight import check_start
 from common.launch.processes import role_command
 from common.launch.signals import Signals
-from common.launch.snapshot import Snapshot, Watch, number
+from common.launch.snapshot import Snapshot, Watch
 from common.launch.state import RunState
 from common.launch.summary import write_summary
 from common.launch.view import Display

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from common.config import Config
+from common.launch.figures import number
 from common.launch.panel import causes, histogram, panel, plain_line, win_rates
-from common.launch.snapshot import ProcessFigures, Rate, Snapshot, number
+from common.launch.snapshot import ProcessFigures, Rate, Snapshot
 from common.launch.summary import in_words, summarise
 
 
