@@ -12,8 +12,10 @@ from pathlib import Path
 
 from common.checkout import CHECKOUT
 from common.errors import ConfigError, SimulError
+from common.launch.connect_options import add_connect
 from common.launch.eval_options import add_eval
 from common.launch.play_options import add_play
+from common.launch.policies_options import add_policies
 from common.launch.serve_options import add_serve
 
 
@@ -65,17 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     add_eval(commands.add_parser("eval", help="play checkpoints, greedily, with frozen weights, and bots"))
     add_serve(commands.add_parser("serve", help="serve a checkpoint on its own, for clients in any language"))
     add_play(commands.add_parser("play", help="Pokémon: play on a Showdown server, against people and programs"))
-
-    connect = commands.add_parser("connect", help="what is wrong with a client's handshake")
-    connect.add_argument("target", nargs="?", metavar="ENDPOINT|RUN_DIR", help="default: the run that is active")
-    connect.add_argument("--keys", type=Path, metavar="DIR", help="folder of the client's CURVE keys")
-    connect.add_argument("--spec", metavar="FINGERPRINT", help="the spec fingerprint that your client says")
-    connect.add_argument(
-        "--listen",
-        metavar="ENDPOINT",
-        help="stand in as a server: show what your client sends, and what is wrong with it",
-    )
-    connect.set_defaults(run=_connect)
+    add_connect(commands.add_parser("connect", help="what is wrong with a client's handshake"))
 
     keys = commands.add_parser("keys", help="CURVE keys, for a server that other machines reach")
     new = keys.add_subparsers(required=True, metavar="COMMAND").add_parser("new", help="make a server's and a client's")
@@ -88,43 +80,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     loadtest.set_defaults(run=_loadtest)  # its options are its own: see inference_server.loadtest
 
-    _add_policies(commands.add_parser("policies", help="which policies a running server serves: list, load, unload"))
+    add_policies(commands.add_parser("policies", help="which policies a running server serves: list, load, unload"))
 
     doctor = commands.add_parser("doctor", help="what is missing on this machine, and the command that mends it")
     doctor.set_defaults(run=_doctor)
     return parser
-
-
-def _add_policies(policies: argparse.ArgumentParser) -> None:
-    actions = policies.add_subparsers(required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="names, versions, sessions")
-    load = actions.add_parser("load", help="serve a checkpoint, frozen, under a name of its own")
-    load.add_argument("name", metavar="NAME")
-    load.add_argument("checkpoint", type=Path, metavar="D", help="a checkpoint or a run directory")
-    unload = actions.add_parser("unload", help="serve a loaded policy no longer")
-    unload.add_argument("name", metavar="NAME")
-    unload.add_argument("--drain", action="store_true", help="let the sessions that are bound to it play to their end")
-    for action, run in ((listing, _list_policies), (load, _load_policy), (unload, _unload_policy)):
-        action.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/")
-        action.set_defaults(run=run)
-
-
-def _list_policies(options: argparse.Namespace) -> int:
-    from common.launch.policies import list_policies
-
-    return list_policies(options.run_dir)
-
-
-def _load_policy(options: argparse.Namespace) -> int:
-    from common.launch.policies import load_policy
-
-    return load_policy(options.run_dir, options.name, options.checkpoint)
-
-
-def _unload_policy(options: argparse.Namespace) -> int:
-    from common.launch.policies import unload_policy
-
-    return unload_policy(options.run_dir, options.name, drain=options.drain)
 
 
 def _up(options: argparse.Namespace) -> int:
@@ -153,16 +113,6 @@ def _down(options: argparse.Namespace) -> int:
     from common.launch.remote import down
 
     return down(options.run_dir)
-
-
-def _connect(options: argparse.Namespace) -> int:
-    if options.listen is not None:
-        from common.launch.listen import listen
-
-        return listen(options.listen, options.target, spec=options.spec)
-    from common.launch.connect import connect
-
-    return connect(options.target, keys=options.keys, spec=options.spec)
 
 
 def _keys_new(options: argparse.Namespace) -> int:

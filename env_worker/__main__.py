@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
+from logging import Logger
 from pathlib import Path
 
 import msgspec
 
 from common import logs
 from common.client import InferenceClient
+from common.config import Config
 from common.errors import ConfigError, InferenceError, SimulError
-from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
+from common.lifecycle import Reporter, RoleArguments, StopFlag, add_role_arguments, role_arguments
 from common.pairings import decode_pairings, only_bots
 from common.transport import client_keys, connectable
 from env_worker.games.loading import build_source, game_spec
@@ -23,55 +25,15 @@ COLLECTOR_THRESHOLDS = (50_000, 20, 20)  # battles are big and live long: lookin
 
 def main() -> int:
     """Exit code 0 after a clean stop, 2 after a sentence about what is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m env_worker")
-    add_role_arguments(parser)
-    parser.add_argument("--print-spec", action="store_true", help="print the game spec as JSON and exit")
-    parser.add_argument("--episodes", type=int, help="play exactly this many episodes, record nothing, then stop")
-    parser.add_argument("--pairings", type=decode_pairings, default=[], help="with --episodes: who plays whom, as JSON")
-    parser.add_argument("--replays", type=Path, help="folder for the logs and pages of all battles")
-    parser.add_argument("--greedy", action="store_true", help="take the most probable action")
-    options = parser.parse_args()
+    options = _options()
     arguments = role_arguments(options)
     log = logs.set_up(f"simul-worker-{arguments.index}")
     try:
         config = arguments.run_dir.read_config()
         if options.print_spec:
             sys.stdout.write(msgspec.json.encode(game_spec(config)).decode() + "\n")
-            return 0
-        stop = StopFlag(arguments.parent).install()
-        reporter = Reporter(arguments, "env_worker")
-        evaluation = options.episodes is not None
-        source = build_source(
-            config,
-            index=arguments.index,
-            episodes=options.episodes,
-            greedy=options.greedy,
-            record=not evaluation,
-            pairings=options.pairings,
-            replays=options.replays,
-            life=0 if evaluation or config.server.deterministic else arguments.run_id,
-        )
-        client = InferenceClient(
-            connectable(config.server.endpoint) or arguments.run_dir.endpoint("data"),
-            name=f"worker-{arguments.index}",
-            spec=source.spec,
-            run_id=arguments.run_id,
-            training_token=arguments.run_dir.token(),
-            keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
-        )
-        if not only_bots(options.pairings):  # else there is no server, and nothing to ask it
-            client.connect(timeout_sec=60.0)
-        gc.freeze()
-        gc.set_threshold(*COLLECTOR_THRESHOLDS)
-        worker = Worker(source, client, reporter, log)
-        try:
-            worker.run(stop)
-        except SimulError as error:
-            reporter.send(worker.metrics(), state="failed", event=f"worker {arguments.index}: {error}")
-            raise
-        finally:
-            client.close()
-            reporter.close()
+        else:
+            _work(options, arguments, config, log)
     except (ConfigError, InferenceError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -79,6 +41,54 @@ def main() -> int:
         log.error("%s", error)
         return 1
     return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m env_worker")
+    add_role_arguments(parser)
+    parser.add_argument("--print-spec", action="store_true", help="print the game spec as JSON and exit")
+    parser.add_argument("--episodes", type=int, help="play exactly this many episodes, record nothing, then stop")
+    parser.add_argument("--pairings", type=decode_pairings, default=[], help="with --episodes: who plays whom, as JSON")
+    parser.add_argument("--replays", type=Path, help="folder for the logs and pages of all battles")
+    parser.add_argument("--greedy", action="store_true", help="take the most probable action")
+    return parser.parse_args()
+
+
+def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config, log: Logger) -> None:
+    stop = StopFlag(arguments.parent).install()
+    reporter = Reporter(arguments, "env_worker")
+    evaluation = options.episodes is not None
+    source = build_source(
+        config,
+        index=arguments.index,
+        episodes=options.episodes,
+        greedy=options.greedy,
+        record=not evaluation,
+        pairings=options.pairings,
+        replays=options.replays,
+        life=0 if evaluation or config.server.deterministic else arguments.run_id,
+    )
+    client = InferenceClient(
+        connectable(config.server.endpoint) or arguments.run_dir.endpoint("data"),
+        name=f"worker-{arguments.index}",
+        spec=source.spec,
+        run_id=arguments.run_id,
+        training_token=arguments.run_dir.token(),
+        keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
+    )
+    if not only_bots(options.pairings):  # else there is no server, and nothing to ask it
+        client.connect(timeout_sec=60.0)
+    gc.freeze()
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    worker = Worker(source, client, reporter, log)
+    try:
+        worker.run(stop)
+    except SimulError as error:
+        reporter.send(worker.metrics(), state="failed", event=f"worker {arguments.index}: {error}")
+        raise
+    finally:
+        client.close()
+        reporter.close()
 
 
 if __name__ == "__main__":
