@@ -13,18 +13,15 @@ from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, second
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
 from common.checkout import CHECKOUT
-from common.codec import Codec
-from common.launch.fleet import Fleet
+from common.launch.figures import counts, number
 from common.launch.game_spec import ask_for_spec
 from common.launch.panel import mean_batch
 from common.launch.processes import role_command, role_environment
-from common.launch.snapshot import counts, number
-from common.launch.state import RunState
-from common.messages import TO_SUPERVISOR, Report
+from common.launch.running import RunningRoles
 from common.rundir import RunDir
-from common.transport import Poller, PullSocket
 
-READY_SEC = 120.0
+ANSWER_SEC = 120.0
+TURN_SEC = 0.05
 STOP_SEC = 10.0
 FOR_EVER = "1000000000"
 
@@ -46,33 +43,23 @@ class Serving:
         run_dir.write_config(config)
         run_dir.write_spec(ask_for_spec(config, role_command))
         _write_frozen_weights(run_dir)
-        socket = PullSocket(run_dir.endpoint("status"))
-        with socket:
-            roles = _Roles(run_dir, socket)
+        with _Roles(run_dir) as roles:
             try:
-                return roles.measure(setting)
+                return roles.measure(setting, run_dir)
             finally:
                 roles.stop()
 
 
-class _Roles:
-    """One server and its workers, and what they report."""
+class _Roles(RunningRoles):
+    """One server and its workers."""
 
-    def __init__(self, run_dir: RunDir, socket: PullSocket) -> None:
-        self._run_dir = run_dir
-        self._socket = socket
-        self._poller = Poller([socket])
-        self._state = RunState()
-        self._fleet = Fleet(run_dir, self._state)
-        self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
-
-    def measure(self, setting: Setting) -> Sample:
+    def measure(self, setting: Setting, run_dir: RunDir) -> Sample:
         workers = setting.config.workers.count
-        self._start("inference_server", 1, [["--checkpoint", str(self._run_dir.checkpoints / f"{0:09d}")]])
+        self._start("inference_server", 1, [["--checkpoint", str(run_dir.checkpoints / f"{0:09d}")]])
         # A number of episodes makes the worker record nothing: without a learner nobody would take it.
         self._start("env_worker", workers, [["--episodes", FOR_EVER]] * workers)
         self._listen_for(setting.warm_up_sec)
-        roles = {place.child.name: place.child.pid for place in self._fleet.places.values()}
+        roles = {place.child.name: place.child.pid for place in self.fleet.places.values()}
         pids = list(roles.values())
         before = self._next_report()
         by_role = seconds_by_role(roles)
@@ -81,7 +68,7 @@ class _Roles:
         after = self._next_report()
         seconds = time.perf_counter() - begin
         cpu, busy = family_seconds(pids) - cpu, busy_seconds(setting.cores) - busy
-        server = self._state.totals("inference_server")
+        server = self.state.totals("inference_server")
         notes = {
             "us_by_process": us_by_role(by_role, seconds_by_role(roles), after - before),
             "workers": workers, "envs_per_worker": setting.config.workers.envs, "mean_batch": mean_batch(server),
@@ -91,45 +78,36 @@ class _Roles:
         return Sample(after - before, seconds, cpu, busy, len(setting.cores), notes)
 
     def stop(self) -> None:
-        """Workers first; then whatever is left."""
+        """Workers first."""
         for role in ("env_worker", "inference_server"):
-            self._fleet.stop(role, STOP_SEC, lambda: self._listen(0.05))
-        self._fleet.kill_all()
+            self.fleet.stop(role, STOP_SEC, self._listen)
 
     def _start(self, role: str, count: int, arguments: list[list[str]]) -> None:
-        self._fleet.start(role, count, 1, arguments)
-        deadline = time.monotonic() + READY_SEC
-        while not self._fleet.ready(role):
-            self._fleet.check_alive()
-            if time.monotonic() > deadline:
-                raise LayerFailed(f"{role} did not become ready within {READY_SEC:.0f} s")
-            self._listen(0.1)
+        self.fleet.start(role, count, 1, arguments)
+        self.fleet.wait_until_ready(role, self._listen)
 
     def _next_report(self) -> float:
         """The server's decisions, at the moment when it tells them."""
         before = self._decisions()
-        deadline = time.monotonic() + READY_SEC
+        deadline = time.monotonic() + ANSWER_SEC
         while self._decisions() == before:
             if time.monotonic() > deadline:
                 raise LayerFailed("the inference server answers nothing")
-            self._listen(0.5)
+            self.take_reports(0.5)
         return self._decisions()
 
     def _decisions(self) -> float:
-        return number(self._state.totals("inference_server"), "decisions") or 0.0
+        return number(self.state.totals("inference_server"), "decisions") or 0.0
 
     def _listen_for(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            self._listen(left)
-        self._fleet.check_alive()
+            self.take_reports(left)
+        self.fleet.check_alive()
 
-    def _listen(self, wait_sec: float) -> bool:
-        """Take what comes within `wait_sec`; always False: nobody is in a hurry (see Fleet.stop)."""
-        self._poller.wait(wait_sec)
-        while (frames := self._socket.receive()) is not None:
-            report, _ = self._codec.decode(frames)
-            self._state.receive(report, time.monotonic())
+    def _listen(self) -> bool:
+        """Take what comes in a moment; always False: nobody is in a hurry (see Fleet)."""
+        self.take_reports(TURN_SEC)
         return False
 
 

@@ -79,6 +79,17 @@ def check_accounts(metrics: dict) -> None:
     assert episodes["started"] == episodes["finished"] + sum(episodes["aborted"].values()) + episodes["alive"]
 
 
+def seated(source: PokemonSource) -> tuple[Table, dict]:
+    """Who sat at a source that plays its episodes to the end, and its metrics."""
+    source.start()
+    try:
+        table = Table(source)
+        table.play()
+        return table, source.metrics()
+    finally:
+        source.close()
+
+
 def played(source: PokemonSource) -> tuple[dict[tuple, bytes], dict]:
     """Every observation of a source that plays its episodes to the end, and its metrics."""
     source.start()

@@ -1,4 +1,4 @@
-"""A simulator host of a test's own; a Showdown server and an inference server for all tests of a file."""
+"""A simulator host of a test's own; one, a Showdown server and an inference server for all tests of a file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.spec import pokemon_spec
 from tests.support.showdown import showdown
 from tests.support.stand import Stand
+
+
+@pytest.fixture(scope="module")
+def host():
+    host = SimHost(find_node().path)
+    host.start()
+    yield host
+    host.close()
 
 
 @pytest.fixture

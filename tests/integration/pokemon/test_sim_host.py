@@ -18,14 +18,6 @@ from env_worker.games.pokemon.node import find_node
 from tests.support.sim_hosts import GEN9, wait
 
 
-@pytest.fixture(scope="module")
-def host():
-    host = SimHost(find_node().path)
-    host.start()
-    yield host
-    host.close()
-
-
 def random_choice(request, rng):
     """A random legal choice in singles; `default` where order or targets would have to be named."""
     if request.get("teamPreview") or len(request.get("active") or request["forceSwitch"]) > 1:

@@ -13,18 +13,12 @@ import pytest
 from common.config import OpponentsConfig, PokemonConfig, RewardsConfig
 from common.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
 from env_worker.games.pokemon.layout import OBSERVATION_SIZE
-from tests.support.battles import Table, check_accounts, make_source, played
+from tests.support.battles import Table, check_accounts, make_source, played, seated
 
 
 def test_self_play_to_the_end():
     source = make_source(episodes=12)
-    source.start()
-    try:
-        table = Table(source)
-        table.play()
-        metrics = source.metrics()
-    finally:
-        source.close()
+    table, metrics = seated(source)
     check_accounts(metrics)
     assert metrics["episodes"]["started"] == metrics["episodes"]["finished"] == 12
     assert metrics["invalid_choices"] == metrics["bad_actions"] == 0
@@ -40,13 +34,7 @@ def test_self_play_to_the_end():
 @pytest.mark.parametrize("kind", ["random", "max_base_power", "simple_heuristics"])
 def test_scripted_opponents_play_one_seat_and_the_learner_alternates(kind):
     source = make_source(opponents=OpponentsConfig(self_play=0.0, **{kind: 1.0}), episodes=8, greedy=True, record=False)
-    source.start()
-    try:
-        table = Table(source)
-        table.play()
-        metrics = source.metrics()
-    finally:
-        source.close()
+    table, metrics = seated(source)
     check_accounts(metrics)
     results = metrics["results"][kind]
     assert sum(results.values()) == 8
@@ -110,13 +98,7 @@ def test_sessions_the_server_lost_get_no_end():
 
 def test_turn_limit_truncates_with_the_final_observation():
     source = make_source(PokemonConfig(max_turns=3, rewards=RewardsConfig(hp_delta=0.5)), episodes=8)
-    source.start()
-    try:
-        table = Table(source)
-        table.play()
-        metrics = source.metrics()
-    finally:
-        source.close()
+    table, metrics = seated(source)
     check_accounts(metrics)
     assert metrics["episodes"]["truncated"] == 8
     assert metrics["episodes"]["finished"] == 8

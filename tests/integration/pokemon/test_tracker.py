@@ -16,7 +16,7 @@ from poke_env.battle.weather import Weather
 
 from env_worker.games.pokemon.actions import FIRST_MOVE, legal_choices
 from env_worker.games.pokemon.battle_host import BattleStart
-from env_worker.games.pokemon.host import HOST_SCRIPT, SimHost
+from env_worker.games.pokemon.host import HOST_SCRIPT
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.tracker_tables import tracker_tables
 from tests.golden.pokemon.garbled import garbled
@@ -35,14 +35,6 @@ Trace Frisk Magician |-prepare| |-mustrecharge| Neutralizing_Gas Leppa_Berry Reg
 RARE = RARE_TEXT.split()
 FEW_RECORDED = (3, 4, 5, 6)  # battles; there the state is compared with poke-env's own in fresh ones, too
 GIMMICKS = FIRST_MOVE + 4  # the first action with one
-
-
-@pytest.fixture(scope="module")
-def host():
-    host = SimHost(find_node().path)
-    host.start()
-    yield host
-    host.close()
 
 
 @pytest.fixture(scope="module")
