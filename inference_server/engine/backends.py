@@ -63,11 +63,12 @@ class HostBackend:
     def sample(self, staging: Staging, forwarded: Forwarded) -> Outputs:
         """See `Backend`."""
         rows, _, (logits, value, new_state) = forwarded
+        logits, value = logits.float().contiguous(), value.float().contiguous()  # a user's may be slices of one tensor
         action, log_prob = sample_on_host(
-            logits.float().numpy(), staging.legal[rows], staging.noise[rows], staging.temperature[rows]
+            logits.numpy(), staging.legal[rows], staging.noise[rows], staging.temperature[rows]
         )
         self._rows[staging.write_rows[rows]] = new_state.float().numpy()
-        return Outputs(action, log_prob, value.float().numpy())
+        return Outputs(action, log_prob, value.numpy())
 
     def _make_state(self, rows: slice) -> tuple[NDArray[np.float32], Tensor]:
         """The rows' own part of one buffer: what was just used is still in the processor's cache."""

@@ -116,16 +116,32 @@ def test_swapped_weights_answer_from_the_next_batch_on_and_states_stay() -> None
         assert len(engine._spares) == 1  # two networks take turns, whatever the number of swaps
 
 
+class OneHead(RecurrentNetwork):
+    """As people write them: logits and value are slices of one tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(6, 6)
+
+    def forward(self, observation, mask, state):
+        out = self.head(observation.float())
+        return out[:, 1:], out[:, 0], state
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_slices_of_one_tensor_are_served(precision: torch.dtype) -> None:
+    network = OneHead()
+    engine = PolicyEngine(network, SPEC, max_sessions=8, device=torch.device("cpu"), precision=precision)
+    observation = np.random.default_rng(0).standard_normal((5, 6)).astype(np.float32)
+    mask, rows = np.ones((5, 5), np.uint8), np.arange(5)
+    found = act(engine, observation, mask, np.full(5, engine.zero_row), rows, np.zeros((5, 5), np.float32))
+    logits, value, _ = network(torch.from_numpy(observation), torch.from_numpy(mask) > 0, network.initial_state(5))
+    assert found.action.tolist() == logits.argmax(1).tolist()
+    assert found.value == pytest.approx(value.detach().numpy(), abs=1e-6)
+
+
 def test_a_network_that_cannot_be_copied_is_swapped_in_place() -> None:
-    class Own(RecurrentNetwork):
-        def __init__(self) -> None:
-            super().__init__()
-            self.head = nn.Linear(6, 6)
-
-        def forward(self, observation, mask, state):
-            out = self.head(observation.float())
-            return out[:, :5], out[:, 5], state
-
+    class Own(OneHead):
         def __deepcopy__(self, memo):
             raise TypeError("there can be only one")
 
@@ -141,7 +157,7 @@ def test_a_network_that_cannot_be_copied_is_swapped_in_place() -> None:
     observation, mask = np.ones((1, 6), np.float32), np.ones((1, 5), np.uint8)
     row, noise = np.array([engine.zero_row]), np.zeros((1, 5), np.float32)
     value = act(engine, observation, mask, row, np.array([0]), noise).value[0]
-    assert value == pytest.approx(newer.head(torch.ones(1, 6))[0, 5].item(), abs=1e-6)
+    assert value == pytest.approx(newer.head(torch.ones(1, 6))[0, 0].item(), abs=1e-6)
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:

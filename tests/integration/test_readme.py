@@ -1,0 +1,33 @@
+"""What the README tells people to save and run, as it stands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import torch
+
+from common.checkout import CHECKOUT
+from common.launch.ownership import read_json
+from common.nets.load import load_policy
+from common.rundir import RunDir
+
+
+def test_a_game_and_a_network_of_ones_own_are_learned_and_loaded(tmp_path):
+    blocks = re.findall(r"```yaml\n(.*?)```", (CHECKOUT / "README.md").read_text(), re.DOTALL)
+    (text,) = [block for block in blocks if "GruNetwork" in block]
+    (tmp_path / "my.yaml").write_text(text)
+    run = tmp_path / "run"
+    command = [
+        sys.executable, "-m", "common.cli", "up", str(tmp_path / "my.yaml"), "--run-dir", str(run), "--plain",
+        "--stop-after-decisions", "8000", "--set", "workers.envs=16",
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = read_json(RunDir(run), "summary.json")
+    assert summary["policy_version"] >= 1
+    assert summary["mean_batch"] > 1  # several rows a batch: sliced heads are not contiguous then
+    policy = load_policy(run)
+    logits, value, state = policy(torch.ones(3, 1), torch.ones(3, 2, dtype=torch.bool), policy.initial_state(3))
+    assert (logits.shape, value.shape, state.shape) == ((3, 2), (3,), (3, 64))
