@@ -1,6 +1,6 @@
 """The only package that imports zmq. Sockets never block, never linger for ever, never steal an endpoint."""
 
-from common.transport.curve import ClientKeys, ServerKeys, client_keys, new_keys, server_keys
+from common.transport.curve import ClientKeys, client_keys, new_keys, server_keys
 from common.transport.endpoints import check_endpoint, connectable
 from common.transport.poller import Poller
 from common.transport.sockets import DealerSocket, PullSocket, PushSocket, RouterSocket, held
@@ -14,7 +14,6 @@ __all__ = [
     "PullSocket",
     "PushSocket",
     "RouterSocket",
-    "ServerKeys",
     "check_endpoint",
     "client_keys",
     "connectable",

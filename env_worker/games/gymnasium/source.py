@@ -19,8 +19,6 @@ from env_worker.games.gymnasium.tally import Tally
 
 FAILURES_IN_A_ROW = 10  # of one env, without a finished episode in between
 
-__all__ = ["GymnasiumSource", "gymnasium_spec"]
-
 
 class GymnasiumSource:
     """An EnvSource over `envs` copies of one env.
