@@ -1,20 +1,22 @@
 #!/bin/sh
-# `make test`: everything but what is marked slow. The unit tests run beside the others, which often wait for processes,
-# and give way to them; their result is printed at the end. With arguments: one pytest, which gets them.
+# `make test`: everything but what is marked slow. The tests on the simulator run beside the others, which often wait
+# for processes and look at clocks, and give way to them; their result is printed at the end. With arguments: one pytest,
+# which gets them.
 set -u
 
 PY=.venv/bin/python
+BESIDE=tests/integration/pokemon
 [ $# -eq 0 ] || exec "$PY" -m pytest -m "not slow" "$@"
 
 log=$(mktemp)
-nice -n 10 "$PY" -m pytest -m "not slow" -p no:cacheprovider tests/unit >"$log" 2>&1 &
-unit=$!
-trap 'kill "$unit" 2>/dev/null; rm -f "$log"' EXIT
+nice -n 5 "$PY" -m pytest -m "not slow" -p no:cacheprovider "$BESIDE" >"$log" 2>&1 &
+beside=$!
+trap 'kill "$beside" 2>/dev/null; rm -f "$log"' EXIT
 trap 'exit 130' INT TERM
 
-"$PY" -m pytest -m "not slow" --ignore=tests/unit
+"$PY" -m pytest -m "not slow" --ignore="$BESIDE"
 others=$?
-wait "$unit"
-units=$?
+wait "$beside"
+besides=$?
 cat "$log"
-[ "$units" -eq 0 ] && [ "$others" -eq 0 ]
+[ "$besides" -eq 0 ] && [ "$others" -eq 0 ]
