@@ -20,7 +20,8 @@ from common.nets.build import build_network
 from common.nets.load import WEIGHTS_FILE
 from common.nets.weights import weights_to_bytes
 from learner.checkpoints import RunFacts, write_folder
-from tests.support.stand import Stand, exchange
+from tests.support.faults import wait_for
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
 def _checkpoint(folder: Path, stand: Stand, version: int = 7, *, hidden: int = 16, spec=None) -> Path:
@@ -50,7 +51,7 @@ def test_a_checkpoint_of_another_network_is_served_under_its_name_and_goes_when_
                 control.load(name, tmp_path / "000000007")
         stand.learner.publish("rival", 9, stand.weights(), resident=("learner", "rival"))
         stand.learner.publish("learner", 1, stand.weights(), resident=("learner",))
-        _wait_for(lambda: len(stand.learner.acks) >= 3)
+        wait_for(lambda: len(stand.learner.acks) >= 3)
         assert [ack.accepted for ack in stand.learner.acks if ack.policy == "rival"] == [False]
         with pytest.raises(ConfigError, match="1 sessions are bound to 'rival'"):
             control.unload("rival")
@@ -114,7 +115,7 @@ def test_shutdown_answers_what_waits_and_stops() -> None:
         client = stand.client("a")
         exchange(client, [stand.decision(0, 0)])
         assert control.shut_down().ok
-        stand._thread.join(5)
+        stand._thread.join(PATIENCE_SEC)
         assert not stand._thread.is_alive()
 
 
@@ -130,10 +131,3 @@ def test_the_command_line_lists_loads_and_unloads(tmp_path, capsys) -> None:
         assert "takes no new sessions" in capsys.readouterr().out
     assert cli.main(["policies", "list", "--run-dir", str(tmp_path / "empty")]) == 2
     assert "There is no run" in capsys.readouterr().err
-
-
-def _wait_for(condition, timeout_sec: float = 5.0) -> None:
-    deadline = time.monotonic() + timeout_sec
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -67,7 +67,7 @@ class Table:
         action = int(rng.choice(list(legal)))
         return Action(*key, decision.step, decision.attempt, action, 0.0, 0.0, 0)
 
-    def play(self, seconds: float = 120.0) -> None:
+    def play(self, seconds: float = 250.0) -> None:
         deadline = time.monotonic() + seconds
         while not self.source.idle():
             assert time.monotonic() < deadline

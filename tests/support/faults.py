@@ -16,7 +16,7 @@ from common.decisions import start_flags
 from common.messages import ABORTED
 from common.nets.build import build_network
 from common.transport import RouterSocket
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 FREE = start_flags(record=False, greedy=False)
 ENVS = range(3)
@@ -120,7 +120,7 @@ class _Alone:
         return torch.log_softmax(logits.masked_fill(~legal, -torch.inf), dim=1).numpy(), value.numpy()
 
 
-def wait_for(condition: Callable[[], object], timeout_sec: float = 10.0) -> None:
+def wait_for(condition: Callable[[], object], timeout_sec: float = PATIENCE_SEC) -> None:
     """Fails where `condition()` does not come true."""
     deadline = time.monotonic() + timeout_sec
     while not condition():

@@ -9,6 +9,7 @@ from common.codec import Codec, Frame, encode
 from common.messages import PROTOCOL, TO_CLIENT, Error, Hello, Message, Ping, Welcome
 from common.specs import GameSpec
 from common.transport import DealerSocket, Poller
+from tests.support.stand import PATIENCE_SEC
 
 
 class RawClient:
@@ -41,7 +42,7 @@ class RawClient:
     def send_frames(self, frames: list[Frame]) -> None:
         assert self.socket.send(frames)
 
-    def receive(self, timeout_sec: float = 5.0) -> tuple[Any, dict[str, Any]]:
+    def receive(self, timeout_sec: float = PATIENCE_SEC) -> tuple[Any, dict[str, Any]]:
         """The next message and its tensors; fails where none comes."""
         deadline = time.monotonic() + timeout_sec
         while (frames := self.socket.receive()) is None:

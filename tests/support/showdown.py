@@ -17,6 +17,7 @@ from poke_env.player import Player
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.websocket.client import SILENT
 from env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package
+from tests.support.stand import PATIENCE_SEC
 
 
 class Showdown:
@@ -36,7 +37,7 @@ class Showdown:
             AccountConfiguration(name, None), log_level=SILENT, server_configuration=self.configuration,
             max_concurrent_battles=8, **more,
         )  # fmt: skip
-        on_loop(player.ps_client.wait_for_login(wait_for=20)).result(30)
+        on_loop(player.ps_client.wait_for_login(wait_for=PATIENCE_SEC)).result(PATIENCE_SEC)
         return player
 
     def battle_log(self, tag: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.stand import Stand
+from tests.support.stand import PATIENCE_SEC, Stand
 
 
 class Stall:
@@ -18,7 +18,7 @@ class Stall:
         self.go = threading.Event()
 
     def wait_until_inside(self) -> None:
-        assert self.inside.wait(5), "no batch came"
+        assert self.inside.wait(PATIENCE_SEC), "no batch came"
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def stalled(stand: Stand) -> Iterator[Stall]:
 
     def held(rows: int):
         stall.inside.set()
-        assert stall.go.wait(20)
+        assert stall.go.wait(2 * PATIENCE_SEC)
         return forward(rows)
 
     engine.forward = held

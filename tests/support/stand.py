@@ -26,6 +26,7 @@ from inference_server.server import Server
 from tests.support.fake_learner import FakeLearner
 
 SPEC = GameSpec(name="test/numbers", observation_size=12, num_actions=5)
+PATIENCE_SEC = 100.0  # for what nobody has promised a time: only a test that fails waits so long
 
 
 class Stand:
@@ -70,7 +71,7 @@ class Stand:
         for client in self._clients:
             client.close()
         self.stop_flag.set()
-        self._thread.join(10)
+        self._thread.join(PATIENCE_SEC)
         assert not self._thread.is_alive()
         self.server.close()
         self._reporter.close()
@@ -82,7 +83,7 @@ class Stand:
         self.server.run(self.stop_flag)
 
     def client(
-        self, name: str, *, training: bool = True, run_id: int = 1, timeout_sec: float = 10.0, **more: Any
+        self, name: str, *, training: bool = True, run_id: int = 1, timeout_sec: float = PATIENCE_SEC, **more: Any
     ) -> InferenceClient:
         """A connected client."""
         token = self.run_dir.token() if training else ""
@@ -111,13 +112,13 @@ class Stand:
         return [self.decision(env, step, kind=TERMINATED, observation=None, mask=None) for env in envs]
 
 
-def exchange(client: InferenceClient, decisions: list[Decision], timeout_sec: float = 10.0) -> Replies:
+def exchange(client: InferenceClient, decisions: list[Decision], timeout_sec: float = PATIENCE_SEC) -> Replies:
     """Submit and wait until every row is answered."""
     client.submit(decisions)
     return gather(client, timeout_sec)
 
 
-def gather(client: InferenceClient, timeout_sec: float = 10.0) -> Replies:
+def gather(client: InferenceClient, timeout_sec: float = PATIENCE_SEC) -> Replies:
     """Wait until every row is answered, or the server says that it has forgotten them."""
     total = Replies([], [])
     deadline = time.monotonic() + timeout_sec

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from env_worker.games.pokemon.spec import pokemon_spec
 from tests.support.checkpoints import write_checkpoint
 from tests.support.showdown import on_loop, showdown
 from tests.support.simul import CHECKOUT
+from tests.support.stand import PATIENCE_SEC
 
 SPEC = pokemon_spec(PokemonConfig())
 
@@ -50,11 +52,27 @@ def start(*arguments: str | Path) -> subprocess.Popen[str]:
 def wait_for_line(process: subprocess.Popen[str], words: str) -> None:
     """Lines that tell of the score may come before it where the login takes long."""
     said = []
-    for line in process.stderr:
-        said.append(line)
-        if words in line:
-            return
+    # its end is the end of what it says; an inference server starts before
+    hurry = threading.Timer(2 * PATIENCE_SEC, os.killpg, (process.pid, signal.SIGKILL))
+    hurry.start()
+    try:
+        for line in process.stderr:
+            said.append(line)
+            if words in line:
+                return
+    finally:
+        hurry.cancel()
     raise AssertionError(said)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Its exit code, what it printed and what it said. None is left running, not even by a test that fails."""
+    try:
+        output, errors = process.communicate(timeout=PATIENCE_SEC)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise AssertionError(("it did not end", *process.communicate())) from None
+    return process.returncode, output, errors
 
 
 def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
@@ -68,8 +86,8 @@ def test_it_plays_saves_replays_and_prints_its_record(server, tmp_path):
         "--checkpoint", checkpoint(tmp_path), "--server", f"127.0.0.1:{server.server.port}", "--challenge", "Foe 1",
         "--battles", "3", "--username", "Trained 1", "--replays", tmp_path / "replays", "--json",
     )  # fmt: skip
-    output, errors = process.communicate(timeout=90)
-    assert process.returncode == 0, errors
+    code, output, errors = ended(process)
+    assert code == 0, errors
     accepted.result(10)
     result = json.loads(output)
     assert result["battles"] == result["wins"] + result["losses"] + result["ties"] == 3
@@ -85,16 +103,16 @@ def test_ctrl_c_forfeits_what_runs_and_leaves_nothing_behind(server, tmp_path):
     process = start("--checkpoint", checkpoint(tmp_path), *arguments)
     wait_for_line(process, "waits for 5000 challenges")
     player = server.player(SimpleHeuristicsPlayer, "Foe 2")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SEC
     challenges = on_loop(player._send_challenges("Trained 2", 5000))
     while player.n_finished_battles < 2:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     others = family(process)
     os.killpg(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=30)
+    code, output, errors = ended(process)
     challenges.cancel()
-    assert process.returncode == 0, errors
+    assert code == 0, errors
     assert " battles: " in output
     assert "more were forfeited when play was stopped" in output
     assert not any(other.is_running() for other in others)
@@ -107,15 +125,15 @@ def test_a_server_that_vanishes_is_said(served):
         process = start("--run-dir", served, "--server", address, *more)
         wait_for_line(process, "waits for 1 challenges")
         time.sleep(1.0)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 2
+    code, _, errors = ended(process)
+    assert code == 2
     assert "closed the connection. For 2 s it did not let us in again." in errors
 
 
 def test_a_server_that_does_not_answer_is_a_sentence(served):
     process = start("--run-dir", served, "--accept", "1", "--server", "127.0.0.1:9")
-    output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output) == (2, "")
+    code, output, errors = ended(process)
+    assert (code, output) == (2, "")
     assert "No Showdown server answers at ws://127.0.0.1:9/showdown/websocket" in errors
     assert "Traceback" not in errors
 
@@ -141,8 +159,8 @@ def test_patience_is_a_number_of_seconds(capsys):
 def test_a_checkpoint_of_another_layout_or_game_is_refused(tmp_path, capsys):
     other = GameSpec(SPEC.name, SPEC.observation_size + 1, SPEC.num_actions, "float16")
     process = start("--checkpoint", checkpoint(tmp_path / "layout", other), "--accept", "1")
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 2
+    code, _, errors = ended(process)
+    assert code == 2
     assert "another encoder" in errors
     folder = checkpoint(tmp_path / "game", GameSpec("gymnasium/CartPole-v1", 4, 2))
     assert cli.main(["play", "--checkpoint", str(folder), "--accept", "1"]) == 2
