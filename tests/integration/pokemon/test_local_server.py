@@ -39,20 +39,16 @@ def test_a_browser_is_answered_and_missing_files_do_no_harm():
                 urllib.request.urlopen(page + missing, timeout=10)
         assert server.alive()
         pid = server.pid
+        listening = {c.laddr.ip for c in psutil.Process(pid).net_connections() if c.status == psutil.CONN_LISTEN}
+        assert listening == {"127.0.0.1"}, "it listens on this machine only"
     assert not psutil.pid_exists(pid)
-
-
-def test_it_listens_on_this_machine_only():
-    with local_server(find_node().path) as server:
-        listening = {c.laddr.ip for c in psutil.Process(server.pid).net_connections() if c.status == psutil.CONN_LISTEN}
-    assert listening == {"127.0.0.1"}
 
 
 def test_it_ends_with_its_owner():
     with subprocess.Popen([sys.executable, "-c", OWNER], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as owner:
         pid = int(owner.stdout.readline())
         os.kill(owner.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while psutil.pid_exists(pid):
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -80,8 +80,8 @@ class Table:
 
 
 def test_many_battles_at_once_all_end_and_memory_stays_small(host):
-    table = Table(host).play(range(96), live=64)
-    assert len(table.ended) == 96
+    table = Table(host).play(range(72), live=64)
+    assert len(table.ended) == 72
     assert {end.reason for end in table.ended.values()} <= {"win", "tie"}
     for number, end in table.ended.items():
         for seat in (0, 1):

@@ -168,7 +168,7 @@ source.close()
 
 
 @pytest.mark.timeout(2000)
-@pytest.mark.parametrize("battles", [150, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("battles", [80, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_memory_with_64_battles_at_once(battles):
     """Megabytes: the Python process below 200, its host below 600; flat once the static data of all species is in."""
     script = MEMORY_SCRIPT.replace("{battles}", str(battles))
