@@ -5,6 +5,8 @@ They are verified on a thread beside the loop, in the order in which they came; 
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -23,6 +25,7 @@ from inference_server.statistics import Statistics
 from inference_server.workshop import Prepared
 
 LEARNER_PATIENCE_SEC = 5.0
+NICENESS = 10  # of the thread that verifies: where it shares a core with the loop, the loop goes first
 
 
 class Swaps:
@@ -33,7 +36,7 @@ class Swaps:
         self._policies = policies
         self._statistics = statistics
         self._log = log
-        self._verifier = ThreadPoolExecutor(1, thread_name_prefix="weights-verifier")
+        self._verifier = ThreadPoolExecutor(1, thread_name_prefix="weights-verifier", initializer=_give_way)
         self._pending: deque[tuple[Weights, Future[Prepared]]] = deque()
 
     def sockets(self) -> tuple[DealerSocket, ...]:
@@ -108,3 +111,8 @@ class Swaps:
         self._verifier.shutdown(wait=True, cancel_futures=True)
         if self._link is not None:
             self._link.close()
+
+
+def _give_way() -> None:
+    if sys.platform == "linux":  # where niceness is a thread's own, not its process's
+        os.nice(NICENESS)

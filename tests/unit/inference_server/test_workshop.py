@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
 import threading
 import time
 
@@ -17,6 +20,8 @@ from common.nets.weights import fingerprint, weights_to_bytes
 from common.specs import GameSpec
 from inference_server.engine.engine import PolicyEngine
 from inference_server.policies import LATECOMERS_SEC, PolicyTable
+from inference_server.statistics import Statistics
+from inference_server.swaps import NICENESS, Swaps
 from inference_server.workshop import Workshop
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=3)
@@ -96,3 +101,12 @@ def test_what_was_prepared_in_vain_is_not_lost() -> None:
     with pytest.raises(WeightsError, match="learner is at version 6; got 5"):
         table.take(newer)
     assert table.versions()["learner"] == 6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="niceness belongs to the whole process here")
+def test_whoever_verifies_gives_way_to_the_loop() -> None:
+    swaps = Swaps(None, _table(), Statistics(), logging.getLogger("test"))
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert swaps._verifier.submit(os.getpriority, os.PRIO_PROCESS, 0).result() == min(own + NICENESS, 19)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own
+    swaps.close()
