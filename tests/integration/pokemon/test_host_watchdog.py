@@ -74,13 +74,12 @@ def test_a_stopped_host_is_killed_and_its_battles_start_again() -> None:
         while psutil.pid_exists(pid):
             table.turn()
             assert time.monotonic() < stopped + PATIENCE_SEC, source.metrics()
-        took, before = time.monotonic() - stopped, len(table.starts)
+        before = len(table.starts)
         table.play()
         assert len(table.starts) > before
         metrics = source.metrics()
     finally:
         source.close()
-    assert took >= 1.9
     check_accounts(metrics)
     aborted = {(end.env, end.episode) for end in table.ends.values() if end.kind == ABORTED}
     assert metrics["episodes"]["aborted"]["host_died"] == len(aborted) > 0
