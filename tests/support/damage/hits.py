@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from env_worker.games.pokemon.damage.columns import W_MOLD
 from env_worker.games.pokemon.damage.facts import FACTS
 from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from env_worker.games.pokemon.damage.formula import rolls
+from env_worker.games.pokemon.damage.formula import meet
 from env_worker.games.pokemon.damage.moves import damage_move
+from env_worker.games.pokemon.damage.pairs import Attacker, Defender
+from env_worker.games.pokemon.damage.rolls import rolls
 from env_worker.games.pokemon.damage.tables import tables
-from env_worker.games.pokemon.damage.targets import target
-from env_worker.games.pokemon.damage.weapons import weapon
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.profiles import type_row
 
@@ -47,18 +46,18 @@ def record(gen: int, count: int, seed: int) -> list[Hit]:
 
 
 def foreseen(gen: int, hit: Hit) -> np.ndarray | None:
-    """Every roll of the hit; None for a move that the tables leave out."""
-    known, around = tables(gen), surroundings(hit)
+    """Every roll of the hit, a single 0 where there is none; None for a move that the tables leave out."""
+    around = surroundings(hit)
     name = hit["move"]
     move = damage_move(gen, f"hiddenpower{hit['hidden'].lower()}" if name == "hiddenpower" else name)
     if move is None:
         return None
     if name in GROWING:
         move = move._replace(power=GROWING[name] * hit["hit"])
-    arm = weapon(known, fighter(hit["user"]), name, move, around)
-    screens = tuple(hit["screens"])
-    foe = target(known, fighter(hit["foe"]), screens, around, mold=bool(arm[W_MOLD]))
-    return rolls(known, np.array([arm], dtype=np.int64), np.array([foe], dtype=np.int64))[0]
+    ((_, weapon),) = Attacker(gen, fighter(hit["user"]), ((name, move),), False, around).weapons
+    defender = Defender(gen, fighter(hit["foe"]), tuple(hit["screens"]), around)
+    blow = meet(tables(gen), weapon, defender.facing(weapon))
+    return np.array([0] if blow is None else rolls(blow))
 
 
 def fighter(told: dict[str, Any]) -> Fighter:

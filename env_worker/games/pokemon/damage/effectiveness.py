@@ -2,68 +2,62 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
-from env_worker.games.pokemon.damage import columns as col
+from env_worker.games.pokemon.damage import terms
 from env_worker.games.pokemon.damage.facts import FACTS
 from env_worker.games.pokemon.damage.moves import FLYING_PRESS, FREEZE_DRY, STRUGGLES, THOUSAND_ARROWS
 from env_worker.games.pokemon.damage.movetypes import FIGHTING, FIRE, WATER
 from env_worker.games.pokemon.damage.state import FLYING, GHOST, GROUND, NORMAL, STELLAR
-from env_worker.games.pokemon.damage.tables import BARRED, TYPES, Tables
+from env_worker.games.pokemon.damage.tables import Tables
+from env_worker.games.pokemon.damage.terms import Target, Weapon
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 _ON_GROUND = FACTS["target_grounded"]
+_CHANGING = terms.WONDER_GUARD | terms.TERA_SHELL | terms.TAR_SHOT | terms.STRONG_WINDS
 
 
-class Effect(NamedTuple):
-    """`eff`: int64 [N], log2 of the type multiplier; `immune`: bool [N], True = no damage (eff has no meaning then)."""
-
-    eff: Ints
-    immune: Flags
-
-
-def effectiveness(tables: Tables, w: Ints, t: Ints) -> Effect:
-    """w: columns of N weapons, t: of their targets."""
-    kind, odd = w[col.W_TYPE], t[col.T_ODD]
-    strange = (odd & ~(col.TERASTALLIZED | col.UNAWARE)) | w[col.W_ODDITY] | w[col.W_SCRAPPY] | (kind == STELLAR)
-    if strange.any():
-        return _strange(tables, w, t)
-    row = kind * TYPES
-    eff = tables.multipliers.take(row + t[col.T_TYPE1]) + tables.multipliers.take(row + t[col.T_TYPE2])
-    immune = (eff <= BARRED // 2) | ((kind == GROUND) & ((t[col.T_FACTS] & _ON_GROUND) == 0))
-    return Effect(np.maximum(eff, -8), immune)
+def effectiveness(tables: Tables, weapon: Weapon, target: Target) -> int | None:
+    """log2 of the type multiplier; None where the target is immune."""
+    kind = weapon.type
+    if weapon.oddity or weapon.scrappy or target.odd & _CHANGING or kind == STELLAR:
+        return _strange(tables, weapon, target)
+    first, second = target.types
+    immune = tables.immune[kind]
+    if not target.facts & _ON_GROUND if kind == GROUND else immune[first] or immune[second]:
+        return None
+    exponents = tables.exponents[kind]
+    return exponents[first] + exponents[second]
 
 
-def _strange(tables: Tables, w: Ints, t: Ints) -> Effect:
+def _strange(tables: Tables, weapon: Weapon, target: Target) -> int | None:
     """The same, with everything that changes the type chart."""
-    kind, first, second, odd, oddity = w[col.W_TYPE], t[col.T_TYPE1], t[col.T_TYPE2], t[col.T_ODD], w[col.W_ODDITY]
-    one, two = tables.exponents[kind, first], tables.exponents[kind, second]
-    barred_one, barred_two = tables.immune[kind, first], tables.immune[kind, second]
-    scrappy = (w[col.W_SCRAPPY] != 0) & ((kind == NORMAL) | (kind == FIGHTING))
-    barred_one, barred_two = barred_one & ~(scrappy & (first == GHOST)), barred_two & ~(scrappy & (second == GHOST))
-    ground = kind == GROUND
-    afloat = (t[col.T_FACTS] & _ON_GROUND) == 0
-    immune = np.where(ground, afloat & (oddity != THOUSAND_ARROWS), barred_one | barred_two)
-    if (odd | oddity).any():
-        one, two = _odd_types(tables, kind, first, one, oddity, odd), _odd_types(tables, kind, second, two, oddity, odd)
-        one = one + ((odd & col.TAR_SHOT) // col.TAR_SHOT) * (kind == FIRE)
-    eff = one + two
-    if odd.any():
-        stellar = (kind == STELLAR) & ((odd & col.TERASTALLIZED) != 0)
-        eff = np.where(stellar, 1, eff)
-        eff = np.where(((odd & col.TERA_SHELL) != 0) & (eff >= 0), -1, eff)
-        immune = immune | (((odd & col.WONDER_GUARD) != 0) & (eff <= 0) & ((w[col.W_BITS] & STRUGGLES) == 0))
-    if (oddity == THOUSAND_ARROWS).any():
-        eff = np.where((oddity == THOUSAND_ARROWS) & afloat & ((first == FLYING) | (second == FLYING)), 0, eff)
-    return Effect(eff, immune)
+    kind, oddity, odd, (first, second) = weapon.type, weapon.oddity, target.odd, target.types
+    afloat = not target.facts & _ON_GROUND
+    effect = _against(tables, weapon, target, first) + _against(tables, weapon, target, second)
+    if odd & terms.TAR_SHOT and kind == FIRE:
+        effect += 1
+    if kind == STELLAR and odd & terms.TERASTALLIZED:
+        effect = 1
+    if odd & terms.TERA_SHELL and effect >= 0:
+        effect = -1
+    if kind == GROUND:
+        immune = afloat and oddity != THOUSAND_ARROWS
+    else:
+        immune = _barred(tables, weapon, first) or _barred(tables, weapon, second)
+    if immune or (odd & terms.WONDER_GUARD and effect <= 0 and not weapon.bits & STRUGGLES):
+        return None
+    return 0 if oddity == THOUSAND_ARROWS and afloat and FLYING in (first, second) else effect
 
 
-def _odd_types(tables: Tables, kind: Ints, against: Ints, value: Ints, oddity: Ints, odd: Ints) -> Ints:
+def _against(tables: Tables, weapon: Weapon, target: Target, kind: int) -> int:
     """The exponent against one of the target's types, for moves and winds that change it."""
-    value = np.where((oddity == FREEZE_DRY) & (against == WATER), 1, value)
-    value = np.where(oddity == FLYING_PRESS, value + tables.exponents[FLYING, against], value)
-    return np.where(((odd & col.STRONG_WINDS) != 0) & (against == FLYING) & (value > 0), 0, value)
+    value = tables.exponents[weapon.type][kind]
+    if weapon.oddity == FREEZE_DRY and kind == WATER:
+        value = 1
+    elif weapon.oddity == FLYING_PRESS:
+        value += tables.exponents[FLYING][kind]
+    return 0 if target.odd & terms.STRONG_WINDS and kind == FLYING and value > 0 else value
+
+
+def _barred(tables: Tables, weapon: Weapon, kind: int) -> bool:
+    if weapon.scrappy and kind == GHOST and weapon.type in (NORMAL, FIGHTING):
+        return False
+    return tables.immune[weapon.type][kind]

@@ -1,174 +1,129 @@
-"""The damage formula over many pairs at once: integers throughout, as each generation's games count.
+"""The damage formula of one weapon on one target: integers throughout, as each generation's games count.
 
-A pair is one weapon (see `weapons`) against one target (`targets`); N pairs give every roll of each.
+Plain Python: a decision meets a handful of new pairs, too few for arrays to pay.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from env_worker.games.pokemon.damage import columns as col
-from env_worker.games.pokemon.damage.columns import ONE
 from env_worker.games.pokemon.damage.effectiveness import effectiveness
 from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.moves import (
-    CRITS,
-    EXPLODES,
-    FOE_ATTACK,
-    IGNORES_STAGES,
-    NOT_FIXED,
+from env_worker.games.pokemon.damage.moves import CRITS, EXPLODES, FOE_ATTACK, IGNORES_STAGES, NOT_FIXED, PLAIN
+from env_worker.games.pokemon.damage.powers import fixed_hit, paired_power
+from env_worker.games.pokemon.damage.rolls import Hit
+from env_worker.games.pokemon.damage.rules import (
+    ATTACK,
+    EARLY,
+    FINAL,
+    FOE_DEFENCE,
+    FOE_SPECIAL_DEFENCE,
+    IMMUNE,
+    MIDDLE,
+    POWER,
 )
-from env_worker.games.pokemon.damage.powers import LAST_PAIRED, fixed_damage, paired_power
-from env_worker.games.pokemon.damage.rules import ATTACK, EARLY, FINAL, IMMUNE, POWER
+from env_worker.games.pokemon.damage.state import chain, modify
 from env_worker.games.pokemon.damage.tables import Tables
+from env_worker.games.pokemon.damage.terms import ONE, UNAWARE, Target, Weapon
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-ROLLS = np.arange(85, 101, dtype=np.int64)  # hundredths
-OLD_ROLLS = np.arange(217, 256, dtype=np.int64)  # 255ths, gens 1 and 2
-_FASTER, _SLOWER, _TECHNICAL = FACTS["faster"], FACTS["slower"], FACTS["technical"]
+Mods = tuple[int, ...]  # by stage
 TECHNICAL_POWER = 60
-_RARE = FOE_ATTACK | CRITS | IGNORES_STAGES
 _SUPER, _RESISTED = FACTS["super_effective"], FACTS["resisted"]
+_FASTER, _SLOWER, _TECHNICAL = FACTS["faster"], FACTS["slower"], FACTS["technical"]
+_RARE = FOE_ATTACK | CRITS | IGNORES_STAGES
 
 
-def rolls(tables: Tables, weapons: Ints, targets: Ints, waiting: int = col.WAITING, guards: int = col.GUARDS) -> Ints:
-    """Damage of one hit in points, without critical hits.
-
-    weapons: int64 [N, WEAPON_WIDTH]; targets: int64 [N, TARGET_WIDTH]; waiting, guards: how many of their rules are
-    in use at most. Returns int64 [N, 16] (gens 1-2: [N, 39]), 0 where the target is immune.
-    """
-    w, t = weapons.T, targets.T
-    effect = effectiveness(tables, w, t)
-    power = _power(tables.gen, weapons, targets)
-    mods = {stage: w[column] for stage, column in _STATIC}
-    immune = effect.immune | (w[col.W_WEATHER] == 0)
-    if waiting or guards:
-        facts = w[col.W_FACTS] | t[col.T_FACTS] | _sign(effect.eff, _SUPER, _RESISTED)
-        facts |= _sign(w[col.W_SPEED] - t[col.T_SPEED], _FASTER, _SLOWER)
-        facts |= np.where(power <= TECHNICAL_POWER, _TECHNICAL, 0)
-        for first, rows, count in ((col.W_RULES, w, waiting), (col.T_RULES, t, guards)):
-            for start in range(first, first + 3 * count, 3):
-                immune = _chain(mods, facts, rows[start : start + 3], immune)
-    power, attack, defence = _terms(tables.gen, w, t, power, mods)
-    damage = (w[col.W_LEVEL] * power * attack // defence) // 50
-    damage = _FORMULAS[tables.gen](tables.gen, w, damage, effect.eff, mods)
-    for row in w[col.W_FIXED].nonzero()[0]:
-        damage[row] = fixed_damage(weapons[row], targets[row], damage.shape[1])
-    if tables.gen == 1:
-        immune = immune & (w[col.W_FIXED] == NOT_FIXED)
-    damage[immune] = 0
-    return damage
+def meet(tables: Tables, weapon: Weapon, target: Target) -> Hit | None:
+    """One blow, without critical hits, before its roll; None where it does nothing."""
+    gen, fixed = tables.gen, weapon.fixed
+    effect = effectiveness(tables, weapon, target)
+    power = weapon.power if weapon.power_kind == PLAIN else paired_power(gen, weapon, target)
+    mods: Mods | None = weapon.mods
+    if weapon.waiting or target.guards:
+        mods = _settle(weapon, target, effect or 0, power)
+    if effect is None or mods is None or weapon.weather == 0:
+        return fixed_hit(gen, weapon, target) if gen == 1 and fixed != NOT_FIXED else None
+    if fixed != NOT_FIXED:
+        return fixed_hit(gen, weapon, target)
+    power = max(modify(power, mods[POWER]), 1)
+    if weapon.lifted and power < 60:
+        power = 60
+    attack, defence = _attack_and_defence(gen, weapon, target, mods)
+    damage = weapon.level_term * power * attack // defence // 50
+    return _FORMULAS[gen](gen, weapon, damage, effect, mods)
 
 
-_STATIC = ((POWER, col.W_POWER_MOD), (ATTACK, col.W_ATTACK_MOD), (FINAL, col.W_FINAL_MOD), (EARLY, col.W_EARLY_MOD))
+def _settle(weapon: Weapon, target: Target, effect: int, power: int) -> Mods | None:
+    """The weapon's modifiers with those that both decide; None = immune."""
+    facts = weapon.facts | target.facts
+    if effect:
+        facts |= _SUPER if effect > 0 else _RESISTED
+    if weapon.speed != target.speed:
+        facts |= _FASTER if weapon.speed > target.speed else _SLOWER
+    if power <= TECHNICAL_POWER:
+        facts |= _TECHNICAL
+    mods = list(weapon.mods)
+    for stage, mask, mod in weapon.waiting + target.guards:
+        if facts & mask == mask:
+            if stage == IMMUNE:
+                return None
+            mods[stage] = chain(mods[stage], mod)
+    return tuple(mods)
 
 
-def _power(gen: int, weapons: Ints, targets: Ints) -> Ints:
-    """Power before its modifiers, [N]."""
-    power, kind = weapons[:, col.W_POWER], weapons[:, col.W_POWER_KIND]
-    if kind.any():
-        power = power.copy()
-        for row in ((kind > 0) & (kind <= LAST_PAIRED)).nonzero()[0]:
-            power[row] = paired_power(gen, weapons[row], targets[row])
-    return power
+def _attack_and_defence(gen: int, weapon: Weapon, target: Target, mods: Mods) -> tuple[int, int]:
+    """Both with their modifiers."""
+    bits, side = weapon.bits, weapon.special
+    attack, defence = weapon.attack, target.defences[side]
+    if bits & _RARE or target.odd & UNAWARE:
+        attack, defence = _rare_terms(weapon, target)
+    attack = modify(attack, mods[ATTACK])
+    mod = chain(target.defence_mods[side], mods[FOE_SPECIAL_DEFENCE if side else FOE_DEFENCE])
+    defence = max(modify(defence, mod), 1)
+    if gen <= 2 and (attack >= 256 or defence >= 256):
+        attack, defence = max(attack // 4 & 255, 1), max(defence // 4 & 255, 1)
+    if gen <= 4 and bits & EXPLODES:
+        defence = max(defence // 2, 1)
+    return attack, defence
 
 
-def _sign(value: Ints, above: int, below: int) -> Ints:
-    return np.where(value > 0, above, np.where(value < 0, below, 0))
-
-
-def _chain(mods: dict[int, Ints], facts: Ints, rule: Ints, immune: Flags) -> Flags:
-    """Apply one rule of every pair where its facts hold."""
-    stage, mask, mod = rule
-    fires = ((facts & mask) == mask) & (mod != ONE)
-    if not fires.any():
-        return immune
-    for place in set(stage[fires].tolist()):
-        here = fires & (stage == place)
-        if place == IMMUNE:
-            immune = immune | here
-        else:
-            mods[place] = np.where(here, (mods[place] * mod + 2048) >> 12, mods[place])
-    return immune
-
-
-def _terms(gen: int, w: Ints, t: Ints, power: Ints, mods: dict[int, Ints]) -> tuple[Ints, Ints, Ints]:
-    """Power, attack and defence of every pair; `power` before its modifiers."""
-    bits, special = w[col.W_BITS], w[col.W_SPECIAL] != 0
-    power = np.maximum((power * mods[POWER] + 2047) >> 12, 1)
-    if w[col.W_TERA].any():
-        power = np.where((w[col.W_TERA] != 0) & (power < 60), 60, power)
-    attack, defence = w[col.W_ATTACK], np.where(special, t[col.T_SPECIAL], t[col.T_DEFENCE])
-    if (bits & _RARE).any() or (t[col.T_ODD] & col.UNAWARE).any():
-        attack, defence = _rare_terms(w, t, attack, defence)
-    attack = (attack * mods[ATTACK] + 2047) >> 12
-    mod = np.where(special, t[col.T_SPECIAL_MOD], t[col.T_DEFENCE_MOD])
-    mod = (mod * w[col.W_DEFENCE_MOD] + 2048) >> 12
-    defence = np.maximum((defence * mod + 2047) >> 12, 1)
-    if gen <= 2:
-        large = (attack >= 256) | (defence >= 256)
-        attack = np.where(large, np.maximum(attack // 4 & 255, 1), attack)
-        defence = np.where(large, np.maximum(defence // 4 & 255, 1), defence)
-    if gen <= 4:
-        defence = np.where((bits & EXPLODES) != 0, np.maximum(defence // 2, 1), defence)
-    return power, attack, defence
-
-
-def _rare_terms(w: Ints, t: Ints, attack: Ints, defence: Ints) -> tuple[Ints, Ints]:
+def _rare_terms(weapon: Weapon, target: Target) -> tuple[int, int]:
     """Attack and defence where not the user's and the target's stages alone decide."""
-    bits, unaware = w[col.W_BITS], (t[col.T_ODD] & col.UNAWARE) != 0
-    attack = np.where(unaware, w[col.W_ATTACK_PLAIN], attack)
-    foul = np.where(unaware, t[col.T_ATTACK_PLAIN], t[col.T_ATTACK])
-    attack = np.where((bits & FOE_ATTACK) != 0, foul, attack)
-    plain = np.where(w[col.W_SPECIAL] != 0, t[col.T_SPECIAL_PLAIN], t[col.T_DEFENCE_PLAIN])
-    defence = np.where((bits & CRITS) != 0, np.minimum(defence, plain), defence)
-    return attack, np.where((bits & IGNORES_STAGES) != 0, plain, defence)
+    bits, side, unaware = weapon.bits, weapon.special, target.odd & UNAWARE
+    attack = weapon.attack_plain if unaware else weapon.attack
+    if bits & FOE_ATTACK:
+        attack = target.attack_plain if unaware else target.attack
+    defence, plain = target.defences[side], target.plain_defences[side]
+    if bits & CRITS:
+        defence = min(defence, plain)
+    return attack, plain if bits & IGNORES_STAGES else defence
 
 
-def _times(value: Ints, mod: Ints | int) -> Ints:
-    return (value * mod + 2047) >> 12
+def _gen5_on(gen: int, weapon: Weapon, damage: int, effect: int, mods: Mods) -> Hit:
+    damage = modify(damage + 2, weapon.weather)
+    if weapon.bits & CRITS:
+        damage = damage * 3 // 2 if gen >= 6 else damage * 2
+    return Hit(gen, damage, weapon.stab, effect, weapon.burned, mods[FINAL])
 
 
-def _typed(value: Ints, eff: Ints) -> Ints:
-    """Doublings, or halvings rounded down; value [N, R], eff [N]."""
-    return (value << np.maximum(eff, 0)[:, None]) >> np.maximum(-eff, 0)[:, None]
+def _gen3_4(gen: int, weapon: Weapon, damage: int, effect: int, mods: Mods) -> Hit:
+    if weapon.burned:
+        damage = modify(damage, 2048)
+    damage = modify(modify(damage, mods[EARLY]), weapon.weather)
+    if gen == 3 and not weapon.special:
+        damage = max(damage, 1)
+    damage += 2
+    if mods[MIDDLE] > ONE:
+        damage = damage * 13 // 10
+    return Hit(gen, damage, weapon.stab, effect, False, mods[FINAL])
 
 
-def _gen5_on(gen: int, w: Ints, damage: Ints, eff: Ints, mods: dict[int, Ints]) -> Ints:
-    damage = _times(damage + 2, w[col.W_WEATHER])
-    crits = (w[col.W_BITS] & CRITS) != 0
-    if crits.any():
-        damage = np.where(crits, damage * 3 // 2 if gen >= 6 else damage * 2, damage)
-    spread = damage[:, None] * ROLLS // 100
-    spread = _typed(_times(spread, w[col.W_STAB][:, None]), eff)
-    if w[col.W_BURN].any():
-        spread = np.where((w[col.W_BURN] != 0)[:, None], _times(spread, 2048), spread)
-    return np.maximum(_times(spread, mods[FINAL][:, None]), 1)
-
-
-def _gen3_4(gen: int, w: Ints, damage: Ints, eff: Ints, mods: dict[int, Ints]) -> Ints:
-    damage = np.where(w[col.W_BURN] != 0, _times(damage, 2048), damage)
-    damage = _times(_times(damage, mods[EARLY]), w[col.W_WEATHER])
-    if gen == 3:
-        damage = np.maximum(damage, 1 - w[col.W_SPECIAL])
-    damage = damage + 2
-    damage = np.where(w[col.W_MIDDLE_MOD] > ONE, damage * 13 // 10, damage)
-    spread = damage[:, None] * (ROLLS if gen == 4 else 100) // 100
-    spread = _typed(_times(spread, w[col.W_STAB][:, None]), eff)
-    spread = _times(spread, mods[FINAL][:, None])
-    return np.maximum(spread if gen == 4 else spread * ROLLS // 100, 1)
-
-
-def _gen1_2(gen: int, w: Ints, damage: Ints, eff: Ints, mods: dict[int, Ints]) -> Ints:
-    damage = np.where(mods[FINAL] > ONE, damage * 11 // 10, damage)
-    damage = np.clip(damage, 1 if gen == 2 else 0, 997) + 2
-    damage = damage * w[col.W_WEATHER] // ONE
-    damage = damage + np.where(w[col.W_STAB] > ONE, damage // 2, 0)
-    damage = (damage << np.maximum(eff, 0)) >> np.maximum(-eff, 0)
-    spread = damage[:, None] * OLD_ROLLS // 255
-    return np.maximum(np.where((damage > 1)[:, None], spread, damage[:, None]), 1)
+def _gen1_2(gen: int, weapon: Weapon, damage: int, effect: int, mods: Mods) -> Hit:
+    if mods[FINAL] > ONE:
+        damage = damage * 11 // 10
+    damage = min(max(damage, 1 if gen == 2 else 0), 997) + 2
+    damage = damage * weapon.weather // ONE
+    if weapon.stab > ONE:
+        damage += damage // 2
+    return Hit(gen, damage, effect=effect)
 
 
 _FORMULAS = (_gen1_2, _gen1_2, _gen1_2, _gen3_4, _gen3_4, *[_gen5_on] * 5)

@@ -27,8 +27,8 @@ def damage_tables(gen: int) -> dict[str, Any]:
             who: {name: [_rule(rule) for rule in found] for name, found in named.items()}
             for who, named in known.rules.items()
         },
-        "exponents": known.exponents.tolist(),
-        "immune": known.immune.tolist(),
+        "exponents": known.exponents,
+        "immune": known.immune,
         "weights": known.weights,
         "unfinished": sorted(known.unfinished),
         "moves": _moves(gen),

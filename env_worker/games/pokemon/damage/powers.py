@@ -1,10 +1,7 @@
-"""Power that follows from one or both Pokemon, and damage without any power. One pair at a time: they are rare."""
+"""Power that follows from one or both Pokemon, and damage without any power."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from env_worker.games.pokemon.damage import columns as col
 from env_worker.games.pokemon.damage.fighter import Fighter
 from env_worker.games.pokemon.damage.moves import (
     BOOSTS,
@@ -27,7 +24,9 @@ from env_worker.games.pokemon.damage.moves import (
     WEIGHT_RATIO,
     DamageMove,
 )
+from env_worker.games.pokemon.damage.rolls import EXACT, PSYWAVE, Hit
 from env_worker.games.pokemon.damage.state import STELLAR
+from env_worker.games.pokemon.damage.terms import Target, Weapon
 
 LAST_PAIRED = TARGET_HP  # the kinds from WEIGHT on need both
 _BY_WEIGHT = ((2000, 120), (1000, 100), (500, 80), (250, 60), (100, 40))
@@ -59,39 +58,39 @@ def _pinch(gen: int, user: Fighter) -> int:
     return 20
 
 
-def paired_power(gen: int, w: Any, t: Any) -> int:
-    """Power of one weapon row against one target row."""
-    kind = w[col.W_POWER_KIND]
+def paired_power(gen: int, weapon: Weapon, target: Target) -> int:
+    """Power of a weapon whose kind of power asks for the target."""
+    kind = weapon.power_kind
     if kind == WEIGHT:
-        return next((power for bound, power in _BY_WEIGHT if t[col.T_WEIGHT] >= bound), 20)
+        return next((power for bound, power in _BY_WEIGHT if target.weight >= bound), 20)
     if kind == WEIGHT_RATIO:
-        times = int(w[col.W_WEIGHT]) // max(int(t[col.T_WEIGHT]), 1)
+        times = weapon.weight // max(target.weight, 1)
         return 20 + 20 * times if 2 <= times < 5 else 120 if times >= 5 else 40
     if kind == SLOWER:
-        return min(25 * int(t[col.T_SPEED]) // int(w[col.W_SPEED]) + 1, 150)
+        return min(25 * target.speed // weapon.speed + 1, 150)
     if kind == FASTER:
-        return (40, 60, 80, 120, 150)[min(int(w[col.W_SPEED]) // int(t[col.T_SPEED]), 4)]
-    hp, full, most = int(t[col.T_HP]), int(t[col.T_MAX_HP]), int(w[col.W_POWER])
+        return (40, 60, 80, 120, 150)[min(weapon.speed // target.speed, 4)]
+    hp, full, most = target.hp, target.max_hp, weapon.power
     if gen <= 4:
         return hp * most // full + 1
     return max((most * 100 * (hp * 4096 // full) + 2047) // 4096 // 100, 1)
 
 
-def fixed_damage(w: Any, t: Any, count: int) -> list[int]:
-    """`count` rolls of one weapon without power on one target, in points."""
-    kind, amount = w[col.W_FIXED], int(w[col.W_AMOUNT])
-    hp = int(t[col.T_FULL_HP]) * int(t[col.T_HP]) // int(t[col.T_MAX_HP])
+def fixed_hit(gen: int, weapon: Weapon, target: Target) -> Hit:
+    """Of a weapon without power."""
+    kind, amount = weapon.fixed, weapon.amount
+    hp = target.full_hp * target.hp // target.max_hp
     if kind in (FLAT, LEVEL):
         value = amount
     elif kind == TARGET_SHARE:
         value = max(hp * (amount - 1) // amount if amount == 4 else hp // amount, 1)
     elif kind == TARGET_ALL:
-        value = int(t[col.T_FULL_HP])
+        value = target.full_hp
     elif kind == TO_USERS_HP:
-        value = max(hp - int(w[col.W_HP]), 0)
+        value = max(hp - weapon.hp, 0)
     elif kind == USERS_HP:
-        value = int(w[col.W_HP])
-    else:  # psywave: half to one and a half levels, evenly
+        value = weapon.hp
+    else:
         assert kind == ROUGHLY_LEVEL
-        return [amount * (count - 1 + 2 * step) // (2 * (count - 1)) for step in range(count)]
-    return [value] * count
+        return Hit(gen, amount, how=PSYWAVE)
+    return Hit(gen, value, how=EXACT)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from poke_env.battle.effect import Effect
@@ -16,7 +17,7 @@ from poke_env.battle.weather import Weather
 from env_worker.games.pokemon.combatants import Body
 from env_worker.games.pokemon.damage import rules_of_target, rules_of_user
 from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.fighter import SUPPRESSED, Fighter, Surroundings
+from env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, SUPPRESSED, Fighter, Surroundings
 from env_worker.games.pokemon.damage.moves import (
     FALLEN,
     HALVED_HP,
@@ -71,10 +72,13 @@ _WEATHERS = {member.value: WEATHERS[name] for name, member in Weather.__members_
 _TERRAINS = {member.value: TERRAINS[member.name] for member in Field if member.name in TERRAINS}
 _SCREENS = {member.value: SCREENS[member.name] for member in SideCondition if member.name in SCREENS}
 _NO_STAGES = (0, 0, 0, 0, 0)
+_STAGES = itemgetter("atk", "def", "spa", "spd", "spe")
 
 
-def surroundings(weather: Iterable[Any], fields: Iterable[Any], abilities: tuple[str, str]) -> Surroundings:
+def surroundings(weather: Mapping[Any, int], fields: Mapping[Any, int], abilities: tuple[str, str]) -> Surroundings:
     """Of poke-env's weather and fields; `abilities`: of the two that are out, some of which calm the weather."""
+    if not weather and not fields:
+        return NO_SURROUNDINGS
     facts = harsh = 0
     gravity = False
     if abilities[0] not in CALM and abilities[1] not in CALM:
@@ -114,31 +118,52 @@ def needs(gen: int, names: tuple[str, ...]) -> Needs:
     )
 
 
-def read_fighter(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int) -> Fighter:
-    """`mon`, whose profile has `body`. Without `exact_hp` its hp is only told apart as far as its ability does."""
+class Glance(NamedTuple):
+    """All that a Fighter follows from, cheap to take and to compare: most decisions find what the last one did."""
+
+    species: str
+    body: Body
+    status: Status | None
+    hp: int
+    max_hp: int
+    stages: tuple[int, ...]
+    effects: tuple[str, ...]
+    down: int
+
+
+def glance(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int) -> Glance:
+    """At `mon`, whose profile has `body`. Without `exact_hp` its hp is only told apart as far as its ability does."""
     hp = full = SIXTHS
     if exact_hp:
         hp, full = mon._current_hp or 0, mon._max_hp or 1
     elif body.ability in HP_ABILITIES:
         hp = _steps(mon._current_hp or 0, mon._max_hp or 1)
-    status = mon._status
-    item = body.item
+    stages, effects = _NO_STAGES, ()
+    if out:
+        stages = _STAGES(mon._boosts)
+        effects = _effects(mon._effects) if mon._effects else ()
+    return Glance(mon._species, body, mon._status, hp, full, stages, effects, down)
+
+
+def fighter(seen: Glance) -> Fighter:
+    """Who was seen."""
+    body, status = seen.body, seen.status
     return Fighter(
-        mon._species,
+        seen.species,
         body.level,
         _points(body.stats),
         body.types,
         body.base_types,
         body.ability,
-        SUPPRESSED if item == UNKNOWN_ITEM else item,
+        SUPPRESSED if body.item == UNKNOWN_ITEM else body.item,
         body.tera,
         body.terastallized,
-        hp,
-        full,
+        seen.hp,
+        seen.max_hp,
         "" if status is None or status is Status.FNT else status._name_,
-        _stages(mon._boosts) if out else _NO_STAGES,
-        _effects(mon._effects) if out and mon._effects else (),
-        down,
+        seen.stages,
+        seen.effects,
+        seen.down,
     )
 
 
@@ -152,10 +177,6 @@ def _steps(hp: int, full: int) -> int:
     if hp >= full:
         return 6
     return 2 if 3 * hp <= full else 3 if 2 * hp <= full else 5
-
-
-def _stages(boosts: Mapping[str, int]) -> tuple[int, ...]:
-    return (boosts["atk"], boosts["def"], boosts["spa"], boosts["spd"], boosts["spe"])
 
 
 def _effects(effects: Mapping[Any, int]) -> tuple[str, ...]:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
 from poke_env.data import GenData
 
+from env_worker.games.pokemon.damage.facts import PAIR_FACTS
 from env_worker.games.pokemon.damage.rules import Rule, rules
-from env_worker.games.pokemon.damage.state import GROUND
 from env_worker.games.pokemon.movedex import type_chart
 
-TYPES = 21  # ids of types, 0 for none
-BARRED = -64
 _EXPONENTS = {0.0: 0, 0.5: -1, 1.0: 0, 2.0: 1}
 
 
@@ -23,17 +19,17 @@ class Tables:
     """One generation's.
 
     Attributes:
-        exponents: int64 [21, 21], attacking by defending type: log2 of the multiplier, 0 where immune; 0 is no type.
-        multipliers: the same, flat, with BARRED where immune; ground hits whatever stands on it.
-        immune: bool [21, 21].
+        exponents: [21][21], attacking by defending type: log2 of the multiplier, 0 where immune; 0 is no type.
+        immune: [21][21], True = no damage.
+        asked: facts of moves that some target's rule asks for.
         weights: tenths of a kilogram by species id; unfinished: species that still evolve.
     """
 
     gen: int
     rules: dict[str, dict[str, tuple[Rule, ...]]]
-    exponents: NDArray[np.int64]
-    multipliers: NDArray[np.int64]
-    immune: NDArray[np.bool_]
+    exponents: tuple[tuple[int, ...], ...]
+    immune: tuple[tuple[bool, ...], ...]
+    asked: int
     weights: dict[str, int]
     unfinished: frozenset[str]
 
@@ -43,14 +39,22 @@ def tables(gen: int) -> Tables:
     """The tables of one generation; the same object every time."""
     data = GenData.from_gen(gen)
     chart = type_chart(gen)
-    exponents = np.array([[_EXPONENTS[value] for value in row] for row in chart], dtype=np.int64)
-    immune = np.array([[value == 0.0 for value in row] for row in chart])
+    known = rules(gen)
     return Tables(
         gen=gen,
-        rules=rules(gen),
-        exponents=exponents,
-        multipliers=np.where(immune & (np.arange(TYPES) != GROUND)[:, None], BARRED, exponents).ravel(),
-        immune=immune,
+        rules=known,
+        exponents=tuple([tuple([_EXPONENTS[value] for value in row]) for row in chart]),
+        immune=tuple([tuple([value == 0.0 for value in row]) for row in chart]),
+        asked=_asked(known),
         weights={name: round(10 * entry.get("weightkg", 0)) for name, entry in data.pokedex.items()},
         unfinished=frozenset(name for name, entry in data.pokedex.items() if entry.get("evos")),
     )
+
+
+def _asked(known: dict[str, dict[str, tuple[Rule, ...]]]) -> int:
+    mask = 0
+    for who in ("target_ability", "target_item", "target_effect", "screen"):
+        for found in known[who].values():
+            for rule in found:
+                mask |= rule.mask
+    return mask & ~PAIR_FACTS

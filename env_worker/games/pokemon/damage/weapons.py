@@ -1,116 +1,94 @@
-"""One move in one user's hands: all of the damage formula that does not depend on the target, as a row of integers."""
+"""One move in one user's hands: all of the damage formula that does not depend on the target."""
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.damage import columns as col
-from env_worker.games.pokemon.damage.columns import ONE
-from env_worker.games.pokemon.damage.facts import FACTS, PAIR_FACTS, type_fact
+from env_worker.games.pokemon.damage.facts import FACTS, PAIR_FACTS, facts, type_fact
 from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
 from env_worker.games.pokemon.damage.moves import (
     BETTER_SIDE,
     CRITS,
+    FASTER,
+    FIRST_TYPE,
     FOE_ATTACK,
     HITS_DEFENCE,
     IGNORES_ABILITY,
     IGNORES_STAGES,
     OWN_DEFENCE,
     PHYSICAL,
+    PLAIN,
+    SLOWER,
     SPECIAL,
     STRUGGLES,
+    TERA_TYPE,
+    TO_USERS_HP,
     UNFORCED,
+    USERS_HP,
+    WEIGHT_RATIO,
     DamageMove,
 )
 from env_worker.games.pokemon.damage.movetypes import FIRE, WATER, move_type
-from env_worker.games.pokemon.damage.powers import user_power
-from env_worker.games.pokemon.damage.rules import (
-    ATTACK,
-    ATTACK_FIRST,
-    EARLY,
-    FINAL,
-    FOE_DEFENCE,
-    FOE_SPECIAL_DEFENCE,
-    MIDDLE,
-    POWER,
-    STAGES,
-    Rule,
-)
-from env_worker.games.pokemon.damage.state import STELLAR, chain, grounded, held, modify, simple, speed, staged
+from env_worker.games.pokemon.damage.powers import LAST_PAIRED, user_power
+from env_worker.games.pokemon.damage.rules import ATTACK_FIRST, STAGES, Rule
+from env_worker.games.pokemon.damage.state import STELLAR, chain, modify, speed, staged
 from env_worker.games.pokemon.damage.tables import Tables
+from env_worker.games.pokemon.damage.terms import MOST_WAITING, ONE, PairRule, Weapon
+from env_worker.games.pokemon.damage.wielders import Wielder
 
-Row = tuple[int, ...]
 MOLD = ("moldbreaker", "teravolt", "turboblaze")
 SCRAPPY = ("scrappy", "mindseye")
-_NO_RULE = (0, 0, ONE)
+_PHYSICAL, _SPECIAL, _RETYPED = FACTS["physical"], FACTS["special"], FACTS["retyped"]
+_SPEEDS = facts("slower faster")
+_UNCHANGED = (ONE,) * STAGES
 
 
-def weapon(tables: Tables, user: Fighter, name: str, move: DamageMove, around: Surroundings) -> Row:
-    """`move` (called `name`) used by `user` as it is now: WEAPON_WIDTH integers, see `columns`."""
-    gen, user = tables.gen, simple(tables.gen, user)
+def weapon(tables: Tables, wielder: Wielder, name: str, move: DamageMove) -> Weapon:
+    """`move`, called `name`, in these hands."""
+    gen, user, around = tables.gen, wielder.user, wielder.around
     kind, retyped = move_type(gen, user, name, move, around)
     category = _category(gen, user, move, kind)
-    power = user_power(gen, user, move)
-    facts = _facts(gen, user, move, category, around) | type_fact(kind) | (FACTS["retyped"] if retyped else 0)
-    mods, waiting = _apply(_rules(tables, user, name), facts)
-    special = category == SPECIAL and not move.bits & HITS_DEFENCE
+    true = wielder.facts | (move.mask & ~wielder.spared) | (_PHYSICAL if category == PHYSICAL else _SPECIAL)
+    true |= type_fact(kind) | (_RETYPED if retyped else 0)
+    mods, waiting = _apply(wielder.before + tables.rules["move"].get(name, ()) + wielder.after, true)
     attack, plain = _attack(gen, user, move, category, mods[ATTACK_FIRST])
-    return (
-        facts,
-        kind if not move.bits & STRUGGLES else 0,
-        2 * user.level // 5 + 2,
-        power,
-        move.power_kind,
-        attack,
-        plain,
-        mods[POWER],
-        mods[ATTACK],
-        mods[FOE_SPECIAL_DEFENCE if special else FOE_DEFENCE],
-        mods[FINAL],
-        mods[EARLY],
-        mods[MIDDLE],
-        _stab(gen, user, kind, move),
-        _weather(around, kind, name),
-        int(special),
-        int(_burned(gen, user, category, name)),
-        move.fixed,
-        move.amount if move.amount else user.level,
-        move.oddity,
-        move.bits | IGNORES_STAGES if user.ability == "unaware" else move.bits,
-        user.stats[0] * user.hp // user.max_hp,
-        tables.weights.get(user.species, 0),
-        speed(gen, user, around),
-        int(user.terastallized and kind in user.types and not move.bits & UNFORCED),
-        int(user.ability in SCRAPPY),
-        int(user.ability in MOLD or bool(move.bits & IGNORES_ABILITY)),
-        *waiting,
+    paired = move.power_kind if move.power_kind <= LAST_PAIRED else PLAIN
+    compared = paired in (SLOWER, FASTER) or any([rule.mask & _SPEEDS for rule in waiting])
+    return Weapon(
+        facts=true & tables.asked,
+        type=kind if not move.bits & STRUGGLES else 0,
+        level_term=2 * user.level // 5 + 2,
+        power=user_power(gen, user, move),
+        power_kind=paired,
+        attack=attack,
+        attack_plain=plain,
+        mods=mods,
+        stab=_stab(gen, user, kind, move),
+        weather=_weather(around, kind, name),
+        special=category == SPECIAL and not move.bits & HITS_DEFENCE,
+        burned=_burned(gen, user, category, name),
+        fixed=move.fixed,
+        amount=move.amount or user.level,
+        oddity=move.oddity,
+        bits=move.bits | IGNORES_STAGES if user.ability == "unaware" else move.bits,
+        hp=user.stats[0] * user.hp // user.max_hp if move.fixed in (TO_USERS_HP, USERS_HP) else 0,
+        weight=tables.weights.get(user.species, 0) if paired == WEIGHT_RATIO else 0,
+        speed=speed(gen, user, around) if compared else 0,
+        lifted=user.terastallized and kind in user.types and not move.bits & UNFORCED,
+        scrappy=user.ability in SCRAPPY,
+        mold=user.ability in MOLD or bool(move.bits & IGNORES_ABILITY),
+        waiting=waiting,
+        blows=_blows(gen, user, move),
     )
 
 
-def _facts(gen: int, user: Fighter, move: DamageMove, category: int, around: Surroundings) -> int:
-    """All but the type."""
-    facts = around.facts | move.mask | FACTS["physical" if category == PHYSICAL else "special"]
-    facts |= _user_facts(gen, user, around)
-    if user.ability == "infiltrator" and gen >= 5:
-        facts &= ~FACTS["meets_screens"]
-    if user.ability == "sheerforce" and gen <= 4:
-        facts &= ~FACTS["secondary"]
-    return facts
-
-
-def _user_facts(gen: int, user: Fighter, around: Surroundings) -> int:
-    facts = 0
-    if 3 * user.hp <= user.max_hp:
-        facts |= FACTS["user_pinched"]
-    if 2 * user.hp <= user.max_hp:
-        facts |= FACTS["user_weak"]
-    if user.status and not (user.status == "SLP" and gen >= 3 and user.ability != "guts"):
-        facts |= FACTS["user_status"]
-    if user.status == "BRN":
-        facts |= FACTS["user_burned"]
-    elif user.status in ("PSN", "TOX"):
-        facts |= FACTS["user_poisoned"]
-    if grounded(gen, user, around):
-        facts |= FACTS["user_grounded"]
-    return facts
+def same_in(gen: int, hands: Wielder, others: Wielder, move: DamageMove, made: Weapon) -> bool:
+    """Whether `hands`, those of `others` terastallized, hold the very weapon that `others` made of the move."""
+    return (
+        made.type not in hands.user.types
+        and move.type_kind not in (TERA_TYPE, FIRST_TYPE)
+        and not move.bits & (BETTER_SIDE | STRUGGLES)
+        and hands.facts == others.facts
+        and made.stab == _stab(gen, hands.user, made.type, move)
+    )
 
 
 def _category(gen: int, user: Fighter, move: DamageMove, kind: int) -> int:
@@ -122,31 +100,21 @@ def _category(gen: int, user: Fighter, move: DamageMove, kind: int) -> int:
     return move.category
 
 
-def _rules(tables: Tables, user: Fighter, name: str) -> list[Rule]:
-    """All that may apply, in the order the modifiers are chained."""
-    known, item = tables.rules, held(user)
-    found = [*known["user_ability"].get(user.ability, ()), *known["move"].get(name, ()), *known["field"].get("any", ())]
-    if not (item.startswith("choice") and "DYNAMAX" in user.effects):
-        found += [r for r in known["user_item"].get(item, ()) if not r.species or user.species.startswith(r.species)]
-    for effect in user.effects:
-        found += known["user_effect"].get(effect, ())
-    return found
-
-
-def _apply(found: list[Rule], facts: int) -> tuple[list[int], list[int]]:
-    """Modifiers by stage, and what has to wait for the target as (stage, mask, mod) three times."""
-    mods = [ONE] * STAGES
-    waiting: list[int] = []
+def _apply(found: tuple[Rule, ...], true: int) -> tuple[tuple[int, ...], tuple[PairRule, ...]]:
+    """Modifiers by stage, and what has to wait for the target."""
+    if not found:
+        return _UNCHANGED, ()
+    mods = list(_UNCHANGED)
+    waiting = []
     for stage, mod, mask, _ in found:
-        known = mask & ~PAIR_FACTS
-        if facts & known != known:
+        open_facts = mask & PAIR_FACTS
+        if mask & ~true != open_facts:
             continue
-        if mask == known:
+        if not open_facts:
             mods[stage] = chain(mods[stage], mod)
-        elif len(waiting) < 3 * col.WAITING:
-            waiting += (stage, mask, mod)
-    waiting += _NO_RULE * (col.WAITING - len(waiting) // 3)
-    return mods, waiting
+        elif len(waiting) < MOST_WAITING:
+            waiting.append(PairRule(stage, open_facts, mod))
+    return tuple(mods), tuple(waiting)
 
 
 def _attack(gen: int, user: Fighter, move: DamageMove, category: int, first: int) -> tuple[int, int]:
@@ -193,3 +161,14 @@ def _burned(gen: int, user: Fighter, category: int, name: str) -> bool:
     if gen <= 2 or user.status != "BRN" or category != PHYSICAL or user.ability == "guts":
         return False
     return gen <= 5 or name != "facade"
+
+
+def _blows(gen: int, user: Fighter, move: DamageMove) -> tuple[float, float]:
+    """Mean and variance of how often a move hits."""
+    if move.few_hits and user.ability == "skilllink":
+        return 5.0, 0.0
+    if move.few_hits and user.item == "loadeddice":
+        return 4.5, 0.25
+    if user.ability == "parentalbond" and move.hits[0] == 1.0:
+        return (1.25 if gen >= 7 else 1.5), 0.0
+    return move.hits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
@@ -10,21 +11,41 @@ from poke_env.battle.status import Status
 from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.blocks import PokemonBlocks
 from env_worker.games.pokemon.bodies import HALF, Card
-from env_worker.games.pokemon.combatants import Body
-from env_worker.games.pokemon.damage.block import PAIR_NUMBERS, DamageBlock
-from env_worker.games.pokemon.damage.reading import (
-    needs,
-    read_fighter,
-    screens_of,
-    surroundings,
-)
+from env_worker.games.pokemon.combatants import Profile
+from env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Surroundings
+from env_worker.games.pokemon.damage.pairs import PAIR_NUMBERS, Attacker, Defender, Pairs
+from env_worker.games.pokemon.damage.reading import Glance, Needs, fighter, glance, needs, screens_of, surroundings
 from env_worker.games.pokemon.seat_battle import SeatBattle
 
 _ONE, _ZERO = struct.pack("<e", 1.0), struct.pack("<e", 0.0)
 _WHO = tuple(b"".join(_ONE if i == j else _ZERO for j in range(layout.TEAM_SIZE)) for i in range(layout.TEAM_SIZE))
-_DEALS = struct.Struct("<e")
+_DEALS_AND_TAKES = struct.Struct(f"<e{HALF * (layout.TAKES - layout.DEALS - 1)}xe")
+_MOST_REMEMBERED = 1024
 _PAIR = HALF * PAIR_NUMBERS
 FNT = Status.FNT
+
+
+class _User:
+    """An own Pokemon as it was last written. `seen`: all that its attacker was made of but the names of its moves."""
+
+    __slots__ = ("attacker", "names", "needs", "profile", "seen")
+
+    def __init__(self) -> None:
+        self.profile: Profile | None = None  # names and needs change only with it
+        self.names: tuple[str, ...] = ()
+        self.needs = Needs(False, False, False)
+        self.seen: tuple[Any, ...] = ()
+        self.attacker: Attacker | None = None
+
+
+class _Foe:
+    """The same of a foe."""
+
+    __slots__ = ("defender", "seen")
+
+    def __init__(self) -> None:
+        self.seen: tuple[Any, ...] = ()
+        self.defender: Defender | None = None
 
 
 class DamageWriter:
@@ -36,7 +57,14 @@ class DamageWriter:
         self._attackers = attackers
         self._all = attackers == layout.TEAM_SIZE
         self._nobody = bytes(HALF * layout.width(layout.damage_fields(attackers)))
-        self._block = DamageBlock(gen)
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        self._pairs = Pairs(self._gen)
+        self._own = [_User() for _ in range(layout.TEAM_SIZE)]
+        self._foes = [_Foe() for _ in range(layout.TEAM_SIZE)]
+        self._around = NO_SURROUNDINGS
+        self._written: tuple[Any, ...] = ()
 
     def write(
         self,
@@ -48,31 +76,58 @@ class DamageWriter:
         foe_out: int,
     ) -> None:
         """All of the block; bodies and pairs of `blocks` must have been written."""
-        block = self._block
-        block.forget_if_full()
-        who = self._choose(own, own_out)
-        moves = [tuple(battle.entries[i]["moves"][: layout.MOVE_SLOTS]) for i in who]
-        wants = [needs(self._gen, names) for names in moves]
+        if self._pairs.remembered > _MOST_REMEMBERED:
+            self._start_afresh()
+        alive = [i for i, mon in enumerate(own) if mon._status is not FNT]
+        who = self._choose(alive, own_out)
+        around = self._surroundings(battle, blocks, own_out, foe_out)
+        down = len(own) - len(alive)
+        attackers = [self._attacker(i, battle, blocks.own[i].profile, own[i], i == own_out, down, around) for i in who]
+        screens = screens_of(battle._opponent_side_conditions)
+        exact = any([self._own[i].needs.foes_hp for i in who])
+        standing = [j for j, mon in enumerate(foes) if mon._status is not FNT]
+        defenders = []
+        for j in standing:
+            seen = (glance(foes[j], blocks.foe[j].profile.body, exact, j == foe_out, 0), screens, around)
+            defenders.append(self._defender(self._foes[j], seen))
+        written = (who, attackers, standing, defenders)
+        if written != self._written:
+            self._pack(who, attackers, standing, defenders)
+            self._written = written
+
+    def _attacker(
+        self, i: int, battle: SeatBattle, profile: Profile, mon: Pokemon, out: bool, down: int, around: Surroundings
+    ) -> Attacker:
+        user, body = self._own[i], profile.body
+        if profile is not user.profile:
+            user.profile = profile
+            user.names = tuple(battle.entries[i]["moves"][: layout.MOVE_SLOTS])
+            user.needs = needs(self._gen, user.names)
+            user.attacker = None
+        look = glance(mon, body, user.needs.own_hp, out, down if user.needs.fallen else 0)
+        can_tera = self._gen == 9 and not battle._used_tera and body.tera > 0 and not body.terastallized
+        seen = (look, can_tera, around)
+        if user.attacker is None or seen != user.seen:
+            user.seen = seen
+            user.attacker = self._pairs.attacker(fighter(look), user.names, can_tera, around)
+        return user.attacker
+
+    def _defender(self, foe: _Foe, seen: tuple[Glance, tuple[str, ...], Surroundings]) -> Defender:
+        if foe.defender is None or seen != foe.seen:
+            foe.seen = seen
+            foe.defender = self._pairs.defender(fighter(seen[0]), *seen[1:])
+        return foe.defender
+
+    def _surroundings(self, battle: SeatBattle, blocks: PokemonBlocks, own_out: int, foe_out: int) -> Surroundings:
+        """The same object as long as it is the same: quick to compare."""
         calming = (_ability(blocks.own, own_out), _ability(blocks.foe, foe_out))
         around = surroundings(battle._weather, battle._fields, calming)
-        fallen = sum([mon._status is FNT for mon in own])
-        users = []
-        for i, names, want in zip(who, moves, wants):
-            body, down = blocks.own[i].profile.body, fallen if want.fallen else 0
-            fighter = read_fighter(own[i], body, want.own_hp, i == own_out, down)
-            users.append(block.user(fighter, names, self._can_tera(battle, body), around))
-        screens = screens_of(battle._opponent_side_conditions)
-        exact = any([want.foes_hp for want in wants])
-        standing = [j for j, mon in enumerate(foes) if mon._status is not FNT]
-        targets = []
-        for j in standing:
-            fighter = read_fighter(foes[j], blocks.foe[j].profile.body, exact, j == foe_out, 0)
-            targets.append(block.foe(fighter, screens, around))
-        self._pack(who, standing, block.pairs(users, targets))
+        if around != self._around:
+            self._around = around
+        return self._around
 
-    def _choose(self, own: list[Pokemon], own_out: int) -> list[int]:
+    def _choose(self, alive: list[int], own_out: int) -> list[int]:
         """Team positions of the attackers: all that live, or the active one and who stands best against the foe."""
-        alive = [i for i, mon in enumerate(own) if mon._status is not FNT]
         if self._all:
             return alive
         bench = sorted([i for i in alive if i != own_out], key=self._standing)
@@ -80,25 +135,21 @@ class DamageWriter:
 
     def _standing(self, index: int) -> float:
         """What it takes less what it deals, as just written: the least is the likeliest switch."""
-        start = (layout.OWN_START + index * layout.POKEMON_WIDTH) * HALF
-        (deals,) = _DEALS.unpack_from(self._buffer, start + layout.DEALS * HALF)
-        (takes,) = _DEALS.unpack_from(self._buffer, start + layout.TAKES * HALF)
+        start = (layout.OWN_START + index * layout.POKEMON_WIDTH + layout.DEALS) * HALF
+        deals, takes = _DEALS_AND_TAKES.unpack_from(self._buffer, start)
         return float(takes) - float(deals)
 
-    def _can_tera(self, battle: SeatBattle, body: Body) -> bool:
-        return self._gen == 9 and not battle._used_tera and body.tera > 0 and not body.terastallized
-
-    def _pack(self, who: list[int], standing: list[int], pairs: list[bytes]) -> None:
+    def _pack(self, who: list[int], attackers: list[Attacker], standing: list[int], defenders: list[Defender]) -> None:
         buffer, at, width = self._buffer, layout.DAMAGE_START * HALF, len(self._nobody)
         buffer[at : at + width * self._attackers] = self._nobody * self._attackers
-        taken = iter(pairs)
-        for place, i in enumerate(who):
+        numbers = self._pairs.numbers
+        for place, (i, attacker) in enumerate(zip(who, attackers)):
             first = at + width * (i if self._all else place)
             if not self._all:
                 buffer[first : first + len(_WHO[i])] = _WHO[i]
                 first += len(_WHO[i])
-            for j in standing:
-                buffer[first + j * _PAIR : first + (j + 1) * _PAIR] = next(taken)
+            for j, defender in zip(standing, defenders):
+                buffer[first + j * _PAIR : first + (j + 1) * _PAIR] = numbers(attacker, defender)
 
 
 def _ability(cards: list[Card], out: int) -> str:

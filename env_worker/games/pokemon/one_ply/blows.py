@@ -1,4 +1,4 @@
-"""What moves would do now: our damage formula on a handful of pairs, all of them in one go."""
+"""What moves would do now: our damage formula on a handful of pairs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from env_worker.games.pokemon.damage import columns as col
-from env_worker.games.pokemon.damage.block import MOVES, Attacker, Moves, known_moves
 from env_worker.games.pokemon.damage.facts import FACTS
 from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from env_worker.games.pokemon.damage.formula import rolls
+from env_worker.games.pokemon.damage.formula import meet
 from env_worker.games.pokemon.damage.moves import NO_ODDITY, NOT_FIXED, OWN_TYPE, PHYSICAL, PLAIN, SPECIAL, DamageMove
+from env_worker.games.pokemon.damage.pairs import MOVES, Attacker, Defender, Moves, known_moves
+from env_worker.games.pokemon.damage.rolls import number_of_rolls, rolls
 from env_worker.games.pokemon.damage.tables import tables
-from env_worker.games.pokemon.damage.targets import guards_of, target
-from env_worker.games.pokemon.damage.weapons import Row
+from env_worker.games.pokemon.damage.terms import Target, Weapon
 from env_worker.games.pokemon.one_ply.combatants import Combatant
 
 ASSUMED_POWER = 75  # of a foe's attacks of its own types that nobody has seen
@@ -52,25 +51,28 @@ def blows(gen: int, clashes: list[Clash], around: Surroundings) -> list[Blows]:
         return []
     attackers = [_attacker(gen, clash.user.fighter, clash.user.names, clash.user.guess, clash.tera, around)
                  for clash in clashes]  # fmt: skip
-    counts = [len(attacker.slots) for attacker in attackers]
-    if not any(counts):  # nobody attacks
+    damage, most, left = [], [], []
+    for clash, attacker in zip(clashes, attackers):
+        defender = _defender(gen, clash.target.fighter, clash.screens, around)
+        for _, weapon in attacker.weapons:
+            target = defender.facing(weapon)
+            damage.append(_every_roll(gen, weapon, target))
+            most.append(target.full_hp)
+            left.append(max(clash.target.hp * target.full_hp, 1.0))
+    if not damage:  # nobody attacks
         return [{} for _ in clashes]
-    pair = np.repeat(np.arange(len(clashes)), counts)
-    weapons = np.concatenate([attacker.rows for attacker in attackers])
-    known = [_target(gen, clash.target.fighter, clash.screens, around, False) for clash in clashes]
-    targets = np.array(known, dtype=np.int64)[pair]
-    if any(attacker.mold for attacker in attackers):
-        bare = [_target(gen, clash.target.fighter, clash.screens, around, True) for clash in clashes]
-        targets = np.where(weapons[:, col.W_MOLD, None] != 0, np.array(bare, dtype=np.int64)[pair], targets)
-    waiting = max(attacker.waiting for attacker in attackers)
-    damage = rolls(tables(gen), weapons, targets, waiting, max(map(guards_of, known)))
-    damage = damage * np.concatenate([attacker.hits for attacker in attackers])[:, :1]
-    full = targets[:, col.T_FULL_HP, None]
-    left = np.maximum(np.array([clash.target.hp for clash in clashes])[pair, None] * full, 1.0)
-    dealt = (np.minimum(damage, left) / full).mean(axis=1).tolist()
-    knockouts = (damage >= left).mean(axis=1).tolist()
+    rolled, full, remaining = np.array(damage), np.array(most)[:, None], np.array(left)[:, None]
+    dealt = (np.minimum(rolled, remaining) / full).mean(axis=1).tolist()
+    knockouts = (rolled >= remaining).mean(axis=1).tolist()
     found = iter([Blow(*numbers) for numbers in zip(dealt, knockouts)])
-    return [{slot: next(found) for slot in attacker.slots.tolist()} for attacker in attackers]
+    return [{place: next(found) for place, _ in attacker.weapons} for attacker in attackers]
+
+
+def _every_roll(gen: int, weapon: Weapon, target: Target) -> list[float]:
+    """Damage in points, of all blows of the move together."""
+    hit = meet(tables(gen), weapon, target)
+    times = weapon.blows[0]
+    return [0.0] * number_of_rolls(gen) if hit is None else [times * roll for roll in rolls(hit)]
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -84,8 +86,8 @@ def _attacker(
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _target(gen: int, foe: Fighter, screens: tuple[str, ...], around: Surroundings, mold: bool) -> Row:
-    return target(tables(gen), foe, screens, around, mold)
+def _defender(gen: int, foe: Fighter, screens: tuple[str, ...], around: Surroundings) -> Defender:
+    return Defender(gen, foe, screens, around)
 
 
 def _assumed(user: Fighter) -> Moves:

@@ -11,7 +11,7 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 
 from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from env_worker.games.pokemon.damage.reading import CALM, needs, read_fighter, screens_of, surroundings
+from env_worker.games.pokemon.damage.reading import CALM, fighter, glance, needs, screens_of, surroundings
 from env_worker.games.pokemon.profiles import foe_profile, own_profile, types_of
 from env_worker.games.pokemon.seat_battle import Entry, Request, SeatView
 
@@ -95,7 +95,7 @@ def _own(gen: int, battle: SeatView, entry: Entry) -> Combatant | None:
     want = needs(gen, names)
     down = sum([other._status is Status.FNT for other in battle._team.values()]) if want.fallen else 0
     body = own_profile(gen, mon, entry, types_of(mon)).body
-    return _combatant(mon, read_fighter(mon, body, want.own_hp, entry["active"], down), names, out=entry["active"])
+    return _combatant(mon, fighter(glance(mon, body, want.own_hp, entry["active"], down)), names, out=entry["active"])
 
 
 def _foe(gen: int, battle: SeatView, mon: Pokemon | None, exact: bool) -> Combatant | None:
@@ -105,8 +105,8 @@ def _foe(gen: int, battle: SeatView, mon: Pokemon | None, exact: bool) -> Combat
     names = tuple(list(mon.moves)[:MOVES])
     want = needs(gen, names)
     down = sum([other._status is Status.FNT for other in battle._opponent_team.values()]) if want.fallen else 0
-    fighter = read_fighter(mon, profile.body, exact or want.own_hp, mon._active, down)
-    return _combatant(mon, fighter, names, out=mon._active)._replace(guess=profile.guess)
+    seen = glance(mon, profile.body, exact or want.own_hp, mon._active, down)
+    return _combatant(mon, fighter(seen), names, out=mon._active)._replace(guess=profile.guess)
 
 
 def _combatant(mon: Pokemon, fighter: Fighter, names: tuple[str, ...], *, out: bool) -> Combatant:

@@ -1,19 +1,19 @@
 """The damage formula on hands that were counted out by hand, and its odd corners."""
 
-import numpy as np
 import pytest
 
-from env_worker.games.pokemon.damage.columns import W_MOLD
 from env_worker.games.pokemon.damage.facts import FACTS
 from env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
-from env_worker.games.pokemon.damage.formula import rolls
+from env_worker.games.pokemon.damage.formula import meet
 from env_worker.games.pokemon.damage.moves import damage_move
+from env_worker.games.pokemon.damage.pairs import MOVES, Attacker, Defender
+from env_worker.games.pokemon.damage.rolls import EXACT, Hit, moments, rolls
+from env_worker.games.pokemon.damage.state import STELLAR
 from env_worker.games.pokemon.damage.tables import tables
-from env_worker.games.pokemon.damage.targets import target
-from env_worker.games.pokemon.damage.weapons import weapon
+from env_worker.games.pokemon.damage.wielders import terastallized, wielder
 from env_worker.games.pokemon.profiles import type_row
 
-NORMAL, FIRE, WATER, FLYING, GHOST, STEEL = map(type_row, ("Normal", "Fire", "Water", "Flying", "Ghost", "Steel"))
+NORMAL, FIRE, WATER, FLYING, GHOST, GRASS = map(type_row, ("Normal", "Fire", "Water", "Flying", "Ghost", "Grass"))
 STATS = (300, 200, 200, 200, 200, 200)
 
 
@@ -22,11 +22,9 @@ def mon(*types: int, **more) -> Fighter:
 
 
 def hit(user: Fighter, name: str, foe: Fighter, around: Surroundings = NO_SURROUNDINGS, gen: int = 9, screens=()):
-    known, move = tables(gen), damage_move(gen, name)
-    assert move is not None
-    arm = weapon(known, user, name, move, around)
-    row = target(known, foe, screens, around, bool(arm[W_MOLD]))
-    return rolls(known, np.array([arm]), np.array([row]))[0].tolist()
+    ((_, weapon),) = Attacker(gen, user, ((name, damage_move(gen, name)),), False, around).weapons
+    blow = meet(tables(gen), weapon, Defender(gen, foe, screens, around).facing(weapon))
+    return [0] if blow is None else rolls(blow)
 
 
 def test_a_neutral_hit_is_counted_as_in_the_games():
@@ -97,16 +95,24 @@ def test_weather_and_screens():
     assert max(hit(mon(NORMAL, ability="infiltrator"), "surf", mon(NORMAL), screens=("lightscreen",))) == 63
 
 
-def test_many_pairs_give_what_each_gives_alone():
-    known = tables(9)
-    users = [mon(NORMAL, ability="technician"), mon(WATER, item="expertbelt"), mon(NORMAL, ability="sheerforce")]
-    foes = [mon(FIRE, ability="solidrock"), mon(STEEL), mon(NORMAL, item="eviolite", species="chansey")]
-    names = ("surf", "icebeam", "gyroball", "dragondarts", "lowkick", "superfang")
-    arms, rows, alone = [], [], []
-    for user in users:
-        for foe in foes:
-            for name in names:
-                arms.append(weapon(known, user, name, damage_move(9, name), NO_SURROUNDINGS))
-                rows.append(target(known, foe, (), NO_SURROUNDINGS, False))
-                alone.append(hit(user, name, foe))
-    np.testing.assert_array_equal(rolls(known, np.array(arms), np.array(rows)), alone)
+def test_moments_are_those_of_all_rolls():
+    for gen in range(1, 10):
+        blow = Hit(gen, damage=63, stab=6144, effect=1, final=5324)
+        assert moments(blow) == (sum(rolls(blow)), sum(roll * roll for roll in rolls(blow)))
+        assert len(rolls(blow)) == len(rolls(Hit(gen, 80, how=EXACT))) == (39 if gen <= 2 else 16)
+
+
+TERA_MOVES = ("terablast", "surf", "bulletseed", "photongeyser", "revelationdance", "terrainpulse", "earthquake")
+
+
+@pytest.mark.parametrize("types", [(WATER,), (WATER, FLYING), (GHOST,)])
+@pytest.mark.parametrize("tera", [WATER, FIRE, GRASS, FLYING, STELLAR])
+@pytest.mark.parametrize("ability", ["", "adaptability", "protean"])
+def test_what_terastallizing_does_not_change_is_what_it_would_be(types, tera, ability):
+    user = mon(*types, tera=tera, ability=ability, stages=(2, 0, 0, 0, 0))
+    grassy = Surroundings(FACTS["grassy_terrain"])
+    after = terastallized(tables(9), wielder(tables(9), user, grassy)).user
+    for name in TERA_MOVES:
+        moves = ((name, damage_move(9, name)),)
+        ((_, alone),) = Attacker(9, after, moves, False, grassy).weapons
+        assert dict(Attacker(9, user, moves, True, grassy).weapons)[MOVES] == alone
