@@ -55,7 +55,7 @@ def foreseen(gen: int, hit: Hit) -> np.ndarray | None:
     if name in GROWING:
         move = move._replace(power=GROWING[name] * hit["hit"])
     ((_, weapon),) = Attacker(gen, fighter(hit["user"]), ((name, move),), False, around).weapons
-    defender = Defender(gen, fighter(hit["foe"]), tuple(hit["screens"]), around)
+    defender = Defender(gen, fighter(hit["foe"]), tuple(hit["screens"]), around, {})
     blow = meet(tables(gen), weapon, defender.facing(weapon))
     return np.array([0] if blow is None else rolls(blow))
 

@@ -56,11 +56,15 @@ class Attacker:
 class Defender:
     """One foe behind its screens; some weapons do not care about its ability."""
 
-    __slots__ = ("_bare", "_how", "_whole")
+    __slots__ = ("_bare", "_how", "_known", "_whole")
 
-    def __init__(self, gen: int, foe: Fighter, screens: tuple[str, ...], around: Surroundings) -> None:
+    def __init__(
+        self, gen: int, foe: Fighter, screens: tuple[str, ...], around: Surroundings, known: dict[Target, Target]
+    ) -> None:
+        """`known`: where equal targets are one object."""
         self._how = (tables(gen), foe, screens, around)
-        self._whole = target(*self._how, mold=False)
+        self._known = known
+        self._whole = self._target(mold=False)
         self._bare: Target | None = None
 
     def facing(self, weapon: Weapon) -> Target:
@@ -68,8 +72,12 @@ class Defender:
         if not weapon.mold:
             return self._whole
         if self._bare is None:
-            self._bare = target(*self._how, mold=True)
+            self._bare = self._target(mold=True)
         return self._bare
+
+    def _target(self, mold: bool) -> Target:
+        made = target(*self._how, mold)
+        return self._known.setdefault(made, made)
 
 
 class Pairs:
@@ -81,7 +89,9 @@ class Pairs:
         self._rolls = number_of_rolls(gen)
         self._attackers: dict[tuple[Fighter, tuple[str, ...], bool, Surroundings], Attacker] = {}
         self._defenders: dict[tuple[Fighter, tuple[str, ...], Surroundings], Defender] = {}
-        self._hits: dict[tuple[Weapon, Target], bytes] = {}
+        self._weapons: dict[Weapon, Weapon] = {}
+        self._targets: dict[Target, Target] = {}
+        self._hits: dict[tuple[int, int], bytes] = {}  # by the ids of weapon and target, of which equals are one
 
     @property
     def remembered(self) -> int:
@@ -95,13 +105,14 @@ class Pairs:
         if found is None:
             moves = known_moves(self._gen, names)
             found = self._attackers[key] = Attacker(self._gen, user, moves, can_tera, around)
+            found.weapons = [(place, self._weapons.setdefault(w, w)) for place, w in found.weapons]
         return found
 
     def defender(self, foe: Fighter, screens: tuple[str, ...], around: Surroundings) -> Defender:
         key = (foe, screens, around)
         found = self._defenders.get(key)
         if found is None:
-            found = self._defenders[key] = Defender(self._gen, foe, screens, around)
+            found = self._defenders[key] = Defender(self._gen, foe, screens, around, self._targets)
         return found
 
     def numbers(self, attacker: Attacker, defender: Defender) -> bytes:
@@ -110,10 +121,11 @@ class Pairs:
         if found is None:
             parts, hits = [_NOTHING] * (GUISES * MOVES), self._hits
             for place, weapon in attacker.weapons:
-                key = (weapon, defender.facing(weapon))
+                target = defender.facing(weapon)
+                key = (id(weapon), id(target))
                 hit = hits.get(key)
                 if hit is None:
-                    hit = hits[key] = self._estimate(*key)
+                    hit = hits[key] = self._estimate(weapon, target)
                 parts[place] = hit
             found = attacker.known[defender] = b"".join(parts)
         return found

@@ -72,6 +72,7 @@ _WEATHERS = {member.value: WEATHERS[name] for name, member in Weather.__members_
 _TERRAINS = {member.value: TERRAINS[member.name] for member in Field if member.name in TERRAINS}
 _SCREENS = {member.value: SCREENS[member.name] for member in SideCondition if member.name in SCREENS}
 _NO_STAGES = (0, 0, 0, 0, 0)
+_NO_EFFECTS: tuple[str, ...] = ()
 _STAGES = itemgetter("atk", "def", "spa", "spd", "spe")
 
 
@@ -138,10 +139,10 @@ def glance(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int) -> Gl
         hp, full = mon._current_hp or 0, mon._max_hp or 1
     elif body.ability in HP_ABILITIES:
         hp = _steps(mon._current_hp or 0, mon._max_hp or 1)
-    stages, effects = _NO_STAGES, ()
+    stages, effects = _NO_STAGES, _NO_EFFECTS
     if out:
         stages = _STAGES(mon._boosts)
-        effects = _effects(mon._effects) if mon._effects else ()
+        effects = _effects(mon._effects) if mon._effects else _NO_EFFECTS
     return Glance(mon._species, body, mon._status, hp, full, stages, effects, down)
 
 

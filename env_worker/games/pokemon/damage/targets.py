@@ -31,7 +31,7 @@ def target(tables: Tables, foe: Fighter, screens: tuple[str, ...], around: Surro
         foe = foe._replace(ability=SUPPRESSED)
     facts = _facts(gen, foe, around)
     mods = {DEFENCE: ONE, SPECIAL_DEFENCE: ONE}
-    guards = []
+    guards: list[PairRule] = []
     for stage, mod, mask, _ in _rules(tables, foe, screens):
         if stage in mods:
             if (facts | around.facts) & mask == mask:

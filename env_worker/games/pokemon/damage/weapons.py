@@ -105,7 +105,7 @@ def _apply(found: tuple[Rule, ...], true: int) -> tuple[tuple[int, ...], tuple[P
     if not found:
         return _UNCHANGED, ()
     mods = list(_UNCHANGED)
-    waiting = []
+    waiting: list[PairRule] = []
     for stage, mod, mask, _ in found:
         open_facts = mask & PAIR_FACTS
         if mask & ~true != open_facts:

@@ -22,6 +22,7 @@ _WHO = tuple(b"".join(_ONE if i == j else _ZERO for j in range(layout.TEAM_SIZE)
 _DEALS_AND_TAKES = struct.Struct(f"<e{HALF * (layout.TAKES - layout.DEALS - 1)}xe")
 _MOST_REMEMBERED = 1024
 _PAIR = HALF * PAIR_NUMBERS
+_NOBODY = bytes(_PAIR)
 FNT = Status.FNT
 
 
@@ -56,7 +57,9 @@ class DamageWriter:
         self._gen = gen
         self._attackers = attackers
         self._all = attackers == layout.TEAM_SIZE
-        self._nobody = bytes(HALF * layout.width(layout.damage_fields(attackers)))
+        self._width = HALF * layout.width(layout.damage_fields(attackers))
+        self._placed: list[tuple[int, Attacker] | None] = [None] * attackers
+        self._defenders: list[Defender | None] = [None] * layout.TEAM_SIZE
         self._start_afresh()
 
     def _start_afresh(self) -> None:
@@ -64,7 +67,6 @@ class DamageWriter:
         self._own = [_User() for _ in range(layout.TEAM_SIZE)]
         self._foes = [_Foe() for _ in range(layout.TEAM_SIZE)]
         self._around = NO_SURROUNDINGS
-        self._written: tuple[Any, ...] = ()
 
     def write(
         self,
@@ -85,15 +87,12 @@ class DamageWriter:
         attackers = [self._attacker(i, battle, blocks.own[i].profile, own[i], i == own_out, down, around) for i in who]
         screens = screens_of(battle._opponent_side_conditions)
         exact = any([self._own[i].needs.foes_hp for i in who])
-        standing = [j for j, mon in enumerate(foes) if mon._status is not FNT]
-        defenders = []
-        for j in standing:
-            seen = (glance(foes[j], blocks.foe[j].profile.body, exact, j == foe_out, 0), screens, around)
-            defenders.append(self._defender(self._foes[j], seen))
-        written = (who, attackers, standing, defenders)
-        if written != self._written:
-            self._pack(who, attackers, standing, defenders)
-            self._written = written
+        defenders: list[Defender | None] = [None] * layout.TEAM_SIZE
+        for j, mon in enumerate(foes):
+            if mon._status is not FNT:
+                seen = (glance(mon, blocks.foe[j].profile.body, exact, j == foe_out, 0), screens, around)
+                defenders[j] = self._defender(self._foes[j], seen)
+        self._pack(who, attackers, defenders)
 
     def _attacker(
         self, i: int, battle: SeatBattle, profile: Profile, mon: Pokemon, out: bool, down: int, around: Surroundings
@@ -139,17 +138,37 @@ class DamageWriter:
         deals, takes = _DEALS_AND_TAKES.unpack_from(self._buffer, start)
         return float(takes) - float(deals)
 
-    def _pack(self, who: list[int], attackers: list[Attacker], standing: list[int], defenders: list[Defender]) -> None:
-        buffer, at, width = self._buffer, layout.DAMAGE_START * HALF, len(self._nobody)
-        buffer[at : at + width * self._attackers] = self._nobody * self._attackers
-        numbers = self._pairs.numbers
+    def _pack(self, who: list[int], attackers: list[Attacker], defenders: list[Defender | None]) -> None:
+        """What did not change stays where it stands."""
+        placed: list[tuple[int, Attacker] | None] = [None] * self._attackers
         for place, (i, attacker) in enumerate(zip(who, attackers)):
-            first = at + width * (i if self._all else place)
-            if not self._all:
-                buffer[first : first + len(_WHO[i])] = _WHO[i]
-                first += len(_WHO[i])
-            for j, defender in zip(standing, defenders):
-                buffer[first + j * _PAIR : first + (j + 1) * _PAIR] = numbers(attacker, defender)
+            placed[i if self._all else place] = (i, attacker)
+        other_defenders = defenders != self._defenders
+        for place, (now, before) in enumerate(zip(placed, self._placed)):
+            if now is None:
+                if before is not None:
+                    self._clear(place)
+            elif now != before or other_defenders:
+                self._pack_place(place, *now, defenders, now == before)
+        self._placed, self._defenders = placed, defenders
+
+    def _pack_place(self, place: int, i: int, attacker: Attacker, defenders: list[Defender | None], same: bool) -> None:
+        buffer, at = self._buffer, self._start(place)
+        if not self._all:
+            buffer[at : at + len(_WHO[i])] = _WHO[i]
+            at += len(_WHO[i])
+        for defender, before in zip(defenders, self._defenders):
+            if not same or defender is not before:
+                numbers = _NOBODY if defender is None else self._pairs.numbers(attacker, defender)
+                buffer[at : at + _PAIR] = numbers
+            at += _PAIR
+
+    def _clear(self, place: int) -> None:
+        at = self._start(place)
+        self._buffer[at : at + self._width] = bytes(self._width)
+
+    def _start(self, place: int) -> int:
+        return layout.DAMAGE_START * HALF + self._width * place
 
 
 def _ability(cards: list[Card], out: int) -> str:

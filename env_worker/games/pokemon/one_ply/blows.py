@@ -87,7 +87,7 @@ def _attacker(
 
 @lru_cache(maxsize=REMEMBERED)
 def _defender(gen: int, foe: Fighter, screens: tuple[str, ...], around: Surroundings) -> Defender:
-    return Defender(gen, foe, screens, around)
+    return Defender(gen, foe, screens, around, {})
 
 
 def _assumed(user: Fighter) -> Moves:

@@ -23,7 +23,7 @@ def mon(*types: int, **more) -> Fighter:
 
 def hit(user: Fighter, name: str, foe: Fighter, around: Surroundings = NO_SURROUNDINGS, gen: int = 9, screens=()):
     ((_, weapon),) = Attacker(gen, user, ((name, damage_move(gen, name)),), False, around).weapons
-    blow = meet(tables(gen), weapon, Defender(gen, foe, screens, around).facing(weapon))
+    blow = meet(tables(gen), weapon, Defender(gen, foe, screens, around, {}).facing(weapon))
     return [0] if blow is None else rolls(blow)
 
 
