@@ -95,8 +95,8 @@ class Pairs:
 
     @property
     def remembered(self) -> int:
-        """Weapons on targets."""
-        return len(self._hits)
+        """Attackers, defenders, and weapons on targets."""
+        return len(self._attackers) + len(self._defenders) + len(self._hits)
 
     def attacker(self, user: Fighter, names: tuple[str, ...], can_tera: bool, around: Surroundings) -> Attacker:
         """`names`: of its moves, as requests spell them."""
