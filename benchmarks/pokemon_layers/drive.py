@@ -14,6 +14,7 @@ from benchmarks.pokemon_layers.hosted import HostedBattles
 from benchmarks.pokemon_layers.sourced import SourcedBattles
 from benchmarks.pokemon_layers.window import serve
 from common.strict_yaml import load_config
+from env_worker.__main__ import COLLECTOR_THRESHOLDS
 from env_worker.games.pokemon.node import find_node
 
 SOURCED: dict[str, dict[str, str | int]] = {
@@ -44,7 +45,8 @@ def main() -> int:
         battles = HostedBattles(find_node().path, pokemon, envs=options.envs, seed=options.seed, parse=parse)
     try:
         gc.collect()
-        gc.freeze()  # as the env worker does
+        gc.freeze()  # and thresholds: as the env worker does
+        gc.set_threshold(*COLLECTOR_THRESHOLDS)
         serve(battles.turn, lambda: battles.decisions, battles.pids)
     finally:
         battles.close()
