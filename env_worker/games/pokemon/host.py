@@ -30,6 +30,7 @@ from env_worker.games.pokemon.battle_host import PLAIN_START, BattleStart
 from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
 from env_worker.games.pokemon.layout import OBSERVATION_SIZE
 from env_worker.games.pokemon.pipes import PipedProcess
+from env_worker.games.pokemon.requests import Teams
 
 __all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
 
@@ -58,6 +59,7 @@ class SimHost:
         self._commands: list[dict[str, Any]] = []
         self._unsent = bytearray()
         self._partial = bytearray()
+        self._teams = Teams()
 
     @property
     def pid(self) -> int:
@@ -128,7 +130,7 @@ class SimHost:
 
     def poll(self) -> HostTick:
         """Everything the host has said by now; never blocks. Raises HostDied when it is gone."""
-        tick = HostTick(self._observation_size)
+        tick = HostTick(self._observation_size, self._teams)
         if self._unsent:
             self.flush()
         before = len(self._partial)

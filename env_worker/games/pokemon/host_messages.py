@@ -12,6 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE
+from env_worker.games.pokemon.requests import Teams
 from env_worker.games.pokemon.rewards import Facts, Standing
 from env_worker.games.pokemon.tally import Tally
 
@@ -90,10 +91,11 @@ class SimEnd(NamedTuple):
 class HostTick:
     """Everything the host has said since the last poll, in order within each list.
 
-    `observation_size`: that of the tables the host was sent.
+    `observation_size`: that of the tables the host was sent. `teams`: what the host has said before.
     """
 
     observation_size: int = OBSERVATION_SIZE
+    teams: Teams = field(default_factory=Teams)
     records: list[SimRecord] = field(default_factory=list)
     rows: list[SimRow] = field(default_factory=list)
     errors: list[SimError] = field(default_factory=list)
@@ -122,9 +124,15 @@ class HostTick:
         del buffer[:start]
 
     def _take_message(self, message: dict[str, Any]) -> None:
-        self.records += [SimRecord._make(row) for row in message.get("records", ())]
+        for row in message.get("records", ()):
+            record = SimRecord._make(row)
+            self.teams.complete(record.battle, record.seat, record.request)
+            self.records.append(record)
         self.errors += [SimError._make(row) for row in message.get("errors", ())]
-        self.ended += [SimEnd(*row) for row in message.get("ended", ())]
+        for row in message.get("ended", ()):
+            end = SimEnd(*row)
+            self.teams.forget(end.battle)
+            self.ended.append(end)
         self.logs += [(battle, text) for battle, text in message.get("logs", ())]
         for event, count in message.get("parse_errors", {}).items():
             self.parse_errors[event] = self.parse_errors.get(event, 0) + count

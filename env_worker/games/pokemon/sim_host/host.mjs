@@ -8,7 +8,7 @@
 //   {"c":"stop","b":id}      {"c":"ping","n":any}      {"c":"tables","tables":{...}} before anything is encoded
 //   {"c":"format","format":"gen9ou","teams":[text,...]}
 // Out, one line a tick; what is empty is left out:
-//   {"records":[[id,seat,request_number,lines,request|null],...],
+//   {"records":[[id,seat,request_number,lines,request|null],...], requests as requests.mjs shortens them,
 //    "errors":[[id,seat,request_number,kind,message],...],
 //    "logs":[[id,text],...] of battles with "log":true,
 //    "ended":[[id,winner_seat|null,turns,reason,[final|null,final|null] if counted],...],"parse_errors":{event:n},"pong":n,"encoded":n,

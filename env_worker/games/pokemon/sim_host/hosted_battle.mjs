@@ -3,7 +3,6 @@
 import { appendSeatLines, spectatorLog } from './seat_lines.mjs';
 import { SeatView } from './seat_view.mjs';
 
-const REQUEST_PREFIX = '|request|';
 const ERROR_PREFIX = '|error|';
 const TURN_LIMIT = 1000; // going past it is the simulator's own tie
 
@@ -11,6 +10,7 @@ class Seat {
 	constructor() {
 		this.requestNumber = 0;
 		this.open = false; // true = a request waits for this seat's choice
+		this.team = []; // its Pokemon, as the last request described them
 	}
 }
 
@@ -40,16 +40,17 @@ export class HostedBattle {
 			p1: playerOptions(name1, command, 0, format, draws),
 			p2: playerOptions(name2, command, 1, format, draws),
 		});
-		for (const seat of [0, 1]) if (this.views[seat] !== null) this.takeRequestsWhole(seat);
+		for (const seat of [0, 1]) this.takeRequestsWhole(seat);
 		this.update();
 	}
 
-	/** An encoded seat's requests come as the simulator's own objects, not as JSON that is parsed again at once. */
+	/** Requests come as the simulator's own objects: neither an encoder nor `shortRequest` wants them as text. */
 	takeRequestsWhole(seatIndex) {
 		const side = this.battle.sides[seatIndex];
 		side.emitRequest = (request = side.activeRequest, updated = false) => {
 			if (updated) side.activeRequest.update = true;
-			this.showRequest(seatIndex, request);
+			if (this.views[seatIndex] === null) this.receiveRequest(seatIndex, request);
+			else this.showRequest(seatIndex, request);
 			side.activeRequest = request;
 		};
 	}
@@ -99,21 +100,18 @@ export class HostedBattle {
 			appendSeatLines(data, this.seatLines);
 		} else if (type === 'sideupdate') {
 			const seatIndex = data.charCodeAt(1) - 49; // 'p1\n...'
-			if (data.startsWith(REQUEST_PREFIX, 3)) {
-				this.receiveRequest(seatIndex, data.slice(3 + REQUEST_PREFIX.length));
-			} else if (data.startsWith(ERROR_PREFIX, 3)) {
-				this.receiveError(seatIndex, data.slice(3 + ERROR_PREFIX.length));
-			}
+			if (data.startsWith(ERROR_PREFIX, 3)) this.receiveError(seatIndex, data.slice(3 + ERROR_PREFIX.length));
 		}
 	}
 
 	/** A wait request asks nothing: its lines travel with the seat's next record. */
-	receiveRequest(seatIndex, requestJson) {
-		if (requestJson === 'null' || requestJson.startsWith('{"wait":true')) return;
+	receiveRequest(seatIndex, request) {
+		if (!request || request.wait) return;
 		const seat = this.seats[seatIndex];
 		seat.requestNumber++;
 		seat.open = true;
-		this.outbox.record(this.id, seatIndex, seat.requestNumber, this.takeLines(seatIndex), requestJson);
+		this.outbox.record(this.id, seatIndex, seat.requestNumber, this.takeLines(seatIndex), request, seat.team);
+		seat.team = request.side.pokemon;
 	}
 
 	/** The same for an encoded seat. */
@@ -159,7 +157,7 @@ export class HostedBattle {
 			if (view !== null) {
 				if (view.tally !== null) view.hear(this.seatLines[seatIndex], null);
 				this.outbox.unparsed(view.tracker.parseErrors);
-			} else this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), 'null');
+			} else this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), null);
 		}
 		this.giveLog();
 		const winner = battle.sides.findIndex(side => side.name === battle.winner);

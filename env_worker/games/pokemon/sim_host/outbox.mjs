@@ -1,5 +1,7 @@
 // What the battles of a host have to say; host.mjs writes it out once a tick.
 
+import { shortRequest } from './requests.mjs';
+
 const HEAD_BYTES = 68; // standing: float64 [4]; battle, seat, request_number, turn, pick, tally [4]: int32 [9]
 const NO_TALLY = new Int32Array(4);
 const FIRST_ROWS = 64;
@@ -69,10 +71,13 @@ export class Outbox {
 		return this.records.length + this.rows.count;
 	}
 
-	/** `requestJson` is the simulator's own JSON text: it is embedded, not parsed and written again. */
-	record(battle, seat, requestNumber, lines, requestJson) {
-		this.records.push(
-			`[${JSON.stringify(battle)},${seat},${requestNumber},${JSON.stringify(lines)},${requestJson}]`);
+	/**
+	 * @param {object|null} request null: the battle is over
+	 * @param {object[]} before the team's entries in the seat's request before
+	 */
+	record(battle, seat, requestNumber, lines, request, before) {
+		const said = request === null ? 'null' : shortRequest(request, before);
+		this.records.push(`[${JSON.stringify(battle)},${seat},${requestNumber},${JSON.stringify(lines)},${said}]`);
 	}
 
 	error(battle, seat, requestNumber, kind, message) {

@@ -18,8 +18,8 @@ class SelfPlayOutbox extends Outbox {
 		this.rejected = 0;
 	}
 
-	record(battle, seat, requestNumber, lines, requestJson) {
-		if (requestJson !== 'null') this.asked.push([battle, seat, requestNumber, requestJson]);
+	record(battle, seat, requestNumber, lines, request) {
+		if (request !== null) this.asked.push([battle, seat, requestNumber, JSON.stringify(request)]);
 	}
 
 	error(battle, seat, requestNumber, kind, message) {
