@@ -69,20 +69,20 @@ class RewardMeter:
         parts: reward handed out so far, by PARTS.
     """
 
-    __slots__ = ("_discount", "_first", "_paid", "_potential_based", "_shaping", "_win_loss", "parts")
+    __slots__ = ("_counted", "_discount", "_paid", "_potential_based", "_start", "_win_loss", "parts")
 
     def __init__(self, weights: RewardWeights) -> None:
         self._win_loss = weights.win_loss
-        self._shaping = weights.shaping if any(weights.shaping) else ()
+        self._counted = [(part, weight) for part, weight in enumerate(weights.shaping) if weight]  # part of PARTS[1:]
         self._potential_based = weights.potential_based
         self._discount = weights.discount if weights.potential_based else 1.0
-        self._first: Facts | None = None
-        self._paid = [0.0] * len(self._shaping)  # Phi of the last state, by PARTS[1:]
+        self._start: tuple[float, ...] | None = None
+        self._paid = [0.0] * len(self._counted)  # Phi of the last state
         self.parts = [0.0] * len(PARTS)
 
     def advance(self, facts: Facts) -> float:
         """Shaping earned since the last call; the first one in turn 1 or later sets the start."""
-        if not self._shaping or facts.turn < 1:  # before it, teams and leads are not settled
+        if not self._counted or facts.turn < 1:  # before it, teams and leads are not settled
             return 0.0
         return self._move_to(self._value(facts, ended=False), self._discount)
 
@@ -95,26 +95,24 @@ class RewardMeter:
         """
         win_loss = self._win_loss * outcome
         self.parts[0] += win_loss
-        if not self._shaping:
+        if not self._counted:
             return win_loss
         if self._potential_based:
-            return win_loss + self._move_to([0.0] * len(self._shaping), self._discount)
+            return win_loss + self._move_to([0.0] * len(self._counted), self._discount)
         return win_loss + (self._move_to(self._value(final, ended=True), 1.0) if final is not None else 0.0)
 
     def _value(self, facts: Facts, *, ended: bool) -> list[float]:
-        """What plain shaping has paid by now, by PARTS[1:]; the count of Pokemon is paid at the end only."""
-        if self._first is None:
-            self._first = facts
-        gained = [now - then for now, then in zip(_amounts(facts), _amounts(self._first))]
-        if not (ended or self._potential_based):
-            gained[_POKEMON_COUNT] = 0.0
-        return [weight * amount for weight, amount in zip(self._shaping, gained)]
+        """What plain shaping has paid by now, by `_counted`; the count of Pokemon is paid at the end only."""
+        amounts = _amounts(facts)
+        start = self._start = self._start or amounts
+        unpaid = -1 if ended or self._potential_based else _POKEMON_COUNT
+        return [0.0 if part == unpaid else weight * (amounts[part] - start[part]) for part, weight in self._counted]
 
     def _move_to(self, value: list[float], discount: float) -> float:
         total = 0.0
-        for part, (now, then) in enumerate(zip(value, self._paid), 1):
+        for (part, _), now, then in zip(self._counted, value, self._paid):
             gained = discount * now - then
-            self.parts[part] += gained
+            self.parts[part + 1] += gained
             total += gained
         self._paid = value
         return total
