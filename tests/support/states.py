@@ -12,7 +12,8 @@ from poke_env.battle.move import Move, MoveSet
 from poke_env.battle.pokemon import Pokemon
 
 from env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
-from env_worker.games.pokemon.seat_battle import SKIPPED, SeatBattle, SeatView
+from env_worker.games.pokemon.line_kinds import SKIPPED
+from env_worker.games.pokemon.seat_battle import SeatBattle, SeatView
 from tests.golden.pokemon.recorded import RecordedSeat
 
 # Neither the encoder nor the bots read these: the clock, the players' names, the end of the battle, the log.
@@ -42,6 +43,19 @@ def state_of(battle: AbstractBattle, names: Iterable[str]) -> dict[str, Any]:
     for mon in state["_teampreview_opponent_team"]:
         del mon["_current_hp"], mon["_max_hp"]  # the stock class leaves them without; ours are full
     return state
+
+
+def pokemon_of(battle: SeatView) -> list[Pokemon]:
+    """All that a battle knows of."""
+    return [*battle._team.values(), *battle._opponent_team.values(), *battle._teampreview_opponent_team]
+
+
+def state_of_pokemon(battle: SeatView, mon: Pokemon) -> list[Any]:
+    """All that a feature of one Pokemon may be made from: its slots, its counters, its request entry."""
+    counters = battle.counters
+    entries = [entry for entry, own in zip(battle.entries, battle._team.values()) if own is mon]
+    pp = [counters.pp_left(move) for move in mon.moves.values()]
+    return [_plain(mon), counters.ailment_numbers(mon), pp, entries]
 
 
 def _plain(value: Any) -> Any:

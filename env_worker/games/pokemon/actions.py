@@ -21,6 +21,7 @@ GIMMICKS = (
     ("canDynamax", " dynamax"),
     ("canTerastallize", " terastallize"),
 )
+_GIMMICK_KINDS = tuple(enumerate([key for key, _ in GIMMICKS], start=1))
 SUFFIXES = ("", *(suffix for _, suffix in GIMMICKS))
 
 
@@ -62,9 +63,7 @@ def legal_choices(request: dict[str, Any], position: Callable[[str], int]) -> Ch
     """Everything a request allows; `position` gives the team position of an ident."""
     choices = Choices()
     side = request["side"]["pokemon"]
-    for entry in side:
-        if entry.get("reviving"):
-            choices.reviving = True
+    choices.reviving = any([entry.get("reviving") for entry in side])
     asked = request["active"][0] if "active" in request else None
     if asked is None or not asked.get("trapped"):
         _allow_switches(choices, side, position)
@@ -74,15 +73,17 @@ def legal_choices(request: dict[str, Any], position: Callable[[str], int]) -> Ch
 
 
 def _allow_switches(choices: Choices, side: list[dict[str, Any]], position: Callable[[str], int]) -> None:
+    reviving = choices.reviving
     for slot, entry in enumerate(side, start=1):
-        fainted = entry["condition"].endswith(" fnt")
-        if fainted if choices.reviving else not (fainted or entry["active"]):
+        if reviving != entry["condition"].endswith(" fnt"):
+            continue
+        if reviving or not entry["active"]:
             choices.allow_switch(position(entry["ident"]), slot)
 
 
 def _allow_moves(choices: Choices, asked: dict[str, Any], known: list[str]) -> None:
     offered = asked["moves"]
-    gimmicks = [asked.get(key) for key, _ in GIMMICKS]
+    gimmicks = [(FIRST_MOVE + 4 * kind, asked[key]) for kind, key in _GIMMICK_KINDS if asked.get(key)]
     mask = choices.mask
     aligned = len(offered) == len(known)
     for index, entry in enumerate(offered[:4]):
@@ -91,10 +92,10 @@ def _allow_moves(choices: Choices, asked: dict[str, Any], known: list[str]) -> N
         if entry.get("disabled"):
             continue
         mask[FIRST_MOVE + move] = 1
-        for kind, gimmick in enumerate(gimmicks, start=1):
+        for first, gimmick in gimmicks:
             # canZMove lists what each slot becomes; the others hold for every move.
-            if gimmick and (not isinstance(gimmick, list) or gimmick[index]):
-                mask[FIRST_MOVE + 4 * kind + move] = 1
+            if not isinstance(gimmick, list) or gimmick[index]:
+                mask[first + move] = 1
 
 
 def known_slot(move_id: str, known: list[str], index: int) -> int:

@@ -1,4 +1,4 @@
-"""The first part of a Pokemon block: what it is, and in what state. Packed only when something in it has changed."""
+"""The first part of a Pokemon block: what it is, and in what state. Packed only when it may have changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ from env_worker.games.pokemon.vocabulary import vocabulary
 HALF = 2  # bytes of a float16
 PAIR_WIDTH = 5  # deals, deals_effectiveness, takes, takes_effectiveness, moves_first
 BODY_WIDTH = layout.POKEMON_WIDTH - PAIR_WIDTH
-_BODY = struct.Struct(f"<{BODY_WIDTH}e")
+# A body: what follows from the profile (ids), the state, what follows from the profile (stats, moves), pp.
+_IDS, _STATE, _STATS, _PP = struct.Struct("<10e"), struct.Struct("<16e"), struct.Struct("<26e"), struct.Struct("<4e")
+_STATE_AT = _IDS.size
+_STATS_AT = _STATE_AT + _STATE.size
+_PP_AT = _STATS_AT + _STATS.size
+assert _PP_AT + _PP.size == BODY_WIDTH * HALF
 _PAD = (0, 0, 0, 0)
 _UNUSED = (0.0, 0.0, 0.0, 0.0)
 MOVE_NUMBERS = 5  # power, accuracy, priority, physical, special
@@ -31,14 +36,15 @@ FNT = Status.FNT
 class Card:
     """What the encoder remembers of one Pokemon between decisions."""
 
-    __slots__ = ("fresh", "ids", "key", "profile", "revealed", "seen", "speed", "stats")
+    __slots__ = ("fresh", "ids", "key", "mon", "profile", "revealed", "speed", "stats", "when")
 
     def __init__(self) -> None:
+        self.mon: Pokemon | None = None  # whose card it is
+        self.when = 0  # `SeatView.changed` when the body was packed
         self.key: tuple[Any, ...] = ()  # what the profile was made from
-        self.seen: tuple[Any, ...] = ()  # what the body was packed from
         self.profile = Profile(Body((), (), 0, (), "", ""), ())
-        self.ids: tuple[int, ...] = ()  # the block's ids
-        self.stats: tuple[float, ...] = ()  # scaled, and the numbers of its moves
+        self.ids = b""  # the block's ids
+        self.stats = b""  # scaled, and the numbers of its moves
         self.speed = 0.0
         self.revealed = False
         self.fresh = True  # the body was packed at this decision
@@ -48,7 +54,7 @@ class Card:
         self.profile = profile
         body = profile.body
         rows, types = vocabulary(), body.types
-        self.ids = (
+        self.ids = _IDS.pack(
             rows.species.get(mon._species, 0),
             rows.ability.get(body.ability, 0),
             item_row(item),
@@ -58,7 +64,7 @@ class Card:
             types[1] if len(types) > 1 else 0,
             tera,
         )
-        self.stats = (*[min(stat / 500, 1.0) for stat in body.stats], *_move_numbers(profile))
+        self.stats = _STATS.pack(*[min(stat / 500, 1.0) for stat in body.stats], *_move_numbers(profile))
 
     def pack(
         self,
@@ -66,32 +72,31 @@ class Card:
         start: int,
         gen: int,
         mon: Pokemon,
-        state: tuple[float, ...],
+        counters: Counters,
         pp: tuple[float, ...],
-        revealed: bool,
     ) -> None:
-        """Write the body at `start` (numbers). `state`: `Counters.ailment_numbers`; `pp`: of its known moves."""
+        """Write the body at `start` (numbers). `pp`: of its known moves."""
         body = self.profile.body
         self.speed = base_speed(gen, body, mon)
         self.fresh = True
         hp = mon._current_hp
-        _BODY.pack_into(
+        at = start * HALF
+        buffer[at : at + _STATE_AT] = self.ids
+        _STATE.pack_into(
             buffer,
-            start * HALF,
-            *self.ids,
+            at + _STATE_AT,
             1.0,
             hp / mon._max_hp if hp else 0.0,
             mon._status is FNT,
             bool(mon._active),
-            revealed,
+            self.revealed,
             body.terastallized,
             *status_numbers(mon),
-            *state,
+            *counters.ailment_numbers(mon),
             mon._level / 100,
-            *self.stats,
-            *pp,
-            *_UNUSED[len(pp) :],
-        )  # fmt: skip
+        )
+        buffer[at + _STATS_AT : at + _PP_AT] = self.stats
+        _PP.pack_into(buffer, at + _PP_AT, *pp, *_UNUSED[len(pp) :])
 
 
 def own_pp(counters: Counters, mon: Pokemon, moves: Iterable[str]) -> tuple[float, ...]:

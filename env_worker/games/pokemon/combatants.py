@@ -6,9 +6,10 @@ target alone. Stages, burn, weather and screens change from turn to turn and are
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
-from env_worker.games.pokemon.movedex import PHYSICAL, STATUS, MoveInfo
+from env_worker.games.pokemon.movedex import PHYSICAL, STATUS, MoveInfo, type_chart
 from env_worker.games.pokemon.vocabulary import vocabulary
 
 AVERAGE_ROLL = 0.925
@@ -95,14 +96,13 @@ class Arms(NamedTuple):
 
 
 class Armour(NamedTuple):
-    """A body as a target. `per_hp`: average roll over full hp; `immune`: attacking type an ability shuts out."""
+    """A body as a target. `per_hp`: average roll over full hp; `multipliers`: of each attacking type's damage."""
 
-    types: tuple[int, ...]
+    multipliers: tuple[float, ...]
     defences: tuple[float, float]
     attack: float
     hp: float
     per_hp: float
-    immune: int
 
 
 def arms(profile: Profile) -> Arms:
@@ -115,7 +115,7 @@ def arms(profile: Profile) -> Arms:
     return Arms(slots, tuple(known))
 
 
-def armour(body: Body) -> Armour:
+def armour(gen: int, body: Body) -> Armour:
     """What a body is hit in."""
     physical, special = BULK.get(body.ability, _EVEN)
     if body.item == "eviolite":
@@ -124,13 +124,21 @@ def armour(body: Body) -> Armour:
         special *= 1.5
     hp, attack, defence, _, special_defence, _ = body.stats
     return Armour(
-        body.types,
+        _multipliers(gen, body.types, IMMUNITIES.get(body.ability, 0)),
         (defence * physical, special_defence * special),
         attack,
         hp,
         AVERAGE_ROLL / hp,
-        IMMUNITIES.get(body.ability, 0),
     )
+
+
+@cache
+def _multipliers(gen: int, types: tuple[int, ...], immune: int) -> tuple[float, ...]:
+    """By attacking type. `immune`: the one that an ability shuts out, 0 for none."""
+    taken = [row[types[0]] if len(types) == 1 else row[types[0]] * row[types[1]] for row in type_chart(gen)]
+    if immune:
+        taken[immune] = 0.0
+    return tuple(taken)
 
 
 def _weapon(user: Body, move: MoveInfo) -> Weapon:

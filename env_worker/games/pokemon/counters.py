@@ -47,6 +47,7 @@ class Counters:
     def __init__(self) -> None:
         self._ailments: dict[Pokemon, Ailment] = {}
         self._corrections: dict[Move, int] = {}  # pp that a request gave, minus what poke-env had counted
+        self._full_pp: dict[Move, int] = {}
 
     def ailment_of(self, mon: Pokemon) -> Ailment:
         """Its ailment, made if it is new."""
@@ -79,8 +80,11 @@ class Counters:
 
     def pp_left(self, move: Move) -> float:
         """Fraction: used counts, twice under Pressure; corrected by what the last request said of an own move."""
+        full = self._full_pp.get(move)
+        if full is None:
+            full = self._full_pp[move] = full_pp(move._id, move._gen, move._from_transform)
         left = move._current_pp + self._corrections.get(move, 0)
-        return min(max(left, 0) / full_pp(move._id, move._gen, move._from_transform), 1.0)
+        return 1.0 if left >= full else left / full if left > 0 else 0.0
 
 
 @cache

@@ -19,15 +19,23 @@ from env_worker.games.pokemon.blocks import PokemonBlocks
 from env_worker.games.pokemon.bodies import HALF
 from env_worker.games.pokemon.damage.writer import DamageWriter
 from env_worker.games.pokemon.features import active_numbers, gimmicks_spent
-from env_worker.games.pokemon.movesheet import move_block
+from env_worker.games.pokemon.movesheet import (
+    PRESENT_WIDTH,
+    STATIC_WIDTH,
+    OwnMove,
+    offered_move,
+    present_numbers,
+    static_bytes,
+)
 from env_worker.games.pokemon.scene import Scene, active_factors, read_scene
 from env_worker.games.pokemon.seat_battle import SeatBattle
 from env_worker.games.pokemon.set_blocks import SetBlocks
 
 _GLOBAL = struct.Struct(f"<{layout.PREVIEW_START}e")  # what only team preview knows stays 0
-_MOVE = struct.Struct(f"<{layout.MOVE_WIDTH}e")
+_PRESENT = struct.Struct(f"<{PRESENT_WIDTH}e")
 _MASK = struct.Struct(f"<{layout.NUM_ACTIONS}e")
-_NO_MOVES = bytes(layout.MOVE_SLOTS * layout.MOVE_WIDTH * HALF)
+_MOVE_BYTES, _STATIC_BYTES = layout.MOVE_WIDTH * HALF, STATIC_WIDTH * HALF
+_NO_MOVES = bytes(layout.MOVE_SLOTS * _MOVE_BYTES)
 FNT = Status.FNT
 
 
@@ -54,8 +62,8 @@ class SeatEncoder:
         own = list(battle._team.values())[: layout.TEAM_SIZE]
         foes, met = battle.foes()
         own_out, foe_out = self._survey(own, foes[:met])
-        blocks.write_own_bodies(battle, own, own_out)
-        blocks.write_foe_bodies(battle.counters, foes, met)
+        blocks.write_own_bodies(battle, own)
+        blocks.write_foe_bodies(battle, foes, met)
         if self._sets is not None:
             self._sets.write(foes)
         scene = read_scene(battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None)
@@ -126,17 +134,20 @@ class SeatEncoder:
         can_tera = "canTerastallize" in request["active"][0]
         known = self._battle.entries[own_out]["moves"]
         for slot in range(layout.MOVE_SLOTS):
-            offset = start + slot * layout.MOVE_WIDTH * HALF
+            offset = start + slot * _MOVE_BYTES
             entry = choices.move_entries[slot]
-            if slot >= len(known) and entry is None:
-                self._buffer[offset : offset + layout.MOVE_WIDTH * HALF] = _NO_MOVES[: layout.MOVE_WIDTH * HALF]
-                continue
-            name = known[slot] if slot < len(known) else ""
-            info = infos[slot] if slot < len(infos) else None
-            blow = blows[slot] if blows and slot < len(blows) else None
+            if slot >= len(known):
+                if entry is None:
+                    self._buffer[offset : offset + _MOVE_BYTES] = _NO_MOVES[:_MOVE_BYTES]
+                    continue
+                move = OwnMove("", None, None, entry)
+            else:
+                move = OwnMove(known[slot], infos[slot], blows[slot] if blows else None, entry)
+            move = offered_move(self._gen, move)
+            self._buffer[offset : offset + _STATIC_BYTES] = static_bytes(self._gen, move.name)
             usable = choices.mask[FIRST_MOVE + slot]
-            numbers = move_block(scene, self._gen, name, info, entry, blow, user, target, usable, can_tera)
-            _MOVE.pack_into(self._buffer, offset, *numbers)
+            numbers = present_numbers(scene, move, user, target, usable, can_tera)
+            _PRESENT.pack_into(self._buffer, offset + _STATIC_BYTES, *numbers)
 
 
 def _survey(team: list[Pokemon]) -> tuple[int, float, float]:

@@ -81,10 +81,3 @@ def screens(side: list[float]) -> tuple[float, float]:
     if side[AURORA_VEIL]:
         return 0.5, 0.5
     return (0.5 if side[REFLECT] else 1.0), (0.5 if side[LIGHT_SCREEN] else 1.0)
-
-
-def moves_first(own_speed: float, foe_speed: float, trick_room: bool) -> float:
-    """1 = the own Pokemon is faster, -1 = slower, 0 = a tie."""
-    if own_speed == foe_speed:
-        return 0.0
-    return 1.0 if (own_speed > foe_speed) != trick_room else -1.0

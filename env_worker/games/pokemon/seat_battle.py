@@ -1,49 +1,29 @@
 """poke-env's offline `Battle` for one seat, fed by hand and trimmed where the time goes.
 
 The seat's protocol lines come first, then its request; nothing else is ever read. Against the stock class:
-events that carry no state are skipped before they are copied, no replay is kept, and own Pokemon whose
-request entry did not change are not parsed again. A test compares the state with the stock class.
+lines that carry no state are skipped before they are copied, the common ones take a shorter way (`common_lines`), no
+replay is kept, and own Pokemon whose request entry did not change are not parsed again. A test compares the state
+with the stock class.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.battle import Battle
 from poke_env.battle.pokemon import Pokemon
 
+from env_worker.games.pokemon.common_lines import COMMON, out_of
 from env_worker.games.pokemon.counters import COUNTED, Counters
+from env_worker.games.pokemon.line_kinds import LOCAL, PARSE_FAILURES, SKIPPED
+from env_worker.games.pokemon.own_team import Entry, put_in_order, update_from_entry
 
 TEAM_SIZE = 6
-Entry = dict[str, Any]  # one of request["side"]["pokemon"]
 Request = dict[str, Any]
-
-# Routed by the source itself, or without any state in them (t: has the clock, win and tie come from the host).
-SKIPPED = frozenset(Battle.MESSAGES_TO_IGNORE) | {
-    "bigerror",
-    "error",
-    "gen",
-    "inactive",
-    "message",
-    "-message",
-    "player",
-    "raw",
-    "request",
-    "rule",
-    "showteam",
-    "start",
-    "t:",
-    "tie",
-    "tier",
-    "title",
-    "uhtmlchange",
-    "win",
-}
-# What poke-env raises on protocol it does not understand; the line is skipped and counted.
-PARSE_FAILURES = (AssertionError, AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
 
 logging.getLogger("poke-env").setLevel(logging.ERROR)  # it warns of every unknown effect, in the hot path
 
@@ -53,34 +33,51 @@ class SeatView(AbstractBattle):
 
     Attributes:
         counters: what poke-env does not count.
-        dirty: team positions whose request entry changed since the encoder last looked.
+        changed: Pokemon -> when something about it, its counters or its request entry may last have changed; who
+            keeps what he made of a Pokemon compares it. What is not there has not changed since it was made.
         entries: latest request entry of each own Pokemon, in team order (that of the first request).
         parse_errors: event name -> lines poke-env could not take.
     """
+
+    _common: Mapping[str, Callable[[Any, list[str]], bool]] = {}
 
     def __init__(self, role: str, gen: int) -> None:
         super().__init__("battle", role, None, gen=gen)
         self._player_role = role
         self._replay_data: deque[list[str]] = deque(maxlen=0)
         self.counters = Counters()
-        self.dirty: set[int] = set()
+        self.changed: dict[Pokemon, int] = {}
         self.entries: list[Entry] = []
         self.parse_errors: dict[str, int] = {}
         self._positions: dict[str, int] = {}  # ident -> team position
+        self._now = 0  # counts what is fed and synced
 
     def feed(self, lines: str) -> None:
-        """Take the seat's protocol lines."""
-        parse = self.parse_message
+        """Take the seat's protocol lines; the Pokemon that they may change are marked."""
+        self._now += 1
+        self._mark([mon for team in (self._team, self._opponent_team) for mon in team.values() if mon._active])
+        parse, common = self.parse_message, self._common
         for line in lines.split("\n"):
             event = line.split("|")
-            if len(event) < 2 or event[1] in SKIPPED:
+            if len(event) < 2 or (kind := event[1]) in SKIPPED:
                 continue
             try:
-                parse(event)
-                if (count := COUNTED.get(event[1])) is not None:
-                    count(self, event)
+                if kind not in common or not common[kind](self, event):
+                    parse(event)
+                if kind in COUNTED:
+                    COUNTED[kind](self, event)
             except PARSE_FAILURES:
-                self.parse_errors[event[1]] = self.parse_errors.get(event[1], 0) + 1
+                self.parse_errors[kind] = self.parse_errors.get(kind, 0) + 1
+            if kind not in LOCAL:
+                self._mark([*self._team.values(), *self._opponent_team.values(), *self._teampreview_opponent_team])
+
+    def get_pokemon(
+        self, identifier: str, force_self_team: bool = False, details: str = "", request: Entry | None = None
+    ) -> Pokemon:
+        """The stock look-up; whom somebody asks for may change."""
+        mon = super().get_pokemon(identifier, force_self_team, details, request)
+        self.changed[mon] = self._now
+        return mon
 
     @property
     def foe_team_size(self) -> int:
@@ -115,46 +112,61 @@ class SeatView(AbstractBattle):
 
     def sync(self, request: Request) -> None:
         """Bring the own team in line with a request; what else it says is read from the request itself."""
-        team, positions = self._team, self._positions
-        first = not positions
-        left: list[Pokemon] = []
-        came: list[Pokemon] = []
+        self._now += 1
         side: list[Entry] = request["side"]["pokemon"]
-        for entry in side:
-            ident = entry["ident"]
-            mon = team.get(ident)
-            if mon is None:
-                mon = self.get_pokemon(ident, force_self_team=True, details=entry["details"], request=entry)
-            if entry["active"] != mon._active:  # Illusion: only the request knows who is really out
-                (came if entry["active"] else left).append(mon)
-            if ident not in positions:
-                positions[ident] = len(positions)
-                self.entries.append(entry)
-                self.dirty.add(positions[ident])
-        if first:
-            _order(self._team, positions)
-        for mon in left:
-            mon.was_illusioned(self._fields)
-        for mon in came:
-            mon.switch_in()
-        for entry in side:
-            mon = self._team.get(entry["ident"])
+        mons = [self._team.get(entry["ident"]) for entry in side]
+        if None in mons or len(self._positions) < len(side):
+            mons = self._meet(side)
+        self._correct_active(side, mons)
+        for entry, mon in zip(side, mons):
             if mon is None:  # poke-env takes some neighbours (Porygon, Porygon-Z) for one, and the other is gone
                 self.parse_errors["request"] = self.parse_errors.get("request", 0) + 1
                 continue
-            if entry["active"] or mon._last_request != entry or mon._last_details != entry["details"]:
-                _update(mon, entry)
-                position = positions[entry["ident"]]
-                self.entries[position] = entry
-                self.dirty.add(position)
-        for entry, asked in zip(side, request.get("active", ())):
-            mon = self._team.get(entry["ident"])
+            last = mon._last_request
+            same = (last is entry or last == entry) and mon._last_details == entry["details"]
+            if entry["active"] or not same:
+                update_from_entry(mon, entry)
+                self.entries[self._positions[entry["ident"]]] = entry
+                self.changed[mon] = self._now
+        for mon, asked in zip(mons, request.get("active", ())):
             if mon is not None and asked:
                 self.counters.read_pp(mon.moves, asked["moves"])
+
+    def _meet(self, side: list[Entry]) -> list[Pokemon | None]:
+        """Give those whom no request has named yet their place in the team; returns the team in the request's order."""
+        positions = self._positions
+        first = not positions
+        for entry in side:
+            ident = entry["ident"]
+            if ident not in self._team:
+                self.get_pokemon(ident, force_self_team=True, details=entry["details"], request=entry)
+            if ident not in positions:
+                positions[ident] = len(positions)
+                self.entries.append(entry)
+        if first:
+            put_in_order(self._team, positions)
+        return [self._team.get(entry["ident"]) for entry in side]
+
+    def _correct_active(self, side: list[Entry], mons: list[Pokemon | None]) -> None:
+        """Illusion: only the request knows who is really out."""
+        wrong = [mon for entry, mon in zip(side, mons) if mon is not None and mon._active != entry["active"]]
+        self._mark(wrong)
+        came = [mon for mon in wrong if not mon._active]
+        for mon in wrong:
+            if mon._active:
+                mon.was_illusioned(self._fields)
+        for mon in came:
+            mon.switch_in()
+
+    def _mark(self, mons: Iterable[Pokemon]) -> None:
+        for mon in mons:
+            self.changed[mon] = self._now
 
 
 class SeatBattle(SeatView, Battle):
     """One seat's view of one battle of singles."""
+
+    _common = COMMON
 
     def get_pokemon(
         self, identifier: str, force_self_team: bool = False, details: str = "", request: Entry | None = None
@@ -165,36 +177,9 @@ class SeatBattle(SeatView, Battle):
             mon = self._opponent_team.get(ident)
             if mon is None:
                 mon = self._team.get(ident)
-                if mon is not None and not mon._active:  # perhaps Illusion
+                if mon is not None and not mon._active and out_of(self._team) is not None:  # perhaps Illusion
                     mon = None
             if mon is not None:
+                self.changed[mon] = self._now
                 return mon
         return super().get_pokemon(identifier, force_self_team, details, request)
-
-
-def _order(team: dict[str, Pokemon], positions: dict[str, int]) -> None:
-    """A lead in disguise was named before the request by another's name: the request's order is the team's."""
-    ordered = sorted(team.items(), key=lambda item: positions.get(item[0], len(positions)))
-    team.clear()
-    team.update(ordered)
-
-
-def _update(mon: Pokemon, entry: Entry) -> None:
-    """`update_from_request`, without looking at the moves again where they are the same as last time."""
-    last = mon._last_request
-    moves = mon._moves
-    if not last or last["moves"] != entry["moves"] or moves._transform_moves is not None or moves._mimic_move:
-        mon.update_from_request(entry)
-        return
-    mon._active = entry["active"]
-    if mon.ability is None:
-        mon.ability = entry["baseAbility"]
-    if "ability" in entry and entry["ability"] != entry["baseAbility"]:
-        mon.temporary_ability = entry["ability"]
-    mon._last_request = entry
-    mon.set_hp_status(entry["condition"], store=True)
-    mon._name = entry["ident"][4:]
-    mon._item = entry["item"]
-    mon._update_from_details(entry["details"])
-    if "stats" in entry:
-        mon._stats.update(entry["stats"])

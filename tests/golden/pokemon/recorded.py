@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import orjson
 from poke_env.battle.abstract_battle import AbstractBattle
 
+from env_worker.games.pokemon.line_kinds import SKIPPED
 from env_worker.games.pokemon.preview import Preview
-from env_worker.games.pokemon.seat_battle import SKIPPED, SeatBattle
+from env_worker.games.pokemon.seat_battle import SeatBattle
 
 FOLDER = Path(__file__).parent
 

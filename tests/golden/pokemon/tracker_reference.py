@@ -50,7 +50,6 @@ def reference_states(seat: Seat) -> Iterator[dict[str, Any]]:
         battle.feed(lines)
         battle.sync(request)
         yield state_of(battle)
-        battle.dirty.clear()
 
 
 def state_of(battle: SeatBattle) -> dict[str, Any]:
@@ -72,7 +71,6 @@ def state_of(battle: SeatBattle) -> dict[str, Any]:
             b._opponent_used_dynamax,
         ],
         "entries": b.entries,
-        "dirty": sorted(b.dirty),
         "parseErrors": b.parse_errors,
     }
 

@@ -47,7 +47,6 @@ function stateOf(tracker) {
 		opponentUsed: [tracker.opponentUsedTera, tracker.opponentUsedMega, tracker.opponentUsedZ,
 			tracker.opponentUsedDynamax],
 		entries: tracker.entries,
-		dirty: [...tracker.dirty].sort(),
 		parseErrors: Object.fromEntries(tracker.parseErrors),
 	};
 }

@@ -8,14 +8,16 @@ from typing import NamedTuple
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
+from env_worker.games.pokemon import matchup
 from env_worker.games.pokemon.bodies import foe_pp, own_pp
 from env_worker.games.pokemon.combatants import Profile
 from env_worker.games.pokemon.counters import Counters
 from env_worker.games.pokemon.features import status_numbers
 from env_worker.games.pokemon.matchup import Matchups
+from env_worker.games.pokemon.own_team import Entry
 from env_worker.games.pokemon.profiles import foe_profile, item_row, move_row, own_profile, types_of
-from env_worker.games.pokemon.scene import Factors, active_factors, base_speed, moves_first, screens
-from env_worker.games.pokemon.seat_battle import Entry, SeatView
+from env_worker.games.pokemon.scene import Factors, active_factors, base_speed, screens
+from env_worker.games.pokemon.seat_battle import SeatView
 from env_worker.games.pokemon.vocabulary import vocabulary
 
 MOVES = 4
@@ -81,23 +83,7 @@ def pair_numbers(matchups: Matchups, own: Fighter, other: Fighter | None, trick_
     """`doubles.layout.PAIR_NAMES` of one Pokemon against one that stands opposite; zero where nobody does."""
     if other is None:
         return [0.0] * 5
-    deals, takes = matchups.pair(own.profile, other.profile)
-    mine, theirs = own.factors, other.factors
-    dealt = max(
-        deals.physical * mine.physical_dealt * theirs.physical_taken,
-        deals.special * mine.special_dealt * theirs.special_taken,
-    )
-    taken = max(
-        takes.physical * theirs.physical_dealt * mine.physical_taken,
-        takes.special * theirs.special_dealt * mine.special_taken,
-    )
-    return [
-        min(dealt, 1.0),
-        deals.effectiveness / 4,
-        min(taken, 1.0),
-        takes.effectiveness / 4,
-        moves_first(mine.speed, theirs.speed, trick_room),
-    ]
+    return [*matchup.pair_numbers(matchups.pair(own.profile, other.profile), own.factors, other.factors, trick_room)]
 
 
 def _factors(gen: int, mon: Pokemon, profile: Profile, slot: int, side: list[float]) -> Factors:

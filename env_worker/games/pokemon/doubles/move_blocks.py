@@ -8,7 +8,7 @@ from env_worker.games.pokemon.doubles import layout
 from env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, SlotChoices
 from env_worker.games.pokemon.doubles.bodies import Fighter, Standers
 from env_worker.games.pokemon.matchup import Matchups
-from env_worker.games.pokemon.movesheet import move_block
+from env_worker.games.pokemon.movesheet import OwnMove, offered_move, present_numbers, static_numbers
 from env_worker.games.pokemon.scene import Scene
 from env_worker.games.pokemon.seat_battle import Request
 
@@ -49,9 +49,9 @@ class MoveBlocks:
                 seen = scene._replace(own=user.mon, foe=foe.mon if foe else None)
                 blow = of_foe[k] if of_foe and k < len(of_foe) else None
                 target = foe.factors if foe else None
-                rows.append(
-                    move_block(seen, self._gen, name, info, entry, blow, user.factors, target, usable, can_tera)
-                )
+                move = offered_move(self._gen, OwnMove(name, info, blow, entry))
+                present = present_numbers(seen, move, user.factors, target, usable, can_tera)
+                rows.append((*static_numbers(move), *present))
             alone = rows[0] if foes[0] else rows[1]
             numbers += [alone[place] for place in _ALONE]
             numbers += [row[place] for row in rows for place in _AGAINST]

@@ -12,8 +12,9 @@ from poke_env.battle.status import Status
 
 from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
 from env_worker.games.pokemon.damage.reading import CALM, fighter, glance, needs, screens_of, surroundings
+from env_worker.games.pokemon.own_team import Entry
 from env_worker.games.pokemon.profiles import foe_profile, own_profile, types_of
-from env_worker.games.pokemon.seat_battle import Entry, Request, SeatView
+from env_worker.games.pokemon.seat_battle import Request, SeatView
 
 MOVES = 4
 

@@ -11,9 +11,9 @@ from common.decisions import Decision, start_flags
 from env_worker.games.pokemon.battle_host import BattleHost
 from env_worker.games.pokemon.host_messages import SimEnd
 from env_worker.games.pokemon.layout import PLAIN, Extras
+from env_worker.games.pokemon.line_kinds import SKIPPED
 from env_worker.games.pokemon.rewards import RewardWeights
 from env_worker.games.pokemon.seat import ReadingSeat
-from env_worker.games.pokemon.seat_battle import SKIPPED
 
 # What a server adds to the simulator's protocol: chat, clocks, boxes. None of it is about the battle.
 ROOM_ONLY = frozenset(

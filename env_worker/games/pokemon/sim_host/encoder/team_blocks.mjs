@@ -55,10 +55,11 @@ export class TeamBlocks {
 		const { bodies, tables: { layout } } = this, { dirty } = battle;
 		if (out >= 0) dirty.add(out);
 		for (let i = 0; i < team.length; i++) {
-			if (team[i].revealed !== this.own[i].revealed) { // dragged in and gone again
-				this.own[i].revealed = team[i].revealed;
-				dirty.add(i);
-			}
+			const mon = team[i], card = this.own[i];
+			if (card.revealed === mon.revealed && card.version === mon.bodyVersion) continue;
+			card.revealed = mon.revealed; // perhaps dragged in and gone again: its entry says nothing of that
+			card.version = mon.bodyVersion;
+			dirty.add(i);
 		}
 		for (const i of dirty) {
 			const mon = team[i], entry = battle.entries[i], card = this.own[i];

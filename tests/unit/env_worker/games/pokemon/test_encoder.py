@@ -1,5 +1,7 @@
 """What the encoder writes: nothing stale, nothing hidden, the facts in their places."""
 
+from copy import deepcopy
+
 import numpy as np
 import orjson
 import pytest
@@ -30,8 +32,32 @@ def test_what_was_kept_equals_what_is_written_anew(seat):
         encoder = encoder or SeatEncoder(battle, seat.gen, FULL)
         choices = legal_choices(request, battle.position)
         kept = encoder.encode(request, choices)
-        battle.dirty = set(range(len(battle.team)))
         np.testing.assert_array_equal(kept, SeatEncoder(battle, seat.gen, FULL).encode(request, choices))
+
+
+def test_who_was_dragged_in_and_out_again_is_written_anew():
+    """Nothing in its request entry says so, but its poison begins anew."""
+    lines, request = deepcopy(next(record for record in recorded_seats("gen9*")[0].records if record[1]))
+    lead, bench = request["side"]["pokemon"][:2]
+    bench["condition"] += " tox"
+    battle = SeatBattle(lead["ident"][:2], 9)
+    encoder = SeatEncoder(battle, 9)
+
+    def stage_after(*heard: str) -> float:
+        battle.feed("\n".join(heard))
+        battle.sync(request)
+        row = encoder.encode(request, legal_choices(request, battle.position))
+        return read(row, f"own.{battle.position(bench['ident'])}.toxic_stage")[0]
+
+    hurt = f"|-damage|{bench['ident'].replace(':', 'a:')}|{bench['condition']}|[from] psn"
+    assert stage_after(lines) == 0.0
+    assert stage_after(drag(bench), hurt, drag(lead)) == pytest.approx(1 / 15, abs=1e-3)
+    assert stage_after(drag(bench), drag(lead)) == 0.0
+    assert battle.parse_errors == {}
+
+
+def drag(entry: dict) -> str:
+    return f"|drag|{entry['ident'].replace(':', 'a:')}|{entry['details']}|{entry['condition']}"
 
 
 def test_an_observation_is_the_callers_own():

@@ -18,11 +18,11 @@ def body(*types: int, **more) -> Body:
 
 
 def hit(user: Body, move: str, target: Body) -> Blow:
-    return blow(type_chart(9), arms(Profile(user, (move_info(9, move),))).slots[0], armour(target))
+    return blow(arms(Profile(user, (move_info(9, move),))).slots[0], armour(9, target))
 
 
 def attack(profile: Profile, target: Body) -> Attack:
-    return strongest(type_chart(9), arms(profile).all, armour(target))
+    return strongest(arms(profile).all, armour(9, target))
 
 
 def test_type_chart():
