@@ -1,4 +1,4 @@
-"""A client's side of shared memory: its observations lie there instead of going through the socket.
+"""Memory of the server that others on its machine map, and a client's use of it: its observations lie there.
 
 The server makes the memory and names it in WELCOME; section 7 of `docs/protocol.md` tells the rest. A block belongs
 to a STEP message until each of its rows is answered: so long the server may read it.
@@ -41,16 +41,7 @@ class ObservationMemory:
     def __init__(self, grant: SharedMemory) -> None:
         """Raises OSError or ValueError where the memory is not to be had here, see `open_memory`."""
         self.grant = grant
-        file = os.open(grant.path, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode) or status.st_size != grant.size:
-                raise ValueError("another file than the server's has this name here")
-            self._memory = mmap.mmap(file, grant.size)
-        finally:
-            os.close(file)
-        if self._memory[: len(grant.nonce)] != grant.nonce.encode():
-            raise ValueError("another server's memory has this name here")
+        self._memory = map_memory(grant, writable=True)
         self._taken: list[_Taken] = []  # in order of their places
 
     def block(self, number: int, rows: int, spec: GameSpec, owed: Container[int]) -> Block | None:
@@ -73,6 +64,21 @@ class ObservationMemory:
         self._taken.insert(place, _Taken(number, start, start + -(-size // ALIGNMENT) * ALIGNMENT))
         flat = np.frombuffer(self._memory, spec.dtype(), count, start)
         return Block(start, flat.reshape(rows, spec.observation_size))
+
+
+def map_memory(grant: SharedMemory, *, writable: bool) -> mmap.mmap:
+    """The bytes that a server granted. Raises OSError or ValueError where they are not to be had here."""
+    file = os.open(grant.path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != grant.size:
+            raise ValueError("another file than the server's has this name here")
+        memory = mmap.mmap(file, grant.size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
+    finally:
+        os.close(file)
+    if memory[: len(grant.nonce)] != grant.nonce.encode():
+        raise ValueError("another server's memory has this name here")
+    return memory
 
 
 def open_memory(grant: SharedMemory | None) -> ObservationMemory | None:

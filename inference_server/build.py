@@ -19,6 +19,7 @@ from common.nets.devices import choose_device, choose_precision
 from common.rundir import RunDir
 from common.specs import GameSpec
 from common.transport import RouterSocket, server_keys
+from common.unroll_layout import UnrollLayout
 from inference_server.actor import Actor
 from inference_server.admission import Admission
 from inference_server.batcher import Batcher
@@ -45,9 +46,10 @@ from inference_server.recorder import Recorder
 from inference_server.reporting import Reporting
 from inference_server.server import Server
 from inference_server.sessions import SessionTable
-from inference_server.shared_memory import memory_size
+from inference_server.shared_memory import can_share, memory_size
 from inference_server.statistics import Statistics
 from inference_server.swaps import Swaps
+from inference_server.unroll_memory import UnrollMemory
 from inference_server.unrolls import UnrollBuilder
 from inference_server.watchdog import Watchdog
 from inference_server.workshop import Workshop
@@ -104,9 +106,9 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
     clients = ClientTable(run_dir.token(), server.max_clients)
     sessions = SessionTable(server.max_sessions, served.config.seed, sessions_of_client(server))
     state_size, unroll_length = policies[LEARNER].engine.state_size, served.config.learner.unroll_length
-    recorder = Recorder(
-        UnrollBuilder(spec, unroll_length, state_size, server.max_sessions), served.link, statistics
-    )  # fmt: skip
+    memory = _unroll_memory(run_dir, served, UnrollLayout(spec, unroll_length, state_size))
+    builder = UnrollBuilder(spec, unroll_length, state_size, server.max_sessions, memory)
+    recorder = Recorder(builder, served.link, statistics)
     endings = Endings(sessions, recorder, statistics)
     admission = Admission(spec, sessions, policies, recorder, endings, statistics)
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
@@ -144,6 +146,19 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
             watchdog, reporter, exporter, served.facts,
         ),
     )  # fmt: skip
+
+
+def _unroll_memory(run_dir: RunDir, served: Served, layout: UnrollLayout) -> UnrollMemory | None:
+    """Where the learner may read unrolls; None where there is none, or it cannot be on this machine."""
+    server = served.config.server
+    if served.link is None or not server.shared_memory or not can_share(run_dir.endpoint("unrolls")):
+        return None
+    try:
+        memory = UnrollMemory(layout, server.max_sessions)
+    except OSError:
+        return None
+    served.link.share(memory)
+    return memory
 
 
 def _socket(config: Config, run_dir: RunDir) -> RouterSocket:

@@ -2,12 +2,14 @@
 
 The learner grants credits; without credits nothing is sent, so no sender ever blocks. A learner that falls
 silent is taken for dead: its sockets are opened anew, and unrolls are dropped (and counted) until it is back.
+What it had not read yet of memory that it shares with the server is taken back.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,7 @@ from common.errors import ProtocolError
 from common.messages import FROM_LEARNER, PROTOCOL, Credit, ServerHello, Unroll, Weights, WeightsAck
 from common.specs import GameSpec
 from common.transport import DealerSocket
+from inference_server.unroll_memory import UnrollMemory
 
 SILENT_AFTER_SEC = 3.0
 RECONNECT_EVERY_SEC = 1.0
@@ -33,6 +36,11 @@ class LearnerLink:
         self._weights: DealerSocket | None = None
         self._heard_at = self._connected_at = -1e9
         self._credit = self._sent = 0
+        self._memory: UnrollMemory | None = None
+        self._opened = False  # the learner has the memory
+        self._in_flight: deque[int] = deque()  # places of what was sent and not taken yet; -1: went with its message
+        self.in_memory = 0  # unrolls sent by their places
+        self.taken_back = 0  # of these, what the learner had not taken when it fell silent
         self.malformed = 0
 
     def sockets(self) -> list[DealerSocket]:
@@ -47,12 +55,26 @@ class LearnerLink:
         """False while a living learner is full: training decisions wait. A dead one takes (and loses) everything."""
         return not self._backlog or not self.alive(now)
 
+    def share(self, memory: UnrollMemory) -> None:
+        """From now on a learner that can open this memory may be offered unrolls whose places it is lent."""
+        self._memory = memory
+        if self._unrolls is not None:
+            self._unrolls.send(encode(memory.message))
+
+    def reads_memory(self, now: float) -> bool:
+        """The learner lives and has the shared memory open."""
+        return self._opened and self.alive(now)
+
     def offer(self, message: Unroll, tensors: Tensors, now: float) -> bool:
-        """Send an unroll, now or (a copy) when there is credit. False when the learner is dead: it is dropped."""
+        """Send an unroll, now or when there is credit. False when the learner is dead: it is dropped.
+
+        What has no lent place is copied where it has to wait.
+        """
         if not self.alive(now):
             return False
         if self._backlog or not self._send(message, tensors):
-            self._backlog.append((message, {name: array.copy() for name, array in tensors.items()}))
+            kept = tensors if message.place >= 0 else {name: array.copy() for name, array in tensors.items()}
+            self._backlog.append((message, kept))
         return True
 
     def drop_backlog(self, now: float) -> list[Unroll]:
@@ -61,6 +83,8 @@ class LearnerLink:
             return []
         lost = [message for message, _ in self._backlog]
         self._backlog.clear()
+        for message in lost:
+            self._give_back(message.place)
         return lost
 
     def poll(self, now: float, served_version: int) -> list[tuple[Weights, NDArray[np.uint8]]]:
@@ -74,7 +98,7 @@ class LearnerLink:
                 try:
                     message, tensors = self._codec.decode(frames)
                     if isinstance(message, Credit):
-                        self._credit = message.total
+                        self._take_credit(message)
                     elif isinstance(message, Weights):
                         received.append((message, expect(tensors, "safetensors", "uint8", (None,))))
                 except ProtocolError:
@@ -91,18 +115,43 @@ class LearnerLink:
             self._weights.send(encode(ack))
 
     def close(self) -> None:
-        """Close both sockets."""
+        """Close both sockets and the memory; a learner that has it open can read on."""
+        self._close_sockets()
+        if self._memory is not None:
+            self._memory.close()
+
+    def _close_sockets(self) -> None:
         for socket in self.sockets():
             socket.close()
 
+    def _take_credit(self, message: Credit) -> None:
+        self._credit, self._opened = message.total, message.memory
+        while len(self._in_flight) > max(self._sent - message.taken, 0):
+            self._give_back(self._in_flight.popleft())
+
+    def _give_back(self, place: int) -> None:
+        if place >= 0 and self._memory is not None:
+            self._memory.places.back(place)
+
     def _connect(self, now: float, served_version: int) -> None:
-        self.close()
+        self._close_sockets()
         self._connected_at = now
-        self._credit = self._sent = 0
+        self._forget()
         self._unrolls, self._weights = (DealerSocket(endpoint) for endpoint in self._endpoints)
         hello = ServerHello(protocol=PROTOCOL, spec_fingerprint=self._fingerprint, served_version=served_version)
         for socket in (self._unrolls, self._weights):
             socket.send(encode(hello))
+        if self._memory is not None:
+            self._unrolls.send(encode(self._memory.message))
+
+    def _forget(self) -> None:
+        """The learner of the last connection is gone, or finds the serials of what it had not read yet changed."""
+        self._credit = self._sent = 0
+        self._opened = False
+        for place in self._in_flight:
+            self.taken_back += place >= 0
+            self._give_back(place)
+        self._in_flight.clear()
 
     def _flush(self) -> None:
         while self._backlog and self._send(*self._backlog[0]):
@@ -110,7 +159,19 @@ class LearnerLink:
 
     def _send(self, message: Unroll, tensors: Tensors) -> bool:
         """False where the learner is full."""
-        if self._sent >= self._credit or self._unrolls is None or not self._unrolls.send(encode(message, tensors)):
+        if self._sent >= self._credit or self._unrolls is None:
+            return False
+        by_place = message.place >= 0 and self._opened
+        if not self._unrolls.send(encode(message) if by_place else encode(_without_place(message), tensors)):
             return False
         self._sent += 1
+        self.in_memory += by_place
+        self._in_flight.append(message.place if by_place else -1)
+        if not by_place:
+            self._give_back(message.place)
         return True
+
+
+def _without_place(message: Unroll) -> Unroll:
+    """For a learner that came after the unroll was lent, and cannot open the memory."""
+    return message if message.place < 0 else msgspec.structs.replace(message, place=-1, serial=0)

@@ -80,6 +80,16 @@ class Recorder:
             self._statistics.steps_sent -= message.length
             self._drop(message.length)
 
+    def unrolls(self) -> dict[str, Any]:
+        """What became of complete ones; docs/metrics.md explains each."""
+        link = self._link
+        return {
+            "sent": self._statistics.unrolls_sent,
+            "in_memory": link.in_memory if link is not None else 0,
+            "taken_back": link.taken_back if link is not None else 0,
+            "dropped": dict(self._statistics.unrolls_dropped),
+        }
+
     def steps(self, pending: int) -> dict[str, Any]:
         """The account: seen = sent + dropped + open. `pending`: recorded rows that wait for a batch."""
         return {
@@ -90,6 +100,8 @@ class Recorder:
         }
 
     def _send(self, finished: Finished, now: float) -> None:
+        if self._link is not None and self._link.reads_memory(now):
+            finished = self._builder.lend(finished)
         if self._link is not None and self._link.offer(finished.message, finished.tensors, now):
             self._statistics.unrolls_sent += 1
             self._statistics.steps_sent += finished.steps

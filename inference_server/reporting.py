@@ -63,6 +63,7 @@ class Reporting:
             "policy_version": self._policies.learner_version,
             "runners": {policy.name: policy.engine.runner for policy in self._policies},
             "steps": self._recorder.steps(self._sessions.pending_recorded()),
+            "unrolls": self._recorder.unrolls(),
             "learner_alive": self._swaps.learner_alive(time.monotonic()),
             "evaluations_waiting": self._evaluator.waiting,
             "ready": self._policies.ready and self._sessions.accepting,

@@ -1,6 +1,6 @@
 """The server's side of shared memory: clients on this machine write their observations where the server reads them.
 
-The memory is an anonymous file that nobody can make shorter: a client can write nonsense into it, as into a message,
+Memory is an anonymous file that nobody can make shorter: a client can write nonsense into it, as into a message,
 but never take a page away from under the server. Only processes of the same user can open it (through /proc), and it is
 gone with the last who has it. Linux only; elsewhere, and to clients from other machines, none is granted.
 """
@@ -28,21 +28,34 @@ NONCE_BYTES = 16
 LOCAL = "ipc://", "tcp://127.", "tcp://[::1]"
 
 
-class SharedMemory:
-    """One client's memory. Raises OSError where the system has none to give."""
+class AnonymousFile:
+    """A sealed file of `size` zeros behind its nonce, mapped. Raises OSError where the system has none to give."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, writable: bool) -> None:
         nonce = secrets.token_hex(NONCE_BYTES)
         self._file = os.memfd_create("simul", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.ftruncate(self._file, size)
             os.pwrite(self._file, nonce.encode(), 0)
             fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-            self._memory = mmap.mmap(self._file, size, prot=mmap.PROT_READ)
+            self._memory = mmap.mmap(self._file, size, prot=mmap.PROT_READ | mmap.PROT_WRITE * writable)
         except OSError:
             self.close()
             raise
         self.grant = messages.SharedMemory(path=f"/proc/{os.getpid()}/fd/{self._file}", size=size, nonce=nonce)
+
+    def close(self) -> None:
+        """Nobody can open it any longer; who reads it still has it."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+class SharedMemory(AnonymousFile):
+    """One client's memory, which it writes and the server reads."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, writable=False)
 
     def observation(self, spec: GameSpec, offset: int, rows: int) -> NDArray[Any]:
         """Wire dtype [rows, D] at `offset`, read-only. Raises ProtocolError ERR_VALUE."""
@@ -56,16 +69,15 @@ class SharedMemory:
         flat = np.frombuffer(self._memory, spec.dtype(), rows * spec.observation_size, offset)
         return flat.reshape(rows, spec.observation_size)
 
-    def close(self) -> None:
-        """Nobody can open it any longer; who reads it still has it."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+
+def can_share(endpoint: str) -> bool:
+    """Whether memory can be had here, and by whoever is at the other end of `endpoint`."""
+    return hasattr(os, "memfd_create") and endpoint.startswith(LOCAL)
 
 
 def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
     """Bytes of a client's memory at `endpoint`, with STEP messages of at most `rows`; 0: none is granted here."""
-    if not hasattr(os, "memfd_create") or not endpoint.startswith(LOCAL):
+    if not can_share(endpoint):
         return 0
     return min(MAX_BYTES, ALIGNMENT + MESSAGES * rows * spec.observation_size * spec.dtype().itemsize)
 

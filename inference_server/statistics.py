@@ -94,7 +94,6 @@ class Statistics:
                 for stage, seconds in self.stages.seconds.items()
             },
             "sessions_ended": dict(self.sessions_ended),
-            "unrolls": {"sent": self.unrolls_sent, "dropped": dict(self.unrolls_dropped)},
             "weights_refused": self.weights_refused,
             "weights_overtaken": self.weights_overtaken,
             "swaps": self.swaps,

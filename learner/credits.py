@@ -39,6 +39,13 @@ class CreditBook:
         self._mean_length += 0.01 * (length - self._mean_length)
         return True
 
+    def __contains__(self, peer: object) -> bool:
+        return peer in self._peers
+
+    def taken(self, peer: bytes) -> int:
+        """Unrolls of a living server since its SERVER_HELLO."""
+        return self._peers[peer].received
+
     def grant(self, waiting_steps: int) -> dict[bytes, int]:
         """Total for each server, never lower than before."""
         outstanding = sum(peer.granted - peer.received for peer in self._peers.values())

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from common.codec import Codec, encode
+from common.codec import Codec
 from common.errors import ProtocolError
 from common.lifecycle import REPORT_EVERY_SEC
-from common.messages import TO_LEARNER, Credit, ServerHello, Unroll, WeightsAck
+from common.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory
 from common.transport import Poller, RouterSocket
 from learner.credits import CreditBook
+from learner.grants import Grants
+from learner.memories import UnrollMemories
 from learner.postbox import Postbox
 from learner.unrolls import ReceivedUnroll, RejectedUnroll, UnrollChecker
 
@@ -45,7 +46,9 @@ class Inbox:
         self._unrolls = unroll_socket
         self._checker = checker
         self._credits = credits
-        self._codec = Codec[ServerHello | Unroll | WeightsAck](TO_LEARNER)
+        self._memories = UnrollMemories(checker.layout)
+        self._grants = Grants(unroll_socket, credits, self._memories)
+        self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
         self._queue: deque[ReceivedUnroll] = deque()
         self._waiting_steps = 0
         self._events: deque[str] = deque(maxlen=100)
@@ -53,8 +56,6 @@ class Inbox:
         self._wake_up, self._woken = socket.socketpair()
         for end in (self._wake_up, self._woken):
             end.setblocking(False)
-        self._next_credit = 0.0
-        self._sent_credit: dict[bytes, int] = {}
         self._closing = False
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="simul-learner-inbox", daemon=True)
@@ -137,7 +138,7 @@ class Inbox:
             self._receive()
             with self._changed:
                 self.postbox.exchange()
-            self._send_credit()
+            self._grants.send(self._waiting_steps)
         self.postbox.exchange()
 
     def _receive(self) -> None:
@@ -149,7 +150,11 @@ class Inbox:
                     self._greet(peer, message)
                 elif isinstance(message, Unroll):
                     self._credits.received(peer, message.length)
+                    if message.place >= 0:
+                        tensors = self._memories.tensors(peer, message)
                     self._put(self._checker.check(message, tensors))
+                elif isinstance(message, UnrollMemory):
+                    self._open(peer, message)
                 else:
                     self._drop("malformed", f"{type(message).__name__} does not belong on the unroll socket")
             except ProtocolError as error:
@@ -164,7 +169,14 @@ class Inbox:
                 self._events.append(problem)
             return
         self._credits.joined(peer)
-        self._next_credit = 0.0
+        self._grants.hurry()
+
+    def _open(self, peer: bytes, memory: UnrollMemory) -> None:
+        if peer not in self._credits:  # refused
+            return
+        if problem := self._memories.open(peer, memory, self._credits):
+            with self._changed:
+                self._events.append(problem)
 
     def _put(self, unroll: ReceivedUnroll) -> None:
         with self._changed:
@@ -189,20 +201,6 @@ class Inbox:
         steps = sum(unroll.length for unroll in kept)
         self.counts.dropped_steps += self._waiting_steps - steps
         self._queue, self._waiting_steps = kept, steps
-
-    def _send_credit(self) -> None:
-        """Grants, when they change and as a sign of life."""
-        now = time.monotonic()
-        for peer, total in self._credits.grant(self._waiting_steps).items():
-            if total == self._sent_credit.get(peer) and now < self._next_credit:
-                continue
-            if self._unrolls.send(peer, encode(Credit(total=total))):
-                self._sent_credit[peer] = total
-            else:
-                self._credits.left(peer)
-                self._sent_credit.pop(peer, None)
-        if now >= self._next_credit:
-            self._next_credit = now + REPORT_EVERY_SEC / 2
 
     def _wake(self) -> None:
         with suppress(BlockingIOError):  # it is awake already

@@ -19,6 +19,7 @@ from common.errors import ProtocolError, SimulError
 from common.finite import finite_rows
 from common.messages import Unroll
 from common.specs import GameSpec
+from common.unroll_layout import UnrollLayout
 from learner.algorithms import Trajectories
 
 
@@ -72,6 +73,7 @@ class UnrollChecker:
         self._fingerprint = spec.fingerprint()
         self._state_size = state_size
         self._unroll_length = unroll_length
+        self.layout = UnrollLayout(spec, unroll_length, state_size)
 
     def check(self, message: Unroll, tensors: Mapping[str, NDArray[Any]]) -> ReceivedUnroll:
         """Raises RejectedUnroll with the cause `wrong_spec`, `bad_shape` or `bad_value`."""

@@ -1,4 +1,4 @@
-"""Stands in for the learner: publishes fresh weights, takes every unroll and throws it away.
+"""Stands in for the learner: publishes fresh weights, takes every unroll, as a learner would, and throws it away.
 
 Says `ready`; takes JSON lines {"swaps_per_sec", "past"} at any time: how often the learner's weights come anew, and how
 many past selves are resident. Answers each with {"published"}: when (monotonic seconds) weights came since the last.
@@ -11,16 +11,19 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from common.codec import Codec, encode
-from common.messages import TO_LEARNER, Credit, ServerHello, Weights
+from common.codec import Codec, Frame, encode
+from common.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
 from common.nets.build import build_network
 from common.nets.weights import fingerprint, weights_to_bytes
 from common.rundir import RunDir
 from common.transport import Poller, RouterSocket
+from common.unroll_layout import UnrollLayout
+from learner.memories import UnrollMemories
 
 CREDIT_EVERY_SEC = 0.3
 PLENTY = 1 << 60
@@ -35,13 +38,16 @@ class Sink:
     """Both learner sockets of one run directory."""
 
     def __init__(self, run_dir: RunDir) -> None:
-        network = build_network(run_dir.read_config().network, run_dir.read_spec())
+        config, spec = run_dir.read_config(), run_dir.read_spec()
+        network = build_network(config.network, spec)
+        self._memories = UnrollMemories(UnrollLayout(spec, config.learner.unroll_length, network.state_size))
+        self._taken: dict[bytes, int] = {}
         data = weights_to_bytes(network)
         self._data, self._fingerprint = np.frombuffer(data, np.uint8), fingerprint(data)
         self._unrolls = RouterSocket(run_dir.endpoint("unrolls"))
         self._weights = RouterSocket(run_dir.endpoint("weights"))
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
-        self._peers: dict[bytes, RouterSocket] = {}
+        self._peers: set[bytes] = set()  # on the weights socket
         self._version = 0
         self.poller = Poller([self._unrolls, self._weights])
         self.swaps_per_sec = 0.0
@@ -50,18 +56,35 @@ class Sink:
         self.published: list[float] = []
 
     def receive(self) -> None:
-        """Take in what is there; servers that say hello get weights and credit."""
-        for socket in (self._unrolls, self._weights):
-            while (received := socket.receive()) is not None:
-                peer, frames = received
-                if len(frames) == 1 and isinstance(self._codec.decode(frames)[0], ServerHello):
-                    self._peers[peer] = socket
-                    self.publish() if socket is self._weights else self.grant()
+        """Take in what is there; servers that say hello get weights and credit, and back what was read."""
+        taken = dict(self._taken)
+        while (received := self._unrolls.receive()) is not None:
+            self._take(*received)
+        if taken != self._taken:
+            self.grant()
+        while (received := self._weights.receive()) is not None:
+            peer, frames = received
+            if isinstance(self._codec.decode(frames)[0], ServerHello):
+                self._peers.add(peer)
+                self.publish()
+
+    def _take(self, peer: bytes, frames: Sequence[Frame]) -> None:
+        message, _ = self._codec.decode(frames)
+        if isinstance(message, ServerHello):
+            self._taken[peer] = 0
+            self.grant()
+        elif isinstance(message, UnrollMemory):
+            self._memories.open(peer, message, self._taken)
+            self.grant()
+        elif isinstance(message, Unroll):
+            if message.place >= 0:
+                self._memories.tensors(peer, message)
+            self._taken[peer] += 1
 
     def grant(self) -> None:
         """Credit without end."""
-        for peer in [peer for peer, socket in self._peers.items() if socket is self._unrolls]:
-            self._unrolls.send(peer, encode(Credit(total=PLENTY)))
+        for peer, taken in self._taken.items():
+            self._unrolls.send(peer, encode(Credit(total=PLENTY, taken=taken, memory=self._memories.has(peer))))
 
     def publish(self) -> None:
         """The same weights as a newer version."""
@@ -80,7 +103,7 @@ class Sink:
         message = Weights(
             policy=policy, policy_version=version, fingerprint=self._fingerprint, resident=("learner", *self.past)
         )  # fmt: skip
-        for peer in [peer for peer, socket in self._peers.items() if socket is self._weights]:
+        for peer in self._peers:
             self._weights.send(peer, encode(message, {"safetensors": self._data}))
 
 

@@ -16,7 +16,16 @@ from common.messages.control import (
     Shutdown,
     UnloadPolicy,
 )
-from common.messages.learning import FROM_LEARNER, TO_LEARNER, Credit, ServerHello, Unroll, Weights, WeightsAck
+from common.messages.learning import (
+    FROM_LEARNER,
+    TO_LEARNER,
+    Credit,
+    ServerHello,
+    Unroll,
+    UnrollMemory,
+    Weights,
+    WeightsAck,
+)
 from common.messages.reports import TO_SUPERVISOR, Report
 from common.messages.serving import (
     ABORTED,
@@ -82,6 +91,7 @@ __all__ = [
     "Step",
     "UnloadPolicy",
     "Unroll",
+    "UnrollMemory",
     "Weights",
     "WeightsAck",
     "Welcome",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from common.messages.base import Message
+from common.messages.serving import SharedMemory
 
 
 class Unroll(Message, frozen=True, tag="UNROLL"):
@@ -14,6 +15,9 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
     reward: float32 [length] (what the action of the same row earned);
     policy_version: int64 [length]; state: float32 [state_size], the recurrent state before the first row.
     The last row only bootstraps and is never learned from. Where the episode terminated it is all zeros.
+
+    To a learner that has the server's memory open the tensors do not travel: they lie there, at `place`, until it says
+    in CREDIT that this unroll was taken. What lies there is this unroll while `serial` is the number written beside it.
     """
 
     length: int
@@ -21,6 +25,20 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
     terminated: bool
     truncated: bool
     spec_fingerprint: str
+    place: int = -1  # -1: the tensors are with the message
+    serial: int = 0
+
+
+class UnrollMemory(Message, frozen=True, tag="UNROLL_MEMORY"):
+    """After SERVER_HELLO, on the unroll socket: where a server on this machine keeps unrolls, `places` of them.
+
+    `common.unroll_layout` tells from (game spec, `unroll_length`, `state_size`) where each tensor lies.
+    """
+
+    memory: SharedMemory
+    places: int
+    unroll_length: int
+    state_size: int
 
 
 class ServerHello(Message, frozen=True, tag="SERVER_HELLO"):
@@ -41,9 +59,14 @@ class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):
 
 
 class Credit(Message, frozen=True, tag="CREDIT"):
-    """Sign of life of the learner; `total` is the number of unrolls the server may have sent since it connected."""
+    """Sign of life of the learner; `total` is the number of unrolls the server may have sent since it connected.
+
+    `taken`: so many of them it has, in the order they were sent; their places in memory are the server's again.
+    """
 
     total: int
+    taken: int = 0
+    memory: bool = False  # it has the memory of UNROLL_MEMORY open: unrolls may come by their place
 
 
 class Weights(Message, frozen=True, tag="WEIGHTS"):
@@ -58,5 +81,5 @@ class Weights(Message, frozen=True, tag="WEIGHTS"):
     resident: tuple[str, ...] = ()
 
 
-TO_LEARNER = Unroll | ServerHello | WeightsAck
+TO_LEARNER = Unroll | UnrollMemory | ServerHello | WeightsAck
 FROM_LEARNER = Credit | Weights

@@ -75,7 +75,7 @@ class Close(Message, frozen=True, tag="CLOSE"):
 
 
 class SharedMemory(msgspec.Struct, frozen=True):
-    """Where a client on this machine may lay its observations: a file of `size` bytes that begins with `nonce`."""
+    """Memory of the server that a process on its machine may open: a file of `size` bytes that begins with `nonce`."""
 
     path: str
     size: int

@@ -6,6 +6,8 @@ import subprocess
 import msgspec
 import pytest
 
+from common.codec import encode
+from common.messages import Unroll
 from common.nets.load import load_policy
 from common.specs import GameSpec
 from tests.support.checkpoints import write_checkpoint
@@ -85,13 +87,17 @@ def test_drops_by_cause_and_learns_on(supervisor):
     server.send(0, spec=GameSpec("another", 4, 2))
     server.send(0, reward=float("nan"))
     server.unrolls.send([b"\xc1 no message"])
+    named = {
+        "length": 1, "first_step": 0, "terminated": False, "truncated": False, "spec_fingerprint": SPEC.fingerprint(),
+    }  # fmt: skip
     server.send(-100)
+    server.unrolls.send(encode(Unroll(**named, place=3, serial=1)))
     version = server.versions[-1]
     server.until(lambda: server.versions[-1] >= version + 3, "updates after bad unrolls")
     server.close()
     stop(supervisor.lives[-1])
     dropped = supervisor.read()[-1].metrics["unrolls"]["dropped"]
-    assert dropped == {"wrong_spec": 1, "bad_value": 1, "malformed": 1, "stale": 1}
+    assert dropped == {"wrong_spec": 1, "bad_value": 1, "malformed": 1, "stale": 1, "no_memory": 1}
 
 
 def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting_and_saves_nothing(supervisor):

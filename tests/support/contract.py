@@ -71,6 +71,9 @@ class KeepingLearner:
     def __init__(self) -> None:
         self.last: list[tuple[bool, bool, list[float]]] = []
 
+    def reads_memory(self, now) -> bool:
+        return False
+
     def offer(self, message, tensors, now) -> bool:
         self.last.append((message.terminated, message.truncated, tensors["observation"][-1].tolist()))
         return True

@@ -1,4 +1,4 @@
-"""A stand-in for the learner: grants credit, publishes weights, and checks every unroll it receives."""
+"""A stand-in for the learner: grants credit, publishes weights, and checks every unroll it receives, either way."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from common.codec import Codec, encode
-from common.messages import PROTOCOL, TO_LEARNER, Credit, ServerHello, Unroll, Weights, WeightsAck
+from common.messages import PROTOCOL, TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
 from common.nets.weights import fingerprint
 from common.rundir import RunDir
 from common.transport import Poller, RouterSocket
+from common.unroll_layout import UnrollLayout
+from learner.memories import UnrollMemories
 
 
 class FakeLearner:
@@ -22,11 +24,14 @@ class FakeLearner:
         self.unrolls: list[tuple[Unroll, dict[str, Any]]] = []
         self.acks: list[WeightsAck] = []
         self.credit = credit
+        self.keeps_places = False  # never says that it has taken anything
+        self._run_dir = run_dir
+        self._memories: UnrollMemories | None = None
+        self._taken: dict[bytes, int] = {}
         self._unroll_socket = RouterSocket(run_dir.endpoint("unrolls"))
         self._weights_socket = RouterSocket(run_dir.endpoint("weights"))
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
         self._servers: dict[bytes, bool] = {}
-        self._unroll_peers: set[bytes] = set()
         self._current = self.message("learner", version, weights)
         self._outbox: list[tuple[Weights, bytes]] = []
         self._stop = threading.Event()
@@ -64,12 +69,13 @@ class FakeLearner:
                 message, tensors = self._codec.decode(frames)
                 if isinstance(message, ServerHello):
                     assert message.protocol == PROTOCOL
-                    self._unroll_peers.add(peer)
-                    next_credit = 0.0
+                    self._taken[peer] = 0
+                elif isinstance(message, UnrollMemory):
+                    self._open(peer, message)
                 else:
                     assert isinstance(message, Unroll)
-                    check_unroll(message, tensors)
-                    self.unrolls.append((message, {name: array.copy() for name, array in tensors.items()}))
+                    self._take(peer, message, tensors)
+                next_credit = 0.0
             while (received := self._weights_socket.receive()) is not None:
                 peer, frames = received
                 message, _ = self._codec.decode(frames)
@@ -85,10 +91,27 @@ class FakeLearner:
                     self._send(peer, item)
             if time.monotonic() > next_credit:
                 next_credit = time.monotonic() + 0.3
-                for peer in self._unroll_peers:
-                    self._unroll_socket.send(peer, encode(Credit(total=self.credit)))
+                for peer, taken in self._taken.items():
+                    opened = self._memories is not None and self._memories.has(peer)
+                    credit = Credit(total=self.credit, taken=taken * (not self.keeps_places), memory=opened)
+                    self._unroll_socket.send(peer, encode(credit))
         self._unroll_socket.close()
         self._weights_socket.close()
+
+    def _open(self, peer: bytes, message: UnrollMemory) -> None:
+        if self._memories is None:
+            spec, length = self._run_dir.read_spec(), self._run_dir.read_config().learner.unroll_length
+            self._memories = UnrollMemories(UnrollLayout(spec, length, message.state_size))
+        assert not self._memories.open(peer, message, self._taken)
+
+    def _take(self, peer: bytes, message: Unroll, tensors: dict[str, Any]) -> None:
+        self._taken[peer] += 1
+        if message.place >= 0:
+            assert not tensors
+            assert self._memories is not None
+            tensors = self._memories.tensors(peer, message)
+        check_unroll(message, tensors)
+        self.unrolls.append((message, {name: array.copy() for name, array in tensors.items()}))
 
     def _send(self, peer: bytes, item: tuple[Weights, bytes]) -> None:
         message, data = item

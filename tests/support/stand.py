@@ -57,7 +57,7 @@ class Stand:
         return weights_to_bytes(build_network(self.config.network, self.spec, seed=seed))
 
     def __enter__(self) -> Stand:
-        self.learner = FakeLearner(self.run_dir, self.weights(), credit=self._credit).start()
+        self.learner = self.make_learner().start()
         arguments = RoleArguments(self.run_dir, 0, 1, 0)
         self._reporter = Reporter(arguments, "inference_server")
         server = build_server(arguments, None, self._reporter, self.stop_flag, logging.getLogger("test-server"))
@@ -81,6 +81,10 @@ class Stand:
     def _serve(self) -> None:
         torch.set_num_threads(self.config.server.threads)  # a thread has its own number, a role has one thread only
         self.server.run(self.stop_flag)
+
+    def make_learner(self) -> Any:
+        """Who takes the unrolls."""
+        return FakeLearner(self.run_dir, self.weights(), credit=self._credit)
 
     def client(
         self, name: str, *, training: bool = True, run_id: int = 1, timeout_sec: float = PATIENCE_SEC, **more: Any

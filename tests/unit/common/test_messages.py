@@ -48,6 +48,7 @@ from common.messages import (
     Step,
     UnloadPolicy,
     Unroll,
+    UnrollMemory,
     Weights,
     WeightsAck,
     Welcome,
@@ -64,6 +65,7 @@ LIMITS = {
     "idle_timeout_ms": 120000, "client_timeout_ms": 10000,
 }  # fmt: skip
 TOKEN = "00112233445566778899aabbccddeeff"
+MEMORY = SharedMemory(path="/proc/4242/fd/17", size=196672, nonce=TOKEN)
 
 EXPECTED = {
     "HELLO of an external agent": Hello(
@@ -78,7 +80,7 @@ EXPECTED = {
     "WELCOME with shared memory": Welcome(
         protocol="simul/1", token=TOKEN, resumed=False, game="toy", observation_size=3, num_actions=2,
         observation_dtype="float32", policies=("learner",), limits=LIMITS,
-        shared_memory=SharedMemory(path="/proc/4242/fd/17", size=196672, nonce=TOKEN),
+        shared_memory=MEMORY,
     ),
     "STEP whose observations lie in shared memory": Step(id=7, observation_at=64),
     "WELCOME": Welcome(
@@ -190,7 +192,9 @@ def test_the_order_of_keys_does_not_matter():
         (TO_LEARNER, Unroll(length=2, first_step=0, terminated=True, truncated=False, spec_fingerprint="f")),
         (TO_LEARNER, ServerHello(protocol=PROTOCOL, spec_fingerprint="f")),
         (TO_LEARNER, WeightsAck(policy="learner", policy_version=3, accepted=False, reason="no")),
+        (TO_LEARNER, UnrollMemory(memory=MEMORY, places=8, unroll_length=4, state_size=2)),
         (FROM_LEARNER, Credit(total=3)),
+        (FROM_LEARNER, Credit(total=3, taken=2, memory=True)),
         (FROM_LEARNER, Weights(policy="learner", policy_version=3, fingerprint="f", resident=("learner", "past-1"))),
         (TO_CONTROL, LoadPolicy(name="rival", checkpoint="/run/checkpoints/000000007")),
         (TO_CONTROL, UnloadPolicy(name="rival", drain=True)),
@@ -216,6 +220,6 @@ def test_a_message_is_read_in_its_own_direction_only(vector):
 
 def test_every_message_has_a_name_and_a_meaning():
     kinds = Message.__subclasses__()
-    assert len({kind.__struct_config__.tag for kind in kinds}) == len(kinds) == 23
+    assert len({kind.__struct_config__.tag for kind in kinds}) == len(kinds) == 24
     assert all(kind.__doc__ for kind in kinds)
     assert set(DIRECTIONS) == {vector["direction"] for vector in VECTORS}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +14,8 @@ from hypothesis import strategies as st
 
 from common.messages import ABORTED, TERMINATED, TRUNCATED
 from common.specs import GameSpec
+from common.unroll_layout import UnrollLayout
+from inference_server.unroll_memory import UnrollMemory
 from inference_server.unrolls import Finished, UnrollBuilder
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
@@ -22,6 +27,14 @@ class Game:
     row: int
     steps: list[dict[str, float]] = field(default_factory=list)
     out: list[Finished] = field(default_factory=list)
+    lent: list[Finished] = field(default_factory=list)
+
+    def keep(self, builder: UnrollBuilder, finished: Finished) -> None:
+        """What the learner copies at once is in `out`; what it leaves where it is, in `lent`."""
+        finished = builder.lend(finished)
+        self.out.append(_copy(finished))
+        if finished.message.place >= 0:
+            self.lent.append(finished)
 
 
 def _observation(tag: float) -> np.ndarray:
@@ -30,7 +43,7 @@ def _observation(tag: float) -> np.ndarray:
 
 def _copy(finished: Finished) -> Finished:
     """As the link sends it: the builder's buffers go on."""
-    return Finished(finished.message, {name: array.copy() for name, array in finished.tensors.items()})
+    return Finished(finished.row, finished.message, {name: array.copy() for name, array in finished.tensors.items()})
 
 
 def _play(builder: UnrollBuilder, games: list[Game], tags: list[float], redo: list[bool]) -> None:
@@ -42,7 +55,7 @@ def _play(builder: UnrollBuilder, games: list[Game], tags: list[float], redo: li
         if not was_redo and game.steps:
             game.steps[-1]["reward"] = tag / 2
     for i in np.flatnonzero(builder.full(rows) & ~again):
-        games[i].out.append(_copy(builder.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i])))
+        games[i].keep(builder, builder.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i]))
     fresh = builder.fresh(rows)
     if fresh.any():
         builder.begin(rows[fresh], np.array([[tag] for tag in tags], np.float32)[fresh])
@@ -64,7 +77,10 @@ def _play(builder: UnrollBuilder, games: list[Game], tags: list[float], redo: li
     redo_every=st.integers(2, 7),
 )
 def test_unrolls_are_the_games_cut_every_t_steps(lengths: list[int], kind: int, redo_every: int) -> None:
-    builder = UnrollBuilder(SPEC, T, state_size=1, capacity=2)
+    _games(UnrollBuilder(SPEC, T, state_size=1, capacity=2), lengths, kind, redo_every)
+
+
+def _games(builder: UnrollBuilder, lengths: list[int], kind: int, redo_every: int) -> list[Game]:
     games = [Game(builder.open()) for _ in lengths]
     tag = 1.0
     for step in range(max(lengths)):
@@ -80,9 +96,37 @@ def test_unrolls_are_the_games_cut_every_t_steps(lengths: list[int], kind: int, 
         game.steps[-1]["reward"] = 0.5
         last = builder.end(game.row, kind, _observation(77.0), "aborted")
         if last is not None:
-            game.out.append(_copy(last))
+            game.keep(builder, last)
         _check(game, kind)
     assert builder.steps_open == 0
+    return games
+
+
+@contextmanager
+def _memory(rows: int) -> Iterator[UnrollMemory]:
+    memory = UnrollMemory(UnrollLayout(SPEC, T, state_size=1), rows)
+    try:
+        yield memory
+    finally:
+        memory.close()
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    lengths=st.lists(st.integers(1, 3 * T + 1), min_size=1, max_size=5), kind=st.sampled_from([TERMINATED, TRUNCATED])
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
+def test_what_is_lent_stays_as_it_is_until_it_comes_back(lengths: list[int], kind: int) -> None:
+    with _memory(rows=5) as memory:
+        games = _games(UnrollBuilder(SPEC, T, state_size=1, memory=memory), lengths, kind, redo_every=3)
+        lent = [finished for game in games for finished in game.lent]
+        assert len(lent) == memory.places.lent == min(5, sum(len(game.out) for game in games))
+        copies = {id(out.message): out for game in games for out in game.out}
+        for finished in lent:
+            for name, tensor in finished.tensors.items():
+                assert np.array_equal(tensor, copies[id(finished.message)].tensors[name])
+            assert memory.tables["serial"][finished.message.place] == finished.message.serial
+            memory.places.back(finished.message.place)
 
 
 def _check(game: Game, kind: int) -> None:

@@ -1,0 +1,102 @@
+"""A real server and the learner's own inbox: through memory comes what comes through the socket, bit for bit."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import pytest
+import torch
+
+from common.messages import TERMINATED, TRUNCATED
+from common.nets.build import build_network
+from common.specs import GameSpec
+from common.transport import RouterSocket
+from learner.credits import CreditBook
+from learner.inbox import Inbox
+from learner.unrolls import Minibatch, UnrollChecker, make_minibatch
+from tests.support.faults import wait_for
+from tests.support.stand import Stand, exchange
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
+
+SPEC = GameSpec(name="test/halves", observation_size=7, num_actions=5, observation_dtype="float16")
+STEPS = 3 * 9
+
+
+class _InboxOnly:
+    """The learner without its loop."""
+
+    def __init__(self, stand: Stand) -> None:
+        spec, state_size = stand.spec, build_network(stand.config.network, stand.spec).state_size
+        self._sockets = [RouterSocket(stand.run_dir.endpoint(name)) for name in ("unrolls", "weights")]
+        checker = UnrollChecker(spec, state_size, stand.config.learner.unroll_length)
+        self.inbox = Inbox(*self._sockets, checker, CreditBook(10_000, 4), spec.fingerprint())
+        self.inbox.publish("learner", 0, stand.weights(), ("learner",))
+
+    def start(self) -> _InboxOnly:
+        self.inbox.start()
+        return self
+
+    def stop(self) -> None:
+        self.inbox.close()
+        for socket in self._sockets:
+            socket.close()
+
+
+class _StandWithInbox(Stand):
+    def make_learner(self) -> Any:
+        return _InboxOnly(self)
+
+
+def _reads_memory(stand: Stand) -> bool:
+    return stand.server._recorder._link.reads_memory(time.monotonic())
+
+
+def _minibatch(*, shared_memory: bool) -> Minibatch:
+    with _StandWithInbox(SPEC, deterministic=True, shared_memory=shared_memory) as stand:
+        client = stand.client("a")
+        wait_for(lambda: _reads_memory(stand) == shared_memory)
+        for step in range(9):
+            exchange(client, [stand.decision(env, step, reward=step / 3) for env in range(3)])
+        final = stand.decision(0, 9).observation
+        ends = [
+            stand.decision(0, 9, kind=TRUNCATED, reward=1.5, observation=final, mask=None),
+            *(stand.decision(env, 9, kind=TERMINATED, reward=2.5, observation=None, mask=None) for env in (1, 2)),
+        ]
+        exchange(client, ends)
+        unrolls = stand.learner.inbox.take(STEPS, 10.0, 0, 10)
+        assert sorted(unroll.length for unroll in unrolls) == [1] * 3 + [4] * 6
+        counts = stand.server.metrics()["unrolls"]
+        assert counts == {"sent": 9, "in_memory": 9 * shared_memory, "taken_back": 0, "dropped": {}}
+        if shared_memory:
+            wait_for(lambda: stand.server._recorder._builder._places.lent == 0)
+    return make_minibatch(unrolls, 0.99, torch.device("cpu"))
+
+
+def test_both_ways_make_the_same_minibatch() -> None:
+    by_memory, by_socket = _minibatch(shared_memory=True), _minibatch(shared_memory=False)
+    for name in ("observation", "mask", "state", "lengths", "policy_version"):
+        assert torch.equal(getattr(by_memory, name), getattr(by_socket, name)), name
+    for name in ("mask", "action", "reward", "behaviour_log_prob", "discount", "valid"):
+        assert torch.equal(getattr(by_memory.trajectories, name), getattr(by_socket.trajectories, name)), name
+
+
+def test_a_learner_that_never_gives_places_back_costs_the_memory_and_no_unroll() -> None:
+    with Stand(max_sessions=2, unroll_length=1) as stand:
+        stand.learner.keeps_places = True
+        client = stand.client("a")
+        wait_for(lambda: _reads_memory(stand))
+        for step in range(7):
+            exchange(client, [stand.decision(0, step)])
+        exchange(client, stand.ends(7, 0))
+        wait_for(lambda: len(stand.learner.unrolls) == 7)
+        assert [message.place >= 0 for message, _ in stand.learner.unrolls] == [True] * 2 + [False] * 5
+        stand.learner.keeps_places = False
+        wait_for(lambda: stand.server._recorder._builder._places.lent == 0)
+        exchange(client, [stand.decision(0, 0, episode=1)])
+        exchange(client, [stand.decision(0, 1, episode=1)])
+        wait_for(lambda: len(stand.learner.unrolls) == 8)
+        assert stand.learner.unrolls[-1][0].place >= 0
+        assert stand.server.metrics()["steps"]["sent"] == 8
