@@ -9,9 +9,11 @@ as the plain Python they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
-from numba import njit, types
+from llvmlite import ir
+from numba import config, njit, types
+from numba.extending import intrinsic
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,3 +44,21 @@ def compiled(*arguments: types.Type) -> Callable[[Callable[P, R]], Callable[P, R
         return cast(Callable[P, R], kept)
 
     return compile_it
+
+
+STREAMS = not config.DISABLE_JIT  # `stream_line` is there only where loops are compiled
+LINE = 64  # bytes of a line of the processor's cache
+
+
+@intrinsic
+def stream_line(_typing: Any, target: Any, source: Any) -> Any:
+    """Copy LINE bytes between addresses, past the cache: for what nobody here reads soon. `target` % LINE must be 0."""
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        words = ir.VectorType(ir.IntType(64), LINE // 8).as_pointer()
+        to, come_from = (builder.inttoptr(address, words) for address in arguments)
+        stored = builder.store(builder.load(come_from, align=1), to, align=LINE)
+        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp), generate

@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.compiled import BOOL, FLOAT32, INT32, INT64, UINT8, column, compiled, read
+from inference_server.compiled import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    LINE,
+    STREAMS,
+    UINT8,
+    column,
+    compiled,
+    read,
+    stream_line,
+)
 
 
 @compiled(read(INT64), read(INT64), read(FLOAT32), read(INT64), column(FLOAT32, 2))
@@ -47,15 +59,20 @@ def append_rows(
     rewards: NDArray[np.float32],
 ) -> int:
     """Write a step of each row, arrays [B, ...], behind its last one, or over it where `redo`; how many are new."""
-    new = 0
+    new, size = 0, observation.shape[1]
     for i in range(len(rows)):
         place, at = of_row[rows[i]], filled[rows[i]]
         if redo[i]:
             at -= 1
         else:
             new += 1
-        for j in range(observation.shape[1]):  # a slice would take twice as long
-            observations[place, at, j] = observation[i, j]
+        to = observations.ctypes.data + (place * observations.shape[1] + at) * size
+        if STREAMS and to % LINE == 0 and size % LINE == 0:  # half the time, and the weights stay in the cache
+            for offset in range(0, size, LINE):
+                stream_line(to + offset, observation.ctypes.data + i * size + offset)
+        else:
+            for j in range(size):  # a slice would take twice as long
+                observations[place, at, j] = observation[i, j]
         for j in range(mask.shape[1]):
             masks[place, at, j] = mask[i, j]
         actions[place, at] = action[i]
