@@ -15,6 +15,11 @@ from common.transport.endpoints import check_endpoint, lock_ipc
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 MAX_FRAME_BYTES = 256 * 1024 * 1024
+# libzmq takes bytes without the greeting of ZMTP 3 for its first protocols, which know no timeout of a handshake, let
+# any stranger name itself, and are refused only where a socket has a domain. Nobody is asked about it: no handler.
+OLD_PROTOCOLS_REFUSED = b"simul"
+# a TCP peer whose machine is gone holds its file descriptor for two minutes, not for ever (seconds; count)
+_KEEPALIVE = {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 60, zmq.TCP_KEEPALIVE_INTVL: 15, zmq.TCP_KEEPALIVE_CNT: 4}
 VIEW_BYTES = 16 * 1024  # a frame of at least so many is not copied
 # plain numbers and the method beneath: half of a small message's cost is what pyzmq does around them
 _NOW, _NOW_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
@@ -53,6 +58,10 @@ class Socket:
         except ConfigError:
             self.close()
             raise
+        if not curve:
+            self.raw.zap_domain = OLD_PROTOCOLS_REFUSED
+        for option, value in _KEEPALIVE.items():
+            self.raw.setsockopt(option, value)
         try:
             self.raw.bind(self.endpoint)
         except zmq.ZMQError as error:

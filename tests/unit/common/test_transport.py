@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from common.errors import ConfigError
@@ -62,6 +63,20 @@ def test_tcp_on_loopback():
         assert frames == [b"x"]
         assert router.send(peer, [b"y"])
         assert receive(dealer) == [b"y"]
+
+
+def test_a_peer_whose_machine_vanished_is_noticed_by_tcp():
+    port = free_port()
+    with RouterSocket(f"tcp://127.0.0.1:{port}") as router, DealerSocket(f"tcp://127.0.0.1:{port}") as dealer:
+        dealer.send([b"x"])
+        receive(router)
+        (end,) = (
+            one.fd
+            for one in psutil.Process().net_connections("tcp4")
+            if one.raddr and one.laddr.port == port and one.status == psutil.CONN_ESTABLISHED
+        )
+        with socket.socket(fileno=os.dup(end)) as accepted:
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
 def test_an_unknown_peer_is_false(endpoint):
