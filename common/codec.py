@@ -123,6 +123,13 @@ def expect(tensors: Tensors, name: str, dtype: str | np.dtype[Any], shape: tuple
     return array
 
 
+def expect_only(tensors: Tensors, names: frozenset[str]) -> None:
+    """Refuse tensors that the message does not have, once for all its rows. Raises ProtocolError ERR_SHAPE."""
+    if not tensors.keys() <= names:
+        stray, wanted = min(tensors.keys() - names), ", ".join(sorted(names)) or "none"
+        raise ProtocolError(ERR_SHAPE, f"tensor {stray!r} is not of this message; expected: {wanted}")
+
+
 def _undecodable(error: str) -> ProtocolError:
     """What is wrong with a header, in msgspec's words."""
     text = f"the header frame does not decode: {error[:200]}"

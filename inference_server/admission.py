@@ -14,7 +14,7 @@ import numpy as np
 
 from common.codec import Tensors
 from common.errors import ERR_DENIED, ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
-from common.messages import ABORTED, DECISION, RECORD, START, TERMINATED, TRUNCATED, Step
+from common.messages import ABORTED, DECISION, FLAGS, RECORD, START, TERMINATED, TRUNCATED, Step
 from common.specs import GameSpec
 from inference_server.batcher import Chunk
 from inference_server.clients import Client
@@ -124,6 +124,8 @@ class Admission:
     ) -> None:
         env, seat, episode, step, attempt = rows.keys[i].tolist()
         session = self._sessions.find(client, env, seat)
+        if rows.flags[i] > FLAGS:
+            raise ProtocolError(ERR_VALUE, f"flags {rows.flags[i]}; expected a sum of 1 START, 2 RECORD and 4 GREEDY")
         if rows.kind[i] != DECISION:
             self._end_row(session, rows, i, now)
             result.replies.append((i, END_ACKNOWLEDGED))

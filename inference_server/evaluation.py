@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Tensors, expect
-from common.errors import ERR_INTERNAL, ERR_LIMIT, ERR_MASK, ERR_POLICY, ERR_VALUE, ProtocolError
-from common.finite import finite_rows
+from common.codec import Tensors
+from common.errors import ERR_INTERNAL, ERR_MASK, ERR_POLICY, ERR_VALUE, ProtocolError
 from common.messages import Evaluate, Evaluated
 from common.specs import GameSpec
 from inference_server.clients import Client
@@ -20,7 +19,7 @@ from inference_server.fair_queue import FairQueue
 from inference_server.gateway import Gateway
 from inference_server.isolation import FORWARD_ERRORS, halves
 from inference_server.policies import PolicyTable
-from inference_server.rows import MAX_ROWS
+from inference_server.rows import unpack_evaluate
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 
@@ -82,11 +81,15 @@ class Evaluator:
         if message.policy not in self._policies.versions():
             known = ", ".join(self._policies.names)
             raise ProtocolError(ERR_POLICY, f"policy {message.policy[:40]!r} is not served; served are: {known}")
-        observation, mask, session = self._unpack(tensors)
-        finite, legal = finite_rows(observation), mask.any(axis=1)
-        self._refuse(client, message.id, np.flatnonzero(~finite), ERR_VALUE, "the observation is not finite")
-        self._refuse(client, message.id, np.flatnonzero(finite & ~legal), ERR_MASK, "the mask allows no action")
-        rows = np.flatnonzero(finite & legal)
+        observation, mask, session, finite, within = unpack_evaluate(self._spec, tensors)
+        legal = mask.any(axis=1)
+        for wrong, code, text in (
+            (~finite, ERR_VALUE, "the observation is not finite"),
+            (finite & ~within, ERR_MASK, f"the mask has bits beyond those of the {self._spec.num_actions} actions"),
+            (finite & within & ~legal, ERR_MASK, "the mask allows no action"),
+        ):
+            self._refuse(client, message.id, np.flatnonzero(wrong), code, text)
+        rows = np.flatnonzero(finite & within & legal)
         request = Request(client, message.id, message.policy, now, observation, mask, session, rows)
         if len(rows):
             self._queues.setdefault(message.policy, FairQueue()).append(request)
@@ -187,14 +190,3 @@ class Evaluator:
         if refused:
             self._statistics.rows_errored[code] += len(refused)
             self._gateway.refuse(client, message, refused, code, text)
-
-    def _unpack(self, tensors: Tensors) -> tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.int64]]:
-        spec = self._spec
-        observation = expect(tensors, "observation", spec.dtype(), (None, spec.observation_size))
-        n = len(observation)
-        if n > MAX_ROWS:
-            raise ProtocolError(ERR_LIMIT, f"{n} rows in one EVALUATE; at most {MAX_ROWS}")
-        packed = expect(tensors, "mask", "uint8", (n, -(-spec.num_actions // 8)))
-        mask = np.unpackbits(packed, axis=1, count=spec.num_actions, bitorder="little")
-        session = expect(tensors, "session", "int64", (n, 3)) if "session" in tensors else np.full((n, 3), -1, np.int64)
-        return observation, mask, session

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Codec, Tensors, encode
+from common.codec import Codec, Tensors, encode, expect_only
 from common.errors import ERR_HELLO, ProtocolError
 from common.messages import (
     TO_SERVER,
@@ -34,6 +34,7 @@ from inference_server.statistics import Statistics
 
 RECEIVE_SEC = 0.005
 COUNT_EVERY_SEC = 0.05
+_NO_TENSORS: frozenset[str] = frozenset()
 
 
 class Gateway:
@@ -79,6 +80,7 @@ class Gateway:
                 message, tensors = self._codec.decode(frames)
                 client = self._clients.of_peer(peer)
                 if isinstance(message, Hello):
+                    expect_only(tensors, _NO_TENSORS)
                     welcome, ended = self._reception.let_in(peer, message, now)
                     self.departed.extend((older, "new_run") for older in ended)
                     self.send(peer, welcome)
@@ -89,6 +91,7 @@ class Gateway:
                     if isinstance(message, Step | Evaluate):
                         yield client, message, tensors
                     else:
+                        expect_only(tensors, _NO_TENSORS)
                         self._converse(client, message)
             except ProtocolError as error:
                 self._statistics.messages_refused[error.code] += 1

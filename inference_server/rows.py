@@ -1,16 +1,17 @@
-"""The rows of a STEP message as columns, checked for shape, and what is wrong with single rows. Pure."""
+"""The rows of STEP and EVALUATE as columns, checked for shape, and what is wrong with single rows. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Tensors, expect
+from common.codec import Tensors, expect, expect_only
 from common.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
-from common.messages import DECISION, RECORD
+from common.finite import finite_rows
+from common.messages import DECISION, EVALUATE_TENSORS, FLAGS, RECORD, STEP_TENSORS
 from common.specs import GameSpec
 from inference_server.compiled import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
 
@@ -24,7 +25,7 @@ class Rows:
     """Columns of STEP (see `common.messages.Step`), and bool [N] each:
 
     finite: observation and reward are finite; has_legal: the mask allows an action and is made of 0 and 1;
-    plain: both, and the row is a decision.
+    plain: both, the row is a decision, and its flags are known ones.
     """
 
     keys: NDArray[np.int64]
@@ -71,6 +72,7 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
     Raises:
         ProtocolError: ERR_LIMIT or ERR_SHAPE: the message as a whole is wrong.
     """
+    expect_only(tensors, STEP_TENSORS)
     keys = expect(tensors, "keys", _INT64, (None, 5))
     n = len(keys)
     if n > MAX_ROWS:
@@ -78,14 +80,14 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
     observation = expect(tensors, "observation", spec.dtype(), (n, spec.observation_size))
     mask = expect(tensors, "mask", _UINT8, (n, spec.num_actions))
     reward = expect(tensors, "reward", _FLOAT32, (n,))
-    kind = expect(tensors, "kind", _UINT8, (n,))
+    kind, flags = expect(tensors, "kind", _UINT8, (n,)), expect(tensors, "flags", _UINT8, (n,))
     finite, has_legal, plain = (np.empty(n, np.bool_) for _ in range(3))
     bits, exponent, check = _FINITE[observation.dtype]
-    check(observation.view(bits), exponent, reward, mask, kind, finite, has_legal, plain)
+    check(observation.view(bits), exponent, reward, mask, kind, flags, finite, has_legal, plain)
     return Rows(
         keys=keys,
         kind=kind,
-        flags=expect(tensors, "flags", _UINT8, (n,)),
+        flags=flags,
         reward=reward,
         policy=expect(tensors, "policy", _UINT8, (n,)),
         temperature=expect(tensors, "temperature", "float32", (n,)) if "temperature" in tensors else None,
@@ -97,12 +99,41 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
     )
 
 
+class Asked(NamedTuple):
+    """Columns of EVALUATE.
+
+    observation: wire dtype [N, D]; mask: uint8 [N, A], 1 = legal; session: int64 [N, 3], env -1: zero state;
+    finite: bool [N], the observation is; within: bool [N], the mask has no bits beyond those of the last action.
+    """
+
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+    session: NDArray[np.int64]
+    finite: NDArray[np.bool_]
+    within: NDArray[np.bool_]
+
+
+def unpack_evaluate(spec: GameSpec, tensors: Tensors) -> Asked:
+    """The columns of an EVALUATE message. Raises ProtocolError as `unpack` does."""
+    expect_only(tensors, EVALUATE_TENSORS)
+    observation = expect(tensors, "observation", spec.dtype(), (None, spec.observation_size))
+    n = len(observation)
+    if n > MAX_ROWS:
+        raise ProtocolError(ERR_LIMIT, f"{n} rows in one EVALUATE; at most {MAX_ROWS}")
+    packed = expect(tensors, "mask", _UINT8, (n, -(-spec.num_actions // 8)))
+    mask = np.unpackbits(packed, axis=1, count=spec.num_actions, bitorder="little")
+    session = expect(tensors, "session", _INT64, (n, 3)) if "session" in tensors else np.full((n, 3), -1, np.int64)
+    within = packed[:, -1] <= 0xFF >> -spec.num_actions % 8
+    return Asked(observation, mask, session, finite_rows(observation), within)
+
+
 def _check(
     bits: NDArray[Any],
     exponent: int,
     reward: NDArray[np.float32],
     mask: NDArray[np.uint8],
     kind: NDArray[np.uint8],
+    flags: NDArray[np.uint8],
     finite: NDArray[np.bool_],
     has_legal: NDArray[np.bool_],
     plain: NDArray[np.bool_],
@@ -117,10 +148,10 @@ def _check(
             highest = max(highest, mask[i, j])
         finite[i] = not wrong and np.isfinite(reward[i])
         has_legal[i] = highest == 1
-        plain[i] = finite[i] and has_legal[i] and kind[i] == DECISION
+        plain[i] = finite[i] and has_legal[i] and kind[i] == DECISION and flags[i] <= FLAGS
 
 
-_COLUMNS = read(FLOAT32), read(UINT8, 2), read(UINT8), column(BOOL), column(BOOL), column(BOOL)
+_COLUMNS = read(FLOAT32), read(UINT8, 2), read(UINT8), read(UINT8), column(BOOL), column(BOOL), column(BOOL)
 _FINITE = {  # by dtype of the observation: as what its bits are seen, which of them are the exponent's, the loop
     np.dtype(np.float16): (np.uint16, 0x7C00, compiled(read(UINT16, 2), UINT16, *_COLUMNS)(_check)),
     np.dtype(np.float32): (np.uint32, 0x7F800000, compiled(read(UINT32, 2), UINT32, *_COLUMNS)(_check)),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Codec, Frame, encode, expect
+from common.codec import Codec, Frame, encode, expect, expect_only
 from common.errors import (
     ERR_HELLO,
     ERR_LIMIT,
@@ -17,7 +17,6 @@ from common.errors import (
     ERR_NO_SESSION,
     ERR_ORDER,
     ERR_POLICY,
-    ERR_SHAPE,
     ERR_SPEC,
     ERR_VALUE,
     ERR_VERSION,
@@ -28,8 +27,10 @@ from common.launch.mends import refusal_in_words
 from common.messages import (
     ABORTED,
     DECISION,
+    FLAGS,
     PROTOCOL,
     START,
+    STEP_TENSORS,
     TO_SERVER,
     TRUNCATED,
     Actions,
@@ -151,8 +152,7 @@ class StandIn:
 
 def check_columns(tensors: Columns, spec: GameSpec) -> Columns:
     """The tensors of a STEP with the dtypes and shapes that they must have. Raises ProtocolError."""
-    if unknown := set(tensors) - {"keys", "kind", "flags", "reward", "observation", "mask", "policy"}:
-        raise ProtocolError(ERR_SHAPE, f"tensors {sorted(unknown)} are not of STEP")
+    expect_only(tensors, STEP_TENSORS)
     n = len(expect(tensors, "keys", "int64", (None, 5)))
     if n > ROWS_PER_STEP:
         raise ProtocolError(ERR_LIMIT, f"{n} rows; at most {ROWS_PER_STEP} in one STEP")
@@ -171,6 +171,8 @@ def _check_values(row: int, columns: Columns, policies: tuple[str, ...]) -> None
         raise ProtocolError(ERR_VALUE, f"the keys {keys.tolist()} look byte-swapped; numbers are little-endian")
     if kind > ABORTED:
         raise ProtocolError(ERR_VALUE, f"kind {kind} is unknown")
+    if columns["flags"][row] > FLAGS:
+        raise ProtocolError(ERR_VALUE, f"flags {columns['flags'][row]}; expected a sum of 1, 2 and 4")
     if not np.isfinite(columns["reward"][row]):
         raise ProtocolError(ERR_VALUE, "the reward is not finite")
     if kind in (DECISION, TRUNCATED) and not np.isfinite(columns["observation"][row]).all():

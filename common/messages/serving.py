@@ -16,6 +16,11 @@ ABORTED = 3  # nothing may be learned from what is still open
 START = 1  # first decision of an episode: opens a session with zero state
 RECORD = 2  # learn from this session (needs the run's training token)
 GREEDY = 4  # most probable action instead of a draw
+FLAGS = START | RECORD | GREEDY  # every bit there is
+
+# The tensors that the messages with rows may have; every other message has none.
+STEP_TENSORS = frozenset(("keys", "kind", "flags", "reward", "observation", "mask", "policy", "temperature"))
+EVALUATE_TENSORS = frozenset(("observation", "mask", "session"))
 
 
 class Hello(Message, frozen=True, tag="HELLO"):

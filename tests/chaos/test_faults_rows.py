@@ -15,7 +15,7 @@ from common.errors import (
     ERR_SHAPE,
     ERR_VALUE,
 )
-from common.messages import Actions, Error, Step
+from common.messages import Actions, Close, Error, Evaluate, Ping, StatusRequest, Step
 from common.step_book import pack_step
 from inference_server.engine.backends import DeviceLost
 from tests.support.faults import FREE, unharmed
@@ -31,6 +31,7 @@ WRONG_SHAPES = {
     "keys": {"keys": np.zeros((2, 4), np.int64)},
     "signed mask": {"mask": np.ones((2, 5), np.int8)},
     "temperature": {"temperature": np.ones((2, 1), np.float32)},
+    "a tensor of no meaning": {"comment": np.zeros(3, np.uint8)},
 }
 
 
@@ -76,6 +77,34 @@ def test_fault_12_numbers_that_are_none_never_reach_the_state_table(stand, clien
     exchange(client, [huge])  # finite: answered, or refused as a forward that failed; never stored as NaN
     assert np.isfinite(stand.server._housekeeping._policies["learner"].engine._table.numpy()).all()
     exchange(client, stand.ends(1, 3, 4))
+
+
+@pytest.mark.counts("rows_errored.ERR_VALUE", by=2)
+def test_fault_12_a_flag_of_no_meaning_is_refused_with_its_row(stand, raw) -> None:
+    message, tensors = pack_step(5, [stand.decision(env, 0, flags=FREE) for env in range(3)], stand.spec)
+    raw.send(message, tensors | {"flags": np.array([FREE, 9, 128], np.uint8)})
+    answers = [raw.receive() for _ in range(3)]
+    assert [list(found["row"]) for answer, found in answers if isinstance(answer, Actions)] == [[0]]
+    refused = {answer.rows: (answer.code, answer.message) for answer, _ in answers if isinstance(answer, Error)}
+    assert refused.keys() == {(1,), (2,)}
+    assert refused[(1,)] == (ERR_VALUE, "flags 9; expected a sum of 1 START, 2 RECORD and 4 GREEDY")
+
+
+@pytest.mark.counts("malformed", by=4)
+def test_extra_messages_without_rows_have_no_tensors(stand, raw) -> None:
+    something = {"comment": np.zeros(3, np.uint8)}
+    for message in (Ping(id=1), StatusRequest(id=1), Close(), Evaluate(id=1)):
+        answer = raw.ask(message, something)
+        assert (answer.code, "'comment' is not of this message" in answer.message) == (ERR_SHAPE, True)
+
+
+@pytest.mark.counts("rows_errored.ERR_MASK", by=2)
+def test_fault_13_bits_beyond_the_last_action_are_err_mask(stand, raw) -> None:
+    rows = {"observation": np.zeros((4, 12), np.float32), "mask": np.array([[31], [32], [160 + 1], [1]], np.uint8)}
+    raw.send(Evaluate(id=3), rows)
+    refused, answered = raw.receive()[0], raw.receive()[1]
+    assert (refused.code, refused.rows) == (ERR_MASK, (1, 2))
+    assert list(answered["row"]) == [0, 3]
 
 
 @pytest.mark.parametrize("mask", [[0, 0, 0, 0, 0], [2, 2, 2, 2, 2], [1, 0, 255, 0, 0]])

@@ -31,8 +31,9 @@ def test_rows_are_judged_as_numpy_judges_them(seed: int, n: int, dtype: str, ali
     reward = rng.choice([0.0, 1.5, *STRANGE], n, p=[0.6, 0.3, 0.04, 0.03, 0.03]).astype(np.float32)
     mask = rng.choice([0, 1, 2, 255], (n, A), p=[0.6, 0.38, 0.01, 0.01]).astype(np.uint8)
     kind = rng.choice([DECISION, TERMINATED], n, p=[0.9, 0.1]).astype(np.uint8)
+    flags = rng.choice([0, 7, 8, 255], n, p=[0.9, 0.08, 0.01, 0.01]).astype(np.uint8)
     tensors = {
-        "keys": np.zeros((n, 5), np.int64), "kind": kind, "flags": np.zeros(n, np.uint8), "reward": reward,
+        "keys": np.zeros((n, 5), np.int64), "kind": kind, "flags": flags, "reward": reward,
         "policy": np.zeros(n, np.uint8), "observation": observation, "mask": mask,
     }  # fmt: skip
     if not aligned:
@@ -40,7 +41,7 @@ def test_rows_are_judged_as_numpy_judges_them(seed: int, n: int, dtype: str, ali
     rows = unpack(GameSpec("test/rows", D, A, observation_dtype=dtype), tensors)
     assert rows.finite.tolist() == (np.isfinite(observation).all(axis=1) & np.isfinite(reward)).tolist()
     assert rows.has_legal.tolist() == ((mask <= 1).all(axis=1) & mask.any(axis=1)).tolist()
-    assert rows.plain.tolist() == (rows.finite & rows.has_legal & (kind == DECISION)).tolist()
+    assert rows.plain.tolist() == (rows.finite & rows.has_legal & (kind == DECISION) & (flags <= 7)).tolist()
     for i in np.flatnonzero(~rows.finite):
         assert "expected" in rows.not_finite(i)
 

@@ -122,7 +122,8 @@ def spoilt(**columns):
     [
         ({"observation": np.zeros((1, 3))}, "ERR_SHAPE", "expected float32 [1, 3], got float64 [1, 3]"),
         ({"observation": np.zeros((1, 4), np.float32)}, "ERR_SHAPE", "got float32 [1, 4]"),
-        ({"extra": np.zeros(1)}, "ERR_SHAPE", "['extra'] are not of STEP"),
+        ({"extra": np.zeros(1)}, "ERR_SHAPE", "tensor 'extra' is not of this message"),
+        ({"flags": np.array([9], np.uint8)}, "ERR_VALUE", "flags 9; expected a sum of 1, 2 and 4"),
         ({"observation": np.full((1, 3), np.nan, np.float32)}, "ERR_VALUE", "NaN"),
         ({"reward": np.array([np.inf], np.float32)}, "ERR_VALUE", "reward is not finite"),
         ({"kind": np.array([9], np.uint8)}, "ERR_VALUE", "kind 9 is unknown"),
