@@ -61,15 +61,15 @@ def slowed(stand: Stand, forward_sec: float) -> Iterator[None]:
 def poisoned(stand: Stand, marker: float, error: type[Exception] = RuntimeError) -> Iterator[None]:
     """The network raises at every batch that holds an observation whose first number is `marker`."""
     engine = stand.server._housekeeping._policies["learner"].engine
-    run = engine._backend._run
+    run = engine._backend.run
 
     def raising(observation, mask, state):
         if (observation[:, 0] == marker).any():
             raise error("poisoned")
         return run(observation, mask, state)
 
-    engine._backend._run = raising
+    engine._backend.run = raising
     try:
         yield
     finally:
-        engine._backend._run = run
+        engine._backend.run = run
