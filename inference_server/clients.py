@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from common.errors import ERR_CAPACITY, ProtocolError, StaleRunError
+from common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
 from inference_server.seats import SeatMap
 from inference_server.shared_memory import SharedMemory
 
@@ -76,6 +76,18 @@ class ClientTable:
         self._by_peer[peer] = client
         return client
 
+    def trusts(self, training_token: str) -> bool:
+        """Whether it is the run's. None at all is a stranger's. Raises ProtocolError ERR_DENIED: it is another one."""
+        if not training_token:
+            return False
+        if not hmac.compare_digest(training_token.encode(), self._training_token):
+            raise ProtocolError(
+                ERR_DENIED,
+                "the training token is not this run's; expected what the run directory's file `token` holds, or none: "
+                "without it a client is served, and not learned from",
+            )
+        return True
+
     def open(self, name: str, run_id: int, training_token: str, peer: bytes, now: float) -> tuple[Client, list[Client]]:
         """A new client, and those that it ends: the older life of the same name, whoever had this connection.
 
@@ -83,9 +95,9 @@ class ClientTable:
 
         Raises:
             StaleRunError: a newer life of the same name is here already.
-            ProtocolError: ERR_CAPACITY, all places are taken.
+            ProtocolError: ERR_CAPACITY, all places are taken; ERR_DENIED, the training token is another run's.
         """
-        training = bool(training_token) and hmac.compare_digest(training_token.encode(), self._training_token)
+        training = self.trusts(training_token)
         older = self._by_name.get((name, training))
         if older is not None and older.run_id > run_id:
             raise StaleRunError(f"client {name!r} has run_id {older.run_id} already; {run_id} is an older life")

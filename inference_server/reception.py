@@ -28,11 +28,13 @@ class Reception:
         """The answer to HELLO, and the clients whose lives it ends.
 
         Raises:
-            ProtocolError: the client speaks or plays something else, or is older than one that is here.
+            ProtocolError: the client speaks or plays something else, holds another run's training token, or is older
+                than one that is here.
         """
         self._check(hello)
         if not peer.startswith(b"\0"):  # as those begin that libzmq gives
             raise ProtocolError(ERR_VALUE, "the socket has a routing id that you chose; others could take it: set none")
+        self._clients.trusts(hello.training_token)  # also of who comes back
         ended: list[Client] = []
         client = self._clients.same_life(peer, hello.client, hello.run_id)
         if client is None and hello.token:

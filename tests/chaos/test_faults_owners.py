@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
+import msgspec
 import numpy as np
 import pytest
 import zmq
@@ -14,7 +15,7 @@ from common.errors import (
     ERR_NO_SESSION,
     ERR_VALUE,
 )
-from common.messages import ABORTED, PROTOCOL, Actions, Evaluate, Hello
+from common.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
 from common.step_book import pack_step
 from tests.support.faults import FREE, count, dial, free_port, unharmed, wait_for
 from tests.support.raw_client import RawClient
@@ -32,6 +33,18 @@ def test_fault_20_another_clients_session_is_neither_stepped_nor_read_nor_record
     refused = raw.ask(*pack_step(3, [stand.decision(6, 0)], stand.spec))  # RECORD without the training token
     assert refused.code == ERR_DENIED
     assert exchange(client, [stand.decision(6, 1)]).actions[0].step == 1
+
+
+@pytest.mark.counts("malformed", by=2)
+def test_fault_20_another_runs_training_token_is_refused_at_once_also_of_who_comes_back(stand) -> None:
+    hello = Hello(PROTOCOL, "impostor", time.time_ns(), stand.spec.fingerprint(), training_token="another run's")
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
+        refused = raw.ask(hello)
+        assert (refused.code, "not this run's" in refused.message) == (ERR_DENIED, True)
+        token = raw.hello("impostor", run_id=hello.run_id).token  # without one it is a stranger like any other
+        assert raw.ask(msgspec.structs.replace(hello, token=token)).code == ERR_DENIED
+        assert raw.alive()
+        raw.send(Close())
 
 
 @pytest.mark.counts("malformed", by=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import ERR_CAPACITY, ProtocolError, StaleRunError
+from common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
 from inference_server.clients import ClientTable
 
 
@@ -28,11 +28,22 @@ def test_a_newer_life_ends_the_older_and_an_older_one_is_refused() -> None:
     assert (first.training, worker.training) == (False, True)
     with pytest.raises(StaleRunError, match="run_id 5 already; 4 is"):
         table.open("a", 4, "", b"3", 0.0)
-    newer, ended = table.open("a", 6, "wrong", b"3", 0.0)
+    newer, ended = table.open("a", 6, "", b"3", 0.0)
     assert ended == [first]
     assert not newer.training
     assert set(table) == {newer, worker}
     assert table.resume(first.token, b"1", 1.0) is None
+
+
+@pytest.mark.parametrize("wrong", ["wrong", "secre", "secret\n", "Secret", "\0"])
+def test_another_training_token_is_refused_and_ends_nobodys_life(wrong: str) -> None:
+    table = ClientTable("secret")
+    worker, _ = table.open("a", 1, "secret", b"1", 0.0)
+    with pytest.raises(ProtocolError, match="the training token is not this run's") as denied:
+        table.open("a", 2, wrong, b"1", 0.0)
+    assert denied.value.code == ERR_DENIED
+    assert wrong.strip() not in str(denied.value).split()
+    assert list(table) == [worker]
 
 
 def test_a_full_house_lets_in_training_clients_newer_lives_and_whoever_follows_one_that_left() -> None:
