@@ -17,6 +17,7 @@ from common.launch.eval_options import add_eval
 from common.launch.play_options import add_play
 from common.launch.policies_options import add_policies
 from common.launch.serve_options import add_serve
+from common.option_types import path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,8 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     up = commands.add_parser("up", help="train: start everything, watch it, stop it cleanly on Ctrl-C")
-    up.add_argument("config", nargs="?", type=Path, default=CHECKOUT / "configs" / "pokemon.yaml", metavar="CONFIG")
-    up.add_argument("--run-dir", type=Path, help="where the run lies (default: run_dir of the configuration)")
+    up.add_argument("config", nargs="?", type=path, default=CHECKOUT / "configs" / "pokemon.yaml", metavar="CONFIG")
+    up.add_argument("--run-dir", type=path, help="where the run lies (default: run_dir of the configuration)")
     up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
@@ -56,12 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     up.set_defaults(run=_up)
 
     status = commands.add_parser("status", help="figures of a run")
-    status.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/, else the latest")
+    status.add_argument("--run-dir", type=path, help="default: the run that is active below runs/, else the latest")
     status.add_argument("--json", action="store_true", help="everything, as JSON")
     status.set_defaults(run=_status)
 
     down = commands.add_parser("down", help="stop a run cleanly, as Ctrl-C does")
-    down.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/")
+    down.add_argument("--run-dir", type=path, help="default: the run that is active below runs/")
     down.set_defaults(run=_down)
 
     add_eval(commands.add_parser("eval", help="play checkpoints, greedily, with frozen weights, and bots"))
@@ -71,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
     keys = commands.add_parser("keys", help="CURVE keys, for a server that other machines reach")
     new = keys.add_subparsers(required=True, metavar="COMMAND").add_parser("new", help="make a server's and a client's")
-    new.add_argument("folder", nargs="?", type=Path, default=Path("keys"), metavar="DIR", help="default: keys")
+    new.add_argument("folder", nargs="?", type=path, default=Path("keys"), metavar="DIR", help="default: keys")
     new.add_argument("--client", default="client", metavar="NAME", help="whose keys, beside the server's")
     new.set_defaults(run=_keys_new)
 

@@ -12,6 +12,7 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[int, Meta(ge=0)]
 Port = Annotated[int, Meta(ge=0, le=65535)]
+Written = Annotated[str, Meta(min_length=1)]
 PositiveFloat = Annotated[float, Meta(gt=0.0)]
 NonNegativeFloat = Annotated[float, Meta(ge=0.0)]
 
@@ -155,7 +156,7 @@ class Config(Section, frozen=True):
 
     game: str = "gymnasium"  # pokemon | gymnasium | module:Class of an EnvSource-compatible env
     game_options: dict[str, Any] = {}  # keyword arguments of module:Class
-    run_dir: str = "runs/default"
+    run_dir: Written = "runs/default"
     seed: NonNegative = 1
     stop_after_decisions: NonNegative = 0  # 0: until Ctrl-C
     pokemon: PokemonConfig = PokemonConfig()

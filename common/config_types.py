@@ -78,7 +78,9 @@ def _mismatch(kind: inspect.Type, value: object) -> str | None:
             fits = isinstance(value, dict) and all(isinstance(key, str) for key in value)
             return None if fits else "a mapping of names to values"
         case inspect.StrType():
-            return None if isinstance(value, str) else "text"
+            if isinstance(value, str):
+                return None if len(value) >= (kind.min_length or 0) else "text that is not empty"
+            return "text"
     raise TypeError(f"common.config uses {kind}, which common.config_types does not check")
 
 

@@ -37,6 +37,10 @@ class RunDir:
         """Directory of one log file a role."""
         return self.root / "logs"
 
+    def exists(self) -> bool:
+        """Whether the directory is there; False for a name that no directory can have, where Path.exists raises."""
+        return os.path.exists(self.root)
+
     def create(self) -> None:
         """Make the directories and the training token. Raises ConfigError where that is not possible."""
         try:

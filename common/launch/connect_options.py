@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from common.option_types import path
 
 
 def add_connect(parser: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     add = parser.add_argument
     add("target", nargs="?", metavar="ENDPOINT|RUN_DIR", help="default: the run that is active")
-    add("--keys", type=Path, metavar="DIR", help="folder of the client's CURVE keys")
+    add("--keys", type=path, metavar="DIR", help="folder of the client's CURVE keys")
     add("--spec", metavar="FINGERPRINT", help="the spec fingerprint that your client says")
     add(
         "--listen",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from common.option_types import path
 
 
 def add_eval(evaluate: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     evaluate.add_argument(
-        "--checkpoint", dest="checkpoints", action="append", type=Path, default=[], metavar="D",
+        "--checkpoint", dest="checkpoints", action="append", type=path, default=[], metavar="D",
         help="a checkpoint or a run directory; several: everybody plays everybody else; none: only the opponents do",
     )  # fmt: skip
     evaluate.add_argument(
@@ -23,7 +24,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         "--no-mirror", dest="mirror", action="store_false",
         help="Pokémon: new teams and dice for every battle; default: each is played twice, with the seats exchanged",
     )  # fmt: skip
-    evaluate.add_argument("--replays", type=Path, metavar="DIR", help="write every battle there, as log and HTML page")
+    evaluate.add_argument("--replays", type=path, metavar="DIR", help="write every battle there, as log and HTML page")
     evaluate.add_argument("--workers", type=int, default=1, metavar="W", help="processes that step games")
     evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
     evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from common.option_types import path
 from common.showdown import check_name, check_server
 
 LONGEST_PATIENCE_SEC = 3600.0
@@ -12,8 +12,8 @@ LONGEST_PATIENCE_SEC = 3600.0
 
 def add_play(play: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
-    play.add_argument("--checkpoint", type=Path, metavar="D", help="a checkpoint or a run directory; it is served")
-    play.add_argument("--run-dir", type=Path, help="ask the server of this run (default: the active one)")
+    play.add_argument("--checkpoint", type=path, metavar="D", help="a checkpoint or a run directory; it is served")
+    play.add_argument("--run-dir", type=path, help="ask the server of this run (default: the active one)")
     play.add_argument(
         "--server",
         default="127.0.0.1:8000",
@@ -28,7 +28,7 @@ def add_play(play: argparse.ArgumentParser) -> None:
     play.add_argument("--username", metavar="NAME", help="ours; its password: in SIMUL_SHOWDOWN_PASSWORD")
     play.add_argument("--policy", default="learner", metavar="NAME", help="of the running server (default: learner)")
     play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
-    play.add_argument("--replays", type=Path, metavar="DIR", help="save every battle's replay as HTML, its log inside")
+    play.add_argument("--replays", type=path, metavar="DIR", help="save every battle's replay as HTML, its log inside")
     play.add_argument("--no-timer", action="store_true", help="do not ask for the battle timer")
     play.add_argument(
         "--patience", type=_seconds, default=60.0, metavar="SEC",

@@ -39,7 +39,7 @@ def unload_policy(root: Path | None, name: str, *, drain: bool) -> int:
 
 def _run_dir(root: Path | None) -> RunDir:
     run_dir = choose_run(root, active_only=True)
-    if not run_dir.root.is_dir():
+    if not run_dir.exists():
         raise ConfigError(f"There is no run in {run_dir.root}. Name a run directory with --run-dir.")
     return run_dir
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from common.option_types import path
 
 
 def add_policies(policies: argparse.ArgumentParser) -> None:
@@ -12,12 +13,12 @@ def add_policies(policies: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="names, versions, sessions")
     load = actions.add_parser("load", help="serve a checkpoint, frozen, under a name of its own")
     load.add_argument("name", metavar="NAME")
-    load.add_argument("checkpoint", type=Path, metavar="D", help="a checkpoint or a run directory")
+    load.add_argument("checkpoint", type=path, metavar="D", help="a checkpoint or a run directory")
     unload = actions.add_parser("unload", help="serve a loaded policy no longer")
     unload.add_argument("name", metavar="NAME")
     unload.add_argument("--drain", action="store_true", help="let the sessions that are bound to it play to their end")
     for action, run in ((listing, _list_policies), (load, _load_policy), (unload, _unload_policy)):
-        action.add_argument("--run-dir", type=Path, help="default: the run that is active below runs/")
+        action.add_argument("--run-dir", type=path, help="default: the run that is active below runs/")
         action.set_defaults(run=run)
 
 

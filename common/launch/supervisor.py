@@ -53,7 +53,7 @@ class Supervisor:
 
         A start that a sentence refuses leaves no run directory behind, unless it was there before.
         """
-        new = not self._run_dir.root.exists()
+        new = not self._run_dir.exists()
         try:
             return self._run_owned()
         except (ConfigError, RoleDied) as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from common.errors import ConfigError
+from common.option_types import path
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 T = TypeVar("T")
@@ -101,11 +102,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--p99-ms", default="5", metavar="MS", help="the promise of --find-max-rate (default: %(default)s)")
     add("--baseline", choices=("local",), help="also measure clients that run the policy themselves")
     add("--connect", metavar="ENDPOINT|RUN_DIR", help="a server that runs, instead of one started here")
-    add("--keys", type=Path, metavar="DIR", help="CURVE keys to show it (default: those of its run directory)")
-    add("--config", type=Path, metavar="FILE", help="game and network of a configuration (default: the policy P)")
-    add("--checkpoint", type=Path, metavar="D", help="weights of a checkpoint or run directory (default: fresh ones)")
+    add("--keys", type=path, metavar="DIR", help="CURVE keys to show it (default: those of its run directory)")
+    add("--config", type=path, metavar="FILE", help="game and network of a configuration (default: the policy P)")
+    add("--checkpoint", type=path, metavar="D", help="weights of a checkpoint or run directory (default: fresh ones)")
     add("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. server.max_batch=64")
-    add("--out", type=Path, default=Path("runs/loadtest"), metavar="DIR", help="results (default: %(default)s)")
+    add("--out", type=path, default=Path("runs/loadtest"), metavar="DIR", help="results (default: %(default)s)")
     add("--warm-up-sec", default="0.5", metavar="S", help="of each cell (default: %(default)s)")
     add("--window-sec", default="0.6", metavar="S",
         help="a cell ends when three windows agree within 10%% (default: %(default)s)")  # fmt: skip

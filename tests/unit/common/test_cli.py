@@ -34,6 +34,29 @@ def test_without_any_run_the_sentence_says_what_to_do(tmp_path, monkeypatch, cap
     assert "simul up" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    ["up --run-dir=", "status --run-dir=", "down --run-dir=", "eval --checkpoint=", "serve --checkpoint=",
+     "play --accept 1 --run-dir=", "connect --keys=", "policies list --run-dir="],
+)  # fmt: skip
+def test_an_empty_path_is_refused_and_not_the_current_folder(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    line = arguments.split()
+    with pytest.raises(SystemExit) as end:
+        cli.main(line)
+    assert end.value.code == 2
+    assert f"argument {line[-1].removesuffix('=')}: expected a path, got ''" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["up", "up-set", "policies list"])
+def test_a_run_directory_whose_name_is_too_long_is_a_sentence(command, capsys):
+    name = "x" * 5000
+    line = ["up", "--set", f"run_dir={name}"] if command == "up-set" else [*command.split(), "--run-dir", name]
+    assert cli.main(line) == 2
+    assert "File name too long" in (words := capsys.readouterr().err) or "There is no run in" in words
+
+
 def test_eval_without_a_checkpoint_there(tmp_path, capsys):
     assert cli.main(["eval", "--checkpoint", str(tmp_path), "--opponent", "random"]) == 2
     assert "no checkpoint" in capsys.readouterr().err

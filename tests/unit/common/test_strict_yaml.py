@@ -154,6 +154,10 @@ def test_builtins_of_a_config_load_again():
     assert config_from_tree(msgspec.to_builtins(Config()), "here") == Config()
 
 
+def test_an_empty_run_directory_would_be_the_current_folder(load):
+    assert problems_of(load, "", "run_dir=''") == {"run_dir": "expected text that is not empty, got ''"}
+
+
 def test_what_the_run_directory_keeps_is_what_was_loaded(load, tmp_path):
     config = load("game: gymnasium\nlearner: {learning_rate: 1e-5}")
     run_dir = RunDir(tmp_path / "run")
