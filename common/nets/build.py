@@ -20,6 +20,7 @@ from common.specs import GameSpec
 
 NETWORKS: dict[str, type[nn.Module]] = {"mlp_lstm": MlpLstm, "pokemon": PokemonNetwork}
 TRIAL_BATCH = 3
+FAULTS = (RuntimeError, TypeError, ValueError, IndexError)  # what torch raises for sizes and types that do not fit
 
 
 def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> RecurrentNetwork:
@@ -36,8 +37,9 @@ def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> Recu
         torch.manual_seed(seed)
         try:
             module = kind(spec, **network.options)
-        except TypeError as error:
-            raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {error}.") from None
+        except (*FAULTS, ArithmeticError) as error:  # a value that the network cannot take, such as a width of -5
+            words = str(error).rstrip(".")
+            raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {words}.") from None
     built = module if isinstance(module, RecurrentNetwork) else Wrapped(module)
     check_network(built, spec, network.name)
     return built
@@ -50,7 +52,7 @@ def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
     try:
         with torch.no_grad():
             outputs = network(observation, mask, network.initial_state(TRIAL_BATCH))
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+    except FAULTS as error:
         raise ConfigError(
             f"The network {name} does not take an observation {spec.observation_dtype} {list(observation.shape)}, "
             f"a mask bool {list(mask.shape)} and a state float32 [{TRIAL_BATCH}, {network.state_size}]: {error}"
