@@ -64,7 +64,6 @@ def test_a_users_plain_module_steps_and_unrolls(flat_spec, observed):
         ("a_users_module:Plain", {"action": 3}, "no option 'action'; did you mean actions"),
         ("mlp_lstm", {"hidden": "many"}, "cannot be built with {'hidden': 'many'}"),
         ("mlp_lstm", {"hidden": -5}, "cannot be built with {'hidden': -5}: .*negative dimension"),
-        ("mlp_lstm", {"layers": -1, "hidden": 0}, "cannot be built with"),
         ("a_users_module:Missing", {}, "cannot be imported"),
         ("no_such_module_here:X", {}, "cannot be imported"),
         ("a_users_module:NoModule", {}, "not a class of torch.nn.Module"),
