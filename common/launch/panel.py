@@ -49,7 +49,7 @@ def _figures(snapshot: Snapshot) -> Table:
     ]
     wide = Table.grid(padding=(0, 2))
     wide.add_column(style="cyan", no_wrap=True, width=11, min_width=11)
-    wide.add_column(no_wrap=True, overflow="ellipsis")
+    wide.add_column(overflow="fold")  # wraps: a long value would take its room from the labels
     for label, value in rows:
         wide.add_row(label, value)
     both = Table.grid()

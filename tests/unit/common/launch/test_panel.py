@@ -56,6 +56,20 @@ def test_the_fullest_panel_fits_80_by_24_with_nothing_cut_off():
     assert "…" not in "".join(line for line in lines if " long" not in line)
 
 
+def test_after_a_fault_long_values_wrap_and_labels_stay_whole():
+    unrolls = {"received": 10, "learned": 7, "dropped": {"learner_died": 1234, "too_old": 56789, "stale_network": 3}}
+    aborted = {"server_lost": 1234, "simulator_died": 567, "worker_died": 89, "shutdown": 12, "host_silent": 1}
+    workers = {**snapshot().workers, "episodes": {"aborted": aborted}}
+    server = {**snapshot().server, "steps": {"dropped": {"server_died": 98765, "learner_down": 4321, "closed": 21}}}
+    lines = drawn(snapshot(server=server, workers=workers, learner={**snapshot().learner, "unrolls": unrolls}))
+    text = " ".join("\n".join(lines).split())
+    assert max(map(len, lines)) <= 80
+    for label in ("batches", "recent wins", "dropped", "aborted"):
+        assert any(line.startswith(f"{label} ") for line in lines)
+    for cause in ("server_died 98,765", "unrolls learner_died 1,234", "unrolls stale_network 3", "host_silent 1"):
+        assert cause in text
+
+
 def test_a_panel_without_any_figure():
     nothing = snapshot(server={}, learner={}, workers={}, processes=[], events=[], decisions_per_sec=None)
     assert any("decisions/s  -" in line for line in drawn(nothing))
