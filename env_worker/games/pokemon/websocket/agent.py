@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.battle import AbstractBattle
@@ -16,7 +16,7 @@ from env_worker.games.pokemon.layout import PLAIN, Extras
 from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
 from env_worker.games.pokemon.websocket.comeback import Comeback
 from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
-from env_worker.games.pokemon.websocket.guard import Guard
+from env_worker.games.pokemon.websocket.guard import USUAL, Guard, Login
 from env_worker.games.pokemon.websocket.lobby import Lobby
 from env_worker.games.pokemon.websocket.orders import PackedTeams, SlotOrder
 from env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, RoomBattle
@@ -35,7 +35,7 @@ class AgentPlayer(Player):
         timer: ask for the battle timer, so that nobody can hold a battle for ever.
         replays: folder of the replays; empty: none are kept.
         patience_sec: a lost connection is made anew for so long, and its battles go on.
-        on_login: is called once others can see us.
+        login: how long the server may take to let us in, and what to call then.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class AgentPlayer(Player):
         replays: str = "",
         extras: Extras = PLAIN,
         patience_sec: float = 60.0,
-        on_login: Callable[[], object] = lambda: None,
+        login: Login = USUAL,
     ) -> None:
         super().__init__(
             account, battle_format=battle_format, log_level=SILENT, max_concurrent_battles=0,
@@ -72,12 +72,12 @@ class AgentPlayer(Player):
         self.comeback = Comeback(desk.tell)
         self._errands: set[asyncio.Task[None]] = set()
         self._lobby = Lobby(self, concurrency)
-        self._guard = Guard(on_login)
+        self._guard = Guard(login)
         self.ps_client = ShowdownClient(
             account, server, on_trouble=self._guard.trouble, on_popup=self._lobby.popups.put_nowait, paced=paced,
             on_battle_message=self._handle_battle_message, on_update_challenges=self._update_challenges,
-            on_challenge_request=self._handle_challenge_request, patience_sec=patience_sec,
-            on_return=self._come_back,
+            on_challenge_request=self._handle_challenge_request, open_sec=login.open_sec,
+            patience_sec=patience_sec, on_return=self._come_back,
         )  # fmt: skip
 
     async def accept(self, battles: int) -> None:

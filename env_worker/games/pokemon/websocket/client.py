@@ -28,6 +28,7 @@ class ShowdownClient(PSClient):
         on_trouble: is called with one sentence when nothing more can come of this connection.
         on_popup: is called with what the server says in a popup.
         paced: keep to PACE_SEC; for servers that are not our own.
+        open_sec: how long the server may take to answer at first.
         patience_sec: a connection that is lost after the login is made anew for so long; 0: it is trouble at once.
         on_return: is awaited when we are logged in again, with the rooms of the battles that the server says are ours,
             to join them: what was said there meanwhile is lost.
@@ -41,6 +42,7 @@ class ShowdownClient(PSClient):
         on_trouble: Callable[[str], None],
         on_popup: Callable[[str], None],
         paced: bool,
+        open_sec: float = OPEN_SEC,
         patience_sec: float = 0.0,
         on_return: Callable[[list[str]], Awaitable[None]] | None = None,
         **more: Any,
@@ -60,7 +62,7 @@ class ShowdownClient(PSClient):
         self._sent_at = 0.0
         self._leaving = False
         super().__init__(
-            account, server_configuration=server, log_level=SILENT, open_timeout=OPEN_SEC,
+            account, server_configuration=server, log_level=SILENT, open_timeout=open_sec,
             ping_timeout=SILENCE_SEC, **more,
         )  # fmt: skip
 

@@ -29,6 +29,7 @@ from env_worker.games.pokemon.teams import legal_teams, read_teams
 from env_worker.games.pokemon.websocket.address import account, is_local, server_at
 from env_worker.games.pokemon.websocket.agent import AgentPlayer
 from env_worker.games.pokemon.websocket.desk import Desk
+from env_worker.games.pokemon.websocket.guard import login
 from env_worker.games.pokemon.websocket.local_server import HOST, local_server
 from env_worker.games.pokemon.websocket.table import Table, report
 
@@ -46,8 +47,7 @@ def main() -> int:
         with contextlib.ExitStack() as until_done:
             if options.server == LOCAL:
                 server = until_done.enter_context(local_server(find_node().path))
-                options.server = server.url
-                _say(options, f"A Showdown server runs at http://{HOST}:{server.port} for as long as this plays.")
+                options.server, options.own = server.url, f"http://{HOST}:{server.port}"
             _play(options, config, us, stop)
     except SimulError as error:
         sys.stderr.write(f"simul play: {error}\n")
@@ -65,13 +65,15 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
     teams = _teams(config)
     client = _client(config, RunDir(options.run_dir), us.username)
     desk = Desk(POKE_LOOP)
-    doing = f"challenges {options.challenge}" if options.challenge else f"waits for {options.accept} challenges"
     agent = AgentPlayer(
         us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
         extras=extras_of(config.pokemon), patience_sec=options.patience,
-        on_login=lambda: _say(options, f"{us.username} is logged in, {doing} ({config.pokemon.format})."),
+        login=login(
+            options.patience, own=bool(options.own),
+            done=lambda: _say(options, _invitation(options, us.username, config.pokemon.format)),
+        ),
     )  # fmt: skip
     table = Table(agent, desk, client, quiet=options.json)
     try:
@@ -83,6 +85,16 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
         table.close()
         if agent.battles or options.json:
             sys.stdout.write(report(agent, as_json=options.json))
+
+
+def _invitation(options: argparse.Namespace, name: str, format_name: str) -> str:
+    """What we say once others can see us; not before, because nobody could challenge us."""
+    doing = f"challenges {options.challenge}" if options.challenge else f"waits for {options.accept} challenges"
+    lines = [f"{name} is logged in, {doing} ({format_name})."]
+    if options.own:
+        what = "" if options.challenge else f" and challenge {name}"
+        lines.append(f"Open {options.own}{what}: that Showdown server runs for as long as this plays.")
+    return "\n".join(lines)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -101,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-timer", dest="timer", action="store_false")
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--json", action="store_true")
+    parser.set_defaults(own="")  # where the server that we started is looked at with a browser
     return parser
 
 

@@ -87,9 +87,9 @@ class Table:
     def _show(self) -> None:
         tally = self._agent.tally
         line = f"{len(self._agent.running())} battles running, {tally['wins']} won, {tally['losses']} lost"
-        if not self._quiet and line != self._shown:
+        if not self._quiet and line != self._shown and self._agent.ps_client.logged_in.is_set():
             sys.stderr.write(line + "\n")
-        self._shown = line
+            self._shown = line
 
 
 def report(agent: AgentPlayer, *, as_json: bool) -> str:
