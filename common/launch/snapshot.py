@@ -10,6 +10,7 @@ import psutil
 
 from common.launch.figures import number
 from common.launch.fleet import Fleet
+from common.launch.silences import Silences
 from common.launch.state import Metrics, RunState
 
 RATE_WINDOW_SEC = 10.0
@@ -67,9 +68,8 @@ class Watch:
         self._battles = Rate()
         self._batches = Rate()
         self.events: deque[str] = deque(maxlen=200)
-        self._silent: set[str] = set()  # names of processes of which was said that they are silent
+        self._silences = Silences()
         self._shown: dict[str, str] = {}
-        self._silences: list[str] = []
 
     def mark_ready(self) -> None:
         """Everything is ready; rates count from here."""
@@ -114,8 +114,7 @@ class Watch:
 
     def silences(self) -> list[str]:
         """Sentences since the last call: who fell silent, who is back."""
-        sentences, self._silences = self._silences, []
-        return sentences
+        return self._silences.take()
 
     def _states(self, now: float) -> dict[str, str]:
         """By name: what a process last said of itself, or `silent`."""
@@ -128,20 +127,12 @@ class Watch:
             states[place.child.name] = state
         return states
 
-    def _note_silence(self, name: str, silent: bool) -> None:
-        if silent and name not in self._silent:
-            self._silent.add(name)
-            self._silences.append(f"{name} says nothing: it hangs, or the machine is overloaded")
-        elif not silent and name in self._silent:
-            self._silent.remove(name)
-            self._silences.append(f"{name} speaks again")
-
     def _processes(self, now: float) -> list[ProcessFigures]:
         figures = []
         for key, place in self._fleet.places.items():
             child, meter = place.child, place.meter
             silent_sec = self._state.silent_sec(key, child.run_id, now) or 0.0
-            self._note_silence(child.name, self._fleet.state_of(key) == "ready" and silent_sec > SILENT_SEC)
+            self._silences.note(child.name, silent_sec if self._fleet.state_of(key) == "ready" else None, now)
             state = self._shown[child.name]
             if state == "silent":
                 state = f"silent {silent_sec:.0f} s"
