@@ -62,10 +62,9 @@ class RunDir:
         shutil.rmtree(self.sockets, ignore_errors=True)
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def remove_outside(self) -> None:
-        """Remove what lies elsewhere: the sockets, where the path of the run is a long one. Nobody listens there."""
-        if self.sockets.parent != self.root:
-            shutil.rmtree(self.sockets, ignore_errors=True)
+    def remove_sockets(self) -> None:
+        """Remove the sockets and their locks, inside or elsewhere. Nobody listens there any more."""
+        shutil.rmtree(self.sockets, ignore_errors=True)
 
     def endpoint(self, name: str) -> str:
         """ZeroMQ endpoint of the socket called `name`: data, unrolls, weights, status or control."""

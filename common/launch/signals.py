@@ -23,7 +23,9 @@ class Signals:
         self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
 
     def restore(self) -> None:
-        """Give them back."""
+        """Give them back, unless one came: the process is about to leave, and a second one shall not cut that short."""
+        if self.stop:
+            return
         for which, handler in self._before.items():
             signal.signal(which, handler)  # type: ignore[arg-type]
 

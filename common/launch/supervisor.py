@@ -18,6 +18,7 @@ from common.launch.processes import role_command
 from common.launch.signals import Signals
 from common.launch.snapshot import Snapshot, Watch
 from common.launch.state import RunState
+from common.launch.status_file import StatusFile
 from common.launch.summary import write_summary
 from common.launch.view import Display
 from common.messages import TO_SUPERVISOR, Report
@@ -28,6 +29,8 @@ TURN_SEC = 0.1
 LOOK_EVERY_SEC = 1.0
 # Workers first, so that nothing new arrives; the learner last, because it saves.
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
+STOPPING = "stopping: draining and saving (Ctrl-C again: now)"
+STOPPING_EARLY = "stopping before everything was ready: nothing was learned, there is no summary (Ctrl-C again: now)"
 
 
 class Supervisor:
@@ -46,7 +49,7 @@ class Supervisor:
         self._next_look = 0.0
         self._phase = "starting"
         self._trained = False
-        self._status_written = True
+        self._status_file = StatusFile(run_dir, self._say)
 
     def run(self) -> int:
         """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied.
@@ -73,7 +76,7 @@ class Supervisor:
                 return self._run()
             finally:
                 self._fleet.kill_all()
-                self._run_dir.remove_outside()
+                self._run_dir.remove_sockets()
                 ownership.release(self._run_dir)
                 self._display.close()
                 self._signals.restore()
@@ -158,13 +161,7 @@ class Supervisor:
         snapshot = self._watch.take(self._phase, time.monotonic())
         for sentence in self._watch.silences():
             self._say(sentence)
-        try:
-            ownership.write_atomically(self._run_dir, "status.json", snapshot)
-            self._status_written = True
-        except OSError as error:  # disk full: the run goes on, the view says so
-            if self._status_written:
-                self._say(f"status.json cannot be written: {error.strerror}")
-            self._status_written = False
+        self._status_file.write(snapshot)
         return snapshot
 
     def _done(self) -> bool:
@@ -174,8 +171,8 @@ class Supervisor:
 
     def _shut_down(self, quiet: bool) -> bool:
         """Stop the roles in order; `quiet` where the failure of a start says it all. True when all ended well."""
-        if self._trained:
-            self._say("stopping: draining and saving (Ctrl-C again: now)")
+        if not quiet:
+            self._say(STOPPING if self._trained else STOPPING_EARLY)
         self._phase = "stopping"
         self._watch.mark_stopping()
         bad = []

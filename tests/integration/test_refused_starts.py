@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
 import sys
 
 import pytest
 
 from common import cli
+from common.checkout import CHECKOUT
 from common.transport import PullSocket
 from env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.simul import phase_of
@@ -78,8 +81,26 @@ def test_a_role_that_crashes_at_the_start_shows_its_last_words(up, tmp_path):
 def test_a_start_that_is_interrupted_is_called_stopped(up, tmp_path):
     run = up()
     run.wait_for(lambda status: status.get("phase") == "starting")
-    code, output = run.finish()
+    code, output = run.finish(signal.SIGTERM)
     assert (code, phase_of(tmp_path / "run")) == (0, "stopped"), output
+    assert "stopping before everything was ready: nothing was learned" in output
+    assert not run.run_dir.sockets.exists()
+
+
+def test_a_second_signal_while_it_leaves_does_not_cut_that_short():
+    """Between the last line of a run and the end of its process lies all of Python's teardown."""
+    code = """
+import os, signal
+from common.launch.signals import Signals
+signals = Signals()
+signals.install()
+os.kill(os.getpid(), signal.SIGTERM)
+signals.restore()
+os.kill(os.getpid(), signal.SIGTERM)
+print("left in good order", signals.stop)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT, check=False)
+    assert (done.returncode, done.stdout) == (0, "left in good order True\n")
 
 
 def test_a_run_dir_that_cannot_be_written_is_a_sentence(simul, tmp_path):

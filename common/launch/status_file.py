@@ -1,0 +1,28 @@
+"""status.json, second by second, for `simul status`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from common.launch.ownership import write_atomically
+from common.launch.snapshot import Snapshot
+from common.rundir import RunDir
+
+
+class StatusFile:
+    """The run's. On a full disk the run goes on without it, and `say` tells of that once."""
+
+    def __init__(self, run_dir: RunDir, say: Callable[[str], None]) -> None:
+        self._run_dir = run_dir
+        self._say = say
+        self._written = True
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Replace what it held."""
+        try:
+            write_atomically(self._run_dir, "status.json", snapshot)
+            self._written = True
+        except OSError as error:
+            if self._written:
+                self._say(f"status.json cannot be written: {error.strerror}")
+            self._written = False
