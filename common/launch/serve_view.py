@@ -42,7 +42,7 @@ def panel(snapshot: Snapshot) -> RenderableType:
     title.append(f"  {snapshot.run_dir}", style="dim")
     figures = Table.grid(padding=(0, 2))
     figures.add_column(style="cyan", no_wrap=True, width=11)
-    figures.add_column(no_wrap=True, overflow="ellipsis")
+    figures.add_column(overflow="fold")  # wraps: a long value would take its room from the labels
     for label, text in _figures(snapshot):
         figures.add_row(label, text)
     figures.add_row("batches", histogram(counts(snapshot.server, "batch_histogram")))

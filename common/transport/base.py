@@ -68,7 +68,8 @@ class Socket:
             self.close()
             raise ConfigError(
                 f"The endpoint {self.endpoint} cannot be bound: {_in_words(error)}. "
-                "Another run may use it: stop that one (`simul down`) or choose another endpoint."
+                "Another run may use it: stop that one (`simul down`; a `simul serve` by Ctrl-C) or choose another "
+                "endpoint."
             ) from None
 
     def _receive(self) -> list[Frame] | None:

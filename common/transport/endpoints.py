@@ -72,7 +72,7 @@ def lock_ipc(endpoint: str) -> int:
     except OSError:
         os.close(lock)
         raise ConfigError(
-            f"The endpoint {endpoint} is in use by another process. Stop that run (`simul down`) "
-            "or choose another run directory with --run-dir."
+            f"The endpoint {endpoint} is in use by another process. Stop that run (`simul down`; a `simul serve` by "
+            "Ctrl-C), or choose another run directory with --run-dir."
         ) from None
     return lock

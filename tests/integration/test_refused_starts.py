@@ -24,7 +24,7 @@ def test_what_is_taken_or_missing_is_said_before_any_role_starts(wrong, tmp_path
     with socket.create_server(("127.0.0.1", 0)) as server, PullSocket(f"ipc://{tmp_path}/taken") as bound:
         taken, free = server.getsockname()[1], free_port()
         settings, sentence = {
-            "a taken endpoint": ([f"server.endpoint={bound.endpoint}"], "is in use by another process"),
+            "a taken endpoint": ([f"server.endpoint={bound.endpoint}"], "`simul serve` by Ctrl-C), or choose"),
             "a taken port": ([f"server.prometheus_port={taken}"], "Choose another server.prometheus_port"),
             "one port for both": (
                 [f"server.endpoint=tcp://127.0.0.1:{free}", f"server.prometheus_port={free}"], "Choose another",

@@ -43,6 +43,15 @@ def test_the_panel_fits_80_by_24() -> None:
         assert words in text
 
 
+def test_long_refusals_wrap_and_labels_stay_whole() -> None:
+    console = Console(file=io.StringIO(), width=80, height=24, force_terminal=False)
+    console.print(panel(snapshot(server={**SERVER, "rows_errored": {f"ERR_NUMBER_{n}": 10**n for n in range(8)}})))
+    text = console.file.getvalue()
+    assert "\nanswered " in text
+    assert "\nrefused " in text
+    assert "ERR_NUMBER_0 1" in text
+
+
 def test_the_batch_is_that_of_now_and_not_of_all_times() -> None:
     assert "batch 50.0" in line(snapshot(decisions_per_sec=2500.0, batches_per_sec=50.0))
     assert "batch -" in line(snapshot(decisions_per_sec=0.0, batches_per_sec=0.0))
