@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 
+def episodes_of(game: str) -> str:
+    """What people call the episodes of a configuration's `game`."""
+    return "battles" if game == "pokemon" else "episodes"
+
+
 def number(metrics: Mapping[str, Any], *path: str) -> float | None:
     """The number at `path`, None where there is none (or NaN: not measured yet)."""
     value: Any = metrics

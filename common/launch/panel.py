@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from common.launch.figures import counts, number
+from common.launch.figures import counts, episodes_of, number
 from common.launch.snapshot import Snapshot
 
 MOST_PROCESSES = 6
@@ -35,7 +35,7 @@ def _figures(snapshot: Snapshot) -> Table:
     for style, width in (("cyan", 11), ("", 25), ("cyan", 14), ("", None)):
         grid.add_column(style=style, no_wrap=True, overflow="ellipsis", width=width)
     grid.add_row("decisions/s", shown(snapshot.decisions_per_sec), "policy_version", shown(_version(snapshot)))
-    grid.add_row("battles/s", shown(snapshot.battles_per_sec, 2), "policy_lag", _lag(learner))
+    grid.add_row(f"{episodes_of(snapshot.game)}/s", shown(snapshot.battles_per_sec, 2), "policy_lag", _lag(learner))
     grid.add_row(
         "mean batch", shown(mean_batch(server), 1), "learning rate", shown(number(learner, "learning_rate"), 6)
     )
@@ -91,7 +91,7 @@ def plain_line(snapshot: Snapshot) -> str:
     parts = [
         f"{snapshot.phase} {snapshot.elapsed_sec:.0f} s",
         f"decisions/s {shown(snapshot.decisions_per_sec)}",
-        f"battles/s {shown(snapshot.battles_per_sec, 2)}",
+        f"{episodes_of(snapshot.game)}/s {shown(snapshot.battles_per_sec, 2)}",
         f"batch {shown(mean_batch(snapshot.server), 1)}",
         f"latency {latency(snapshot.server)}",
         f"policy_version {shown(_version(snapshot))}",

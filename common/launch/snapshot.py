@@ -52,13 +52,15 @@ class Snapshot(msgspec.Struct, frozen=True):
     processes: list[ProcessFigures]
     events: list[str]
     batches_per_sec: float | None = None  # forwards of the server
+    game: str = ""  # of the configuration
 
 
 class Watch:
     """Takes snapshots of a fleet."""
 
-    def __init__(self, run_dir: str, state: RunState, fleet: Fleet) -> None:
+    def __init__(self, run_dir: str, state: RunState, fleet: Fleet, game: str = "") -> None:
         self._run_dir = run_dir
+        self._game = game
         self._state = state
         self._fleet = fleet
         self._started = time.monotonic()
@@ -105,6 +107,7 @@ class Watch:
             workers=workers,
             processes=self._processes(now),
             events=list(self.events),
+            game=self._game,
             batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(now, batches),
         )
 

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from common.config import Config
-from common.launch.figures import counts, number
+from common.launch.figures import counts, episodes_of, number
 from common.launch.ownership import write_atomically
 from common.launch.panel import LOSSES, causes, mean_batch, shown, win_rates
 from common.launch.snapshot import Snapshot
@@ -35,6 +35,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
     aborted = counts(workers, "episodes", "aborted")
     battles = {name: number(workers, "episodes", name) or 0 for name in ("started", "finished", "alive")}
     return {
+        "game": config.game,
         "decisions": decisions,
         "decisions_learned": number(learner, "decisions_learned_since_start"),
         "lifetime_decisions_learned": number(learner, "decisions_learned"),
@@ -145,7 +146,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
         f"{summary['decisions']:,.0f} decisions in {summary['seconds']:,.0f} s "
         f"({shown(summary['decisions_per_sec'])}/s), mean batch {shown(summary['mean_batch'], 1)}, "
         f"latency {shown(latency.get('p50'))} us p50, {shown(latency.get('p99'))} us p99",
-        f"battles: {battles['started']:,.0f} started, {battles['finished']:,.0f} finished, "
+        f"{episodes_of(summary['game'])}: {battles['started']:,.0f} started, {battles['finished']:,.0f} finished, "
         f"{battles['aborted']:,.0f} aborted ({causes(battles['aborted_by_cause']) or 'none'})",
         f"learned: policy_version {shown(summary['policy_version'])}, {shown(summary['decisions_learned'])} steps; "
         f"policy_lag {shown(lag.get('mean'), 2)} mean, {shown(lag.get('max'))} max",
@@ -156,6 +157,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
         lines.append(f"recent wins: {', '.join(rates)}")
     for name, book in summary["accounting"].items():
         if book["difference"]:
+            name = episodes_of(summary["game"]) if name == "battles" else name
             lines.append(f"the books of {name} do not balance: {book}")
     return "\n".join(lines)
 

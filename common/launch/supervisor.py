@@ -43,7 +43,7 @@ class Supervisor:
         self._command = command
         self._state = RunState()
         self._fleet = Fleet(run_dir, self._state, command)
-        self._watch = Watch(str(run_dir.root), self._state, self._fleet)
+        self._watch = Watch(str(run_dir.root), self._state, self._fleet, config.game)
         self._signals = Signals()
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._next_look = 0.0

@@ -17,7 +17,8 @@ from common.launch.summary import in_words, summarise
 def snapshot(**changes) -> Snapshot:
     process = ProcessFigures("simul-worker-0", 1, 0.0, "ready", 3, 99.0, 150.0, 400.0, 160.0, 500.0)
     full = {
-        "phase": "training", "run_dir": "/somewhere/runs/pokemon", "time": 0.0, "elapsed_sec": 4000.0,
+        "phase": "training", "run_dir": "/somewhere/runs/pokemon", "game": "pokemon", "time": 0.0,
+        "elapsed_sec": 4000.0,
         "ready_sec": 3900.0, "decisions_per_sec": 12345.6, "battles_per_sec": 45.67,
         "server": {
             "decisions": 10**9, "batches": 10**7, "batch_histogram": {str(2**n): 10 * n for n in range(9)},
@@ -117,7 +118,17 @@ def test_the_summary_holds_the_promised_keys_and_balanced_books():
 
 def test_the_summary_says_when_a_book_does_not_balance():
     broken = snapshot(workers={"episodes": {"started": 9, "finished": 4, "alive": 3, "aborted": {}}})
-    assert "the books of battles do not balance" in in_words(summarise(Config(), broken))
+    assert "the books of battles do not balance" in in_words(summarise(Config(game="pokemon"), broken))
+
+
+@pytest.mark.parametrize(
+    ("game", "word"), [("pokemon", "battles"), ("gymnasium", "episodes"), ("mine:Env", "episodes")]
+)
+def test_episodes_are_called_what_people_call_them(game, word):
+    snap = snapshot(game=game)
+    assert f"{word}/s" in "\n".join(drawn(snap))
+    assert f"{word}/s 45.67" in plain_line(snap)
+    assert f"{word}: 9 started" in in_words(summarise(Config(game=game), snap))
 
 
 def test_unrolls_that_were_sent_and_never_received_are_lost_on_the_way():
