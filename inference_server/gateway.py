@@ -28,7 +28,7 @@ from common.transport import RouterSocket
 from inference_server.clients import Client, ClientTable
 from inference_server.figures import FiguresOf
 from inference_server.policies import PolicyTable
-from inference_server.reception import Reception
+from inference_server.reception import Reception, SpecAsked
 from inference_server.session import Reply
 from inference_server.statistics import Statistics
 
@@ -94,7 +94,8 @@ class Gateway:
                         expect_only(tensors, _NO_TENSORS)
                         self._converse(client, message)
             except ProtocolError as error:
-                self._statistics.messages_refused[error.code] += 1
+                if not isinstance(error, SpecAsked):
+                    self._statistics.messages_refused[error.code] += 1
                 self.send(peer, Error(code=error.code, message=str(error)))
             if time.perf_counter() > enough:
                 return

@@ -9,7 +9,12 @@ from inference_server.clients import Client, ClientTable
 from inference_server.policies import PolicyTable
 from inference_server.shared_memory import SharedMemory
 
+ASKED = "?"  # a fingerprint that asks for the server's own
 MAX_NAME = 64  # characters of a client's declared name
+
+
+class SpecAsked(ProtocolError):
+    """Somebody asks which game is played here: answered as any refusal, but nobody's mistake, so it is not counted."""
 
 
 class Reception:
@@ -66,7 +71,8 @@ class Reception:
             raise ProtocolError(ERR_VERSION, f"this server speaks {PROTOCOL}; got {hello.protocol!r}")
         fingerprint = self._spec.fingerprint()
         if hello.spec_fingerprint != fingerprint:
-            raise ProtocolError(
+            kind = SpecAsked if hello.spec_fingerprint == ASKED else ProtocolError
+            raise kind(
                 ERR_SPEC, f"this server plays {self._spec.name} with spec {fingerprint}; got {hello.spec_fingerprint!r}"
             )
         if not 1 <= len(hello.client) <= MAX_NAME or not hello.client.isprintable():

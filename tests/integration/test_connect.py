@@ -46,11 +46,13 @@ def test_a_server_is_shown_and_played_with(capsys):
             time.sleep(0.01)
         assert stand.server.metrics()["clients"] == stand.server.metrics()["sessions"] == 0
         assert stand.server.metrics()["sessions_ended"]["terminated"] == 2
+        assert stand.server.metrics()["messages_refused"] == {}  # to ask is no mistake
 
 
 def test_a_wrong_fingerprint_is_explained_with_both(capsys):
     with Stand() as stand:
         assert cli.main(["connect", stand.run_dir.endpoint("data"), "--spec", "0bad"]) == 1
+        assert stand.server.metrics()["messages_refused"]["ERR_SPEC"] == 1
         words = capsys.readouterr().out
         assert f"with spec {stand.spec.fingerprint()}; got '0bad'. Mend: the client encodes for another game" in words
 
