@@ -7,7 +7,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Sequence
-from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from common.checkout import CHECKOUT
@@ -17,6 +17,7 @@ from common.launch.eval_options import add_eval
 from common.launch.play_options import add_play
 from common.launch.policies_options import add_policies
 from common.launch.serve_options import add_serve
+from common.launch.up_options import add_up
 from common.option_types import path
 
 
@@ -45,33 +46,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="simul", description="One mind playing every table.")
+    parser.add_argument("--version", action="version", version=f"simul {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    up = commands.add_parser("up", help="train: start everything, watch it, stop it cleanly on Ctrl-C")
-    up.add_argument("config", nargs="?", type=path, default=CHECKOUT / "configs" / "pokemon.yaml", metavar="CONFIG")
-    up.add_argument("--run-dir", type=path, help="where the run lies (default: run_dir of the configuration)")
-    up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
-    up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
-    up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
-    up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see common.launch.terminal
-    up.set_defaults(run=_up)
+    def command(name: str, words: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
 
-    status = commands.add_parser("status", help="figures of a run")
+    add_up(command("up", "train: start everything, watch it, stop it cleanly on Ctrl-C"))
+
+    status = command("status", "figures of a run")
     status.add_argument("--run-dir", type=path, help="default: the run that is active below runs/, else the latest")
     status.add_argument("--json", action="store_true", help="everything, as JSON")
     status.set_defaults(run=_status)
 
-    down = commands.add_parser("down", help="stop a run cleanly, as Ctrl-C does")
+    down = command("down", "stop a run cleanly, as Ctrl-C does")
     down.add_argument("--run-dir", type=path, help="default: the run that is active below runs/")
     down.set_defaults(run=_down)
 
-    add_eval(commands.add_parser("eval", help="play checkpoints, greedily, with frozen weights, and bots"))
-    add_serve(commands.add_parser("serve", help="serve a checkpoint on its own, for clients in any language"))
-    add_play(commands.add_parser("play", help="Pokémon: play on a Showdown server, against people and programs"))
-    add_connect(commands.add_parser("connect", help="what is wrong with a client's handshake"))
+    add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))
+    add_serve(command("serve", "serve a checkpoint on its own, for clients in any language"))
+    add_play(command("play", "Pokémon: play on a Showdown server, against people and programs"))
+    add_connect(command("connect", "what is wrong with a client's handshake"))
 
-    keys = commands.add_parser("keys", help="CURVE keys, for a server that other machines reach")
-    new = keys.add_subparsers(required=True, metavar="COMMAND").add_parser("new", help="make a server's and a client's")
+    keys = command("keys", "CURVE keys, for a server that other machines reach")
+    new = keys.add_subparsers(required=True, metavar="COMMAND").add_parser(
+        "new", help="make a server's and a client's", description="Make a server's and a client's."
+    )
     new.add_argument("folder", nargs="?", type=path, default=Path("keys"), metavar="DIR", help="default: keys")
     new.add_argument("--client", default="client", metavar="NAME", help="whose keys, beside the server's")
     new.set_defaults(run=_keys_new)
@@ -81,27 +81,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     loadtest.set_defaults(run=_loadtest)  # its options are its own: see inference_server.loadtest
 
-    add_policies(commands.add_parser("policies", help="which policies a running server serves: list, load, unload"))
+    add_policies(command("policies", "which policies a running server serves: list, load, unload"))
 
-    doctor = commands.add_parser("doctor", help="what is missing on this machine, and the command that mends it")
+    doctor = command("doctor", "what is missing on this machine, and the command that mends it")
     doctor.set_defaults(run=_doctor)
     return parser
 
 
-def _up(options: argparse.Namespace) -> int:
-    from common.launch.supervisor import Supervisor
-    from common.launch.terminal import OwnForeground
-    from common.launch.view import make_display
-    from common.rundir import RunDir
-    from common.strict_yaml import load_config
-
-    overrides = list(options.overrides)
-    if options.stop_after_decisions is not None:
-        overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
-    config = load_config(options.config, overrides)
-    supervisor = Supervisor(config, RunDir(options.run_dir or config.run_dir), make_display(options.plain))
-    with OwnForeground() if options.from_make else nullcontext():
-        return supervisor.run()
+def _version() -> str:
+    try:
+        return version("simul")
+    except PackageNotFoundError:
+        return "(not installed: run `make setup`)"
 
 
 def _status(options: argparse.Namespace) -> int:

@@ -18,14 +18,22 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         help="Pokémon: random, max_base_power, simple_heuristics, damage; several: everybody plays everybody else",
     )  # fmt: skip
     evaluate.add_argument(
-        "--battles", "--episodes", dest="episodes", type=int, default=1000, metavar="N", help="of each pair"
+        "--battles",
+        "--episodes",
+        dest="episodes",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="of each pair (default: %(default)s)",
     )
     evaluate.add_argument(
         "--no-mirror", dest="mirror", action="store_false",
         help="Pokémon: new teams and dice for every battle; default: each is played twice, with the seats exchanged",
     )  # fmt: skip
     evaluate.add_argument("--replays", type=path, metavar="DIR", help="write every battle there, as log and HTML page")
-    evaluate.add_argument("--workers", type=int, default=1, metavar="W", help="processes that step games")
+    evaluate.add_argument(
+        "--workers", type=int, default=1, metavar="W", help="processes that step games (default: %(default)s)"
+    )
     evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
     evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
     evaluate.set_defaults(run=_eval)

@@ -82,7 +82,9 @@ class Match:
             if time.monotonic() - shown_at >= SHOW_EVERY_SEC and not self._quiet:
                 shown_at = time.monotonic()
                 done = number(self._roles.state.totals("env_worker"), "episodes", "finished") or 0
-                sys.stderr.write(f"{done:.0f} of {episodes} played, {playing} workers at it\n")
+                sys.stderr.write(
+                    f"{done:.0f} of {episodes} played, {playing} {'worker' if playing == 1 else 'workers'} at it\n"
+                )
         while self._roles.wait(TURN_SEC):  # their last words
             self._roles.take_reports()
 

@@ -10,11 +10,17 @@ from common.option_types import path
 def add_policies(policies: argparse.ArgumentParser) -> None:
     """Add its actions, and their arguments, to a parser."""
     actions = policies.add_subparsers(required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="names, versions, sessions")
-    load = actions.add_parser("load", help="serve a checkpoint, frozen, under a name of its own")
+    listing = actions.add_parser("list", help="names, versions, sessions", description="Names, versions, sessions.")
+    load = actions.add_parser(
+        "load",
+        help="serve a checkpoint, frozen, under a name of its own",
+        description="Serve a checkpoint, frozen, under a name of its own.",
+    )
     load.add_argument("name", metavar="NAME")
     load.add_argument("checkpoint", type=path, metavar="D", help="a checkpoint or a run directory")
-    unload = actions.add_parser("unload", help="serve a loaded policy no longer")
+    unload = actions.add_parser(
+        "unload", help="serve a loaded policy no longer", description="Serve a loaded policy no longer."
+    )
     unload.add_argument("name", metavar="NAME")
     unload.add_argument("--drain", action="store_true", help="let the sessions that are bound to it play to their end")
     for action, run in ((listing, _list_policies), (load, _load_policy), (unload, _unload_policy)):

@@ -103,7 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--baseline", choices=("local",), help="also measure clients that run the policy themselves")
     add("--connect", metavar="ENDPOINT|RUN_DIR", help="a server that runs, instead of one started here")
     add("--keys", type=path, metavar="DIR", help="CURVE keys to show it (default: those of its run directory)")
-    add("--config", type=path, metavar="FILE", help="game and network of a configuration (default: the policy P)")
+    add("--config", type=path, metavar="FILE",
+        help="game and network of a configuration (default: an LSTM of 1.09 M weights on 2,160 numbers)")  # fmt: skip
     add("--checkpoint", type=path, metavar="D", help="weights of a checkpoint or run directory (default: fresh ones)")
     add("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. server.max_batch=64")
     add("--out", type=path, default=Path("runs/loadtest"), metavar="DIR", help="results (default: %(default)s)")

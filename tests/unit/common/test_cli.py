@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -66,6 +67,28 @@ def test_eval_without_a_checkpoint_there(tmp_path, capsys):
 def test_eval_says_who_can_play_without_a_checkpoint(capsys, arguments):
     assert cli.main(["eval", *arguments]) == 2
     assert "Name a --checkpoint. Pokémon's bots play without one, two of them or more" in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == f"simul {version('simul')}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("up", ["Train: start everything", "CONFIG", "configs/pokemon.yaml"]),
+        ("eval", ["of each pair (default: 1000)", "step games (default: 1)", "Play checkpoints"]),
+        ("policies load", ["Serve a checkpoint, frozen, under a name of its own."]),
+        ("keys new", ["Make a server's and a client's."]),
+    ],
+)
+def test_help_says_what_a_command_does_and_what_its_defaults_are(command, words, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        cli.main([*command.split(), "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert [word for word in words if word not in text] == []
 
 
 def test_the_commands_import_no_role_and_no_torch():

@@ -1,0 +1,43 @@
+"""The command line of `simul up`."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import nullcontext
+
+from common.checkout import CHECKOUT
+from common.option_types import path
+
+DEFAULT = CHECKOUT / "configs" / "pokemon.yaml"
+
+
+def add_up(up: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    up.add_argument(
+        "config", nargs="?", type=path, default=DEFAULT, metavar="CONFIG",
+        help="a YAML file, such as those in configs/ (default: configs/pokemon.yaml of the checkout)",
+    )  # fmt: skip
+    up.add_argument(
+        "--run-dir", type=path, metavar="DIR", help="where the run lies (default: run_dir of the configuration)"
+    )
+    up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
+    up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
+    up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
+    up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see common.launch.terminal
+    up.set_defaults(run=_up)
+
+
+def _up(options: argparse.Namespace) -> int:
+    from common.launch.supervisor import Supervisor
+    from common.launch.terminal import OwnForeground
+    from common.launch.view import make_display
+    from common.rundir import RunDir
+    from common.strict_yaml import load_config
+
+    overrides = list(options.overrides)
+    if options.stop_after_decisions is not None:
+        overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
+    config = load_config(options.config, overrides)
+    supervisor = Supervisor(config, RunDir(options.run_dir or config.run_dir), make_display(options.plain))
+    with OwnForeground() if options.from_make else nullcontext():
+        return supervisor.run()
