@@ -1,4 +1,4 @@
-"""Temporary folders that go with the process that made them; what a killed one left goes with the next of its kind."""
+"""Temporary folders that go with the process that made them; what a killed one left goes with the next one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from common.launch import ownership
 from common.launch.ownership import Owner
 from common.rundir import RunDir
 
+ANY_KIND = "simul-"
 OWNERLESS_SEC = 600.0  # younger ones without an owner are about to get one
 
 
@@ -28,7 +29,7 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 
 
 def make_folder(prefix: str) -> Path:
-    """A folder of this process, which removes it with `RunDir.remove`. `prefix` is the kind's alone."""
+    """A folder of this process, which removes it with `RunDir.remove`. `prefix`: ANY_KIND and the kind's own name."""
     remove_leftovers(prefix, Path(tempfile.gettempdir()), time.time())
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     ownership.claim(RunDir(folder))
@@ -38,16 +39,19 @@ def make_folder(prefix: str) -> Path:
 def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     """Remove the folders whose owners are dead; those that cannot be removed (another user's) stay.
 
+    One that names its owner is of any kind, so that a killed `simul serve` needs no second one to be tidied up after.
+    One that names none is of the kind `prefix`: sockets of runs lie there, too.
+
     Args:
         now: seconds since the epoch.
     """
     removed = []
-    for folder in parent.glob(f"{prefix}*"):
+    for folder in parent.glob(f"{ANY_KIND}*"):
         try:
             owner = msgspec.json.decode((folder / ownership.OWNER_FILE).read_bytes(), type=Owner)
             dead = not owner.alive()
         except FileNotFoundError:
-            dead = folder.is_dir() and now - folder.stat().st_mtime > OWNERLESS_SEC
+            dead = folder.name.startswith(prefix) and folder.is_dir() and now - folder.stat().st_mtime > OWNERLESS_SEC
         except (OSError, msgspec.DecodeError):
             continue
         if dead:

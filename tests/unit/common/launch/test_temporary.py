@@ -54,18 +54,29 @@ def test_what_a_killed_one_left_goes_with_the_next(temporary):
 
 
 def test_only_folders_of_the_dead_are_removed(tmp_path):
-    names = ("simul-eval-dead", "simul-eval-living", "simul-eval-fresh", "simul-eval-old", "simul-eval-torn", "other")
+    names = (
+        "simul-serve-dead",
+        "simul-501-sockets",
+        "simul-eval-dead",
+        "simul-eval-living",
+        "simul-eval-fresh",
+        "simul-eval-old",
+        "simul-eval-torn",
+        "other",
+    )
     folders = {name: tmp_path / name for name in names}
     for folder in folders.values():
         folder.mkdir()
-    for name, owner in (("dead", Owner(os.getpid(), 1.0)), ("living", ownership.myself())):
-        folders[f"simul-eval-{name}"].joinpath("supervisor.pid").write_text(
+    dead = Owner(os.getpid(), 1.0)
+    for name, owner in (("eval-dead", dead), ("serve-dead", dead), ("eval-living", ownership.myself())):
+        folders[f"simul-{name}"].joinpath("supervisor.pid").write_text(
             f'{{"pid": {owner.pid}, "create_time": {owner.create_time}}}'
         )
     folders["simul-eval-torn"].joinpath("supervisor.pid").write_text("{")
     now = time.time()
     os.utime(folders["simul-eval-old"], (now - OWNERLESS_SEC - 5,) * 2)
-    os.utime(folders["other"], (now - OWNERLESS_SEC - 5,) * 2)
+    for name in ("other", "simul-501-sockets"):
+        os.utime(folders[name], (now - OWNERLESS_SEC - 5,) * 2)
     removed = remove_leftovers(KIND, tmp_path, now)
-    assert sorted(path.name for path in removed) == ["simul-eval-dead", "simul-eval-old"]
+    assert sorted(path.name for path in removed) == ["simul-eval-dead", "simul-eval-old", "simul-serve-dead"]
     assert {path.name for path in tmp_path.iterdir()} == set(names) - {path.name for path in removed}
