@@ -17,7 +17,7 @@ from inference_server.engine.noise import draw_gumbel
 from inference_server.engine.sampling import all_finite
 from inference_server.engine.staging import Staging
 from inference_server.gateway import Gateway
-from inference_server.isolation import FORWARD_ERRORS, halves
+from inference_server.isolation import FORWARD_ERRORS, NotFinite, halves, why
 from inference_server.policies import Policy, PolicyTable
 from inference_server.recorder import Recorder
 from inference_server.session import Session
@@ -95,8 +95,9 @@ class Actor:
         self._log.error("the forward of one row failed: %s", error)
         self._statistics.rows_errored[ERR_INTERNAL] += 1
         self._gateway.refuse(
-            chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, "the forward of this row failed"
-        )
+            chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL,
+            why(error, chunk.observation[chunk.rows[0]]),
+        )  # fmt: skip
         self._endings.end(Session(self._sessions, int(chunk.slots[0])), ABORTED, None, "forward_failed", now)
         return 0.0
 
@@ -163,7 +164,7 @@ class Actor:
 
 
 def _finite(outputs: Outputs) -> Outputs:
-    """Raises ValueError where an observation drove the network out of the numbers."""
+    """Raises NotFinite where an observation drove the network out of the numbers."""
     if not all_finite(outputs.log_prob, outputs.value):
-        raise ValueError("the network's output is not finite")
+        raise NotFinite("the network's output is not finite")
     return outputs

@@ -17,7 +17,7 @@ from common.specs import GameSpec
 from inference_server.clients import Client
 from inference_server.fair_queue import FairQueue
 from inference_server.gateway import Gateway
-from inference_server.isolation import FORWARD_ERRORS, halves
+from inference_server.isolation import FORWARD_ERRORS, NotFinite, halves, why
 from inference_server.policies import PolicyTable
 from inference_server.rows import unpack_evaluate
 from inference_server.sessions import SessionTable
@@ -135,9 +135,9 @@ class Evaluator:
                 states,
             )
             if not np.isfinite(priors.sum() + value.sum()):
-                raise ValueError("the network's output is not finite")
-        except FORWARD_ERRORS:
-            self._forward_apart(name, batch)
+                raise NotFinite("the network's output is not finite")
+        except FORWARD_ERRORS as error:
+            self._forward_apart(name, batch, error)
             return
         self._statistics.evaluations += len(states)
         self._statistics.evaluation_batches += 1
@@ -147,7 +147,7 @@ class Evaluator:
             self._reply(request, priors[part], value[part], policy.version)
             start = part.stop
 
-    def _forward_apart(self, name: str, batch: list[Request]) -> None:
+    def _forward_apart(self, name: str, batch: list[Request], error: Exception) -> None:
         """A forward raised: only the row that makes it raise alone is refused."""
         first, second = halves(batch)
         if first:
@@ -155,7 +155,8 @@ class Evaluator:
             self._forward(name, second)
             return
         (request,) = second
-        self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, "the forward of this row failed")
+        text = why(error, request.observation[request.rows[0]])
+        self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, text)
 
     def _find_states(self, batch: list[Request], zero_row: int) -> tuple[list[Request], NDArray[np.int64]]:
         """The rows that can be evaluated, and the rows of the state table that they read, int64 [B]."""

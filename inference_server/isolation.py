@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from inference_server.fair_queue import Portion
 
 P = TypeVar("P", bound=Portion)
 
 FORWARD_ERRORS = (RuntimeError, ValueError, IndexError)  # what torch raises about its input
+
+
+class NotFinite(ValueError):
+    """The network's answer holds NaN or infinity."""
+
+
+def why(error: Exception, observation: NDArray[Any]) -> str:
+    """What the sender of a row learns of its failed forward: nothing of the server's inside. observation: [D]."""
+    if not isinstance(error, NotFinite):
+        return "the forward of this row failed"
+    largest = float(np.abs(observation).max())
+    return (
+        "the network's answer to this row is not finite; expected observations of ordinary size, in this row and those "
+        f"before it: the largest number here is {largest:g}"
+    )
 
 
 def halves(batch: list[P]) -> tuple[list[P], list[P]]:

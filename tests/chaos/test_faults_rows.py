@@ -7,6 +7,7 @@ import time
 import msgpack
 import numpy as np
 import pytest
+import torch
 
 from common.errors import (
     ERR_INTERNAL,
@@ -162,6 +163,30 @@ def test_fault_14_only_the_culprit_of_a_failed_forward_gets_the_error(stand, cli
     assert [f.code for f in failures] == [ERR_NO_SESSION]
     assert len(exchange(client, [stand.decision(env, 2) for env in range(3)]).actions) == 3
     exchange(client, stand.ends(3, 0, 1, 2))
+
+
+@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=2)
+def test_fault_14_where_the_answer_is_not_finite_its_sender_is_told_so(stand, client, monkeypatch) -> None:
+    backend = stand.server._housekeeping._policies["learner"].engine._backend
+    run = backend.run
+
+    def overflowing(observation, mask, state):
+        logits, value, new_state = run(observation, mask, state)
+        return logits, torch.where(observation[:, 0] > 1e38, torch.inf, value), new_state
+
+    monkeypatch.setattr(backend, "run", overflowing)
+    huge = np.full(12, 3e38, np.float32)
+    rows = [stand.decision(0, 0, flags=FREE, observation=huge), stand.decision(1, 0, flags=FREE)]
+    (failure,) = exchange(client, rows).failures
+    told = "is not finite; expected observations of ordinary size"
+    assert (failure.env, failure.code, told in failure.message) == (0, ERR_INTERNAL, True)
+    assert failure.message.endswith("the largest number here is 3e+38")
+    client.evaluate(huge[None], np.ones((1, 5)))
+    deadline = time.monotonic() + 5
+    while not (evaluations := client.poll().evaluations) and time.monotonic() < deadline:
+        client.poller.wait(0.01)
+    assert evaluations[0].errors == {0: (ERR_INTERNAL, failure.message)}
+    exchange(client, stand.ends(1, 1))
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
