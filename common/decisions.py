@@ -63,6 +63,7 @@ class Failure(msgspec.Struct, gc=False):
     step: int
     code: str
     message: str
+    retry_after_ms: int = 0  # the server's advice how long to wait before the row is sent again; 0: none
 
 
 def start_flags(record: bool, greedy: bool) -> int:

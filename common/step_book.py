@@ -88,7 +88,9 @@ class StepBook:
         failures = []
         for row in error.rows or range(len(parcel.tickets)):
             if d := self._close(parcel, row):
-                failures.append(Failure(d.env, d.seat, d.episode, d.step, error.code, error.message))
+                failures.append(
+                    Failure(d.env, d.seat, d.episode, d.step, error.code, error.message, error.retry_after_ms)
+                )
         self._forget_if_done(error.id, parcel)
         return failures
 
