@@ -28,6 +28,7 @@ def add_up(up: argparse.ArgumentParser) -> None:
 
 
 def _up(options: argparse.Namespace) -> int:
+    from common.launch.diary import FILE, Diary
     from common.launch.supervisor import Supervisor
     from common.launch.terminal import OwnForeground
     from common.launch.view import make_display
@@ -38,6 +39,7 @@ def _up(options: argparse.Namespace) -> int:
     if options.stop_after_decisions is not None:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
     config = load_config(options.config, overrides)
-    supervisor = Supervisor(config, RunDir(options.run_dir or config.run_dir), make_display(options.plain))
+    run_dir = RunDir(options.run_dir or config.run_dir)
+    supervisor = Supervisor(config, run_dir, Diary(make_display(options.plain), run_dir.logs / FILE))
     with OwnForeground() if options.from_make else nullcontext():
         return supervisor.run()

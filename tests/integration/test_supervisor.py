@@ -66,6 +66,7 @@ def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up, name)
     assert after["server"]["decisions"] >= before["server"]["decisions"]
     assert after["workers"]["episodes"]["started"] >= before["workers"]["episodes"]["started"]
     assert any("died (signal 9), restarting" in event for event in after["events"])
+    assert "died (signal 9), restarting" in (run.run_dir.logs / "simul-supervisor.log").read_text()
     code, output = run.finish()
     assert code == 0, output
     summary = read_json(run.run_dir, "summary.json")
