@@ -145,8 +145,8 @@ class PolicyEngine:
     def prepare(self, state: Mapping[str, Tensor]) -> Ready:
         """Verified weights for `swap`, of this engine or a twin. May run on one thread beside the loop.
 
-        On a CPU they are copied here, into a recorded network that serves nobody; what has an address on the device
-        is overwritten by `swap`, from tensors that lie there already.
+        On a CPU they are copied here, into a recorded network that serves nobody; elsewhere `swap` copies them in
+        place, from tensors that lie on the device already.
         """
         if not isinstance(self._backend, HostBackend):
             return self.converted(state)

@@ -6,7 +6,7 @@ What captures and replays is passed in: `inference_server.engine.cuda` on a GPU,
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from logging import Logger
 
 import numpy as np
@@ -19,7 +19,7 @@ from common.nets.traced import Recording
 from common.specs import GameSpec
 from inference_server.engine.backends import Outputs
 from inference_server.engine.bucket import Bucket
-from inference_server.engine.engine import BUCKETS, PolicyEngine
+from inference_server.engine.engine import BUCKETS, PolicyEngine, Ready
 from inference_server.engine.graph_device import GraphDevice, Lane
 from inference_server.engine.sampling import sample_packed
 from inference_server.engine.staging import Inputs, Staging
@@ -95,6 +95,10 @@ class GraphEngine(PolicyEngine):
         else:
             return super().sample()
         return Outputs(packed[0].astype(np.int32), packed[1], packed[2])
+
+    def prepare(self, state: Mapping[str, Tensor]) -> Ready:
+        """As PolicyEngine. Graphs read the weights where they lay when they were captured: they are copied there."""
+        return self.converted(state)
 
     def warm_up(self, sizes: tuple[int, ...]) -> None:
         """As PolicyEngine, after every bucket's graph was captured."""

@@ -7,6 +7,7 @@ import threading
 import time
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import settings
@@ -20,6 +21,7 @@ from inference_server.engine.graphs import GraphEngine
 from inference_server.policies import LATECOMERS_SEC, Policy, PolicyTable
 from inference_server.workshop import Workshop
 from tests.support.contract import NETWORK, SLOTS, SPEC
+from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs
 from tests.unit.inference_server.test_contract import Interleavings
 
@@ -75,6 +77,20 @@ def test_every_graph_is_captured_before_the_learners_policy_is_ready(device) -> 
     assert ready == [False] * len(BUCKETS)
     assert table.ready
     assert table["learner"].engine.runner == "3 graphs"
+
+
+def test_newer_weights_are_what_the_graphs_replay(policies) -> None:
+    engine = policies["learner"].engine
+    observation = np.ones((2, SPEC.observation_size), SPEC.dtype())
+    mask, noise = np.ones((2, SPEC.num_actions), np.uint8), np.zeros((2, SPEC.num_actions), np.float32)
+    read, write = np.full(2, engine.zero_row), np.arange(2)
+    for version in (2, 3, 4):
+        _install(policies, "learner", version)
+        network = build_network(NETWORK, SPEC, seed=version)
+        with torch.inference_mode():
+            _, value, _ = network(torch.from_numpy(observation), torch.from_numpy(mask) > 0, network.initial_state(2))
+        found = act(engine, observation, mask, read, write, noise).value
+        np.testing.assert_allclose(found, value.numpy(), atol=1e-6)
 
 
 def test_the_server_builds_engines_with_graphs_where_its_device_has_them(device) -> None:
