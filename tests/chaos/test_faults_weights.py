@@ -70,6 +70,8 @@ def _storm(stand: Stand, first: int, names: tuple[str, str]) -> _Storm:
                 step[name], sent_at[name] = step[name] + 1, now
         next(iter(clients.values())).poller.wait(0.001)
     found.seconds = time.monotonic() - begin
+    for client in clients.values():
+        client.close()  # its sessions end: there is room for as many storms as it takes
     return found
 
 
