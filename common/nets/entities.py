@@ -102,7 +102,10 @@ class Blocks(nn.Module):
 def _block(spec: GameSpec, name: str) -> list[Slice]:
     block = [part for part in spec.layout if part.name == name or part.name.startswith(name + ".")]
     if not block:
-        raise ConfigError(f"The network needs a block {name}.* in the layout of {spec.name}, which has none.")
+        raise ConfigError(
+            f"The network needs a block {name}.* in the layout of {spec.name}, which has none. "
+            "Set network.name: mlp_lstm, which takes any layout."
+        )
     return sorted(block, key=lambda part: part.start)
 
 

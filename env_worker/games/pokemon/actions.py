@@ -15,6 +15,7 @@ from typing import Any
 from env_worker.games.pokemon.layout import NUM_ACTIONS
 
 FIRST_MOVE = 6
+FAINTED = "0 fnt"
 GIMMICKS = (
     ("canMegaEvo", " mega"),
     ("canZMove", " zmove"),
@@ -32,39 +33,35 @@ class Choices:
         mask: uint8 [26] as a bytearray, 1 = legal.
         reviving: True = the switch brings back a fainted Pokemon.
         move_entries: the request's entry of each of the four move slots, None where the slot offers nothing.
+        switch_slots, move_slots: the simulator's number of each team position and move slot that may be chosen.
     """
 
-    __slots__ = ("_move_slots", "_switch_slots", "mask", "move_entries", "reviving")
+    __slots__ = ("mask", "move_entries", "move_slots", "reviving", "switch_slots")
 
     def __init__(self) -> None:
         self.mask = bytearray(NUM_ACTIONS)
         self.reviving = False
         self.move_entries: list[dict[str, Any] | None] = [None] * 4
-        self._switch_slots = [0] * 6
-        self._move_slots = [0] * 4
+        self.switch_slots = [0] * 6
+        self.move_slots = [0] * 4
 
     def command(self, action: int) -> str:
         """The simulator's words for an action."""
         if action < FIRST_MOVE:
-            return f"switch {self._switch_slots[action]}"
+            return f"switch {self.switch_slots[action]}"
         gimmick, move = divmod(action - FIRST_MOVE, 4)
-        return f"move {self._move_slots[move]}{SUFFIXES[gimmick]}"
-
-    def allow_switch(self, position: int, slot: int) -> None:
-        self.mask[position] = 1
-        self._switch_slots[position] = slot
-
-    def place_move(self, move: int, slot: int, entry: dict[str, Any]) -> None:
-        self.move_entries[move] = entry
-        self._move_slots[move] = slot
+        return f"move {self.move_slots[move]}{SUFFIXES[gimmick]}"
 
 
 def legal_choices(request: dict[str, Any], position: Callable[[str], int]) -> Choices:
     """Everything a request allows; `position` gives the team position of an ident."""
     choices = Choices()
     side = request["side"]["pokemon"]
-    choices.reviving = any([entry.get("reviving") for entry in side])
-    asked = request["active"][0] if "active" in request else None
+    asked = None
+    if "active" in request:
+        asked = request["active"][0]
+    elif any([entry.get("reviving") for entry in side]):
+        choices.reviving = True
     if asked is None or not asked.get("trapped"):
         _allow_switches(choices, side, position)
     if asked is not None:
@@ -73,22 +70,23 @@ def legal_choices(request: dict[str, Any], position: Callable[[str], int]) -> Ch
 
 
 def _allow_switches(choices: Choices, side: list[dict[str, Any]], position: Callable[[str], int]) -> None:
-    reviving = choices.reviving
+    reviving, mask, slots = choices.reviving, choices.mask, choices.switch_slots
     for slot, entry in enumerate(side, start=1):
-        if reviving != entry["condition"].endswith(" fnt"):
-            continue
-        if reviving or not entry["active"]:
-            choices.allow_switch(position(entry["ident"]), slot)
+        if reviving is (entry["condition"] == FAINTED) and (reviving or not entry["active"]):
+            place = position(entry["ident"])
+            mask[place] = 1
+            slots[place] = slot
 
 
 def _allow_moves(choices: Choices, asked: dict[str, Any], known: list[str]) -> None:
     offered = asked["moves"]
     gimmicks = [(FIRST_MOVE + 4 * kind, asked[key]) for kind, key in _GIMMICK_KINDS if asked.get(key)]
-    mask = choices.mask
+    mask, entries, slots = choices.mask, choices.move_entries, choices.move_slots
     aligned = len(offered) == len(known)
     for index, entry in enumerate(offered[:4]):
         move = index if aligned else known_slot(entry["id"], known, index)
-        choices.place_move(move, index + 1, entry)
+        entries[move] = entry
+        slots[move] = index + 1
         if entry.get("disabled"):
             continue
         mask[FIRST_MOVE + move] = 1

@@ -6,36 +6,50 @@ two has, or the field between them; the buffer keeps the rest.
 
 from __future__ import annotations
 
-import struct
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from poke_env.battle.pokemon import Pokemon
-from poke_env.battle.status import Status
 
 from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.bodies import BODY_WIDTH, HALF, PAIR_WIDTH, Card, foe_pp, own_pp
+from env_worker.games.pokemon.bodies import HALF, PAIR_WIDTH, Card, own_pp
 from env_worker.games.pokemon.combatants import Profile
 from env_worker.games.pokemon.counters import Counters
-from env_worker.games.pokemon.features import AURORA_VEIL, REFLECT, TRICK_ROOM
-from env_worker.games.pokemon.matchup import Matchups, pair_numbers
-from env_worker.games.pokemon.profiles import base_types_of, foe_profile, move_row, own_profile, types_of
-from env_worker.games.pokemon.scene import Factors, Scene, active_factors, screens
+from env_worker.games.pokemon.duels import FOE, ORDERS, OWN, Duels
+from env_worker.games.pokemon.features import STAGES, TRICK_ROOM
+from env_worker.games.pokemon.profiles import base_types_of, foe_body, moves_of, own_body, types_of
+from env_worker.games.pokemon.scene import Scene, Strength, active_strength, bench_strength, screens
 from env_worker.games.pokemon.seat_battle import SeatBattle
 
-_PAIR = struct.Struct(f"<{PAIR_WIDTH}e")
-_NO_PAIR = bytes(PAIR_WIDTH * HALF)
-BRN = Status.BRN
+_PAIR_BYTES = PAIR_WIDTH * HALF
+_NO_PAIR = bytes(_PAIR_BYTES)
+_EVEN, _FASTER, _SLOWER = (ORDERS[order] for order in (0.0, 1.0, -1.0))
+
+
+class Active(NamedTuple):
+    """Who is out on one side: place in its team, what is known of it, strength and speed now."""
+
+    place: int
+    profile: Profile
+    strength: Strength
+    speed: float
 
 
 class PokemonBlocks:
-    """Writes `own.*` and `foe.*` of one seat into its buffer."""
+    """Writes `own.*` and `foe.*` of one seat into its buffer.
+
+    Attributes:
+        own_active, foe_active: since `write_pairs`; None where nobody is out.
+    """
 
     def __init__(self, buffer: bytearray, gen: int) -> None:
         self._buffer = buffer
         self._gen = gen
-        self.own = [Card() for _ in range(layout.TEAM_SIZE)]
-        self.foe = [Card() for _ in range(layout.TEAM_SIZE)]
-        self.matchups = Matchups(gen)
+        self.own = [Card(buffer, start) for start in _starts(layout.OWN_START)]
+        self.foe = [Card(buffer, start) for start in _starts(layout.FOE_START)]
+        self.duels = Duels(self.own, self.foe)
+        self.own_active: Active | None = None
+        self.foe_active: Active | None = None
         self._facing: list[tuple[Any, ...]] = [(), ()]
         self._foes = 0  # foe blocks written last time
 
@@ -52,9 +66,9 @@ class PokemonBlocks:
     def write_foe_bodies(self, battle: SeatBattle, foes: list[Pokemon], met: int) -> None:
         """`met`: so many of them have been out; team preview has shown the others."""
         for index in range(len(foes), self._foes):  # fewer than last time: all that were brought have been out
-            self.foe[index] = Card()
-            start = (layout.FOE_START + index * layout.POKEMON_WIDTH) * HALF
-            self._buffer[start : start + layout.POKEMON_WIDTH * HALF] = bytes(layout.POKEMON_WIDTH * HALF)
+            start = layout.FOE_START + index * layout.POKEMON_WIDTH
+            self.foe[index] = Card(self._buffer, start)
+            self._buffer[start * HALF : (start + layout.POKEMON_WIDTH) * HALF] = bytes(layout.POKEMON_WIDTH * HALF)
         self._foes = len(foes)
         changed = battle.changed
         for index, mon in enumerate(foes):
@@ -66,25 +80,26 @@ class PokemonBlocks:
             self._write_foe_body(battle.counters, index, mon, card)
 
     def _write_own_body(self, battle: SeatBattle, index: int, mon: Pokemon, card: Card) -> None:
-        """The profile, ids and stats are made anew when `key` is another: it holds all that they are made from."""
+        """What it is is written anew when `key` is another: it holds all that a body is made from."""
         entry = battle.entries[index]
         types = types_of(mon)
-        ability, moves, item = entry.get("ability"), entry["moves"], entry["item"]
-        tera = entry.get("terastallized")
         born = base_types_of(mon)  # a forme change shows in them even where terastallizing hides it in `types`
-        key = (mon._species, types, born, ability, item, moves, entry["stats"], mon._max_hp, tera, mon._level)
-        if key != card.key:
+        ability, tera, item = entry.get("ability"), entry.get("terastallized"), entry["item"]
+        names = entry["moves"][: layout.MOVE_SLOTS]
+        key = (mon._species, types, born, ability, item, entry["stats"], mon._max_hp, tera, mon._level)
+        if key != card.key or names != card.names:
             card.key = key
-            rows = [move_row(name) for name in moves[:4]]
-            profile = own_profile(self._gen, mon, entry, types)
-            card.renew(mon, self.matchups.intern(profile), item, rows, profile.body.tera)
+            body = own_body(mon, entry, types)
+            card.embody(self._gen, mon, body, item, body.tera)
+            card.arm(self._gen, names)
+            self.duels.forget_own(index)
         card.revealed = mon._revealed
-        start = layout.OWN_START + index * layout.POKEMON_WIDTH
-        card.pack(self._buffer, start, self._gen, mon, battle.counters, own_pp(battle.counters, mon, moves))
+        card.pack(mon, battle.counters, own_pp(battle.counters, mon, names))
 
     def _write_foe_body(self, counters: Counters, index: int, mon: Pokemon, card: Card) -> None:
         """`key` as for an own one."""
-        moves = mon._moves
+        moves = moves_of(mon)
+        names = list(moves)[: layout.MOVE_SLOTS]
         key = (
             mon._species,
             mon._item,
@@ -93,10 +108,6 @@ class PokemonBlocks:
             mon._forme_change_ability,
             mon._terastallized,
             mon._terastallized_type,
-            len(moves._base_moves),
-            moves._transform_moves,
-            moves._mimic_move,
-            len(moves.moves),
             tuple(mon._temporary_types),
             mon._type_1,
             mon._type_2,
@@ -104,60 +115,71 @@ class PokemonBlocks:
             mon._temporary_base_stats,
             mon._level,
         )
-        if key != card.key:
+        other_body = key != card.key
+        if other_body:
             card.key = key
-            rows = [move_row(name) for name in list(moves.moves)[:4]]
             tera = mon._terastallized_type
-            profile = self.matchups.intern(foe_profile(self._gen, mon))
-            card.renew(mon, profile, mon._item, rows, tera._value_ if tera else 0)
-        start = layout.FOE_START + index * layout.POKEMON_WIDTH
-        card.pack(self._buffer, start, self._gen, mon, counters, foe_pp(counters, mon))
+            card.embody(self._gen, mon, foe_body(self._gen, mon), mon._item, tera._value_ if tera else 0)
+        if other_body or names != card.names:
+            card.arm(self._gen, names, guess=len(names) < layout.MOVE_SLOTS)
+            self.duels.forget_foe(index, other_body)
+        card.pack(mon, counters, counters.pp_left(list(moves.values())[: layout.MOVE_SLOTS]))
 
     def write_pairs(self, scene: Scene, own: list[Pokemon], foes: list[Pokemon], own_out: int, foe_out: int) -> None:
         """How every Pokemon stands against the other side's active one."""
         trick_room = bool(scene.field[TRICK_ROOM])
-        mine = self._active(self.own, own, own_out, scene.own_side)
-        theirs = self._active(self.foe, foes, foe_out, scene.foe_side)
-        self._face(0, layout.OWN_START, self.own, own, own_out, scene.own_side, mine, theirs, trick_room)
-        self._face(1, layout.FOE_START, self.foe, foes, foe_out, scene.foe_side, theirs, mine, trick_room)
-
-    def _active(
-        self, cards: list[Card], team: list[Pokemon], out: int, side: list[float]
-    ) -> tuple[Profile, Factors] | None:
-        if out < 0:
-            return None
-        return cards[out].profile, active_factors(team[out], cards[out].speed, side)
+        mine = self.own_active = _active(self.own, own, own_out, scene.own_side)
+        theirs = self.foe_active = _active(self.foe, foes, foe_out, scene.foe_side)
+        self._face(OWN, self.own, own, mine, theirs, screens(scene.own_side), trick_room)
+        self._face(FOE, self.foe, foes, theirs, mine, screens(scene.foe_side), trick_room)
 
     def _face(
         self,
-        which: int,
-        start: int,
+        whose: int,
         cards: list[Card],
         team: list[Pokemon],
-        out: int,
-        side: list[float],
-        active: tuple[Profile, Factors] | None,
-        facing: tuple[Profile, Factors] | None,
+        active: Active | None,
+        facing: Active | None,
+        screen: tuple[float, float],
         trick_room: bool,
     ) -> None:
-        """Pairs of one team against the Pokemon it faces; unchanged ones stay as they are."""
-        situation = (facing and id(facing[0]), facing and facing[1], side[REFLECT : AURORA_VEIL + 1], trick_room)
-        same = situation == self._facing[which]
-        self._facing[which] = situation
-        screen = screens(side)
-        pairs = self.matchups.pairs_with(facing[0]) if facing is not None else {}
+        """Pairs of one team against the Pokemon it faces; unchanged ones of the bench stay as they are."""
+        out = -1 if active is None else active.place
+        situation = (facing, screen, trick_room)
+        same = situation == self._facing[whose]
+        self._facing[whose] = situation
+        buffer, exchange = self._buffer, self.duels.exchange
         for index, mon in enumerate(team):
             card = cards[index]
-            if index != out:
-                if same and not card.fresh:
-                    continue
-                factors = (0.5 if mon._status is BRN else 1.0, 1.0, *screen, card.speed)
-            elif active is not None:
-                factors = active[1]
+            if same and not card.fresh:
+                continue
             card.fresh = index == out  # an active one's stages are gone when it leaves
-            offset = (start + index * layout.POKEMON_WIDTH + BODY_WIDTH) * HALF
             if facing is None:
-                self._buffer[offset : offset + len(_NO_PAIR)] = _NO_PAIR
+                buffer[card.pair_at : card.pair_at + _PAIR_BYTES] = _NO_PAIR
+                continue
+            opposite, _, foe_strength, foe_speed = facing
+            if active is not None and index == out:
+                _, _, strength, speed = active
             else:
-                pair = pairs.get(id(card.profile)) or self.matchups.pair(card.profile, facing[0])
-                _PAIR.pack_into(self._buffer, offset, *pair_numbers(pair, factors, facing[1], trick_room))
+                strength, speed = bench_strength(mon, screen), card.speed
+            if whose == OWN:
+                pair = exchange(index, opposite, strength, foe_strength)[1]
+            else:
+                pair = exchange(opposite, index, foe_strength, strength)[2]
+            if speed == foe_speed:
+                order = _EVEN
+            else:
+                order = _FASTER if (speed > foe_speed) != trick_room else _SLOWER
+            buffer[card.pair_at : card.pair_at + _PAIR_BYTES] = pair + order
+
+
+def _active(cards: list[Card], team: list[Pokemon], out: int, side: Sequence[float]) -> Active | None:
+    if out < 0:
+        return None
+    mon, card = team[out], cards[out]
+    card.fresh = True
+    return Active(out, card.profile, active_strength(mon, screens(side)), card.speed * STAGES[mon._boosts["spe"] + 6])
+
+
+def _starts(first: int) -> list[int]:
+    return [first + index * layout.POKEMON_WIDTH for index in range(layout.TEAM_SIZE)]

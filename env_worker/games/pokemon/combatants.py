@@ -105,10 +105,14 @@ class Armour(NamedTuple):
     per_hp: float
 
 
-def arms(profile: Profile) -> Arms:
-    """What a profile attacks with."""
+def arms(profile: Profile, made: dict[MoveInfo, Weapon] | None = None) -> Arms:
+    """What a profile attacks with. `made`: what its body's moves have been found to be before."""
     user = profile.body
-    slots = tuple([None if m is None or m.category == STATUS else _weapon(user, m) for m in profile.moves])
+    made = {} if made is None else made
+    for move in profile.moves:
+        if move is not None and move.category != STATUS and move not in made:
+            made[move] = _weapon(user, move)
+    slots = tuple([None if move is None else made.get(move) for move in profile.moves])
     known = [weapon for weapon in slots if weapon is not None]
     if profile.guess:
         known += [_assumed(user, kind) for kind in user.types]
@@ -147,18 +151,18 @@ def _weapon(user: Body, move: MoveInfo) -> Weapon:
     if user.tera and not user.terastallized and not move.fixed:
         tera_kind = user.tera if move.row == _TERA_BLAST else kind
     return Weapon(
-        type=kind,
-        special=0 if move.category == PHYSICAL else 1,
-        stab=1.0 if move.fixed else _stab(user, kind),
-        scale=_scale(user, move),
-        defence=0 if move.hits_defence else 1,
-        accuracy=move.accuracy,
-        foe_attack=move.foe_attack,
-        fixed=move.fixed,
-        flat=float(user.level) if move.level_damage else move.flat,
-        fraction=move.fraction,
-        tera_type=tera_kind,
-        tera_stab=_tera_stab(user, tera_kind),
+        kind,
+        0 if move.category == PHYSICAL else 1,
+        1.0 if move.fixed else _stab(user, kind),
+        _scale(user, move),
+        0 if move.hits_defence else 1,
+        move.accuracy,
+        move.foe_attack,
+        move.fixed,
+        float(user.level) if move.level_damage else move.flat,
+        move.fraction,
+        tera_kind,
+        _tera_stab(user, tera_kind) if tera_kind else 1.0,
     )
 
 

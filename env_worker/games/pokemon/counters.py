@@ -6,7 +6,7 @@ Fed with the same protocol lines as the battle, after it. The host's side: `sim_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -78,13 +78,22 @@ class Counters:
             if missed or move in self._corrections:
                 self._corrections[move] = missed
 
-    def pp_left(self, move: Move) -> float:
-        """Fraction: used counts, twice under Pressure; corrected by what the last request said of an own move."""
-        full = self._full_pp.get(move)
-        if full is None:
-            full = self._full_pp[move] = full_pp(move._id, move._gen, move._from_transform)
-        left = move._current_pp + self._corrections.get(move, 0)
-        return 1.0 if left >= full else left / full if left > 0 else 0.0
+    def pp_left(self, moves: Iterable[Move | None]) -> list[float]:
+        """Fractions: used counts, twice under Pressure; corrected by what the last request said of an own move.
+
+        A move that nobody has read (None) is unused.
+        """
+        known, corrections, fractions = self._full_pp, self._corrections, []
+        for move in moves:
+            if move is None:
+                fractions.append(1.0)
+                continue
+            full = known.get(move)
+            if full is None:
+                full = known[move] = full_pp(move._id, move._gen, move._from_transform)
+            left = move._current_pp + corrections.get(move, 0)
+            fractions.append(1.0 if left >= full else left / full if left > 0 else 0.0)
+        return fractions
 
 
 @cache

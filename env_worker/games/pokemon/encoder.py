@@ -6,6 +6,7 @@ A byte buffer lives as long as the battle; blocks are packed into it with `struc
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,27 +15,32 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.actions import FIRST_MOVE, GIMMICKS, Choices
+from env_worker.games.pokemon.actions import FIRST_MOVE, Choices
 from env_worker.games.pokemon.blocks import PokemonBlocks
 from env_worker.games.pokemon.bodies import HALF
 from env_worker.games.pokemon.damage.writer import DamageWriter
-from env_worker.games.pokemon.features import active_numbers, gimmicks_spent
+from env_worker.games.pokemon.global_block import write_global
+from env_worker.games.pokemon.matchup import Blow
 from env_worker.games.pokemon.movesheet import (
+    NO_MOVE,
     PRESENT_WIDTH,
-    STATIC_WIDTH,
     OwnMove,
+    Swing,
     offered_move,
     present_numbers,
     static_bytes,
+    swing,
 )
-from env_worker.games.pokemon.scene import Scene, active_factors, read_scene
+from env_worker.games.pokemon.scene import Scene, read_scene
 from env_worker.games.pokemon.seat_battle import SeatBattle
 from env_worker.games.pokemon.set_blocks import SetBlocks
 
-_GLOBAL = struct.Struct(f"<{layout.PREVIEW_START}e")  # what only team preview knows stays 0
 _PRESENT = struct.Struct(f"<{PRESENT_WIDTH}e")
-_MASK = struct.Struct(f"<{layout.NUM_ACTIONS}e")
-_MOVE_BYTES, _STATIC_BYTES = layout.MOVE_WIDTH * HALF, STATIC_WIDTH * HALF
+_FLOAT16 = np.dtype(np.float16)
+_MASK_HIGH_BYTES = slice(layout.MASK_START * HALF + 1, (layout.MASK_START + layout.NUM_ACTIONS) * HALF, HALF)
+_HIGH_BYTE_OF = bytes.maketrans(b"\0\1", b"\0\x3c")  # 1 is 0x3c00
+_MOVE_BYTES = layout.MOVE_WIDTH * HALF
+_NO_BLOWS = (None,) * layout.MOVE_SLOTS
 _NO_MOVES = bytes(layout.MOVE_SLOTS * _MOVE_BYTES)
 FNT = Status.FNT
 
@@ -70,10 +76,10 @@ class SeatEncoder:
         blocks.write_pairs(scene, own, foes, own_out, foe_out)
         if self._damage is not None and "teamPreview" not in request:  # at a preview nobody is out: it stays 0
             self._damage.write(battle, blocks, own, foes, own_out, foe_out)
-        self._write_global(request, scene, choices.reviving)
+        write_global(self._buffer, battle, request, scene, self.standing, choices.reviving)
         self._write_moves(scene, request, choices, own_out, foe_out)
-        _MASK.pack_into(self._buffer, layout.MASK_START * HALF, *choices.mask)
-        return np.frombuffer(bytearray(self._buffer), dtype=np.float16)
+        self._buffer[_MASK_HIGH_BYTES] = choices.mask.translate(_HIGH_BYTE_OF)
+        return np.frombuffer(bytearray(self._buffer), _FLOAT16)
 
     def survey(self) -> None:
         """Bring `standing` up to date, and nothing else."""
@@ -89,65 +95,36 @@ class SeatEncoder:
         self.standing = (own_alive, foe_alive + unseen, own_hp, foe_hp + unseen)
         return own_out, foe_out
 
-    def _write_global(self, request: dict[str, Any], scene: Scene, reviving: bool) -> None:
-        battle = self._battle
-        asked = request["active"][0] if "active" in request else {}
-        own_alive, foe_alive, own_hp, foe_hp = self.standing
-        own_spent, foe_spent = gimmicks_spent(battle)
-        _GLOBAL.pack_into(
-            self._buffer,
-            0,
-            min(battle._turn / 100, 1.0),
-            "forceSwitch" in request,
-            reviving,
-            "trapped" in asked,
-            "maybeTrapped" in asked,
-            *[key in asked for key, _ in GIMMICKS],
-            *scene.weather,
-            *scene.field,
-            *scene.own_side,
-            own_alive / 6,
-            own_hp / 6,
-            own_spent,
-            *scene.foe_side,
-            foe_alive / 6,
-            foe_hp / 6,
-            foe_spent,
-            *active_numbers(scene.own),
-            *active_numbers(scene.foe),
-        )
-
     def _write_moves(self, scene: Scene, request: dict[str, Any], choices: Choices, own_out: int, foe_out: int) -> None:
-        start = layout.MOVE_START * HALF
+        buffer, offset = self._buffer, layout.MOVE_START * HALF
         if own_out < 0 or "active" not in request:
-            self._buffer[start : start + len(_NO_MOVES)] = _NO_MOVES
+            buffer[offset : offset + len(_NO_MOVES)] = _NO_MOVES
             return
+        own, can_tera = self._own_moves(own_out, foe_out), "canTerastallize" in request["active"][0]
+        against = self._swing(scene)
+        for slot, entry in enumerate(choices.move_entries):
+            move = own[slot] if slot < len(own) else NO_MOVE
+            if entry is not None:
+                move = offered_move(self._gen, move, entry)
+            block = _NO_MOVES[:_MOVE_BYTES]
+            if move[0]:
+                numbers = present_numbers(move, entry, against, choices.mask[FIRST_MOVE + slot], can_tera)
+                block = static_bytes(self._gen, move[0]) + _PRESENT.pack(*numbers)
+            buffer[offset : offset + _MOVE_BYTES] = block
+            offset += _MOVE_BYTES
+
+    def _own_moves(self, own_out: int, foe_out: int) -> list[OwnMove]:
+        """The active Pokemon's, as they meet the foe that is out."""
         blocks = self._blocks
-        card = blocks.own[own_out]
-        infos, blows = card.profile.moves, None
-        user = target = None
-        if scene.own is not None and scene.foe is not None:
-            foe = blocks.foe[foe_out]
-            blows = blocks.matchups.blows(card.profile, foe.profile.body)
-            user = active_factors(scene.own, card.speed, scene.own_side)
-            target = active_factors(scene.foe, foe.speed, scene.foe_side)
-        can_tera = "canTerastallize" in request["active"][0]
-        known = self._battle.entries[own_out]["moves"]
-        for slot in range(layout.MOVE_SLOTS):
-            offset = start + slot * _MOVE_BYTES
-            entry = choices.move_entries[slot]
-            if slot >= len(known):
-                if entry is None:
-                    self._buffer[offset : offset + _MOVE_BYTES] = _NO_MOVES[:_MOVE_BYTES]
-                    continue
-                move = OwnMove("", None, None, entry)
-            else:
-                move = OwnMove(known[slot], infos[slot], blows[slot] if blows else None, entry)
-            move = offered_move(self._gen, move)
-            self._buffer[offset : offset + _STATIC_BYTES] = static_bytes(self._gen, move.name)
-            usable = choices.mask[FIRST_MOVE + slot]
-            numbers = present_numbers(scene, move, user, target, usable, can_tera)
-            _PRESENT.pack_into(self._buffer, offset + _STATIC_BYTES, *numbers)
+        blows: Sequence[Blow | None] = blocks.duels.blows(own_out, foe_out) if foe_out >= 0 else _NO_BLOWS
+        return list(zip(self._battle.entries[own_out]["moves"], blocks.own[own_out].profile.moves, blows))
+
+    def _swing(self, scene: Scene) -> Swing | None:
+        """None where nobody is out to be hit."""
+        user, target = self._blocks.own_active, self._blocks.foe_active
+        if user is None or target is None or scene.foe is None:
+            return None
+        return swing(scene, user.strength, target.strength, scene.foe)
 
 
 def _survey(team: list[Pokemon]) -> tuple[int, float, float]:

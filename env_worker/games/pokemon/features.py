@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poke_env.battle.abstract_battle import AbstractBattle
@@ -14,7 +14,7 @@ from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 
 from env_worker.games.pokemon.fields import VOLATILES
-from env_worker.games.pokemon.profiles import move_row
+from env_worker.games.pokemon.profiles import move_row, moves_of
 
 # Enum members hash in Python; everything below is therefore indexed by their integer value.
 SIDE_SLOTS = {
@@ -82,15 +82,20 @@ VOLATILE_SLOTS = {
     for slot, names in enumerate(EFFECTS_OF_VOLATILE)
     for name in names.split()
 }
+NO_SIDE = (0.0,) * (SCREENS + 2 * NUM_SCREENS)
+NO_WEATHER, NO_FIELD = (0.0,) * 6, (0.0,) * 7
 NO_VOLATILES = (0.0,) * len(VOLATILES)
 NO_STATUS = (0.0,) * 6
+BOOSTS = ("atk", "def", "spa", "spd", "spe", "accuracy", "evasion")
 STATUS_ROWS = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))
 STAGES = tuple((2 + s) / 2 if s > 0 else 2 / (2 - s) for s in range(-6, 7))  # index stage + 6
 
 
-def side_numbers(conditions: Mapping[Any, int], turn: int) -> list[float]:
+def side_numbers(conditions: Mapping[Any, int], turn: int) -> Sequence[float]:
     """Hazards (4), screens (5) and their age (5) of one side."""
-    numbers = [0.0] * (SCREENS + 2 * NUM_SCREENS)
+    if not conditions:
+        return NO_SIDE
+    numbers = list(NO_SIDE)
     for condition, count in conditions.items():
         place = SIDE_SLOTS.get(condition._value_)
         if place is not None:
@@ -101,9 +106,11 @@ def side_numbers(conditions: Mapping[Any, int], turn: int) -> list[float]:
     return numbers
 
 
-def weather_numbers(weather: Mapping[Any, int], turn: int) -> list[float]:
+def weather_numbers(weather: Mapping[Any, int], turn: int) -> Sequence[float]:
     """One-hot weather (5) and its age."""
-    numbers = [0.0] * 6
+    if not weather:
+        return NO_WEATHER
+    numbers = list(NO_WEATHER)
     for kind, start in weather.items():
         slot = WEATHER_SLOTS.get(kind._value_)
         if slot is not None:
@@ -112,9 +119,11 @@ def weather_numbers(weather: Mapping[Any, int], turn: int) -> list[float]:
     return numbers
 
 
-def field_numbers(fields: Mapping[Any, int], turn: int) -> list[float]:
+def field_numbers(fields: Mapping[Any, int], turn: int) -> Sequence[float]:
     """One-hot terrain (4), its age, trick room, its age."""
-    numbers = [0.0] * 7
+    if not fields:
+        return NO_FIELD
+    numbers = list(NO_FIELD)
     for kind, start in fields.items():
         slot = TERRAIN_SLOTS.get(kind._value_)
         if slot is not None:
@@ -145,31 +154,34 @@ def volatile_numbers(mon: Pokemon) -> tuple[float, ...] | list[float]:
     return numbers
 
 
-def active_numbers(mon: Pokemon | None) -> list[float]:
+def active_numbers(mon: Pokemon | None) -> Sequence[float]:
     """`fields.ACTIVE` of one side; all zero where nobody is out."""
     if mon is None:
-        return list(NO_ACTIVE)
+        return NO_ACTIVE
     boosts = mon._boosts
+    last, *others = plain_active_numbers(mon)
+    return [last, *[boosts[stat] / 6 for stat in BOOSTS], *volatile_numbers(mon), *others]
+
+
+def is_plain(mon: Pokemon) -> bool:
+    """Whether an active Pokemon has neither stages nor volatiles."""
+    return not mon._effects and not any(mon._boosts.values())
+
+
+def plain_active_numbers(mon: Pokemon) -> tuple[float, ...]:
+    """`fields.ACTIVE` without stages and volatiles."""
     last = 0
-    for name, move in mon.moves.items():
+    for name, move in moves_of(mon).items():
         if move._is_last_used:
             last = move_row(name)
-    return [
+    return (
         last,
-        boosts["atk"] / 6,
-        boosts["def"] / 6,
-        boosts["spa"] / 6,
-        boosts["spd"] / 6,
-        boosts["spe"] / 6,
-        boosts["accuracy"] / 6,
-        boosts["evasion"] / 6,
-        *volatile_numbers(mon),
         1.0 if mon._must_recharge else 0.0,
         1.0 if mon._preparing_move is not None or mon._preparing_target else 0.0,
-        min(mon._protect_counter / 3, 1.0),
-        min(mon._active_turns / 8, 1.0),
+        mon._protect_counter / 3 if mon._protect_counter < 3 else 1.0,
+        mon._active_turns / 8 if mon._active_turns < 8 else 1.0,
         1.0 if mon._moves._transform_moves is not None else 0.0,
-    ]
+    )
 
 
 def gimmicks_spent(battle: AbstractBattle) -> tuple[bool, bool]:

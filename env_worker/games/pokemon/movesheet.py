@@ -6,12 +6,14 @@ import struct
 from functools import cache
 from typing import Any, NamedTuple
 
+from poke_env.battle.pokemon import Pokemon
+
 from env_worker.games.pokemon.features import RAIN, STAGES, SUN
 from env_worker.games.pokemon.layout import MOVE_WIDTH
 from env_worker.games.pokemon.matchup import Blow
-from env_worker.games.pokemon.movedex import PHYSICAL, SPECIAL, MoveInfo, move_info
+from env_worker.games.pokemon.movedex import PHYSICAL, MoveInfo, move_info
 from env_worker.games.pokemon.profiles import move_row
-from env_worker.games.pokemon.scene import Factors, Scene
+from env_worker.games.pokemon.scene import Scene, Strength
 
 FIRE, WATER = 7, 18
 PRESENT_WIDTH = 8
@@ -20,71 +22,100 @@ NO_STATIC = (0.0,) * (STATIC_WIDTH - 2)
 _STATIC = struct.Struct(f"<{STATIC_WIDTH}e")
 
 
-class OwnMove(NamedTuple):
-    """What stands in a slot.
+# What stands in a slot: the move's name, what is known of it (None: no data), and what it does to the foe that is out
+# (None where there is none, or where it is not the Pokemon's own).
+OwnMove = tuple[str, MoveInfo | None, Blow | None]
+NO_MOVE: OwnMove = ("", None, None)
+
+
+class Swing(NamedTuple):
+    """What stages, burn, screens and weather make of the damage of one Pokemon's moves to another, now.
 
     Attributes:
-        name, info: the move and what is known of it (None: no data).
-        blow: what it does to the foe that is out; None where there is none, or it is not the Pokemon's own.
-        entry: what the request offers there (perhaps struggle or its like instead), None where it offers nothing.
+        physical, special: of moves of either category; on_defence: of special ones that meet the target's defence.
+        water, fire: what the weather makes of these types besides.
+        target_hp: fraction that is left of it.
     """
 
-    name: str
-    info: MoveInfo | None
-    blow: Blow | None
-    entry: dict[str, Any] | None
+    physical: float
+    special: float
+    on_defence: float
+    water: float
+    fire: float
+    target_hp: float
 
 
-def offered_move(gen: int, own: OwnMove) -> OwnMove:
-    """The Pokemon's own move in a slot, or what the request offers in its place."""
-    if own.entry is None or own.entry["id"] in own.name:
+def swing(scene: Scene, user: Strength, target: Strength, foe: Pokemon) -> Swing:
+    """`foe` is the target."""
+    physical_dealt, special_dealt, _, _ = user
+    _, _, physical_taken, special_taken = target
+    special, boosts = special_dealt * special_taken, foe._boosts
+    rain, sun = scene.weather[RAIN], scene.weather[SUN]
+    return Swing(
+        physical_dealt * physical_taken,
+        special,
+        special * (STAGES[boosts["spd"] + 6] / STAGES[boosts["def"] + 6]),
+        1.5 if rain else 0.5 if sun else 1.0,
+        1.5 if sun else 0.5 if rain else 1.0,
+        foe.current_hp_fraction,
+    )
+
+
+def offered_move(gen: int, own: OwnMove, entry: dict[str, Any] | None) -> OwnMove:
+    """The Pokemon's own move in a slot, or what the request offers in its place (struggle or its like)."""
+    if entry is None or entry["id"] in own[0]:
         return own
-    offered = own.entry["id"]
-    return OwnMove(offered, move_info(gen, offered), None, own.entry)
+    return entry["id"], move_info(gen, entry["id"]), None
 
 
-def static_numbers(move: OwnMove) -> tuple[float, ...]:
+def static_numbers(name: str, info: MoveInfo | None) -> tuple[float, ...]:
     """The first of `fields.MOVE`: what follows from the move alone."""
-    if move.info is None:
-        return (move_row(move.name), 0, *NO_STATIC)
-    return (move.info.row, move.info.type, *move.info.static)
+    if info is None:
+        return (move_row(name), 0, *NO_STATIC)
+    return (info.row, info.type, *info.static)
 
 
 @cache
 def static_bytes(gen: int, name: str) -> bytes:
     """`static_numbers` of a move as float16."""
-    return _STATIC.pack(*static_numbers(OwnMove(name, move_info(gen, name), None, None)))
+    return _STATIC.pack(*static_numbers(name, move_info(gen, name)))
 
 
 def present_numbers(
-    scene: Scene, move: OwnMove, user: Factors | None, target: Factors | None, usable: int, can_tera: bool
+    move: OwnMove, entry: dict[str, Any] | None, swing: Swing | None, usable: int, can_tera: bool
 ) -> tuple[float, ...]:
-    """The rest: what it is worth now."""
-    info, blow, entry = move.info, move.blow, move.entry
-    pp = 0.0 if entry is None else min(entry.get("pp", 0) / max(entry.get("maxpp", 1), 1), 1.0)
-    if info is None or blow is None:
+    """The rest: what it is worth now. `entry`: what the request says of it, None where it does not offer it."""
+    _, info, blow = move
+    pp = 0.0 if entry is None else entry.get("pp", 0) / (entry.get("maxpp") or 1)
+    pp = pp if pp < 1.0 else 1.0
+    if info is None or blow is None or swing is None:
         return (1.0, usable, pp, 0.0, 0.0, 0.0, 0.0, 0.0)
-    damage = tera = 0.0
-    knocks_out = False
-    if blow.damage and user is not None and target is not None and scene.foe is not None:
-        factor = 1.0 if info.fixed else _factor(scene, info, user, target)
-        damage = blow.damage * factor
-        tera = min(blow.tera_damage * factor, 1.0) if can_tera else 0.0
-        knocks_out = damage >= scene.foe.current_hp_fraction > 0
-    return (1.0, usable, pp, blow.stab, blow.effectiveness / 4, min(damage, 1.0), knocks_out, tera)
+    damage, effectiveness, stab, tera = blow
+    if not damage:
+        return (1.0, usable, pp, stab, effectiveness / 4, 0.0, 0.0, 0.0)
+    factor = 1.0 if info.fixed else _factor(info, swing)
+    damage *= factor
+    tera = tera * factor if can_tera else 0.0
+    knocks_out = damage >= swing.target_hp > 0
+    return (
+        1.0,
+        usable,
+        pp,
+        stab,
+        effectiveness / 4,
+        damage if damage < 1.0 else 1.0,
+        knocks_out,
+        tera if tera < 1.0 else 1.0,
+    )
 
 
-def _factor(scene: Scene, info: MoveInfo, user: Factors, target: Factors) -> float:
-    """What stages, burn, screens and weather make of a move's damage."""
+def _factor(info: MoveInfo, swing: Swing) -> float:
     if info.category == PHYSICAL:
-        factor = user.physical_dealt * target.physical_taken
+        factor = swing.physical
     else:
-        factor = user.special_dealt * target.special_taken
-        if info.category == SPECIAL and info.hits_defence and scene.foe is not None:
-            boosts = scene.foe._boosts
-            factor *= STAGES[boosts["spd"] + 6] / STAGES[boosts["def"] + 6]
+        factor = swing.on_defence if info.hits_defence else swing.special
     if info.type == WATER:
-        factor *= 1.5 if scene.weather[RAIN] else 0.5 if scene.weather[SUN] else 1.0
+        factor *= swing.water
     elif info.type == FIRE:
-        factor *= 1.5 if scene.weather[SUN] else 0.5 if scene.weather[RAIN] else 1.0
+        factor *= swing.fire
     return factor

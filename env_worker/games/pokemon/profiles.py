@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
+from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.pokemon_type import PokemonType
 
@@ -52,10 +53,21 @@ def base_types_of(mon: Pokemon) -> tuple[int, ...]:
     return (mon._type_1._value_, mon._type_2._value_)
 
 
+def moves_of(mon: Pokemon) -> dict[str, Move]:
+    """`Pokemon.moves`, without its way through five properties where it has copied none."""
+    moves = mon._moves
+    return moves._base_moves if moves._transform_moves is None and moves._mimic_move is None else moves.moves
+
+
 def own_profile(gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...]) -> Profile:
     """Everything is known of an own Pokemon. `types` as `types_of` gives them."""
+    return Profile(own_body(mon, entry, types), tuple([move_info(gen, name) for name in entry["moves"][:4]]))
+
+
+def own_body(mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...]) -> Body:
+    """Of `own_profile`."""
     stats = entry["stats"]
-    body = Body(
+    return Body(
         types=types,
         base_types=base_types_of(mon),
         level=mon._level,
@@ -65,22 +77,30 @@ def own_profile(gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int,
         terastallized=bool(entry.get("terastallized")),
         tera=type_row(entry.get("teraType", "")),
     )
-    return Profile(body, tuple([move_info(gen, name) for name in entry["moves"][:4]]))
 
 
 def foe_profile(gen: int, mon: Pokemon) -> Profile:
-    """What has been seen of a foe; stats as random battles give them out (even spread, neutral nature)."""
-    moves = list(mon.moves)[:4]
-    body = Body(
+    """What has been seen of a foe."""
+    moves = list(moves_of(mon))[:4]
+    return Profile(foe_body(gen, mon), tuple([move_info(gen, name) for name in moves]), guess=len(moves) < 4)
+
+
+def foe_body(gen: int, mon: Pokemon) -> Body:
+    """Of `foe_profile`; stats as random battles give them out (even spread, neutral nature)."""
+    return Body(
         types=types_of(mon),
         base_types=base_types_of(mon),
         level=mon._level,
-        stats=estimated_stats(gen, mon.base_stats, mon._level),
+        stats=_estimated(gen, tuple(mon.base_stats.items()), mon._level),
         ability=mon.ability or "",
         item=mon._item or "",
         terastallized=bool(mon._terastallized),
     )
-    return Profile(body, tuple([move_info(gen, name) for name in moves]), guess=len(moves) < 4)
+
+
+@lru_cache(maxsize=4096)
+def _estimated(gen: int, base: tuple[tuple[str, int], ...], level: int) -> tuple[float, ...]:
+    return estimated_stats(gen, dict(base), level)
 
 
 def estimated_stats(gen: int, base: dict[str, int], level: int) -> tuple[float, ...]:

@@ -37,6 +37,7 @@ class SeatView(AbstractBattle):
             keeps what he made of a Pokemon compares it. What is not there has not changed since it was made.
         entries: latest request entry of each own Pokemon, in team order (that of the first request).
         parse_errors: event name -> lines poke-env could not take.
+        position: team position of an own Pokemon, by its ident: the action that switches to it.
     """
 
     _common: Mapping[str, Callable[[Any, list[str]], bool]] = {}
@@ -50,6 +51,7 @@ class SeatView(AbstractBattle):
         self.entries: list[Entry] = []
         self.parse_errors: dict[str, int] = {}
         self._positions: dict[str, int] = {}  # ident -> team position
+        self.position: Callable[[str], int] = self._positions.__getitem__
         self._now = 0  # counts what is fed and synced
 
     def feed(self, lines: str) -> None:
@@ -105,10 +107,6 @@ class SeatView(AbstractBattle):
         super()._register_teampreview_pokemon(player, details)
         if player != self._player_role:
             self._teampreview_opponent_team[-1].set_hp_status("100/100")
-
-    def position(self, ident: str) -> int:
-        """Team position of an own Pokemon: the action that switches to it."""
-        return self._positions[ident]
 
     def sync(self, request: Request) -> None:
         """Bring the own team in line with a request; what else it says is read from the request itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from common.config import PokemonConfig
+from common.errors import ConfigError
 from common.specs import GameSpec
 from env_worker.games.pokemon import layout
 from env_worker.games.pokemon.doubles import layout as doubles_layout
@@ -17,6 +18,11 @@ def pokemon_spec(config: PokemonConfig) -> GameSpec:
     doubles, extras = is_doubles(config.format), layout.extras_of(config)
     if extras.sets:
         check_sets_known(config.format)
+    if doubles and extras.attackers == layout.TEAM_SIZE:
+        raise ConfigError(
+            f"pokemon.damage_attackers: {extras.attackers} asks for blocks that doubles ({config.format}) do not have; "
+            "leave it out: each move's damage on either foe is observed anyway."
+        )
     return GameSpec(
         name=f"pokemon/{config.format}",
         observation_size=doubles_layout.OBSERVATION_SIZE if doubles else layout.observation_size(extras),

@@ -101,7 +101,7 @@ def mon_state(counters: Counters, mon: Pokemon) -> dict[str, Any]:
         "boosts": mon._boosts,
         "effects": [effect.name for effect in mon._effects],
         "moves": [
-            [key, move.id, move._is_last_used, move.current_pp, counters.pp_left(move)]
+            [key, move.id, move._is_last_used, move.current_pp, counters.pp_left([move])[0]]
             for key, move in mon.moves.items()
         ],
         "ailment": [ailment.asleep, ailment.resting, ailment.hurt],

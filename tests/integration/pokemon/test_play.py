@@ -7,9 +7,11 @@ from poke_env.player import RandomPlayer, SimpleHeuristicsPlayer
 from poke_env.teambuilder import Teambuilder
 
 from common.checkout import CHECKOUT
+from common.config import PokemonConfig
 from common.decisions import Decision
 from common.lifecycle import StopFlag
 from common.messages import ABORTED, DECISION, TERMINATED
+from env_worker.games.pokemon.spec import pokemon_spec
 from env_worker.games.pokemon.websocket import agent as agent_module
 from env_worker.games.pokemon.websocket.agent import AgentPlayer
 from env_worker.games.pokemon.websocket.lobby import PlayEnded
@@ -17,6 +19,9 @@ from env_worker.games.pokemon.websocket.orders import PackedTeams
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop
+from tests.support.stand import Stand
+
+DOUBLES, VGC = "gen9randomdoublesbattle", "gen9championsvgc2026regmb"
 
 
 def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(server, stand, tmp_path, monkeypatch):
@@ -59,6 +64,41 @@ def test_a_team_preview_is_picked_one_by_one(server, stand):
         picks = [d for d in desk.asked if d.env == env and d.kind == DECISION][:3]
         assert [int(d.mask[:6].sum()) for d in picks] == [6, 5, 4]
         assert not any(d.mask[6:].any() for d in picks)
+
+
+@pytest.fixture(scope="module")
+def doubles_stand():
+    with Stand(pokemon_spec(PokemonConfig(format=DOUBLES))) as running:
+        yield running
+
+
+def test_doubles_are_two_decisions_and_seen_as_in_training(server, doubles_stand):
+    foe = server.player(RandomPlayer, "Random Pair", battle_format=DOUBLES)
+    with playing(server, doubles_stand, "Agent Pair", battle_format=DOUBLES) as (agent, desk, table):
+        accepted = on_loop(foe._accept_challenges(None, 2, None))
+        table.serve(agent.challenge("Random Pair", 2), StopFlag())
+        accepted.result(10)
+    assert (sum(agent.tally.values()), agent.defaulted) == (2, 0)
+    compared = 0
+    for env, tag in enumerate(agent.battles):
+        asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
+        assert len(asked) > len(agent.said[tag])
+        log = server.battle_log(tag)
+        compared += compare_with_training(log, "Agent Pair", asked, agent.said[tag], DOUBLES, desk.chosen)
+    assert compared > 30
+
+
+def test_of_a_vgc_team_four_are_picked(server, doubles_stand):
+    team = (CHECKOUT / "tests" / "golden" / "pokemon" / "teams" / f"{VGC}.txt").read_text().split("===")[-1]
+    packed = [Teambuilder.join_team(Teambuilder.parse_showdown_team(team))]
+    foe = server.player(RandomPlayer, "Random Four", battle_format=VGC, team=PackedTeams(packed))
+    with playing(server, doubles_stand, "Agent Four", battle_format=VGC, teams=packed) as (agent, desk, table):
+        challenges = on_loop(foe._send_challenges("Agent Four", 1, agent.ps_client.logged_in))
+        table.serve(agent.accept(1), StopFlag())
+        challenges.result(10)
+    assert (sum(agent.tally.values()), agent.defaulted) == (1, 0)
+    picks = [d for d in desk.asked if d.kind == DECISION][:4]
+    assert [int(d.mask[1:7].sum()) for d in picks] == [6, 5, 4, 3]
 
 
 def _most_at_once(asked: list[Decision]) -> int:

@@ -15,6 +15,7 @@ from env_worker.games.pokemon.battle_host import BattleStart
 from env_worker.games.pokemon.host import HostDied, SimHost
 from env_worker.games.pokemon.node import find_node
 from tests.support.sim_hosts import GEN9, wait
+from tests.support.stand import PATIENCE_SEC
 
 
 def start_one(host, battle, battle_format=GEN9, **keywords):
@@ -135,7 +136,7 @@ def test_the_host_ends_with_its_owner():
     )
     owner = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     pid = int(owner.stdout)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SEC
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -22,6 +22,7 @@ from env_worker.games.pokemon.websocket import showdown_host
 from env_worker.games.pokemon.websocket.local_server import LocalServer, local_server
 from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
+from tests.support.stand import PATIENCE_SEC
 
 WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=10.0)
 
@@ -65,7 +66,7 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
             table.turn()
         first, second = source.metrics()["host_pids"]
         os.kill(first, signal.SIGKILL)
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + PATIENCE_SEC
         while source.metrics()["episodes"]["finished"] < 8 or len(set(source.metrics()["host_pids"]) - {first}) < 2:
             assert time.monotonic() < deadline, source.metrics()
             table.turn()
@@ -109,7 +110,7 @@ def test_our_server_keeps_no_room_of_a_battle_that_is_over(server):
         table.play(seconds=60)
     finally:
         source.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_SEC
     while "|noinit|nonexistent" not in (answer := said_to_a_guest(server.port, tag)):
         assert time.monotonic() < deadline, answer
         time.sleep(0.3)
@@ -143,7 +144,7 @@ def test_a_server_that_hangs_is_replaced(monkeypatch):
             table.turn()
         (hung,) = source.metrics()["host_pids"]
         os.kill(hung, signal.SIGSTOP)
-        deadline = time.monotonic() + 80
+        deadline = time.monotonic() + PATIENCE_SEC
         while hung in source.metrics()["host_pids"] or source.metrics()["episodes"]["finished"] < 2:
             assert time.monotonic() < deadline, source.metrics()
             table.turn()
@@ -182,7 +183,7 @@ def test_the_servers_of_a_list_are_all_used_and_one_that_comes_back_is_used_agai
 
 
 def wait_for(source, table: Table, condition) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SEC
     while not condition(source.metrics()):
         assert time.monotonic() < deadline, source.metrics()
         table.turn()

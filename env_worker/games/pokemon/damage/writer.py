@@ -14,7 +14,7 @@ from env_worker.games.pokemon.bodies import HALF, Card
 from env_worker.games.pokemon.combatants import Profile
 from env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Surroundings
 from env_worker.games.pokemon.damage.pairs import PAIR_NUMBERS, Attacker, Defender, Pairs
-from env_worker.games.pokemon.damage.reading import Glance, Needs, fighter, glance, needs, screens_of, surroundings
+from env_worker.games.pokemon.damage.reading import Needs, fighter, glance, needs, screens_of, surroundings
 from env_worker.games.pokemon.seat_battle import SeatBattle
 
 _ONE, _ZERO = struct.pack("<e", 1.0), struct.pack("<e", 0.0)
@@ -27,14 +27,18 @@ FNT = Status.FNT
 
 
 class _User:
-    """An own Pokemon as it was last written. `seen`: all that its attacker was made of but the names of its moves."""
+    """An own Pokemon as it was last written. `seen`: all that its attacker was made of but the names of its moves.
 
-    __slots__ = ("attacker", "names", "needs", "profile", "seen")
+    `mark`: that nothing was heard of it since, and nothing around it has changed.
+    """
+
+    __slots__ = ("attacker", "mark", "names", "needs", "profile", "seen")
 
     def __init__(self) -> None:
         self.profile: Profile | None = None  # names and needs change only with it
         self.names: tuple[str, ...] = ()
         self.needs = Needs(False, False, False)
+        self.mark: tuple[Any, ...] = ()
         self.seen: tuple[Any, ...] = ()
         self.attacker: Attacker | None = None
 
@@ -42,9 +46,10 @@ class _User:
 class _Foe:
     """The same of a foe."""
 
-    __slots__ = ("defender", "seen")
+    __slots__ = ("defender", "mark", "seen")
 
     def __init__(self) -> None:
+        self.mark: tuple[Any, ...] = ()
         self.seen: tuple[Any, ...] = ()
         self.defender: Defender | None = None
 
@@ -84,20 +89,23 @@ class DamageWriter:
         who = self._choose(alive, own_out)
         around = self._surroundings(battle, blocks, own_out, foe_out)
         down = len(own) - len(alive)
-        attackers = [self._attacker(i, battle, blocks.own[i].profile, own[i], i == own_out, down, around) for i in who]
+        attackers = [self._attacker(i, battle, blocks.own[i], own[i], i == own_out, down, around) for i in who]
         screens = screens_of(battle._opponent_side_conditions)
         exact = any([self._own[i].needs.foes_hp for i in who])
         defenders: list[Defender | None] = [None] * layout.TEAM_SIZE
         for j, mon in enumerate(foes):
             if mon._status is not FNT:
-                seen = (glance(mon, blocks.foe[j].profile.body, exact, j == foe_out, 0), screens, around)
-                defenders[j] = self._defender(self._foes[j], seen)
+                defenders[j] = self._defender(self._foes[j], blocks.foe[j], mon, exact, j == foe_out, screens, around)
         self._pack(who, attackers, defenders)
 
     def _attacker(
-        self, i: int, battle: SeatBattle, profile: Profile, mon: Pokemon, out: bool, down: int, around: Surroundings
+        self, i: int, battle: SeatBattle, card: Card, mon: Pokemon, out: bool, down: int, around: Surroundings
     ) -> Attacker:
-        user, body = self._own[i], profile.body
+        user, profile = self._own[i], card.profile
+        mark = (mon, card.when, out, down, battle._used_tera, around)
+        if user.attacker is not None and mark == user.mark:
+            return user.attacker
+        user.mark, body = mark, profile.body
         if profile is not user.profile:
             user.profile = profile
             user.names = tuple(battle.entries[i]["moves"][: layout.MOVE_SLOTS])
@@ -111,7 +119,21 @@ class DamageWriter:
             user.attacker = self._pairs.attacker(fighter(look), user.names, can_tera, around)
         return user.attacker
 
-    def _defender(self, foe: _Foe, seen: tuple[Glance, tuple[str, ...], Surroundings]) -> Defender:
+    def _defender(
+        self,
+        foe: _Foe,
+        card: Card,
+        mon: Pokemon,
+        exact: bool,
+        out: bool,
+        screens: tuple[str, ...],
+        around: Surroundings,
+    ) -> Defender:
+        mark = (mon, card.when, exact, out, screens, around)
+        if foe.defender is not None and mark == foe.mark:
+            return foe.defender
+        foe.mark = mark
+        seen = (glance(mon, card.profile.body, exact, out, 0), screens, around)
         if foe.defender is None or seen != foe.seen:
             foe.seen = seen
             foe.defender = self._pairs.defender(fighter(seen[0]), *seen[1:])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
-from env_worker.games.pokemon import matchup
 from env_worker.games.pokemon.bodies import foe_pp, own_pp
 from env_worker.games.pokemon.combatants import Profile
 from env_worker.games.pokemon.counters import Counters
+from env_worker.games.pokemon.doubles import matchups as between
+from env_worker.games.pokemon.doubles.matchups import Matchups
 from env_worker.games.pokemon.features import status_numbers
-from env_worker.games.pokemon.matchup import Matchups
 from env_worker.games.pokemon.own_team import Entry
 from env_worker.games.pokemon.profiles import foe_profile, item_row, move_row, own_profile, types_of
 from env_worker.games.pokemon.scene import Factors, active_factors, base_speed, screens
@@ -31,14 +31,14 @@ class Fighter(NamedTuple):
     factors: Factors
     ids: tuple[int, ...]
     slot: int
-    pp: tuple[float, ...]
+    pp: list[float]
 
 
 Standers = list[Fighter | None]  # left, right; None where nobody stands
 
 
 def own_fighter(
-    battle: SeatView, matchups: Matchups, mon: Pokemon, entry: Entry, slot: int, side: list[float]
+    battle: SeatView, matchups: Matchups, mon: Pokemon, entry: Entry, slot: int, side: Sequence[float]
 ) -> Fighter:
     """A member of the seat's own team; `entry` is its latest request entry, `side` as `side_numbers` gives it."""
     profile = matchups.intern(own_profile(battle._gen, mon, entry, types_of(mon)))
@@ -47,7 +47,7 @@ def own_fighter(
     return Fighter(mon, profile, _factors(battle._gen, mon, profile, slot, side), ids, slot, pp)
 
 
-def foe_fighter(battle: SeatView, matchups: Matchups, mon: Pokemon, slot: int, side: list[float]) -> Fighter:
+def foe_fighter(battle: SeatView, matchups: Matchups, mon: Pokemon, slot: int, side: Sequence[float]) -> Fighter:
     """An opponent, as far as it is known."""
     profile = matchups.intern(foe_profile(battle._gen, mon))
     tera = mon._terastallized_type
@@ -83,11 +83,11 @@ def pair_numbers(matchups: Matchups, own: Fighter, other: Fighter | None, trick_
     """`doubles.layout.PAIR_NAMES` of one Pokemon against one that stands opposite; zero where nobody does."""
     if other is None:
         return [0.0] * 5
-    return [*matchup.pair_numbers(matchups.pair(own.profile, other.profile), own.factors, other.factors, trick_room)]
+    return [*between.pair_numbers(matchups.pair(own.profile, other.profile), own.factors, other.factors, trick_room)]
 
 
-def _factors(gen: int, mon: Pokemon, profile: Profile, slot: int, side: list[float]) -> Factors:
-    speed = base_speed(gen, profile.body, mon)
+def _factors(gen: int, mon: Pokemon, profile: Profile, slot: int, side: Sequence[float]) -> Factors:
+    speed = base_speed(gen, profile.body, mon._status is Status.PAR)
     if slot >= 0:
         return active_factors(mon, speed, side)
     return Factors(0.5 if mon._status is Status.BRN else 1.0, 1.0, *screens(side), speed)

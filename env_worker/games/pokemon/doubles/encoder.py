@@ -24,9 +24,9 @@ from env_worker.games.pokemon.doubles.bodies import (
     own_fighter,
     pair_numbers,
 )
+from env_worker.games.pokemon.doubles.matchups import Matchups
 from env_worker.games.pokemon.doubles.move_blocks import MoveBlocks
 from env_worker.games.pokemon.features import TRICK_ROOM, active_numbers, gimmicks_spent
-from env_worker.games.pokemon.matchup import Matchups
 from env_worker.games.pokemon.profiles import move_row
 from env_worker.games.pokemon.rewards import Standing
 from env_worker.games.pokemon.scene import Scene, read_scene

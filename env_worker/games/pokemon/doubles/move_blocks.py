@@ -7,8 +7,8 @@ from env_worker.games.pokemon import layout as singles
 from env_worker.games.pokemon.doubles import layout
 from env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, SlotChoices
 from env_worker.games.pokemon.doubles.bodies import Fighter, Standers
-from env_worker.games.pokemon.matchup import Matchups
-from env_worker.games.pokemon.movesheet import OwnMove, offered_move, present_numbers, static_numbers
+from env_worker.games.pokemon.doubles.matchups import Matchups
+from env_worker.games.pokemon.movesheet import offered_move, present_numbers, static_numbers, swing
 from env_worker.games.pokemon.scene import Scene
 from env_worker.games.pokemon.seat_battle import Request
 
@@ -46,12 +46,11 @@ class MoveBlocks:
             usable = int(any(choices.mask[first : first + PER_MOVE]))
             rows = []
             for foe, of_foe in zip(foes, blows):
-                seen = scene._replace(own=user.mon, foe=foe.mon if foe else None)
                 blow = of_foe[k] if of_foe and k < len(of_foe) else None
-                target = foe.factors if foe else None
-                move = offered_move(self._gen, OwnMove(name, info, blow, entry))
-                present = present_numbers(seen, move, user.factors, target, usable, can_tera)
-                rows.append((*static_numbers(move), *present))
+                against = swing(scene, user.factors.strength, foe.factors.strength, foe.mon) if foe else None
+                move = offered_move(self._gen, (name, info, blow), entry)
+                present = present_numbers(move, entry, against, usable, can_tera)
+                rows.append((*static_numbers(*move[:2]), *present))
             alone = rows[0] if foes[0] else rows[1]
             numbers += [alone[place] for place in _ALONE]
             numbers += [row[place] for row in rows for place in _AGAINST]

@@ -12,6 +12,7 @@ from poke_env.concurrency import POKE_LOOP
 from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
 
+from env_worker.games.pokemon.formats import is_doubles
 from env_worker.games.pokemon.layout import PLAIN, Extras
 from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
 from env_worker.games.pokemon.websocket.comeback import Comeback
@@ -132,6 +133,7 @@ class AgentPlayer(Player):
             battle = RoomBattle(
                 tag, self.username, GenData.from_format(self.format).gen, env=len(self._known),
                 policy=self._policy, greedy=self._greedy, replays=self._replays, extras=self._extras,
+                doubles=is_doubles(self.format),
             )  # fmt: skip
             self._known.add(tag)
             await self._battle_count_queue.put(None)

@@ -19,7 +19,6 @@ from common.lifecycle import StopFlag
 from common.rundir import RunDir
 from common.showdown import LOCAL
 from common.transport import client_keys, connectable
-from env_worker.games.pokemon.formats import is_doubles
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.layout import extras_of
 from env_worker.games.pokemon.node import find_node
@@ -121,8 +120,11 @@ def _config(run_dir: RunDir) -> Config:
     config = run_dir.read_config()
     if config.game != "pokemon":
         raise ConfigError(f"The checkpoint plays {config.game}; only Pokémon can be played on a Showdown server.")
-    if is_doubles(config.pokemon.format):
-        raise ConfigError(f"The checkpoint plays {config.pokemon.format}; `simul play` plays singles, not doubles.")
+    if "bo3" in config.pokemon.format:
+        raise ConfigError(
+            f"The checkpoint plays {config.pokemon.format}, a best of three; `simul play` plays single battles: "
+            f"train in {config.pokemon.format.removesuffix('bo3')}."
+        )
     return config
 
 

@@ -9,6 +9,7 @@ from poke_env.battle.battle import Battle
 
 from common.decisions import Decision, start_flags
 from env_worker.games.pokemon.battle_host import BattleHost
+from env_worker.games.pokemon.doubles.seat import DoubleSeat
 from env_worker.games.pokemon.host_messages import SimEnd
 from env_worker.games.pokemon.layout import PLAIN, Extras
 from env_worker.games.pokemon.line_kinds import SKIPPED
@@ -37,6 +38,10 @@ class OnlineSeat(ReadingSeat):
         return self._encoded()
 
 
+class OnlineDoubleSeat(OnlineSeat, DoubleSeat):
+    """The same in doubles: of two slots, the one that decides begins."""
+
+
 class RoomBattle(Battle):
     """A battle in a server's room.
 
@@ -49,7 +54,7 @@ class RoomBattle(Battle):
 
     def __init__(
         self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str,
-        extras: Extras = PLAIN,
+        extras: Extras = PLAIN, doubles: bool = False,
     ) -> None:  # fmt: skip
         logger = logging.getLogger("simul.battle")
         super().__init__(tag, username, logger, gen, save_replays=replays)
@@ -61,6 +66,7 @@ class RoomBattle(Battle):
         self._policy = policy
         self._greedy = greedy
         self._extras = extras
+        self._kind = OnlineDoubleSeat if doubles else OnlineSeat
         self._log: list[str] = []  # all that tells of the battle
         self._read = 0  # so many of its lines has the seat been told
         self._again: list[str] | None = None  # the log once more, while we join again
@@ -159,7 +165,7 @@ class RoomBattle(Battle):
         self._log.clear()
 
     def _new_seat(self, episode: int) -> OnlineSeat:
-        return OnlineSeat(
+        return self._kind(
             self.env, SEATS.index(self._player_role or ""), episode, self.gen, self._policy,
             start_flags(record=False, greedy=self._greedy), RewardWeights(), self._extras,
         )  # fmt: skip

@@ -61,7 +61,7 @@ def test_bad_poison_grows_and_begins_anew_with_a_switch():
 @pytest.mark.parametrize(("ability", "left"), [("", 23 / 24), ("|-ability|p1a: Absol|Pressure", 22 / 24)])
 def test_pressure_costs_a_foe_twice_the_pp(ability, left):
     battle = battle_of(9, *([ability] if ability else []), "|move|p2a: Snorlax|Body Slam|p1a: Absol")
-    assert battle.counters.pp_left(snorlax(battle).moves["bodyslam"]) == left
+    assert battle.counters.pp_left([snorlax(battle).moves["bodyslam"]]) == [left]
 
 
 @pytest.mark.parametrize("gen", [2, 7, 8])

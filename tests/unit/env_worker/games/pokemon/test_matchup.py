@@ -68,9 +68,10 @@ def test_terastallizing_changes_stab():
 
 def test_an_unknown_foe_is_assumed_to_have_stab():
     unknown = Profile(body(WATER), (), guess=True)
-    assert attack(unknown, body(FIRE)).effectiveness == 2.0
-    assert attack(unknown, body(FIRE)).physical > 0.0
-    assert attack(Profile(body(WATER), ()), body(FIRE)).physical == 0.0
+    physical, _, effectiveness = attack(unknown, body(FIRE))
+    assert effectiveness == 2.0
+    assert physical > 0.0
+    assert attack(Profile(body(WATER), ()), body(FIRE)) == (0.0, 0.0, 0.0)
 
 
 def test_estimated_stats_of_a_random_battle_pokemon():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from common.config import PokemonConfig
+from common.errors import ConfigError
 from env_worker.games.pokemon.doubles import layout
 from env_worker.games.pokemon.doubles.actions import FIRST_MOVE, NUM_ACTIONS, meaning
 from env_worker.games.pokemon.spec import pokemon_spec
@@ -45,6 +46,18 @@ def test_the_spec_is_that_of_doubles():
     assert (spec.num_actions, spec.observation_size) == (107, layout.OBSERVATION_SIZE)
     assert spec.layout == layout.slices()
     assert pokemon_spec(PokemonConfig(format="gen9vgc2025regi")).num_actions == NUM_ACTIONS
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"damage_attackers": 6}, "damage_attackers: 6 asks for blocks that doubles .* leave it out"),
+        ({"set_knowledge": True}, "not of gen9randomdoublesbattle: set it to false"),
+    ],
+)
+def test_what_doubles_do_not_observe_is_refused(settings, words):
+    with pytest.raises(ConfigError, match=words):
+        pokemon_spec(PokemonConfig(format="gen9randomdoublesbattle", **settings))
 
 
 def test_slices_cover_the_observation():

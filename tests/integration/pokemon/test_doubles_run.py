@@ -1,0 +1,38 @@
+"""`simul up` in a format of doubles, with the shipped configuration: its network fits, is served, learns and loads."""
+
+from __future__ import annotations
+
+import pytest
+
+from common.nets.load import load_policy
+from common.nets.pokemon_doubles import PokemonDoublesNetwork
+from tests.support.simul import Simul
+
+SMALL = (
+    "workers.count=1", "workers.envs=8", "learner.batch_steps=256", "learner.minibatches=1",
+    "opponents=random:0.4,max:0.4,self:0.2",
+)  # fmt: skip
+
+
+@pytest.mark.timeout(180)
+def test_the_shipped_network_plays_and_learns_doubles(tmp_path):
+    changes = [part for change in ("pokemon.format=gen9randomdoublesbattle", *SMALL) for part in ("--set", change)]
+    simul = Simul("configs/pokemon.yaml", tmp_path / "run", *changes)
+    try:
+        simul.wait_for(_has_learned_of_both, "battles against both are over and learned from", 100.0)
+        code, printed = simul.finish()
+    finally:
+        simul.end_now()
+    assert code == 0, printed
+    workers, summary = simul.status()["workers"], simul.summary()
+    assert workers["invalid_choices"] == workers["bad_actions"] == 0
+    assert workers["parse_errors"] == {}
+    assert summary["mean_batch"] > 1
+    assert summary["rows_errored"] == {}
+    assert all(books["difference"] == 0 for books in summary["accounting"].values())
+    assert isinstance(load_policy(tmp_path / "run").network, PokemonDoublesNetwork)
+
+
+def _has_learned_of_both(status: dict) -> bool:
+    results = status.get("workers", {}).get("results", {})
+    return status.get("learner", {}).get("policy_version", -1) >= 1 and {"random", "max_base_power"} <= set(results)
