@@ -24,6 +24,9 @@ from common.option_types import path
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: done; 1: something failed; 2: a sentence says what to change."""
     parser = _parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.print_help(sys.stderr)
+        return 2
     options, rest = parser.parse_known_args(arguments)
     if rest and options.run is not _loadtest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")

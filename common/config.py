@@ -11,6 +11,8 @@ from msgspec import Meta
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[int, Meta(ge=0)]
+Few = Annotated[int, Meta(ge=1, le=1024)]  # processes, threads
+Many = Annotated[int, Meta(ge=1, le=10**6)]  # of what each takes memory
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Written = Annotated[str, Meta(min_length=1)]
 PositiveFloat = Annotated[float, Meta(gt=0.0)]
@@ -91,8 +93,8 @@ class NetworkConfig(Section, frozen=True):
 class WorkersConfig(Section, frozen=True):
     """Env workers (no torch, no weights)."""
 
-    count: Positive = 1
-    envs: Positive = 16  # games in flight per worker
+    count: Few = 1
+    envs: Many = 16  # games in flight per worker
 
 
 class ServerConfig(Section, frozen=True):
@@ -101,15 +103,15 @@ class ServerConfig(Section, frozen=True):
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     cuda_graphs: bool = True  # on CUDA, capture a graph for each batch size; false: one operation at a time
-    threads: Positive = 1
+    threads: Few = 1
     endpoint: str = ""  # empty: ipc inside the run directory; tcp://127.0.0.1:PORT to reach it from elsewhere
     curve_keys: str = ""  # folder of `simul keys new`: clients must show a listed key, and everything is encrypted
-    shared_memory: bool = True  # on this machine (Linux): clients' observations, and unrolls to the learner
+    shared_memory: bool = True  # on this machine (Linux): clients' observations, unrolls to the learner, its weights
     prometheus_port: Port = 0  # figures for Prometheus at 127.0.0.1:PORT/metrics; 0: off
-    max_batch: Positive = 256
+    max_batch: Many = 256
     batching: Literal["greedy", "fill"] = "fill"  # fill: wait a moment for clients that are about to be back
     window_us: NonNegative = 0  # fill waits at most so long; 0: as long as the smallest batch's forward takes
-    max_sessions: Positive = 4096
+    max_sessions: Many = 4096
     max_sessions_of_client: NonNegative = 0  # of one without the run's token; 0: half of max_sessions
     max_clients: Positive = 512  # beyond it only holders of the run's token are let in
     max_rows_waiting: Positive = 32768  # rows of all clients that wait for their batch; beyond: busy, try again
@@ -127,9 +129,9 @@ class LearnerConfig(Section, frozen=True):
     algorithm: Literal["ppo", "vtrace", "reinforce"] = "ppo"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    threads: Positive = 1
-    unroll_length: Positive = 32
-    batch_steps: Positive = 4096  # steps learned from per update (whole unrolls are collected up to it)
+    threads: Few = 1
+    unroll_length: Many = 32
+    batch_steps: Annotated[int, Meta(ge=1, le=10**8)] = 4096  # steps learned from per update, in whole unrolls
     minibatches: Positive = 2
     epochs: Positive = 1
     learning_rate: PositiveFloat = 3e-4
@@ -157,7 +159,7 @@ class Config(Section, frozen=True):
     game: str = "gymnasium"  # pokemon | gymnasium | module:Class of an EnvSource-compatible env
     game_options: dict[str, Any] = {}  # keyword arguments of module:Class
     run_dir: Written = "runs/default"
-    seed: NonNegative = 1
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
     stop_after_decisions: NonNegative = 0  # 0: until Ctrl-C
     pokemon: PokemonConfig = PokemonConfig()
     gymnasium: GymnasiumConfig = GymnasiumConfig()

@@ -37,6 +37,12 @@ def _names(config: Config) -> Iterator[Rule]:
             ("network.name", "game"),
             "the network pokemon reads the Pokémon observation layout; use mlp_lstm for the game gymnasium",
         )
+    if config.game == "pokemon" and config.pokemon.transport == "websocket" and "bo3" in config.pokemon.format:
+        yield (
+            ("pokemon.format", "pokemon.transport"),
+            "over WebSocket a best of three takes rooms of its own, which are not played; name the format without bo3, "
+            "or set transport: ipc, which plays it as single games",
+        )
 
 
 def _opponents(config: Config) -> Iterator[Rule]:

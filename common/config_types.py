@@ -93,7 +93,8 @@ def _in_range(kind: inspect.IntType | inspect.FloatType, value: Any) -> bool:
 
 def _range_text(kind: inspect.IntType | inspect.FloatType) -> str:
     bounds = ((">=", kind.ge), (">", kind.gt), ("<=", kind.le), ("<", kind.lt))
-    text = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
+    present = [(sign, bound) for sign, bound in bounds if bound is not None]
+    text = " and ".join(f"{sign} {bound}" if isinstance(bound, int) else f"{sign} {bound:g}" for sign, bound in present)
     return f" {text}" if text else ""
 
 

@@ -27,8 +27,16 @@ class WeightsError(SimulError):
     """Weights that fail verification. Caught by the swapper: the old weights stay and the reason is logged."""
 
 
+class UnreadableWeightsError(WeightsError):
+    """Weights that do not lie, or no longer, where they were said to. Caught by the swapper: it asks for the bytes."""
+
+
 class CheckpointError(SimulError):
     """A checkpoint that cannot be used. Caught at start-up: the one before is tried, or the sentence is printed."""
+
+
+class DivergedError(SimulError):
+    """Weights that are no longer finite. Ends the learner, which is started again from its newest checkpoint."""
 
 
 class EnvError(SimulError):

@@ -17,6 +17,9 @@ from common.rundir import RunDir
 from common.transport import PushSocket
 
 REPORT_EVERY_SEC = 0.5
+# How the supervisor asks a role to stop. A service manager may have sent SIGTERM to all of them before, and that is one
+# stop, not two.
+ASK = getattr(signal, "SIGUSR1", signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,17 @@ def parse_role_arguments(role: str) -> RoleArguments:
 
 
 class StopFlag:
-    """Set by SIGINT and SIGTERM, or by the parent's death. The second signal ends the process at once."""
+    """Set by SIGINT and SIGTERM, by `ASK`, or by the parent's death. The second SIGINT or SIGTERM ends it at once."""
 
     def __init__(self, parent: int = 0) -> None:
         self._parent = parent
         self._set = False
+        self._signalled = False
         self._next_look = 0.0
 
     def install(self) -> StopFlag:
         """Install the signal handlers; they only set the flag."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, ASK):
             signal.signal(number, self._on_signal)
         return self
 
@@ -76,9 +80,11 @@ class StopFlag:
         return self._set
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._set:
-            os._exit(130)
         self._set = True
+        if number in (signal.SIGINT, signal.SIGTERM):
+            if self._signalled:
+                os._exit(130)
+            self._signalled = True
 
 
 class Reporter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -18,6 +19,7 @@ from common.errors import ConfigError
 from common.specs import GameSpec
 
 IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
+FILES = ("config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "learner.csv", "origin")
 TCP_BASE_PORT = 17650  # where ipc does not exist (Windows)
 
 
@@ -43,6 +45,7 @@ class RunDir:
 
     def create(self) -> None:
         """Make the directories and the training token. Raises ConfigError where that is not possible."""
+        self._check_kinds()
         try:
             for folder in (self.root, self.checkpoints, self.logs):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -56,6 +59,17 @@ class RunDir:
                 f"The run directory {self.root} cannot be written: {error.strerror}. "
                 "Choose another one with --run-dir, or mend its permissions."
             ) from None
+
+    def _check_kinds(self) -> None:
+        """Raises ConfigError where a folder stands in the place of a file, or a file in that of a folder."""
+        for folder in (self.root, self.checkpoints, self.logs, self.sockets):
+            if os.path.exists(folder) and not os.path.isdir(folder):
+                raise ConfigError(f"{folder} is a file; expected a folder. Move it away, or choose another --run-dir.")
+        for name in FILES:
+            if os.path.isdir(self.root / name):
+                raise ConfigError(
+                    f"{self.root / name} is a folder; expected a file. Move it away, or choose another --run-dir."
+                )
 
     def remove(self) -> None:
         """Remove it with all that is in it; what cannot be removed stays."""
@@ -102,6 +116,19 @@ class RunDir:
     def read_spec(self) -> GameSpec:
         """The game spec."""
         return msgspec.json.decode((self.root / "spec.json").read_bytes(), type=GameSpec)
+
+    def write_origin(self, origin: str) -> None:
+        """Note what `--from` said when the run began; empty: it begins anew."""
+        if origin:
+            (self.root / "origin").write_text(origin)
+        else:
+            (self.root / "origin").unlink(missing_ok=True)
+
+    def read_origin(self) -> str:
+        """What `--from` said when the run began; empty where it was not given."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            return (self.root / "origin").read_text()
+        return ""
 
     @property
     def sockets(self) -> Path:

@@ -23,6 +23,9 @@ from common.opponents import MIX, parse_mix
 # YAML 1.1 reads 3e-4 as a string; people mean the number, as YAML 1.2 does.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
+MOST_LEVELS = 20
+TOO_DEEP = "nested too deeply, or holds itself: sections hold keys, and no more"
+
 
 def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
     """The configuration in the file at `path`, with `a.b=c` overrides on top.
@@ -86,8 +89,12 @@ def _read(path: Path, problems: Problems) -> Tree:
         tree = loader.get_single_data()
     except yaml.YAMLError as error:
         raise ConfigError(f"The configuration {path} is not YAML: {_one_line(error)}.") from None
+    except RecursionError:
+        raise ConfigError(f"The configuration {path} is {TOO_DEEP}.") from None
     finally:
         loader.dispose()
+    if _deeper_than(MOST_LEVELS, tree):
+        raise ConfigError(f"The configuration {path} is {TOO_DEEP}.")
     problems.update((f"line {line}", sentence) for line, sentence in loader.faults.items())
     if tree is None:
         return {}
@@ -134,8 +141,14 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
     except yaml.YAMLError as error:
         problems[f"--set {override}"] = f"the value is not YAML: {_one_line(error)}"
         return
+    except RecursionError:
+        problems[f"--set {override[:100]}"] = f"the value is {TOO_DEEP}"
+        return
     finally:
         loader.dispose()
+    if _deeper_than(MOST_LEVELS, value):
+        problems[f"--set {override[:100]}"] = f"the value is {TOO_DEEP}"
+        return
     for sentence in loader.faults.values():
         problems[f"--set {override}"] = sentence
     *parents, last = path.split(".")
@@ -148,6 +161,12 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
             tree[name] = below = {}
         tree = below
     tree[last] = value
+
+
+def _deeper_than(levels: int, value: Any) -> bool:
+    """An alias of YAML may stand for what holds it: such a value has no end."""
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return bool(below) and (levels == 0 or any(_deeper_than(levels - 1, item) for item in below))
 
 
 def _one_line(error: Exception) -> str:

@@ -94,6 +94,7 @@ class Actor:
         (chunk,) = second
         self._log.error("the forward of one row failed: %s", error)
         self._statistics.rows_errored[ERR_INTERNAL] += 1
+        self._statistics.forward_failure = str(error)
         self._gateway.refuse(
             chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL,
             why(error, chunk.observation[chunk.rows[0]]),

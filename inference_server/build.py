@@ -12,13 +12,14 @@ from typing import Any
 
 import torch
 
+from common.anonymous_file import can_share
 from common.config import Config
 from common.lifecycle import Reporter, RoleArguments, StopFlag
 from common.nets.base import RecurrentNetwork
 from common.nets.devices import choose_device, choose_precision
 from common.rundir import RunDir
 from common.specs import GameSpec
-from common.transport import RouterSocket, server_keys
+from common.transport import EndpointKeeper, RouterSocket, server_keys
 from common.unroll_layout import UnrollLayout
 from inference_server.actor import Actor
 from inference_server.admission import Admission
@@ -46,7 +47,7 @@ from inference_server.recorder import Recorder
 from inference_server.reporting import Reporting
 from inference_server.server import Server
 from inference_server.sessions import SessionTable
-from inference_server.shared_memory import can_share, memory_size
+from inference_server.shared_memory import memory_size
 from inference_server.statistics import Statistics
 from inference_server.swaps import Swaps
 from inference_server.unroll_memory import UnrollMemory
@@ -90,7 +91,8 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
     if checkpoint is not None:
         policies.install_checkpoint(checkpoint)
     else:
-        link = LearnerLink(run_dir.endpoint("unrolls"), run_dir.endpoint("weights"), spec)
+        unrolls, weights = run_dir.endpoint("unrolls"), run_dir.endpoint("weights")
+        link = LearnerLink(unrolls, weights, spec, shared_memory=config.server.shared_memory and can_share(weights))
     swaps = Swaps(link, policies, statistics, log)
     if link is not None:
         swaps.find_first(run_dir.checkpoints, stop)
@@ -114,7 +116,7 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
     limits = limits_of(server)
     figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
-    socket = _socket(served.config, run_dir)
+    socket, control = _socket(served.config, run_dir), RouterSocket(run_dir.endpoint("control"))
     memory_bytes = memory_size(socket.endpoint, spec, limits["rows_per_step"]) if server.shared_memory else 0
     reception = Reception(spec, clients, policies, limits, memory_bytes)
     gateway = Gateway(socket, reception, clients, policies, statistics, limits, figures)
@@ -134,9 +136,9 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
         evaluator=evaluator,
         recorder=recorder,
         swaps=served.swaps,
-        control=Control(RouterSocket(run_dir.endpoint("control")), policies, sessions, log),
+        control=Control(control, policies, sessions, log),
         housekeeping=Housekeeping(
-            clients, sessions, endings, recorder, policies,
+            clients, sessions, endings, recorder, policies, EndpointKeeper(socket, control),
             idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,
         ),
         watchdog=watchdog,

@@ -155,6 +155,7 @@ class Evaluator:
             self._forward(name, second)
             return
         (request,) = second
+        self._statistics.forward_failure = str(error)
         text = why(error, request.observation[request.rows[0]])
         self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, text)
 

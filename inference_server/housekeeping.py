@@ -1,8 +1,9 @@
-"""Once a second: sessions that idle, clients that are gone, policies that nobody plays any longer."""
+"""Once a second: sessions that idle, clients that are gone, policies nobody plays any longer, files that vanished."""
 
 from __future__ import annotations
 
 from common.messages import ABORTED
+from common.transport import EndpointKeeper
 from inference_server.clients import Client, ClientTable
 from inference_server.endings import Endings
 from inference_server.policies import PolicyTable
@@ -23,6 +24,7 @@ class Housekeeping:
         endings: Endings,
         recorder: Recorder,
         policies: PolicyTable,
+        endpoints: EndpointKeeper,
         *,
         idle_timeout_sec: float,
         client_timeout_sec: float,
@@ -32,14 +34,15 @@ class Housekeeping:
         self._endings = endings
         self._recorder = recorder
         self._policies = policies
+        self._endpoints = endpoints
         self._idle_timeout_sec = idle_timeout_sec
         self._client_timeout_sec = client_timeout_sec
         self._next = 0.0
 
-    def turn(self, now: float) -> None:
-        """Where it is time."""
+    def turn(self, now: float) -> str:
+        """Where it is time. Returns a sentence where people should know of something."""
         if now < self._next:
-            return
+            return ""
         idle = self._sessions.idle(now - self._idle_timeout_sec)
         self._next = now + EVERY_SEC if len(idle) <= MOST_IDLE else now
         for session in idle[:MOST_IDLE]:
@@ -49,6 +52,7 @@ class Housekeeping:
             self.end_sessions(client, "client_lost")
         self._recorder.settle(now)
         self._policies.remove_retired(self._sessions.bound_to, now)
+        return " ".join(self._endpoints.look(now))
 
     def end_sessions(self, client: Client, cause: str) -> None:
         """Every session of a client that is gone."""

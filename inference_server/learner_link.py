@@ -20,6 +20,7 @@ from common.specs import GameSpec
 from common.transport import DealerSocket
 from inference_server.unroll_memory import UnrollMemory
 
+Received = tuple[Weights, NDArray[np.uint8] | None]  # with their bytes; None: they lie in memory
 SILENT_AFTER_SEC = 3.0
 RECONNECT_EVERY_SEC = 1.0
 
@@ -27,9 +28,13 @@ RECONNECT_EVERY_SEC = 1.0
 class LearnerLink:
     """Flow control and reconnection. Never blocks; time is an argument."""
 
-    def __init__(self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec) -> None:
+    def __init__(
+        self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec, *, shared_memory: bool = False
+    ) -> None:
+        """`shared_memory`: weights may be read where they lie in the learner's memory."""
         self._endpoints = (unroll_endpoint, weights_endpoint)
         self._fingerprint = spec.fingerprint()
+        self._shared_memory = shared_memory
         self._codec: Codec[FROM_LEARNER] = Codec(FROM_LEARNER)
         self._backlog: deque[tuple[Unroll, Tensors]] = deque()
         self._unrolls: DealerSocket | None = None
@@ -87,11 +92,9 @@ class LearnerLink:
             self._give_back(message.place)
         return lost
 
-    def poll(self, now: float, served_version: int) -> list[tuple[Weights, NDArray[np.uint8]]]:
-        """Take in credits and weights, uint8 [bytes]; reconnect where the learner is silent. Newest weights last."""
-        if not self.alive(now) and now - self._connected_at >= RECONNECT_EVERY_SEC:
-            self._connect(now, served_version)
-        received: list[tuple[Weights, NDArray[np.uint8]]] = []
+    def poll(self, now: float, served_version: int) -> list[Received]:
+        """Take in credits and weights; reconnect where the learner is silent. Newest weights last."""
+        received: list[Received] = []
         for socket in self.sockets():
             while (frames := socket.receive()) is not None:
                 self._heard_at = now
@@ -100,18 +103,22 @@ class LearnerLink:
                     if isinstance(message, Credit):
                         self._take_credit(message)
                     elif isinstance(message, Weights):
-                        received.append((message, expect(tensors, "safetensors", "uint8", (None,))))
+                        data = None if message.path else expect(tensors, "safetensors", "uint8", (None,))
+                        received.append((message, data))
                 except ProtocolError:
                     self.malformed += 1
+        if not self.alive(now) and now - self._connected_at >= RECONNECT_EVERY_SEC:
+            self._connect(now, served_version)
         self._flush()
         return received
 
-    def acknowledge(self, weights: Weights, reason: str = "") -> None:
-        """Tell the learner whether its weights were taken."""
+    def acknowledge(self, weights: Weights, reason: str = "", *, unreadable: bool = False) -> None:
+        """Tell the learner whether its weights were taken; `unreadable`: it shall send the bytes."""
         if self._weights is not None:
             ack = WeightsAck(
-                policy=weights.policy, policy_version=weights.policy_version, accepted=not reason, reason=reason
-            )
+                policy=weights.policy, policy_version=weights.policy_version,
+                accepted=not reason, reason=reason, unreadable=unreadable,
+            )  # fmt: skip
             self._weights.send(encode(ack))
 
     def close(self) -> None:
@@ -138,7 +145,10 @@ class LearnerLink:
         self._connected_at = now
         self._forget()
         self._unrolls, self._weights = (DealerSocket(endpoint) for endpoint in self._endpoints)
-        hello = ServerHello(protocol=PROTOCOL, spec_fingerprint=self._fingerprint, served_version=served_version)
+        hello = ServerHello(
+            protocol=PROTOCOL, spec_fingerprint=self._fingerprint,
+            served_version=served_version, shared_memory=self._shared_memory,
+        )  # fmt: skip
         for socket in (self._unrolls, self._weights):
             socket.send(encode(hello))
         if self._memory is not None:

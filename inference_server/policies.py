@@ -67,15 +67,23 @@ class PolicyTable:
         """`prepare` and `take` at once, while nobody is served. Raises WeightsError; nothing changed."""
         self.take(self.prepare(weights, data))
 
-    def prepare(self, weights: Weights, data: bytes | NDArray[Any]) -> Prepared:
-        """Verify weights, uint8 [bytes], and make what serves them. Changes nothing here; may run beside the main loop.
+    def prepare(self, weights: Weights, data: bytes | NDArray[Any] | None) -> Prepared:
+        """Verify weights, uint8 [bytes], or None where they lie in the learner's memory, and make what serves them.
+
+        Changes nothing here; may run beside the main loop.
 
         Raises:
-            WeightsError: they do not fit, or are not newer than what is served.
+            WeightsError: they do not fit, cannot be read, or are not newer than what is served.
         """
         if not self._wants(weights):
             return Prepared(weights, {})
         return self._workshop.prepare(weights, data, joins=weights.policy not in self._policies, serving=self.ready)
+
+    def expect(self, weights: Weights) -> None:
+        """Weights have come and will be prepared: a past self that nobody plays stays until they are taken."""
+        policy = self._policies.get(weights.policy)
+        if policy is not None and policy.source == "league":
+            policy.retired_at = 0.0
 
     def take(self, prepared: Prepared) -> None:
         """Serve what was prepared from the next batch on. Call it between two batches.

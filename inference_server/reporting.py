@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any
 
+from common.errors import ERR_INTERNAL
 from common.lifecycle import Reporter
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
@@ -17,9 +19,12 @@ from inference_server.statistics import Statistics
 from inference_server.swaps import Swaps
 from inference_server.watchdog import Watchdog
 
+COMPLAIN_EVERY_SEC = 60.0
+MOST_EVENTS = 3  # of half a second; the newest ones
+
 
 class Reporting:
-    """`facts` never change. `event`: a sentence for the next report."""
+    """`facts` never change."""
 
     def __init__(
         self,
@@ -36,7 +41,8 @@ class Reporting:
         exporter: Exporter | None,
         facts: dict[str, Any],
     ) -> None:
-        self.event = ""
+        self._events: deque[str] = deque(maxlen=MOST_EVENTS)
+        self._failed, self._complain_at = 0, 0.0
         self._statistics = statistics
         self._sessions = sessions
         self._clients = clients
@@ -70,18 +76,32 @@ class Reporting:
             "health": "ok",
         }
 
+    def say(self, event: str) -> None:
+        """A sentence for people, with the next report; nothing where it is empty."""
+        if event:
+            self._events.append(event)
+
     def send(self, *, state: str | None = None) -> None:
         """Now."""
         self._watchdog.metrics = self.metrics()
-        self._reporter.send(self._watchdog.metrics, state=state, event=self.event)
-        self.event = ""
+        self._reporter.send(self._watchdog.metrics, state=state, event="; ".join(self._events))
+        self._events.clear()
         if self._exporter is not None:
             self._exporter.publish(self._watchdog.metrics, self._statistics)
 
     def turn(self, now: float) -> None:
         """Where it is time."""
         if self._reporter.due(now):
+            self.say(self._complaint(now))
             self.send()
+
+    def _complaint(self, now: float) -> str:
+        """At most once a minute, where the network fails on rows."""
+        failed = self._statistics.rows_errored[ERR_INTERNAL]
+        if failed == self._failed or now < self._complain_at:
+            return ""
+        new, self._failed, self._complain_at = failed - self._failed, failed, now + COMPLAIN_EVERY_SEC
+        return f"the forward failed for {new:,} rows: {self._statistics.forward_failure}"
 
     def close(self) -> None:
         """Stop offering figures to Prometheus."""

@@ -103,10 +103,10 @@ class Server:
     def _look_aside(self, now: float) -> None:
         """Whatever is not a decision: once a millisecond, and after every wait."""
         self._look_aside_at = now + LOOK_ASIDE_SEC
-        self._reporting.event = self._swaps.poll(now) or self._reporting.event
+        self._reporting.say(self._swaps.poll(now))
         self._control.poll()
         self._gateway.count_connections(now)
-        self._housekeeping.turn(now)
+        self._reporting.say(self._housekeeping.turn(now))
         self._reporting.turn(now)
 
     def _act(self, *, training_open: bool) -> bool:

@@ -7,7 +7,6 @@ gone with the last who has it. Linux only; elsewhere, and to clients from other 
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import secrets
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import messages
+from common.anonymous_file import anonymous_file, can_share, path_of
 from common.codec import Tensors
 from common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
 from common.shared_memory import ALIGNMENT
@@ -25,7 +25,6 @@ from common.specs import GameSpec
 MESSAGES = 2  # of the most rows have room
 MAX_BYTES = 256 * 1024 * 1024  # reserved for a client at most; the system backs what is touched
 NONCE_BYTES = 16
-LOCAL = "ipc://", "tcp://127.", "tcp://[::1]"
 
 
 class AnonymousFile:
@@ -33,16 +32,13 @@ class AnonymousFile:
 
     def __init__(self, size: int, *, writable: bool) -> None:
         nonce = secrets.token_hex(NONCE_BYTES)
-        self._file = os.memfd_create("simul", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self._file = anonymous_file(nonce.encode(), size, writable=True)
         try:
-            os.ftruncate(self._file, size)
-            os.pwrite(self._file, nonce.encode(), 0)
-            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
             self._memory = mmap.mmap(self._file, size, prot=mmap.PROT_READ | mmap.PROT_WRITE * writable)
         except OSError:
             self.close()
             raise
-        self.grant = messages.SharedMemory(path=f"/proc/{os.getpid()}/fd/{self._file}", size=size, nonce=nonce)
+        self.grant = messages.SharedMemory(path=path_of(self._file), size=size, nonce=nonce)
 
     def close(self) -> None:
         """Nobody can open it any longer; who reads it still has it."""
@@ -68,11 +64,6 @@ class SharedMemory(AnonymousFile):
             )
         flat = np.frombuffer(self._memory, spec.dtype(), rows * spec.observation_size, offset)
         return flat.reshape(rows, spec.observation_size)
-
-
-def can_share(endpoint: str) -> bool:
-    """Whether memory can be had here, and by whoever is at the other end of `endpoint`."""
-    return hasattr(os, "memfd_create") and endpoint.startswith(LOCAL)
 
 
 def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:

@@ -39,6 +39,7 @@ class Statistics:
         self.batches = 0
         self.batch_histogram: Counter[int] = Counter()
         self.rows_errored: Counter[str] = Counter()
+        self.forward_failure = ""  # what the last forward that failed said
         self.rows_cached = 0
         self.rows_duplicate = 0
         self.rows_redone = 0
@@ -55,7 +56,9 @@ class Statistics:
         self.unrolls_dropped: Counter[str] = Counter()
         self.weights_refused = 0
         self.weights_overtaken = 0  # by newer ones, before anybody began to verify them
+        self.weights_unreadable = 0  # they did not lie where they were said to
         self.swaps = 0
+        self.weights_in_memory = 0  # of the swaps, those read out of the learner's memory
         self.offered_version = -1  # the newest of the learner's weights that arrived, taken or not
         self.queue_wait_us = Timings()
         self.latency_us = Timings()
@@ -96,7 +99,9 @@ class Statistics:
             "sessions_ended": dict(self.sessions_ended),
             "weights_refused": self.weights_refused,
             "weights_overtaken": self.weights_overtaken,
+            "weights_unreadable": self.weights_unreadable,
             "swaps": self.swaps,
+            "weights_in_memory": self.weights_in_memory,
             "swap_us": self.swap_us.percentiles(),
             "offered_version": self.offered_version,
         }

@@ -5,8 +5,6 @@ They are verified on a thread beside the loop, in the order in which they came; 
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -15,7 +13,7 @@ from functools import partial
 from logging import Logger
 from pathlib import Path
 
-from common.errors import WeightsError
+from common.errors import UnreadableWeightsError, WeightsError
 from common.lifecycle import StopFlag
 from common.messages import Weights
 from common.transport import DealerSocket, Poller
@@ -25,7 +23,6 @@ from inference_server.statistics import Statistics
 from inference_server.workshop import Prepared
 
 LEARNER_PATIENCE_SEC = 5.0
-NICENESS = 10  # of the thread that verifies: where it shares a core with the loop, the loop goes first
 
 
 class Swaps:
@@ -36,7 +33,7 @@ class Swaps:
         self._policies = policies
         self._statistics = statistics
         self._log = log
-        self._verifier = ThreadPoolExecutor(1, thread_name_prefix="weights-verifier", initializer=_give_way)
+        self._verifier = ThreadPoolExecutor(1, thread_name_prefix="weights-verifier")
         self._pending: deque[tuple[Weights, Future[Prepared]]] = deque()
 
     def sockets(self) -> tuple[DealerSocket, ...]:
@@ -57,6 +54,7 @@ class Swaps:
                 self._statistics.offered_version = weights.policy_version
             if self._policies.ready:
                 self._drop_overtaken(weights)
+                self._policies.expect(weights)
                 self._pending.append((weights, self._verifier.submit(self._policies.prepare, weights, data)))
             else:
                 event = self._take(weights, partial(self._policies.prepare, weights, data)) or event
@@ -79,6 +77,10 @@ class Swaps:
         try:
             ready, begin = prepared(), time.perf_counter()
             self._policies.take(ready)
+        except UnreadableWeightsError as error:
+            self._statistics.weights_unreadable += 1
+            self._link.acknowledge(weights, str(error), unreadable=True)
+            return ""
         except WeightsError as error:
             reason = str(error)
         except Exception as error:  # noqa: BLE001 - a user's own network may raise anything while it is built
@@ -86,6 +88,7 @@ class Swaps:
             reason = f"{type(error).__name__}: {error}"
         else:
             self._statistics.swaps += 1
+            self._statistics.weights_in_memory += bool(weights.path)
             self._statistics.swap_us.add((time.perf_counter() - begin) * 1e6)
             self._link.acknowledge(weights)
             return ""
@@ -111,8 +114,3 @@ class Swaps:
         self._verifier.shutdown(wait=True, cancel_futures=True)
         if self._link is not None:
             self._link.close()
-
-
-def _give_way() -> None:
-    if sys.platform == "linux":  # where niceness is a thread's own, not its process's
-        os.nice(NICENESS)

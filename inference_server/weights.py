@@ -3,29 +3,60 @@
 from __future__ import annotations
 
 import hashlib
-import time
+import os
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from common.errors import WeightsError
-from common.nets.weights import bytes_to_state, check_state
+from common.anonymous_file import open_unchangeable
+from common.errors import UnreadableWeightsError, WeightsError
+from common.messages import Weights
+from common.nets.weights import bytes_to_state, check_state, file_to_state
+from common.rests import Rest, no_rest
 
-PIECE_BYTES = 512 * 1024
-PAUSE_SEC = 300e-6  # after each piece, which takes about as long: on a single core the serving loop goes on
+PIECE_BYTES = 512 * 1024  # hashed between two rests
 
 
-def verify(data: bytes, fingerprint: str, network: nn.Module, *, pause_sec: float = 0.0) -> dict[str, Tensor]:
-    """Weights of `network` out of safetensors bytes whose SHA-256 is `fingerprint`.
+def verify(
+    weights: Weights, data: bytes | NDArray[Any] | None, network: nn.Module, rest: Rest = no_rest
+) -> dict[str, Tensor]:
+    """Weights of `network` out of `data`, uint8 [bytes] as they were announced; None: out of the learner's memory.
+
+    Out of memory nothing is copied: what comes back are views of it.
 
     Raises:
+        UnreadableWeightsError: they do not lie there.
         WeightsError: the bytes are torn, or names or shapes differ, or a value is not finite.
     """
+    if data is None:
+        state = _from_memory(weights)
+    else:
+        if _fingerprint(np.frombuffer(data, np.uint8).data, rest) != weights.fingerprint:
+            raise WeightsError(f"the fingerprint of {len(data)} bytes differs from the announced one: torn on the way")
+        state = bytes_to_state(bytes(data))
+    rest()
+    check_state(state, network)
+    rest()
+    return state
+
+
+def _from_memory(weights: Weights) -> dict[str, Tensor]:
+    try:
+        file = open_unchangeable(weights.path, weights.file_number)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UnreadableWeightsError(f"the memory cannot be read: {reason}") from None
+    try:
+        return file_to_state(f"/proc/self/fd/{file}")
+    finally:
+        os.close(file)
+
+
+def _fingerprint(data: memoryview, rest: Rest) -> str:
     digest = hashlib.sha256()
     for start in range(0, len(data), PIECE_BYTES):
-        digest.update(memoryview(data)[start : start + PIECE_BYTES])  # other threads run meanwhile
-        time.sleep(pause_sec)
-    if digest.hexdigest() != fingerprint:
-        raise WeightsError(f"the fingerprint of {len(data)} bytes differs from the announced one: torn on the way")
-    state = bytes_to_state(data)
-    check_state(state, network)
-    return state
+        digest.update(data[start : start + PIECE_BYTES])  # other threads run meanwhile
+        rest()
+    return digest.hexdigest()

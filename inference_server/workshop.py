@@ -20,9 +20,10 @@ from common.nets.base import RecurrentNetwork
 from common.nets.build import build_network
 from common.nets.load import WEIGHTS_FILE, check_spec, read_meta, read_verified
 from common.nets.weights import bytes_to_state, check_state
+from common.rests import Rest, Rests, no_rest
 from common.specs import GameSpec
 from inference_server.engine.engine import PolicyEngine, Ready
-from inference_server.weights import PAUSE_SEC, verify
+from inference_server.weights import verify
 
 
 @dataclass(frozen=True)
@@ -54,27 +55,27 @@ class Workshop:
         self._first: PolicyEngine | None = None  # of the configured network
         self._spare: list[PolicyEngine] = []  # they and their tables serve again, so that memory stays flat
 
-    def prepare(self, weights: Weights, data: bytes | NDArray[Any], *, joins: bool, serving: bool) -> Prepared:
-        """Verify weights, uint8 [bytes].
+    def prepare(self, weights: Weights, data: bytes | NDArray[Any] | None, *, joins: bool, serving: bool) -> Prepared:
+        """Verify weights, uint8 [bytes]; None: they lie in the learner's memory.
 
         Args:
             joins: make an engine that has them, for a policy that is not served yet.
             serving: somebody is served meanwhile, and shall not notice.
 
         Raises:
-            WeightsError: they are damaged, or do not fit the configured network.
+            WeightsError: they are damaged, do not fit the configured network, or are not where they should lie.
         """
         if self._first is None:
             network = build_network(self._network, self._spec)
-            network.load_state_dict(verify(bytes(data), weights.fingerprint, network))
+            network.load_state_dict(verify(weights, data, network))
             self._first = self._build_engine(network)
             self._first.warm_up(self._warm_up_sizes)
             return Prepared(weights, self._first.network.state_dict(), self._first)
-        pause_sec = PAUSE_SEC if serving else 0.0
-        state = verify(bytes(data), weights.fingerprint, self._first.network, pause_sec=pause_sec)
+        rest = _rests(serving)
+        state = verify(weights, data, self._first.network, rest)
         if joins:
             return Prepared(weights, state, self._newcomer(state, serving))
-        return Prepared(weights, self._first.prepare(state))
+        return Prepared(weights, self._first.prepare(state, rest))
 
     def external(self, folder: Path) -> tuple[int, PolicyEngine]:
         """A checkpoint's version, and a warm engine for its weights with the network that it names.
@@ -105,7 +106,7 @@ class Workshop:
             engine = self._spare.pop()
         except IndexError:
             return self._twin(state, serving)
-        engine.load(state)
+        engine.load(state, _rests(serving))
         return engine
 
     def _twin(self, state: Mapping[str, Tensor], serving: bool) -> PolicyEngine:
@@ -114,9 +115,13 @@ class Workshop:
             engine = self._first.twin()
         except (RuntimeError, TypeError):  # a user's network that cannot be copied
             engine = self._build_engine(build_network(self._network, self._spec))
-        engine.load(state)
+        engine.load(state, _rests(serving))
         if serving:
             engine.warm_up_beside()
         else:
             engine.warm_up(self._warm_up_sizes)
         return engine
+
+
+def _rests(serving: bool) -> Rest:
+    return Rests() if serving else no_rest

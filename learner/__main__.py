@@ -10,7 +10,7 @@ from contextlib import closing
 import torch
 
 from common.config import Config, LearnerConfig
-from common.errors import CheckpointError, ConfigError
+from common.errors import CheckpointError, ConfigError, DivergedError
 from common.lifecycle import Reporter, RoleArguments, StopFlag, parse_role_arguments
 from common.logs import set_up
 from common.nets.base import RecurrentNetwork
@@ -33,24 +33,28 @@ from learner.update import Updater
 
 
 def main() -> int:
-    """Exit code of the process: 0 after a clean stop, 2 with a sentence where it cannot start."""
+    """Exit code: 0 after a clean stop, 1 where it diverged or could not save, 2 where a sentence says why."""
     arguments = parse_role_arguments("learner")
     log = set_up(f"simul-learner-{arguments.index}")
     stop = StopFlag(arguments.parent).install()
     reporter = Reporter(arguments, "learner")
     reporter.send({}, state="starting")
     try:
-        _run(arguments, reporter, stop)
+        return 0 if _run(arguments, reporter, stop) else 1
     except (ConfigError, CheckpointError) as error:
         reporter.send({}, state="failed", event=str(error))
         log.error("%s", error)
         return 2
+    except DivergedError as error:
+        reporter.send({}, event=str(error))
+        log.error("%s", error)
+        return 1
     finally:
         reporter.close()
-    return 0
 
 
-def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> None:
+def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
+    """False where the last checkpoint could not be written."""
     run_dir = arguments.run_dir
     config, spec = run_dir.read_config(), run_dir.read_spec()
     options = config.learner
@@ -77,7 +81,7 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> None:
         inbox = Inbox(unrolls, weights, checker, credits, spec.fingerprint())
         journal = Journal(run_dir.root, progress.decisions)
         try:
-            Learner(updater, inbox, keeper, published, journal, reporter, stop, _pace(options), progress).run()
+            return Learner(updater, inbox, keeper, published, journal, reporter, stop, _pace(options), progress).run()
         finally:
             inbox.close()
             journal.close()
@@ -115,6 +119,8 @@ def _resume(
     meta = checkpoint.meta
     keeper.resumed(checkpoint, time.monotonic())
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
+    if not meta.updates:  # `simul up --from` brought it
+        resumed = f"Begins with the weights of version {meta.version}; no decision is learned from yet."
     for note in (*checkpoint.notes, *keeper.league.load(spec, meta.decisions), resumed):
         reporter.send({}, event=note)
     return Progress(max(meta.version, published.read()) + 1, meta.decisions, meta.updates)

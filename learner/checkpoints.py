@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from common.config import NetworkConfig
 from common.errors import CheckpointError, WeightsError
 from common.nets.load import META_FILE, WEIGHTS_FILE, Meta, check_spec, checkpoint_folders, read_meta, read_verified
-from common.nets.weights import bytes_to_state, check_state, fingerprint
+from common.nets.weights import bytes_to_state, check_state, fingerprint, not_finite
 from common.specs import GameSpec
 
 OPTIMIZER_FILE = "optimizer.safetensors"
@@ -100,7 +100,7 @@ class CheckpointStore:
             try:
                 meta = read_meta(path)
                 weights = read_verified(path, meta, WEIGHTS_FILE)
-                optimizer = read_verified(path, meta, OPTIMIZER_FILE)
+                optimizer = read_verified(path, meta, OPTIMIZER_FILE) if OPTIMIZER_FILE in meta.files else save({})
             except CheckpointError as error:
                 notes.append(str(error))
                 continue
@@ -163,14 +163,19 @@ def optimizer_to_bytes(network: nn.Module, optimizer: torch.optim.Optimizer) -> 
 
 
 def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Load weights and moments in place. Raises CheckpointError where they do not fit the network."""
+    """Load weights and moments in place. Raises CheckpointError where they do not fit, or are not finite."""
+    which = f"The checkpoint of version {checkpoint.meta.version}"
     try:
         weights, moments = bytes_to_state(checkpoint.weights), bytes_to_state(checkpoint.optimizer)
+        if name := not_finite(weights) or not_finite(moments):
+            raise CheckpointError(f"{which} cannot be learned from: {name} is not finite. Use an older one.")
         check_state(weights, network)
     except WeightsError as error:
+        made = checkpoint.meta.network
         raise CheckpointError(
-            f"The checkpoint of version {checkpoint.meta.version} does not fit the configured network: {error}. "
-            "Set `network` as it was, or choose another run directory with --run-dir."
+            f"{which} does not fit the configured network: {error}. "
+            f"Its own is network.name: {made.name}, network.options: {made.options}: set both as they were, or "
+            "begin without it: another run directory with --run-dir, and no --from."
         ) from None
     network.load_state_dict(weights)
     for name, parameter in network.named_parameters():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from common.codec import Codec
 from common.errors import ProtocolError
 from common.lifecycle import REPORT_EVERY_SEC
 from common.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory
-from common.transport import Poller, RouterSocket
+from common.transport import EndpointKeeper, Poller, RouterSocket
 from learner.credits import CreditBook
 from learner.grants import Grants
 from learner.memories import UnrollMemories
@@ -48,6 +49,7 @@ class Inbox:
         self._credits = credits
         self._memories = UnrollMemories(checker.layout)
         self._grants = Grants(unroll_socket, credits, self._memories)
+        self._endpoints = EndpointKeeper(unroll_socket, weights_socket)
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
         self._queue: deque[ReceivedUnroll] = deque()
         self._waiting_steps = 0
@@ -72,6 +74,7 @@ class Inbox:
             self._thread.join(timeout=5)
         for end in (self._wake_up, self._woken):
             end.close()
+        self.postbox.close()
 
     def take(self, steps: int, timeout_sec: float, version: int, max_lag: int) -> list[ReceivedUnroll]:
         """Whole unrolls that together have at least `steps` steps, oldest first; [] if `timeout_sec` pass before.
@@ -138,6 +141,7 @@ class Inbox:
             self._receive()
             with self._changed:
                 self.postbox.exchange()
+                self._events.extend(self._endpoints.look(time.monotonic()))
             self._grants.send(self._waiting_steps)
         self.postbox.exchange()
 

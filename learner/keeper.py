@@ -11,6 +11,8 @@ from common.nets.load import WEIGHTS_FILE
 from learner.checkpoints import OPTIMIZER_FILE, Checkpoint, CheckpointStore, RunFacts, optimizer_to_bytes
 from learner.league import League
 
+GOES_ON = "Training goes on."
+
 
 class Keeper:
     """Decides when to save what. `now` from time.monotonic().
@@ -56,13 +58,19 @@ class Keeper:
         network: nn.Module,
         optimizer: torch.optim.Optimizer,
         now: float,
+        *,
+        last: bool = False,
     ) -> str:
-        """Write a checkpoint. Returns an empty string, or the sentence that says why it could not be written."""
+        """Write a checkpoint. Returns an empty string, or the sentence that says why it could not be written.
+
+        `last`: there will be no other try.
+        """
         files = {WEIGHTS_FILE: weights, OPTIMIZER_FILE: optimizer_to_bytes(network, optimizer)}
         milestone = decisions >= self._next_milestone
         meta = self._facts.meta(version, decisions, updates, files, milestone)
         self._next_save = now + self._every_sec
-        failure = _try(lambda: self._store.save(meta, files), f"checkpoint {version}", self.saved_version)
+        then = "What was learned since is lost." if last else GOES_ON
+        failure = _try(lambda: self._store.save(meta, files), f"checkpoint {version}", self.saved_version, then)
         if not failure:
             self.saved_version, self.saved_updates = version, updates
             self._next_milestone = self._after(decisions) if milestone else self._next_milestone
@@ -77,10 +85,10 @@ class Keeper:
         return (decisions // self._milestone_every + 1) * self._milestone_every
 
 
-def _try(write: Callable[[], object], what: str, last_good: int) -> str:
+def _try(write: Callable[[], object], what: str, last_good: int, then: str = GOES_ON) -> str:
     try:
         write()
     except OSError as error:
         stays = f"version {last_good} stays the last good one" if last_good >= 0 else "there is none yet"
-        return f"The {what} could not be written: {error.strerror or error}; {stays}. Training goes on."
+        return f"The {what} could not be written: {error.strerror or error}; {stays}. {then}"
     return ""

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from common.errors import DivergedError
 from common.lifecycle import Reporter, StopFlag
-from common.nets.weights import weights_to_bytes
+from common.nets.weights import not_finite, weights_to_bytes
 from learner.algorithms import Settings
 from learner.inbox import Inbox
 from learner.keeper import Keeper
@@ -69,8 +70,8 @@ class Learner:
         self._statistics = Statistics(time.monotonic())
         self._alarm = StallAlarm(time.monotonic())
 
-    def run(self) -> None:
-        """Until SIGTERM or SIGINT: the current update is finished, saved and reported."""
+    def run(self) -> bool:
+        """Until a signal: the current update is finished, saved and reported. False where it could not be saved."""
         self._inbox.start()
         self._publish()
         self._save()
@@ -82,8 +83,9 @@ class Learner:
                 self._publish()
                 self._save()
             self._report()
-        self._save(last=True)
+        saved = self._save(last=True)
         self._report(state="stopped")
+        return saved
 
     def _pull(self) -> list[ReceivedUnroll]:
         begin = time.monotonic()
@@ -103,16 +105,21 @@ class Learner:
         progress.decisions += steps
         self._alarm.advanced(time.monotonic(), self._inbox.counts.received)
         try:
-            self._journal.write(self._row(rate, settings), progress.decisions)
-            self._journal_broken = False
+            if self._journal.write(self._row(rate, settings), progress.decisions):
+                self._journal_broken = False
         except OSError as error:
             if not self._journal_broken:  # one sentence, not one an update
                 self._report(event=f"learner.csv could not be written: {error.strerror or error}. Training goes on.")
             self._journal_broken = True
 
     def _publish(self) -> None:
-        """Hand the weights to the inbox, and with them the past selves that shall be resident."""
+        """Hand the weights to the inbox, and with them the past selves that shall be resident. Raises DivergedError."""
         progress, league = self.progress, self._keeper.league
+        if name := not_finite(self._updater.network.state_dict()):
+            raise DivergedError(
+                f"Version {progress.version} has diverged: {name} is not finite. It is neither served nor saved, and "
+                "training goes on from the newest checkpoint. Where this comes again, lower learner.learning_rate."
+            )
         self._weights = weights_to_bytes(self._updater.network)
         if league.due(progress.decisions):
             event = self._keeper.freeze(progress.version, progress.decisions, self._weights)
@@ -125,17 +132,21 @@ class Learner:
             self._report(event=failure)
         self._inbox.publish(LEARNER, progress.version, self._weights, resident)
 
-    def _save(self, last: bool = False) -> None:
-        """A checkpoint where it is due; never one with nothing learned, which would push out an older one."""
+    def _save(self, last: bool = False) -> bool:
+        """A checkpoint where it is due; never one with nothing learned, which would push out an older one.
+
+        False where it could not be written.
+        """
         progress, now = self.progress, time.monotonic()
         if progress.updates == self._keeper.saved_updates or not (last or self._keeper.due(progress.decisions, now)):
-            return
+            return True
         failure = self._keeper.save(
             progress.version, progress.decisions, progress.updates, self._weights,
-            self._updater.network, self._updater.optimizer, now,
+            self._updater.network, self._updater.optimizer, now, last=last,
         )  # fmt: skip
         if failure:
             self._report(event=failure)
+        return not failure
 
     def _outgrow_former_life(self) -> None:
         """Versions only grow: a server may have served newer ones than the checkpoint we started from."""

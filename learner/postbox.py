@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 
-import numpy as np
-
-from common.codec import Codec, Frame, encode
+from common.anonymous_file import can_share
+from common.codec import Codec
 from common.errors import ProtocolError
 from common.messages import PROTOCOL, TO_LEARNER, ServerHello, Unroll, Weights, WeightsAck
 from common.nets.weights import fingerprint
 from common.transport import RouterSocket
+from learner.publication import Publication
 
 LEARNER = "learner"
 
@@ -30,17 +30,24 @@ class Postbox:
         self.events: deque[str] = deque(maxlen=100)
         self._spec_fingerprint = spec_fingerprint
         self._codec = Codec[ServerHello | Unroll | WeightsAck](TO_LEARNER)
-        self._policies: dict[str, tuple[int, list[Frame]]] = {}
+        self._policies: dict[str, Publication] = {}
         self._sent_version = -1  # the newest of the learner's that left here
         self._sent: dict[bytes, dict[str, int]] = {}  # server -> policy -> version
+        self._readers: set[bytes] = set()  # servers that read weights where they lie
 
     def post(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
         """These are the policy's weights from now on. Policies outside `resident` are forgotten."""
         message = Weights(policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident)
-        frames = encode(message, {"safetensors": np.frombuffer(weights, np.uint8)})
-        self._policies[policy] = (version, frames)
+        former, self._policies[policy] = self._policies.get(policy), Publication(message, weights)
+        if former is not None:
+            former.close()
         for name in self._policies.keys() - set(resident):
-            del self._policies[name]
+            self._policies.pop(name).close()
+
+    def close(self) -> None:
+        """Let the memory go in which weights lie."""
+        for publication in self._policies.values():
+            publication.close()
 
     def has(self, policy: str) -> bool:
         """True when the policy was posted and is resident."""
@@ -68,6 +75,8 @@ class Postbox:
                 continue
             if isinstance(message, ServerHello):
                 self._greet(peer, message)
+            elif isinstance(message, WeightsAck) and message.unreadable:
+                self._take_back(peer, message)
             elif isinstance(message, WeightsAck) and not message.accepted:
                 self.events.append(
                     f"A server refused version {message.policy_version} of {message.policy}: {message.reason}."
@@ -82,15 +91,33 @@ class Postbox:
         if hello.served_version > self._sent_version:
             self.foreign_version = max(self.foreign_version, hello.served_version)
         self._sent[peer] = {LEARNER: hello.served_version}
+        if hello.shared_memory and can_share(self.socket.endpoint):
+            self._readers.add(peer)
+        else:
+            self._readers.discard(peer)
+
+    def _take_back(self, peer: bytes, ack: WeightsAck) -> None:
+        """A server could not read weights: it gets the bytes, these and all others from now on.
+
+        Not so where newer ones have taken their place: the memory is gone then, and it was told of the newer ones.
+        """
+        sent, current = self._sent.get(peer, {}), self._policies.get(ack.policy)
+        if current is not None and sent.get(ack.policy) == current.version == ack.policy_version:
+            self._readers.discard(peer)
+            del sent[ack.policy]
 
     def _send_missing(self, peer: bytes) -> None:
         sent = self._sent[peer]
-        for policy, (version, frames) in self._policies.items():
+        for policy, publication in self._policies.items():
+            version = publication.version
             held_back = policy == LEARNER and version <= self.foreign_version  # the main loop is about to publish anew
             if sent.get(policy) == version or held_back:
                 continue
-            if not self.socket.send(peer, frames):
-                del self._sent[peer]  # gone; a living one says SERVER_HELLO again
+            outcome = self.socket.deliver(peer, publication.frames(in_memory=peer in self._readers))
+            if outcome == "gone":  # a living one says SERVER_HELLO again
+                del self._sent[peer]
+                self._readers.discard(peer)
+            if outcome != "sent":  # one that does not read gets the newest of then, once it reads
                 return
             sent[policy] = version
             if policy == LEARNER:

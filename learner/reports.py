@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,57 +97,81 @@ def lag_histogram(lag: NDArray[np.int64]) -> dict[str, int]:
 
 
 class StallAlarm:
-    """Speaks up once when the version stops advancing although unrolls arrive."""
+    """Speaks up once when the version stops advancing although unrolls arrive, and once when none do any longer."""
 
     def __init__(self, now: float) -> None:
-        self._since = now
-        self._arrived = 0
+        self._advanced_at = self._arrived_at = now
+        self._arrived = self._arrived_then = 0
+        self._silence_said = False
         self.raised = False
 
     def advanced(self, now: float, arrived: int) -> None:
         """The version advanced; `arrived` is the number of unrolls received so far."""
-        self._since, self._arrived, self.raised = now, arrived, False
+        self._advanced_at, self._arrived_then, self.raised = now, arrived, False
 
     def check(self, now: float, arrived: int) -> str:
         """A sentence when the alarm goes off, else empty."""
-        if self.raised or now - self._since < STALL_AFTER_SEC or arrived == self._arrived:
+        if arrived != self._arrived:
+            self._arrived, self._arrived_at, self._silence_said = arrived, now, False
+        if not self._silence_said and now - self._arrived_at >= STALL_AFTER_SEC:
+            self._silence_said = True
+            return f"No unroll has arrived for {now - self._arrived_at:.0f} s: is a game played, and recorded?"
+        new, still_arrive = arrived - self._arrived_then, now - self._arrived_at < STALL_AFTER_SEC / 2
+        if self.raised or not new or not still_arrive or now - self._advanced_at < STALL_AFTER_SEC:
             return ""
         self.raised = True
         return (
-            f"ALARM: the policy version has not advanced for {now - self._since:.0f} s, "
-            f"although {arrived - self._arrived} unrolls arrived."
+            f"ALARM: the policy version has not advanced for {now - self._advanced_at:.0f} s, "
+            f"although {new} unrolls arrived."
         )
 
 
 class Journal:
-    """TensorBoard under `tensorboard/` and learner.csv, both appended to on resume."""
+    """TensorBoard under `tensorboard/` and learner.csv, both appended to on resume, from the first row on."""
 
     def __init__(self, root: Path, decisions: int, every_sec: float = 1.0) -> None:
-        self._board = SummaryWriter(str(root / "tensorboard"), purge_step=decisions or None, flush_secs=30)
+        self._root = root
         self._path = root / "learner.csv"
+        self._begin = decisions
         self._every = every_sec
         self._next = 0.0
-        self._set_aside_other_header()
-        self._file = self._path.open("a", newline="")
-        self._rows = csv.writer(self._file)
-        if self._file.tell() == 0:
-            self._rows.writerow(COLUMNS)
+        self._file: TextIO | None = None
+        self._board: SummaryWriter | None = None
 
-    def write(self, row: dict[str, float], decisions: int) -> None:
-        """One row, at most one a second; `row` has exactly the keys COLUMNS. Raises OSError."""
+    def write(self, row: dict[str, float], decisions: int) -> bool:
+        """One row, at most one a second; `row` has exactly the keys COLUMNS. False where none is due yet.
+
+        Raises OSError.
+        """
         if time.monotonic() < self._next:
-            return
+            return False
         self._next = time.monotonic() + self._every
-        self._rows.writerow([f"{row[name]:.6g}" if isinstance(row[name], float) else row[name] for name in COLUMNS])
+        if self._file is None:
+            self._file = self._open()
+        values = [f"{row[name]:.6g}" if isinstance(row[name], float) else row[name] for name in COLUMNS]
+        csv.writer(self._file).writerow(values)
         self._file.flush()
+        if self._board is None:
+            board = str(self._root / "tensorboard")
+            self._board = SummaryWriter(board, purge_step=self._begin or None, flush_secs=30)
         for name in COLUMNS:
             if math.isfinite(row[name]):
                 self._board.add_scalar(f"learner/{name}", row[name], decisions)
+        return True
 
     def close(self) -> None:
-        """Flush and close."""
-        self._board.close()
-        self._file.close()
+        """Flush and close, as far as the disk has room."""
+        for file in (self._board, self._file):
+            if file is not None:
+                with contextlib.suppress(OSError):
+                    file.close()
+
+    def _open(self) -> TextIO:
+        self._set_aside_other_header()
+        file = self._path.open("a", newline="")
+        if file.tell() == 0:
+            csv.writer(file).writerow(COLUMNS)
+        return file
 
     def _set_aside_other_header(self) -> None:
         """A file of another version of Simul keeps its rows under another name."""

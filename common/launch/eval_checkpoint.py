@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +16,50 @@ from common.errors import ConfigError
 from common.strict_yaml import config_from_tree, load_config
 
 WEIGHTS_FILE = "weights.safetensors"
+_VERSION = re.compile(r"[0-9]{9}")
 
 
-def newest_checkpoint(path: Path) -> Path:
+def _to_stderr(note: str) -> None:
+    sys.stderr.write(f"simul: {note}\n")
+
+
+def newest_checkpoint(path: Path, say: Callable[[str], object] = _to_stderr) -> Path:
     """`path` itself where it is a checkpoint, else the newest whole one of the run directory.
 
-    Says on stderr which ones it passed over, and why. Raises ConfigError.
+    Says which ones it passed over, and why. Raises ConfigError.
     """
     try:
-        return _newest_checkpoint(path.absolute())
+        return _newest_checkpoint(path.absolute(), say)
     except OSError as error:
         raise ConfigError(f"The checkpoint {path} cannot be read: {error.strerror}.") from None
 
 
-def _newest_checkpoint(path: Path) -> Path:
+def _newest_checkpoint(path: Path, say: Callable[[str], object]) -> Path:
     if (path / "meta.json").is_file():
         if fault := fault_of(path):
             raise ConfigError(f"The checkpoint {path} {fault}. Name another one.")
         return path
     for parent in (path / "checkpoints", path):
-        folders = sorted((p for p in parent.glob("[0-9]" * 9) if p.is_dir()), reverse=True)
+        folders = sorted((p for p in _listed(parent) if _VERSION.fullmatch(p.name) and p.is_dir()), reverse=True)
         faults: list[str] = []
         for folder in folders:
             fault = fault_of(folder)
             if not fault:
                 for note in faults:
-                    sys.stderr.write(f"simul: {note} Falling back to the one before.\n")
+                    say(f"{note} Falling back to the one before.")
                 return folder
             faults.append(f"The checkpoint {folder.name} {fault}.")
         if faults:
-            raise ConfigError(f"No checkpoint in {parent} can be used. {faults[0]} Name another run with --checkpoint.")
+            raise ConfigError(f"No checkpoint in {parent} can be used. {faults[0]} Name another run.")
     raise ConfigError(f"There is no checkpoint in {path}: expected a folder with meta.json, or a run directory.")
+
+
+def _listed(folder: Path) -> list[Path]:
+    """What is in a folder, nothing where it is none. Raises OSError where it may not be read."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def fault_of(folder: Path) -> str:

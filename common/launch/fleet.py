@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from common.errors import SimulError
+from common.launch.needed_files import NeededFiles
 from common.launch.processes import Child, Meter, role_command
 from common.launch.restarts import RestartPolicy
 from common.launch.state import Key, RunState
@@ -45,10 +46,12 @@ class Fleet:
         self._run_dir = run_dir
         self._state = state
         self._command = command
+        self._needed = NeededFiles(run_dir)
         self.places: dict[Key, _Place] = {}
 
     def start(self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = ()) -> None:
         """Start `count` processes of `role`; `arguments`, if given, holds the extra ones of each."""
+        self._needed.remember()
         for index in range(count):
             extra = arguments[index] if arguments else ()
             child = self._spawn(role, index, threads, extra)
@@ -95,6 +98,7 @@ class Fleet:
                 place.restart_at = now + delay
                 sentences.append(f"{_spoken(child)} died ({child.how_it_ended()}), restarting")
             elif place.restart_at is not None and now >= place.restart_at:
+                sentences += self._needed.restore()
                 place.child = self._spawn(child.role, child.index, place.threads, place.arguments)
                 place.restart_at = None
                 place.restarts += 1

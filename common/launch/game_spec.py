@@ -80,7 +80,8 @@ def _ask(folder: str, command: Command) -> GameSpec:
     if done.returncode == 2:
         raise ConfigError(words)
     if done.returncode != 0:
-        raise RoleDied(f"The game could not be loaded:\n{words[-4000:]}", 1)
+        words = words[-4000:] or f"(exit code {done.returncode}, and not a word)"
+        raise RoleDied(f"The game could not be loaded:\n{words}", 1)
     try:
         return msgspec.json.decode(done.stdout.strip().splitlines()[-1], type=GameSpec)
     except (msgspec.DecodeError, IndexError):

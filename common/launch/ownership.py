@@ -64,6 +64,13 @@ def claim(run_dir: RunDir) -> None:
         write_atomically(run_dir, OWNER_FILE, myself())
 
 
+def keep(run_dir: RunDir) -> None:
+    """Say so again where somebody removed what said it: `simul down` would not find the run."""
+    if not (run_dir.root / OWNER_FILE).exists():
+        with contextlib.suppress(OSError):
+            write_atomically(run_dir, OWNER_FILE, myself())
+
+
 @contextlib.contextmanager
 def written_or_sentence(run_dir: RunDir) -> Iterator[None]:
     """Turns the OSError of a full or read-only disk into a ConfigError."""

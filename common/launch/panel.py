@@ -98,8 +98,9 @@ def plain_line(snapshot: Snapshot) -> str:
         f"policy_lag {_lag(snapshot.learner)}",
         f"loss {losses(snapshot.learner)}",
         f"dropped {causes(dropped(snapshot)) or 'nothing'}",
-        *(f"{label} {text}" for label, text in _success(snapshot.workers)),
+        *(f"{label} {text}".strip() for label, text in _success(snapshot.workers)),
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
+        *(f"{p.name} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),
     ]
     return " | ".join(parts)
 

@@ -15,6 +15,7 @@ from typing import IO
 import psutil
 
 from common.checkout import CHECKOUT
+from common.lifecycle import ASK
 from common.rundir import RunDir
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
@@ -67,7 +68,7 @@ class Child:
             *command, "--run-dir", str(run_dir.root), "--index", str(index),
             "--run-id", str(self.run_id), "--parent", str(os.getpid()), *arguments,
         ]  # fmt: skip
-        with self.log.open("ab") as log:
+        with self._open_log() as log:
             self._process = _popen(line, role_environment(threads), log)
         self.pid = self._process.pid
 
@@ -81,14 +82,14 @@ class Child:
         return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
     def ended_well(self) -> bool:
-        """Exit code 0, or ended by our own SIGTERM, which finds a role that still starts without a handler."""
-        return self.exit_code() == 0 or (self.asked and self.exit_code() == -signal.SIGTERM)
+        """Exit code 0, or ended by a request, which finds a role that still starts without a handler."""
+        return self.exit_code() == 0 or (self.asked and self.exit_code() in (-ASK, -signal.SIGTERM))
 
     def ask_to_stop(self) -> None:
-        """SIGTERM: drain, save, leave."""
+        """Drain, save, leave."""
         if self.exit_code() is None:
             self.asked = True
-            self._process.terminate()
+            self._process.send_signal(ASK)
 
     def kill(self) -> None:
         """End it and everything it started, now."""
@@ -101,10 +102,20 @@ class Child:
 
     def log_tail(self, lines: int = 15) -> str:
         """Last lines that this life wrote."""
-        with self.log.open("rb") as file:
-            file.seek(max(self._log_start, self.log.stat().st_size - 16_384))
-            text = file.read().decode(errors="replace")
+        try:
+            with self.log.open("rb") as file:
+                file.seek(max(self._log_start, self.log.stat().st_size - 16_384))
+                text = file.read().decode(errors="replace")
+        except OSError:
+            return ""
         return "\n".join(text.splitlines()[-lines:])
+
+    def _open_log(self) -> IO[bytes]:
+        """A role without a log is better than none: the disk may be full, or the folder gone."""
+        try:
+            return self.log.open("ab")
+        except OSError:
+            return open(os.devnull, "ab")
 
     def sentence(self) -> str:
         """What a life that ended with exit code 2 had to say: its last error line, or what it wrote besides the log."""

@@ -13,7 +13,7 @@ from common.launch.processes import role_command
 from common.launch.state import RunState
 from common.messages import TO_SUPERVISOR, Report
 from common.rundir import RunDir
-from common.transport import Poller, PullSocket
+from common.transport import EndpointKeeper, Poller, PullSocket
 
 
 class RunningRoles:
@@ -31,7 +31,7 @@ class RunningRoles:
     def __enter__(self) -> Self:
         with ExitStack() as opened:
             self._socket = opened.enter_context(PullSocket(self._run_dir.endpoint("status")))
-            self._poller = Poller([self._socket])
+            self._poller, self._endpoints = Poller([self._socket]), EndpointKeeper(self._socket)
             opened.callback(self.fleet.kill_all)
             self._opened = opened.pop_all()
         return self
@@ -51,8 +51,8 @@ class RunningRoles:
 
     def take_reports(self, timeout_sec: float = 0.0) -> list[str]:
         """Take reports in; where there are none, wait for one. Returns what they have to say to people."""
-        sentences: list[str] = []
         self.wait(timeout_sec)
+        sentences = self._endpoints.look(time.monotonic())
         while (frames := self._socket.receive()) is not None:
             report, _ = self._codec.decode(frames)
             self.received(report)

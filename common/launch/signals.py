@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from types import FrameType
+
+ECHO_SEC = 0.5  # one stop may come twice: to a whole group of processes, and from one of them (make) that hands it on
 
 
 class Signals:
-    """Ctrl-C and SIGTERM: the first asks for a clean stop, the second for one now. Handlers only set flags."""
+    """Ctrl-C and SIGTERM: the first asks for a clean stop, a second that is no echo of it for one now.
+
+    Handlers only set flags.
+    """
 
     def __init__(self) -> None:
         self.stop = False
         self.now = False
+        self._first_at = 0.0
         self._before: dict[int, object] = {}
 
     def install(self) -> None:
@@ -30,5 +37,7 @@ class Signals:
             signal.signal(which, handler)  # type: ignore[arg-type]
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.now = self.stop
+        now = time.monotonic()
+        self._first_at = self._first_at or now
+        self.now = self.stop and now > self._first_at + ECHO_SEC
         self.stop = True

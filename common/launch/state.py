@@ -20,7 +20,7 @@ COUNTERS: dict[str, frozenset[str]] = {
     "inference_server": frozenset(
         ("decisions", "rows_errored", "rows_cached", "rows_duplicate", "rows_redone", "messages_refused",
          "replies_dropped", "malformed", "batches", "batch_histogram", "sessions_started", "sessions_ended", "steps",
-         "unrolls", "weights_refused", "swaps",
+         "unrolls", "weights_refused", "weights_overtaken", "weights_unreadable", "weights_in_memory", "swaps",
          "evaluations", "evaluation_batches")
     ),
     "learner": frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -11,6 +12,7 @@ from common.config import Config
 from common.launch.figures import counts, episodes_of, number
 from common.launch.ownership import write_atomically
 from common.launch.panel import LOSSES, causes, mean_batch, shown, win_rates
+from common.launch.processes import LOG_NAMES
 from common.launch.snapshot import Snapshot
 from common.rundir import RunDir
 
@@ -23,6 +25,8 @@ def write_summary(run_dir: RunDir, config: Config, snapshot: Snapshot) -> str:
     try:
         write_atomically(run_dir, "summary.json", summary)
     except OSError as error:
+        with contextlib.suppress(OSError):  # an earlier run's would be taken for this one's
+            (run_dir.root / "summary.json").unlink()
         return f"{in_words(summary)}\nsummary.json could not be written: {error.strerror}"
     where = f"summary: {run_dir.root / 'summary.json'}"
     return f"{in_words(summary)}\n{where}; `simul up` with this run directory resumes"
@@ -153,6 +157,8 @@ def in_words(summary: Mapping[str, Any]) -> str:
         _unrolls_in_words(unrolls),
         f"steps dropped before an unroll was sent: {causes(counts(summary, 'steps', 'dropped')) or 'none'}",
     ]
+    if died := summary["restarts"].get(f"{LOG_NAMES['inference_server']}-0"):
+        lines.append(f"the inference server died {died}x: nobody counted what it did after its last report each time")
     if rates := win_rates({"recent": summary["recent_results"]}):
         lines.append(f"recent wins: {', '.join(rates)}")
     for name, book in summary["accounting"].items():

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 
-import msgspec
-
 from common.codec import Codec
 from common.config import Config
 from common.errors import ConfigError, ProtocolError
 from common.launch import ownership
 from common.launch.figures import number
 from common.launch.fleet import SPOKEN, Command, Fleet, RoleDied
-from common.launch.game_spec import ask_for_spec, refuse_other_encoder
-from common.launch.preflight import check_start
+from common.launch.origin import Origin
+from common.launch.preparation import prepare
 from common.launch.processes import role_command
 from common.launch.signals import Signals
 from common.launch.snapshot import Snapshot, Watch
@@ -23,7 +21,7 @@ from common.launch.summary import write_summary
 from common.launch.view import Display
 from common.messages import TO_SUPERVISOR, Report
 from common.rundir import RunDir
-from common.transport import Poller, PullSocket
+from common.transport import EndpointKeeper, Poller, PullSocket
 
 TURN_SEC = 0.1
 LOOK_EVERY_SEC = 1.0
@@ -36,11 +34,19 @@ STOPPING_EARLY = "stopping before everything was ready: nothing was learned, the
 class Supervisor:
     """One run, from start to summary."""
 
-    def __init__(self, config: Config, run_dir: RunDir, display: Display, command: Command = role_command) -> None:
+    def __init__(
+        self,
+        config: Config,
+        run_dir: RunDir,
+        display: Display,
+        command: Command = role_command,
+        origin: Origin | None = None,
+    ) -> None:
         self._config = config
         self._run_dir = run_dir
         self._display = display
         self._command = command
+        self._origin = origin
         self._state = RunState()
         self._fleet = Fleet(run_dir, self._state, command)
         self._watch = Watch(str(run_dir.root), self._state, self._fleet, config.game)
@@ -69,7 +75,7 @@ class Supervisor:
         ownership.refuse_if_owned(self._run_dir)
         self._signals.install()
         self._socket = PullSocket(self._run_dir.endpoint("status"))
-        self._poller = Poller([self._socket])
+        self._poller, self._endpoints = Poller([self._socket]), EndpointKeeper(self._socket)
         with self._socket:
             ownership.claim(self._run_dir)
             try:
@@ -86,7 +92,7 @@ class Supervisor:
         with ownership.written_or_sentence(self._run_dir):
             before = self._run_dir.settled()
         try:
-            self._prepare()
+            prepare(self._config, self._run_dir, self._command, self._origin, self._say)
             self._start_up()
             while not self._done():
                 self._turn()
@@ -100,24 +106,14 @@ class Supervisor:
             self._display.summary(write_summary(self._run_dir, self._config, self._look()))
         else:
             self._run_dir.settle(before)  # its checkpoints are of that configuration
+            if self._origin is not None:
+                self._origin.take_back()
         if failure is not None:
             self._phase = "failed"
         self._look()
         if failure is not None:
             raise failure
         return 0 if clean else 1
-
-    def _prepare(self) -> None:
-        run_dir = self._run_dir
-        if ownership.end_leftovers(run_dir):
-            self._say("the last supervisor was killed; its processes are gone now")
-        check_start(self._config)
-        with ownership.written_or_sentence(run_dir):
-            config = msgspec.structs.replace(self._config, run_dir=str(run_dir.root))
-            spec = ask_for_spec(config, self._command)
-            refuse_other_encoder(run_dir, spec, config)
-            run_dir.write_config(config)
-            run_dir.write_spec(spec)
 
     def _start_up(self) -> None:
         config = self._config
@@ -158,8 +154,9 @@ class Supervisor:
 
     def _look(self) -> Snapshot:
         self._fleet.measure()
+        ownership.keep(self._run_dir)
         snapshot = self._watch.take(self._phase, time.monotonic())
-        for sentence in self._watch.silences():
+        for sentence in [*self._watch.silences(), *self._endpoints.look(time.monotonic())]:
             self._say(sentence)
         self._status_file.write(snapshot)
         return snapshot

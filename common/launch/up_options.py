@@ -20,6 +20,10 @@ def add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument(
         "--run-dir", type=path, metavar="DIR", help="where the run lies (default: run_dir of the configuration)"
     )
+    up.add_argument(
+        "--from", dest="origin", type=path, metavar="CHECKPOINT",
+        help="a new run begins with these weights: a checkpoint, or a run directory (its newest whole one)",
+    )  # fmt: skip
     up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
@@ -29,6 +33,7 @@ def add_up(up: argparse.ArgumentParser) -> None:
 
 def _up(options: argparse.Namespace) -> int:
     from common.launch.diary import FILE, Diary
+    from common.launch.origin import Origin
     from common.launch.supervisor import Supervisor
     from common.launch.terminal import OwnForeground
     from common.launch.view import make_display
@@ -40,6 +45,8 @@ def _up(options: argparse.Namespace) -> int:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
     config = load_config(options.config, overrides)
     run_dir = RunDir(options.run_dir or config.run_dir)
-    supervisor = Supervisor(config, run_dir, Diary(make_display(options.plain), run_dir.logs / FILE))
+    origin = Origin(options.origin, run_dir) if options.origin else None
+    display = Diary(make_display(options.plain), run_dir.logs / FILE)
+    supervisor = Supervisor(config, run_dir, display, origin=origin)
     with OwnForeground() if options.from_make else nullcontext():
         return supervisor.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -59,8 +60,12 @@ class PlainDisplay:
         self._print(text)
 
     def _print(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-        self._console.file.flush()
+        try:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._console.file.flush()
+        except OSError as error:
+            if error.errno != errno.ENOSPC:  # the lines go to a file on a full disk: the run goes on without them
+                raise
 
 
 class LiveDisplay:

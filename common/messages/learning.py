@@ -47,6 +47,7 @@ class ServerHello(Message, frozen=True, tag="SERVER_HELLO"):
     protocol: str
     spec_fingerprint: str
     served_version: int = -1
+    shared_memory: bool = False  # it would rather read weights out of memory that both can reach
 
 
 class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):
@@ -56,6 +57,7 @@ class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):
     policy_version: int
     accepted: bool
     reason: str = ""
+    unreadable: bool = False  # they were not to be had where they should lie: please send the bytes
 
 
 class Credit(Message, frozen=True, tag="CREDIT"):
@@ -73,12 +75,17 @@ class Weights(Message, frozen=True, tag="WEIGHTS"):
     """Immutable weights of a policy. Tensor: safetensors: uint8 [bytes]. `fingerprint` is SHA-256 over those bytes.
 
     `policy` is `learner`, or the name of a frozen past self. `resident` names every policy that shall stay loaded.
+
+    To a server that asked for it the tensor does not travel: it is the file `path`, which nobody can change, until the
+    learner has newer weights of this policy. Whatever else is found there has another `file_number`.
     """
 
     policy: str
     policy_version: int
     fingerprint: str
     resident: tuple[str, ...] = ()
+    path: str = ""  # empty: the tensor is with the message
+    file_number: int = 0
 
 
 TO_LEARNER = Unroll | UnrollMemory | ServerHello | WeightsAck

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -15,12 +15,11 @@ from common.config import NetworkConfig
 from common.errors import ConfigError
 from common.nets.base import RecurrentNetwork, Wrapped
 from common.nets.mlp_lstm import MlpLstm
-from common.nets.pokemon import PokemonNetwork
+from common.nets.pokemon import pokemon_network
 from common.specs import GameSpec
 
-NETWORKS: dict[str, type[nn.Module]] = {"mlp_lstm": MlpLstm, "pokemon": PokemonNetwork}
+NETWORKS: dict[str, Callable[..., nn.Module]] = {"mlp_lstm": MlpLstm, "pokemon": pokemon_network}
 TRIAL_BATCH = 3
-FAULTS = (RuntimeError, TypeError, ValueError, IndexError)  # what torch raises for sizes and types that do not fit
 
 
 def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> RecurrentNetwork:
@@ -37,8 +36,8 @@ def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> Recu
         torch.manual_seed(seed)
         try:
             module = kind(spec, **network.options)
-        except (*FAULTS, ArithmeticError) as error:  # a value that the network cannot take, such as a width of -5
-            words = str(error).rstrip(".")
+        except Exception as error:  # noqa: BLE001  (a value it cannot take, such as a width of -5; a user's own fault)
+            words = _words(error).rstrip(".")
             raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {words}.") from None
     built = module if isinstance(module, RecurrentNetwork) else Wrapped(module)
     check_network(built, spec, network.name)
@@ -46,16 +45,16 @@ def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> Recu
 
 
 def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
-    """One trial forward against the spec. Raises ConfigError naming expected and got."""
-    observation = torch.zeros(TRIAL_BATCH, spec.observation_size, dtype=getattr(torch, spec.observation_dtype))
+    """A trial forward against the spec. Raises ConfigError naming expected and got."""
+    dtype = getattr(torch, spec.observation_dtype)
+    observation = torch.zeros(TRIAL_BATCH, spec.observation_size, dtype=dtype)
     mask = torch.ones(TRIAL_BATCH, spec.num_actions, dtype=torch.bool)
     try:
-        with torch.no_grad():
-            outputs = network(observation, mask, network.initial_state(TRIAL_BATCH))
-    except FAULTS as error:
+        outputs = _forward(network, observation, mask)
+    except Exception as error:  # noqa: BLE001  (a user's network may raise anything)
         raise ConfigError(
             f"The network {name} does not take an observation {spec.observation_dtype} {list(observation.shape)}, "
-            f"a mask bool {list(mask.shape)} and a state float32 [{TRIAL_BATCH}, {network.state_size}]: {error}"
+            f"a mask bool {list(mask.shape)} and a state float32 [{TRIAL_BATCH}, {network.state_size}]: {_words(error)}"
         ) from None
     wanted = ((TRIAL_BATCH, spec.num_actions), (TRIAL_BATCH,), (TRIAL_BATCH, network.state_size))
     got = [_describe(output) for output in outputs]
@@ -65,9 +64,32 @@ def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
             f"The network {name} returns ({', '.join(got)}); "
             f"expected logits, value, new state = ({', '.join(expected)})."
         )
+    if not _finite(outputs):  # a network may divide by what zeros have none of
+        draw = torch.Generator().manual_seed(1)
+        if not _finite(_forward(network, torch.rand(observation.shape, generator=draw).to(dtype), mask)):
+            raise ConfigError(
+                f"The network {name} returns nan or inf for ordinary observations (zeros, and numbers from 0 to 1); "
+                "expected finite logits, value and new state."
+            )
 
 
-def _check_options(name: str, kind: type[nn.Module], options: Mapping[str, Any]) -> None:
+def _forward(network: RecurrentNetwork, observation: torch.Tensor, mask: torch.Tensor) -> Any:
+    with torch.no_grad():
+        return network(observation, mask, network.initial_state(TRIAL_BATCH))
+
+
+def _finite(outputs: Any) -> bool:
+    """Nothing is nan; logits may be -inf, which masks an action."""
+    logits, value, state = outputs
+    return bool(not logits.isnan().any() and value.isfinite().all() and state.isfinite().all())
+
+
+def _words(error: Exception) -> str:
+    """What it says; a KeyError says its key and no more."""
+    return f"KeyError: {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
+
+
+def _check_options(name: str, kind: Callable[..., nn.Module], options: Mapping[str, Any]) -> None:
     """Raises ConfigError for an option that the network does not take."""
     parameters = list(inspect.signature(kind).parameters.values())[1:]  # the first one is the spec
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):

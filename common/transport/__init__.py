@@ -2,6 +2,7 @@
 
 from common.transport.curve import ClientKeys, client_keys, new_keys, server_keys
 from common.transport.endpoints import check_endpoint, connectable
+from common.transport.keeper import EndpointKeeper
 from common.transport.poller import Poller
 from common.transport.sockets import DealerSocket, PullSocket, PushSocket, RouterSocket, held
 from common.transport.watch import Fate
@@ -9,6 +10,7 @@ from common.transport.watch import Fate
 __all__ = [
     "ClientKeys",
     "DealerSocket",
+    "EndpointKeeper",
     "Fate",
     "Poller",
     "PullSocket",

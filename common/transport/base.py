@@ -11,7 +11,7 @@ import zmq
 
 from common.codec import Frame
 from common.errors import ConfigError
-from common.transport.endpoints import check_endpoint, lock_ipc
+from common.transport.endpoints import check_endpoint, files_of, lock_ipc, make_folder_of
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 MAX_FRAME_BYTES = 256 * 1024 * 1024
@@ -43,6 +43,7 @@ class Socket:
         self.raw.setsockopt(zmq.RECONNECT_IVL, 50)
         self.raw.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
         self._lock = -1
+        self.files: tuple[str, ...] = ()  # of a bound endpoint: without them nobody new would find it
 
     def _connect(self) -> None:
         try:
@@ -71,6 +72,25 @@ class Socket:
                 "Another run may use it: stop that one (`simul down`; a `simul serve` by Ctrl-C) or choose another "
                 "endpoint."
             ) from None
+        self.files = files_of(self.endpoint)
+
+    def bind_again(self) -> None:
+        """After `files` vanished: whoever comes finds us again, open connections live on.
+
+        Raises:
+            ConfigError: they cannot be made, or another process owns the endpoint now.
+        """
+        former, self._lock = self._lock, -1
+        if former >= 0:
+            os.close(former)
+        make_folder_of(self.endpoint)
+        self._lock = lock_ipc(self.endpoint)
+        if os.path.exists(self.files[0]):  # the lock alone was gone
+            return
+        try:
+            self.raw.bind(self.endpoint)
+        except zmq.ZMQError as error:
+            raise ConfigError(f"The endpoint {self.endpoint} cannot be bound: {_in_words(error)}.") from None
 
     def _receive(self) -> list[Frame] | None:
         """Small frames are copied, large ones stay where the library has them: the message lives as long as a view."""

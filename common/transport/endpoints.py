@@ -55,6 +55,20 @@ def _is_address(host: str) -> bool:
     return True
 
 
+def files_of(endpoint: str) -> tuple[str, ...]:
+    """The socket and its lock, where a bound endpoint has files; an abstract ipc name (`@`) has none."""
+    path = endpoint.removeprefix("ipc://")
+    return (path, f"{path}.lock") if endpoint.startswith("ipc://") and os.path.exists(path) else ()
+
+
+def make_folder_of(endpoint: str) -> None:
+    """The folder of an ipc path, for its owner only. Raises ConfigError."""
+    try:
+        Path(endpoint.removeprefix("ipc://")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"The endpoint {endpoint} cannot be made: {error.strerror}.") from None
+
+
 def lock_ipc(endpoint: str) -> int:
     """Binding an ipc path silently takes it from whoever has it; a lock beside it says who owns it."""
     if sys.platform == "win32" or not endpoint.startswith("ipc://"):
@@ -65,7 +79,7 @@ def lock_ipc(endpoint: str) -> int:
     except OSError as error:
         raise ConfigError(
             f"The endpoint {endpoint} cannot be made: {error.strerror}. "
-            "Choose another run directory with --run-dir, or mend its permissions."
+            "Choose another endpoint or run directory (--run-dir), or mend its permissions."
         ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from common.nets.base import RecurrentNetwork
-from common.nets.traced import Recording, record
+from common.nets.traced import Recording, record, with_packed_weights
+from common.rests import Rest, no_rest
 from common.specs import GameSpec
 from inference_server.engine.backends import Backend, DeviceBackend, Forwarded, HostBackend, Outputs
 from inference_server.engine.sampling import masked_softmax
@@ -59,12 +60,15 @@ class PolicyEngine:
         self._spec = spec
         self._staging = staging or Staging(self._buckets[-1], spec)
         self._bucket_of = [next(b for b in self._buckets if b >= n) for n in range(self.largest_batch + 1)]
-        self._serve(record(own.to(device).eval().requires_grad_(False), spec))
+        recording = record(own.to(device).eval().requires_grad_(False), spec)
+        if device.type == "cpu" and not deterministic:
+            recording = with_packed_weights(recording, spec, self._buckets)
+        self._serve(recording)
 
     def _serve(self, recording: Recording) -> None:
         """Run this network from now on, with an empty table of states."""
         self._recording = recording
-        self.runner = "eager" if recording.recorded is None else "recorded"  # how a batch runs, in words
+        self.runner = recording.runner
         self._table = torch.zeros(self.zero_row + 2, self.state_size, device=self._device)
         self._backend: Backend = (
             HostBackend(recording.forward, self._table)
@@ -138,11 +142,11 @@ class PolicyEngine:
         return self._table[torch.from_numpy(rows).to(self._device)].cpu().numpy()
 
     @torch.inference_mode()
-    def load(self, state: Mapping[str, Tensor]) -> None:
+    def load(self, state: Mapping[str, Tensor], rest: Rest = no_rest) -> None:
         """Copy verified weights in place. Call it between two batches, never inside one."""
-        self.network.load_state_dict(state)
+        self._recording.load(state, rest)
 
-    def prepare(self, state: Mapping[str, Tensor]) -> Ready:
+    def prepare(self, state: Mapping[str, Tensor], rest: Rest = no_rest) -> Ready:
         """Verified weights for `swap`, of this engine or a twin. May run on one thread beside the loop.
 
         On a CPU they are copied here, into a recorded network that serves nobody; elsewhere `swap` copies them in
@@ -154,7 +158,7 @@ class PolicyEngine:
             spare = self._spares.popleft() if self._spares else self._recording.twin()
         except (RuntimeError, TypeError):  # a user's network that cannot be copied
             return self.converted(state)
-        spare.network.load_state_dict(state)
+        spare.load(state, rest)
         return spare
 
     def swap(self, ready: Ready) -> None:

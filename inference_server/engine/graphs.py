@@ -16,6 +16,7 @@ from torch import Tensor
 
 from common.nets.base import RecurrentNetwork
 from common.nets.traced import Recording
+from common.rests import Rest, no_rest
 from common.specs import GameSpec
 from inference_server.engine.backends import Outputs
 from inference_server.engine.bucket import Bucket
@@ -96,7 +97,7 @@ class GraphEngine(PolicyEngine):
             return super().sample()
         return Outputs(packed[0].astype(np.int32), packed[1], packed[2])
 
-    def prepare(self, state: Mapping[str, Tensor]) -> Ready:
+    def prepare(self, state: Mapping[str, Tensor], rest: Rest = no_rest) -> Ready:
         """As PolicyEngine. Graphs read the weights where they lay when they were captured: they are copied there."""
         return self.converted(state)
 

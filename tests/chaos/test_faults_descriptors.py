@@ -15,7 +15,8 @@ from contextlib import ExitStack, contextmanager
 import psutil
 
 from common.checkout import CHECKOUT
-from tests.support.faults import free_port, unharmed, wait_for
+from env_worker.games.pokemon.websocket.local_server import free_port
+from tests.support.faults import unharmed, wait_for
 from tests.support.stand import Stand
 
 _CROWD = """

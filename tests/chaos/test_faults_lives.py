@@ -15,10 +15,11 @@ from common.nets.build import build_network
 from common.nets.weights import bytes_to_state, fingerprint, weights_to_bytes
 from common.step_book import pack_step
 from common.transport import RouterSocket
-from tests.support.faults import FREE, count, free_port, unharmed, wait_for
+from env_worker.games.pokemon.websocket.local_server import free_port
+from tests.support.faults import FREE, count, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
 def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_gone() -> None:
@@ -31,7 +32,7 @@ def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_go
         exchange(client, [first.decision(0, 0, flags=FREE)])
     client.submit([first.decision(0, 1)])
     with Stand(endpoint=endpoint) as stand, unharmed(stand):
-        lost, deadline = False, time.monotonic() + 15
+        lost, deadline = False, time.monotonic() + PATIENCE_SEC
         while not lost:
             lost = client.poll().lost
             assert time.monotonic() < deadline
@@ -55,7 +56,7 @@ def test_fault_30_a_server_that_stops_answers_everything_that_has_arrived() -> N
             time.sleep(0.2)  # it has arrived: what is still on its way when a server closes gets no answer
             stand.stop_flag.set()
             stall.go.set()
-            replies, deadline = Replies([], []), time.monotonic() + 10
+            replies, deadline = Replies([], []), time.monotonic() + PATIENCE_SEC
             while client.waiting:
                 more = client.poll()
                 replies.actions += more.actions

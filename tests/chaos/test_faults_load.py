@@ -14,7 +14,7 @@ from common.step_book import pack_step
 from tests.support.faults import FREE, count, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import Stand, exchange, gather
+from tests.support.stand import PATIENCE_SEC, Stand, exchange, gather
 
 
 def test_fault_24_who_never_reads_loses_its_replies_and_then_its_sessions_and_nobody_else_notices() -> None:
@@ -23,7 +23,7 @@ def test_fault_24_who_never_reads_loses_its_replies_and_then_its_sessions_and_no
         with RawClient(endpoint, stand.spec, queue=2) as deaf:
             deaf.hello("deaf")
             deaf.send(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec))
-            step, deadline = 0, time.monotonic() + 20
+            step, deadline = 0, time.monotonic() + PATIENCE_SEC
             while "slow_reader" not in stand.server.metrics()["sessions_ended"]:
                 for _ in range(500):
                     while not deaf.socket.send([b"\x81\xa4type\xa6STATUS"]):
@@ -55,7 +55,7 @@ def test_fault_25_a_flood_leaves_the_others_their_share() -> None:
             for name, client in clients.items():
                 client.submit([stand.decision(env, 0, flags=FREE) for env in range(envs[name])])
             stall.go.set()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_SEC
         while sum(served.values()) < 1000:
             for client in clients.values():
                 if actions := client.poll().actions:
@@ -65,7 +65,8 @@ def test_fault_25_a_flood_leaves_the_others_their_share() -> None:
             assert served[polite] >= 0.9 * sum(served.values()) / 3, served
 
 
-def test_fault_26_beyond_the_limit_the_answer_is_busy_at_once_and_nothing_was_admitted() -> None:
+def test_fault_26_beyond_the_limit_the_answer_is_busy_at_once_and_nothing_was_admitted(monkeypatch) -> None:
+    monkeypatch.setattr("inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC)  # all that has arrived is read at once
     with (
         Stand(max_rows_of_client=8) as stand,
         unharmed(stand, "rows_errored.ERR_BUSY", by=4),
@@ -78,6 +79,7 @@ def test_fault_26_beyond_the_limit_the_answer_is_busy_at_once_and_nothing_was_ad
             for number in range(3):
                 rows = [stand.decision(4 * number + i, 0, flags=FREE) for i in range(4)]
                 raw.send(*pack_step(number, rows, stand.spec))
+            time.sleep(0.3)  # all have arrived
             stall.go.set()
             answers = [raw.receive()[0] for _ in range(3)]
         busy = next(answer for answer in answers if isinstance(answer, Error))
@@ -127,7 +129,7 @@ def test_fault_26_a_row_whose_deadline_passed_is_not_forwarded_and_may_come_agai
 def test_fault_27_after_twice_the_capacity_latency_is_back_to_normal_within_a_second(overload_sec: float) -> None:
     """Open loop: evaluations of 8 rows arrive on a schedule, come what may; what the server is too busy for is lost."""
     settings = {"max_batch": 8, "max_rows_waiting": 200, "max_rows_of_client": 100}
-    settings["client_timeout_sec"] = overload_sec + 30  # the neighbour is silent meanwhile
+    settings["client_timeout_sec"] = overload_sec + PATIENCE_SEC  # the neighbour is silent meanwhile
     with Stand(**settings) as stand, unharmed(stand, "rows_errored.ERR_BUSY"):
         engine = stand.server._housekeeping._policies["learner"].engine
         evaluate = engine.evaluate

@@ -17,7 +17,8 @@ from common.errors import (
 )
 from common.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
 from common.step_book import pack_step
-from tests.support.faults import FREE, count, dial, free_port, unharmed, wait_for
+from env_worker.games.pokemon.websocket.local_server import free_port
+from tests.support.faults import FREE, count, dial, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange
 

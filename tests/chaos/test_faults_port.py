@@ -13,9 +13,10 @@ import pytest
 from common.codec import encode
 from common.messages import PROTOCOL, Hello
 from common.transport import DealerSocket, Poller, RouterSocket, base, client_keys, new_keys, server_keys, sockets
-from tests.support.faults import count, dial, free_port, wait_for
+from env_worker.games.pokemon.websocket.local_server import free_port
+from tests.support.faults import count, dial, wait_for
 from tests.support.raw_client import RawClient
-from tests.support.stand import SPEC, Stand
+from tests.support.stand import PATIENCE_SEC, SPEC, Stand
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_fault_03_an_oversized_frame_costs_its_sender_the_connection_and_nobody_
         token, closed = raw.hello("big").token, count(stand, "connections.closed")
         raw.send_frames([bytes(2 << 20)])
         wait_for(lambda: count(stand, "connections.closed") == closed + 1)
-        deadline = time.monotonic() + 10  # ZeroMQ connects again by itself, as somebody unknown
+        deadline = time.monotonic() + PATIENCE_SEC  # ZeroMQ connects again by itself, as somebody unknown
         while time.monotonic() < deadline:
             raw.socket.send(encode(Hello(protocol=PROTOCOL, client="big", run_id=1,
                                          spec_fingerprint=SPEC.fingerprint(), token=token)))  # fmt: skip

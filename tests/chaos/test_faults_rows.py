@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import msgpack
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from common.codec import Codec
 from common.errors import (
     ERR_INTERNAL,
     ERR_MASK,
@@ -16,13 +18,15 @@ from common.errors import (
     ERR_SHAPE,
     ERR_VALUE,
 )
-from common.messages import Actions, Close, Error, Evaluate, Ping, StatusRequest, Step
+from common.lifecycle import REPORT_EVERY_SEC
+from common.messages import TO_SUPERVISOR, Actions, Close, Error, Evaluate, Ping, Report, StatusRequest, Step
 from common.step_book import pack_step
+from common.transport import PullSocket
 from inference_server.engine.backends import DeviceLost
-from tests.support.faults import FREE, unharmed
+from tests.support.faults import FREE, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 WRONG_SHAPES = {
     "dtype": {"observation": np.zeros((2, 12), np.float64)},
@@ -154,7 +158,7 @@ def test_fault_14_only_the_culprit_of_a_failed_forward_gets_the_error(stand, cli
         bad = np.zeros((5, 12), np.float32)
         bad[2, 0] = 777.0
         client.evaluate(bad, np.ones((5, 5)))
-        evaluations, deadline = [], time.monotonic() + 5
+        evaluations, deadline = [], time.monotonic() + PATIENCE_SEC
         while not evaluations and time.monotonic() < deadline:
             evaluations = client.poll().evaluations
             client.poller.wait(0.01)
@@ -163,6 +167,34 @@ def test_fault_14_only_the_culprit_of_a_failed_forward_gets_the_error(stand, cli
     assert [f.code for f in failures] == [ERR_NO_SESSION]
     assert len(exchange(client, [stand.decision(env, 2) for env in range(3)]).actions) == 3
     exchange(client, stand.ends(3, 0, 1, 2))
+
+
+def test_fault_14_people_are_told_once_a_minute_and_not_with_every_row() -> None:
+    with (
+        Stand() as stand,
+        PullSocket(stand.run_dir.endpoint("status")) as status,
+        unharmed(stand, "rows_errored.ERR_INTERNAL", by=40),
+    ):
+        client = stand.client("a")
+        rows = [stand.decision(env, 0) for env in range(40)]
+        for row in rows:
+            row.observation[0] = 777.0
+        with poisoned(stand, marker=777.0):
+            exchange(client, rows[:20])
+            events: list[str] = []
+            codec: Codec[Report] = Codec(TO_SUPERVISOR)
+
+            def told() -> list[str]:
+                while (frames := status.receive()) is not None:
+                    report, _ = codec.decode(frames)
+                    events.extend([report.event] * bool(report.event))
+                return events
+
+            wait_for(told)
+            exchange(client, rows[20:])
+            time.sleep(2 * REPORT_EVERY_SEC)
+        (event,) = told()
+        assert re.fullmatch(r"the forward failed for (1?\d|20) rows: poisoned", event)
 
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=2)
@@ -182,7 +214,7 @@ def test_fault_14_where_the_answer_is_not_finite_its_sender_is_told_so(stand, cl
     assert (failure.env, failure.code, told in failure.message) == (0, ERR_INTERNAL, True)
     assert failure.message.endswith("the largest number here is 3e+38")
     client.evaluate(huge[None], np.ones((1, 5)))
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_SEC
     while not (evaluations := client.poll().evaluations) and time.monotonic() < deadline:
         client.poller.wait(0.01)
     assert evaluations[0].errors == {0: (ERR_INTERNAL, failure.message)}

@@ -10,7 +10,7 @@ import pytest
 
 from common.client import InferenceClient, Replies
 from tests.support.server_process import ServerProcess
-from tests.support.stand import Stand
+from tests.support.stand import PATIENCE_SEC, Stand
 
 LOAD = {"max_batch": 1, "max_sessions": 4096}
 
@@ -46,7 +46,7 @@ def test_fault_30_sigterm_under_load_answers_every_row_and_exits_with_0(servers)
     stand.process.send_signal(signal.SIGTERM)
     assert any(client.waiting for client, _ in clients)
     for client, replies in clients:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_SEC
         while client.waiting:
             _read(client, replies)
             assert time.monotonic() < deadline

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
+import sys
 import time
 
 import psutil
@@ -27,6 +30,22 @@ def run(tmp_path):
     simul = Simul("configs/pokemon.yaml", tmp_path / "run", *SMALL)
     yield simul
     simul.end_now()
+
+
+@pytest.fixture
+def cartpole(tmp_path):
+    """A run of CartPole that learns, with further arguments."""
+    started: list[Simul] = []
+
+    def start(*arguments: str) -> Simul:
+        simul = Simul("configs/gymnasium.yaml", tmp_path / "run", *arguments)
+        started.append(simul)
+        simul.wait_for(lambda _: simul.decisions() > 500 and simul.versions() >= 1, "the run learns", 90.0)
+        return simul
+
+    yield start
+    for simul in started:
+        simul.end_now()
 
 
 def _is_learning(simul: Simul, than: tuple[int, int]):
@@ -91,32 +110,64 @@ def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
         pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
     ],
 )
-def test_kill_after_kill_every_game_and_every_step_is_accounted_for(tmp_path, kills: int) -> None:
+def test_kill_after_kill_every_game_and_every_step_is_accounted_for(cartpole, kills: int) -> None:
     """CartPole, one role after the other: each time it plays on and learns on, and in the end the books balance."""
-    simul = Simul(
-        "configs/gymnasium.yaml", tmp_path / "run", "--set", "learner.checkpoint_every_sec=0.5",
-        "--set", "learner.batch_steps=256", "--set", "learner.epochs=1",
-    )  # fmt: skip
-    try:
-        simul.wait_for(lambda _: simul.decisions() > 500 and simul.versions() >= 1, "the run learns", 90.0)
-        version = 0
-        for number in range(kills):
-            role = ROLES[number % len(ROLES)]
-            begin, before, restarts = time.monotonic(), simul.decisions(), _restarts(simul.status(), role)
-            os.kill(simul.pid(role), signal.SIGKILL)
-            simul.wait_for(lambda s, role=role, n=restarts: _restarts(s, role) > n, f"kill {number}: {role} comes back")
-            simul.wait_for(lambda _, least=before: simul.decisions() > least + 200, f"kill {number}: it goes on")
-            simul.wait_for(lambda s, v=version: s["server"].get("policy_version", -1) > v, f"kill {number}: it learns")
-            version = simul.status()["server"]["policy_version"]
-            if kills > 27:  # ten deaths of a role in two minutes end a run
-                time.sleep(max(0.0, PACE_SEC - (time.monotonic() - begin)))
-        code, output = simul.finish()
-        assert code == 0, output
-        summary = simul.summary()
-        assert all(book["difference"] == 0 for book in summary["accounting"].values()), summary["accounting"]
-        assert sum(summary["restarts"].values()) >= kills
-    finally:
-        simul.end_now()
+    simul = cartpole(
+        "--set", "learner.checkpoint_every_sec=0.5", "--set", "learner.batch_steps=256", "--set", "learner.epochs=1"
+    )
+    version = 0
+    for number in range(kills):
+        role = ROLES[number % len(ROLES)]
+        begin, before, restarts = time.monotonic(), simul.decisions(), _restarts(simul.status(), role)
+        os.kill(simul.pid(role), signal.SIGKILL)
+        simul.wait_for(lambda s, role=role, n=restarts: _restarts(s, role) > n, f"kill {number}: {role} comes back")
+        simul.wait_for(lambda _, least=before: simul.decisions() > least + 200, f"kill {number}: it goes on")
+        simul.wait_for(lambda s, v=version: s["server"].get("policy_version", -1) > v, f"kill {number}: it learns")
+        version = simul.status()["server"]["policy_version"]
+        if kills > 27:  # ten deaths of a role in two minutes end a run
+            time.sleep(max(0.0, PACE_SEC - (time.monotonic() - begin)))
+    assert simul.status()["server"]["weights_in_memory"] > 0 or sys.platform != "linux"
+    _ends_well(simul, simul.finish())
+    assert sum(simul.summary()["restarts"].values()) >= kills
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals end a process at once there")
+@pytest.mark.timeout(120)
+def test_a_service_manager_that_signals_every_process_stops_the_run_once(cartpole) -> None:
+    """systemd sends SIGTERM to the whole control group; the supervisor asks each role again, in its order."""
+    simul = cartpole("--set", "learner.checkpoint_every_sec=600")
+    for pid in (simul.process.pid, *simul.pids()):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    _ends_well(simul, simul.result())
+    newest = max(simul.run_dir.checkpoints.glob("[0-9]" * 9))
+    assert int(newest.name) == simul.summary()["policy_version"], "the learner has saved what it learned last"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there")
+@pytest.mark.timeout(120)
+def test_a_run_whose_socket_files_were_removed_finds_together_after_every_death(cartpole) -> None:
+    """Cleaners of temporary files take them after some days; a role that came back then found nobody."""
+    simul = cartpole("--set", "learner.batch_steps=256")
+    shutil.rmtree(simul.run_dir.sockets, ignore_errors=True)  # some may be made again meanwhile
+    for role in ROLES:
+        pid = simul.pid(role)
+        os.kill(pid, signal.SIGKILL)
+        simul.wait_for(lambda status, dead=pid: _all_ready(status, dead), f"{role} comes back")
+        than = (simul.decisions(), simul.versions())
+        simul.wait_for(_is_learning(simul, than), f"decisions and versions go on without the former {role}")
+    output = _ends_well(simul, simul.finish())
+    for name in ("data", "unrolls", "weights", "status", "control"):
+        assert f"{name}.ipc had vanished and was made again" in output
+
+
+def _ends_well(simul: Simul, result: tuple[int, str]) -> str:
+    """What it printed; its books are balanced."""
+    code, output = result
+    assert code == 0, output
+    books = simul.summary()["accounting"]
+    assert all(book["difference"] == 0 for book in books.values()), books
+    return output
 
 
 def _all_ready(status: dict, dead: int) -> bool:

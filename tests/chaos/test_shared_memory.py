@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from common.messages import Actions, Close, Error, Step
 from common.shared_memory import ALIGNMENT, open_memory
 from common.specs import GameSpec
 from common.step_book import pack_step
+from tests.support.anonymous import anonymous_files
 from tests.support.faults import FREE, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange
@@ -38,17 +38,6 @@ def raw(stand) -> Iterator[RawClient]:
     with RawClient(stand.run_dir.endpoint("data"), stand.spec) as client:
         yield client
         client.send(Close())
-
-
-def _files() -> int:
-    """Anonymous files that this process, the server's, has open."""
-    names = []
-    for entry in os.scandir("/proc/self/fd"):
-        try:
-            names.append(os.readlink(entry.path))
-        except OSError:  # closed since
-            continue
-    return sum("memfd:simul" in name for name in names)
 
 
 def _play(client: InferenceClient, stand: Stand) -> list[tuple[float, ...]]:
@@ -153,14 +142,14 @@ def test_numbers_changed_behind_the_servers_back_hurt_their_own_row_only(stand, 
 
 @pytest.mark.counts
 def test_memory_goes_with_its_client(stand) -> None:
-    before = _files()
+    before = anonymous_files()
     for run_id in range(1, 40):  # each ends the one before
         with RawClient(stand.run_dir.endpoint("data"), stand.spec) as client:
             assert client.hello("many", run_id=run_id, shared_memory=True).shared_memory is not None
-            assert _files() <= before + 4  # of this life and perhaps the last: ours, and the one that mmap keeps
+            wait_for(lambda: anonymous_files() <= before + 4)  # of this life and perhaps the last, until its turn ends
             if run_id == 39:
                 client.send(Close())
-    wait_for(lambda: _files() <= before)
+    wait_for(lambda: anonymous_files() <= before)
 
 
 def test_a_reconnect_keeps_the_memory(stand) -> None:

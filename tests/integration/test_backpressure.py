@@ -15,7 +15,7 @@ from inference_server import housekeeping
 from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import Stand, exchange, gather
+from tests.support.stand import PATIENCE_SEC, Stand, exchange, gather
 
 FREE = start_flags(record=False, greedy=False)
 
@@ -30,7 +30,7 @@ def test_the_python_client_backs_off_and_everything_is_answered() -> None:
                 client.submit([stand.decision(first + i, 0, flags=FREE) for i in range(5)])
             asked = client.evaluate(np.zeros((10, 12), np.float32), np.ones((10, 5)))
             stall.go.set()
-            replies, evaluations, deadline = Replies([], []), [], time.monotonic() + 10
+            replies, evaluations, deadline = Replies([], []), [], time.monotonic() + PATIENCE_SEC
             while client.waiting or not evaluations:
                 more = client.poll()
                 replies.actions += more.actions
@@ -51,12 +51,12 @@ def test_a_start_that_was_late_is_reaped_like_any_idle_session(monkeypatch) -> N
     with Stand(max_batch=1, idle_timeout_sec=0.3) as stand:
         client = stand.client("a")
         with stalled(stand) as stall:
-            client.submit([stand.decision(env, 0) for env in range(2)], deadline_ms=5)
+            client.submit([stand.decision(env, 0) for env in range(2)], deadline_ms=50)
             stall.wait_until_inside()
-            time.sleep(0.02)
+            time.sleep(0.1)
             stall.go.set()
             assert [f.code for f in gather(client).failures] == [ERR_DEADLINE]
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE_SEC
         while stand.server.metrics()["sessions_ended"].get("idle", 0) < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
             client.poll()
@@ -79,7 +79,7 @@ def test_status_tells_a_client_how_it_stands() -> None:
         assert figures.limits == welcome.limits
         client = stand.client("python")
         client.ask_status()
-        deadline, got = time.monotonic() + 5, None
+        deadline, got = time.monotonic() + PATIENCE_SEC, None
         while got is None and time.monotonic() < deadline:
             got = client.poll().figures
             client.poller.wait(0.01)
@@ -124,7 +124,8 @@ def test_a_full_learner_holds_up_whom_it_learns_from_and_nobody_else_and_no_cloc
         assert [action.step for action in exchange(trained, [stand.decision(0, step + 1)]).actions] == [step + 1]
 
 
-def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait() -> None:
+def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait(monkeypatch) -> None:
+    monkeypatch.setattr("inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC)  # all that has arrived is read at once
     with Stand(max_batch=4) as stand:
         player, searcher, order = stand.client("player"), stand.client("searcher"), []
         act, evaluate = stand.server._actor.act, stand.server._evaluator.act
@@ -134,7 +135,7 @@ def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait() 
             player.submit([stand.decision(env, 0) for env in range(1, 61)])
             for _ in range(10):
                 searcher.evaluate(np.zeros((4, 12), np.float32), np.ones((4, 5)))
-            time.sleep(0.1)  # both have arrived
+            time.sleep(0.3)  # both have arrived
             stand.server._actor.act = lambda *batch: (order.append("step"), act(*batch))[1]
             stand.server._evaluator.act = lambda: (order.append("evaluate"), evaluate())[1]
             stall.go.set()

@@ -11,12 +11,12 @@ from common.column_client import Answer, ColumnClient, Columns
 from common.errors import ERR_NO_SESSION, ERR_SPEC, InferenceError
 from common.messages import START
 from common.specs import GameSpec
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
 def _answered(client: ColumnClient, number: int, rows: int) -> list[Answer]:
     answers: list[Answer] = []
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SEC
     while sum(len(a.rows) for a in answers) + sum(len(r.rows) for r in client.refusals) < rows:
         assert time.monotonic() < deadline
         client.poller.wait(0.02)

@@ -17,7 +17,7 @@ from common.decisions import Decision
 from common.launch import connect as module
 from common.specs import GameSpec
 from common.transport import RouterSocket, new_keys, server_keys
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_server_is_shown_and_played_with(capsys):
             "rows_per_step 4096", "PING: ", "START: action ", "STEP: action ", "END: acknowledged", "All is well",
         ):  # fmt: skip
             assert words.count(said) == 2, said
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE_SEC
         while stand.server.metrics()["clients"] and time.monotonic() < deadline:
             time.sleep(0.01)
         assert stand.server.metrics()["clients"] == stand.server.metrics()["sessions"] == 0

@@ -15,11 +15,11 @@ from common.messages import ABORTED, Error, Evaluate
 from common.nets.build import build_network
 from common.nets.weights import bytes_to_state
 from tests.support.raw_client import RawClient
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
 def _answer(client: InferenceClient, number: int) -> Evaluation:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SEC
     while time.monotonic() < deadline:
         for evaluation in client.poll().evaluations:
             assert evaluation.id == number
@@ -101,7 +101,7 @@ def test_a_session_is_evaluated_by_the_policy_it_is_bound_to() -> None:
     with Stand() as stand:
         client = stand.client("a")
         stand.learner.publish("past/1", 1, stand.weights(seed=5), resident=("learner", "past/1"))
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE_SEC
         while "past/1" not in client.policies and time.monotonic() < deadline:
             client.poll()
             client.poller.wait(0.05)

@@ -10,7 +10,8 @@ from common.codec import Codec
 from common.decisions import start_flags
 from common.messages import TO_SUPERVISOR, Ping, Pong, Report
 from common.transport import Poller, PullSocket
-from tests.support.faults import free_port, wait_for
+from env_worker.games.pokemon.websocket.local_server import free_port
+from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import PATIENCE_SEC, Stand, gather

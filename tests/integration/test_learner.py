@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -12,6 +13,8 @@ from common.nets.load import load_policy
 from common.specs import GameSpec
 from tests.support.checkpoints import write_checkpoint
 from tests.support.learner_process import CONFIG, SPEC, FakeServer, LearnerProcess
+
+LINUX = sys.platform == "linux"  # where memory is shared
 
 
 @pytest.fixture
@@ -28,13 +31,14 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 def test_learns_publishes_survives_a_kill_and_stops_cleanly(supervisor):
     first = supervisor.start()
-    server = FakeServer(supervisor.run_dir)
+    server = FakeServer(supervisor.run_dir, shared_memory=LINUX)
     server.until(lambda: server.versions and server.versions[-1] >= 12, "twelve versions")
     assert server.versions[0] == 0
     assert server.versions == sorted(set(server.versions)), "versions only grow, each is sent once"
     server.until(lambda: len(server.resident) == 3, "two past selves")
     assert set(server.resident) <= server.policies.keys()
     assert server.longest_silence < 2.0
+    assert server.in_memory >= len(server.versions) * LINUX
 
     first.kill()
     first.wait()
@@ -46,6 +50,7 @@ def test_learns_publishes_survives_a_kill_and_stops_cleanly(supervisor):
     assert second.versions[0] == served + 1, "a resumed learner goes on above what was served"
     assert set(second.resident) <= second.policies.keys()
     assert any(name.startswith("past/") for name in second.resident), "past selves outlive the learner"
+    assert second.in_memory == 0, "it did not ask for memory"
     assert "Resumed from checkpoint" in supervisor.events()
 
     stop(supervisor.lives[-1])
@@ -80,6 +85,21 @@ def test_versions_do_not_repeat_when_learner_and_server_die_before_a_checkpoint(
     assert max(saved) < newest
 
 
+def test_what_could_not_be_saved_at_the_end_is_no_clean_end(supervisor):
+    rare = msgspec.structs.replace(CONFIG.learner, checkpoint_every_sec=1e6, milestone_every_decisions=10**9)
+    supervisor.run_dir.write_config(msgspec.structs.replace(CONFIG, learner=rare))
+    process = supervisor.start()
+    server = FakeServer(supervisor.run_dir)
+    server.until(lambda: len(server.versions) >= 3, "some versions")
+    server.close()
+    checkpoints = supervisor.run_dir.checkpoints
+    checkpoints.rename(checkpoints.with_name("moved"))
+    checkpoints.write_text("in the way")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 1
+    assert "version 0 stays the last good one. What was learned since is lost." in supervisor.events()
+
+
 def test_drops_by_cause_and_learns_on(supervisor):
     supervisor.start()
     server = FakeServer(supervisor.run_dir)
@@ -109,13 +129,12 @@ def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting_and_saves_
     server = FakeServer(supervisor.run_dir)
     server.until(lambda: server.credit >= 1000, "credit")
     assert server.credit <= 2 * 100_000
-    stranger.exchange()
+    stranger.until(lambda: "spec fingerprint" in supervisor.events(), "a sentence about the stranger")
     assert not stranger.versions
     assert stranger.credit == 0
     for one in (stranger, server):
         one.close()
     stop(supervisor.lives[-1])
-    assert "spec fingerprint" in supervisor.events()
     saved = [path.name for path in supervisor.run_dir.checkpoints.iterdir() if path.name.isdigit()]
     assert saved == ["000000003"], "nothing was learned since"
 
@@ -130,3 +149,17 @@ def test_another_encoders_checkpoint_is_refused_with_both_fingerprints(superviso
     assert SPEC.fingerprint() in sentence
     assert other.fingerprint() in sentence
     assert "Traceback" not in sentence
+
+
+def test_a_run_that_diverges_serves_and_saves_nothing_of_it_and_says_so(supervisor):
+    wild = msgspec.structs.replace(CONFIG.learner, learning_rate=1e39)
+    supervisor.run_dir.write_config(msgspec.structs.replace(CONFIG, learner=wild))
+    process = supervisor.start()
+    server = FakeServer(supervisor.run_dir)
+    while process.poll() is None:
+        server.exchange()
+    assert process.wait() == 1
+    assert "Version 1 has diverged" in supervisor.events()
+    assert server.versions == [0]
+    assert sorted(path.name for path in supervisor.run_dir.checkpoints.glob("0*")) == ["000000000"]
+    server.close()

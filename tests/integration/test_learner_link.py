@@ -18,6 +18,7 @@ from common.transport import RouterSocket
 from common.unroll_layout import UnrollLayout, unroll_at
 from inference_server.learner_link import SILENT_AFTER_SEC, LearnerLink
 from inference_server.unroll_memory import UnrollMemory
+from tests.support.stand import PATIENCE_SEC
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 
@@ -40,7 +41,7 @@ class Ends:
     def heard(self, count: int) -> list[tuple[Any, dict[str, Any]]]:
         """The next messages that the learner gets; `peer` is who said the last one."""
         found: list[tuple[Any, dict[str, Any]]] = []
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_SEC
         while len(found) < count:
             assert time.monotonic() < deadline, found
             if (received := self.learner.receive()) is not None:
@@ -52,7 +53,7 @@ class Ends:
     def grant(self, **credit: Any) -> None:
         """The learner says CREDIT, and the link has heard it."""
         self.learner.send(self.peer, encode(Credit(**credit)))
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_SEC
         while not self.link.sockets()[0].raw.poll(10):
             assert time.monotonic() < deadline
         self.link.poll(self.now, 0)

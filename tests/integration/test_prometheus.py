@@ -13,16 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from common.errors import ERR_HELLO, ERR_MALFORMED, ERR_MASK, ConfigError
 from common.messages import Ping
+from env_worker.games.pokemon.websocket.local_server import free_port
 from inference_server.prometheus import Exporter
 from inference_server.statistics import STAGES
 from tests.support.raw_client import RawClient
-from tests.support.stand import Stand, exchange
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
 def scrape(port: int) -> dict[tuple[str, ...], float]:
@@ -45,7 +40,7 @@ def test_the_figures_of_a_server_that_serves() -> None:
             raw.send_frames([b"no map"])
             assert raw.receive()[0].code == ERR_MALFORMED
             assert [raw.ask(Ping()).code for _ in range(2)] == [ERR_HELLO, ERR_HELLO]
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE_SEC
         while (figures := scrape(port)).get(("simul_messages_refused_total", ERR_HELLO)) != 2:
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -10,7 +10,7 @@ from common.client import Replies
 from common.errors import ERR_NO_SESSION, ERR_ORDER, ERR_VALUE
 from common.messages import ABORTED, TERMINATED, TRUNCATED
 from tests.support.faults import wait_for
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
 def test_last_rewards_reach_the_learner_and_aborted_games_teach_nothing() -> None:
@@ -26,7 +26,7 @@ def test_last_rewards_reach_the_learner_and_aborted_games_teach_nothing() -> Non
         ]
         for _ in range(2):  # an end may be sent again
             assert {action.action for action in exchange(client, ends).actions} == {-1}
-        wait_for(lambda: len(stand.learner.unrolls) >= 5, 5.0)
+        wait_for(lambda: len(stand.learner.unrolls) >= 5)
         by_env = {1: [], 2: [], 3: []}
         for message, tensors in stand.learner.unrolls:
             by_env[int(tensors["reward"][0] // 10)].append((message, tensors))
@@ -45,19 +45,15 @@ def test_last_rewards_reach_the_learner_and_aborted_games_teach_nothing() -> Non
 def test_a_row_whose_session_ended_meanwhile_is_answered_too_and_a_stale_start_opens_nothing() -> None:
     with Stand(credit=0) as stand:  # a full learner: recorded decisions wait in the batcher
         client = stand.client("a")
-        for step in range(5):  # one complete unroll fills the backlog
-            client.submit([stand.decision(0, step)])
-            deadline = time.monotonic() + 5
-            while client.waiting and step < 4 and time.monotonic() < deadline:
-                client.poll()
-                client.poller.wait(0.02)
+        for step in range(5):  # one complete unroll fills the backlog; what comes after the last answer waits
+            exchange(client, [stand.decision(0, step)])
         client.submit([stand.decision(1, 0)])
         client.submit([stand.decision(1, 1, kind=ABORTED, observation=None, mask=None)])
         client.submit([stand.decision(1, 0, episode=1)])
         client.submit([stand.decision(1, 0, episode=0)])
-        wait_for(lambda: stand.server.metrics()["sessions_ended"].get("aborted") == 1, 5.0)
+        wait_for(lambda: stand.server.metrics()["sessions_ended"].get("aborted") == 1)
         stand.learner.credit = 1_000_000
-        replies, deadline = Replies([], []), time.monotonic() + 10
+        replies, deadline = Replies([], []), time.monotonic() + PATIENCE_SEC
         while client.waiting and time.monotonic() < deadline:
             more = client.poll()
             replies.actions += more.actions
@@ -94,7 +90,7 @@ def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -
         def offer(*names: str) -> None:
             for name in names:
                 stand.learner.publish(name, int(name[-1]), weights[name], resident=("learner", *names))
-            wait_for(lambda: set(stand.server._housekeeping._policies.names) == {"learner", *names}, 5.0)
+            wait_for(lambda: set(stand.server._housekeeping._policies.names) == {"learner", *names})
 
         offer("past/0", "past/1")
         first = exchange(client, [stand.decision(0, 0, policy="past/0"), stand.decision(1, 0, policy="past/1")]).actions
@@ -102,7 +98,7 @@ def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -
         again = exchange(client, [stand.decision(0, 1), stand.decision(1, 1)]).actions
         assert [a.policy_version for a in first + again] == [0, 1, 0, 1]
         stand.learner.publish("past/9", 9, weights["past/0"][:-8], resident=("learner", "past/9"))
-        wait_for(lambda: any(not ack.accepted for ack in stand.learner.acks), 5.0)
+        wait_for(lambda: any(not ack.accepted for ack in stand.learner.acks))
         assert exchange(client, [stand.decision(0, 2)]).actions[0].policy_version == 0
         ends = [stand.decision(env, 3 - env, kind=ABORTED, observation=None, mask=None) for env in (0, 1)]
         exchange(client, ends)
@@ -139,4 +135,4 @@ def test_an_end_may_stand_at_an_unanswered_step() -> None:
             exchange(client, [stand.decision(0, step)])
         client.submit([stand.decision(1, 0)])  # waits: the learner is full
         client.submit([stand.decision(1, 0, kind=TERMINATED, observation=None, mask=None)])
-        wait_for(lambda: stand.server.metrics()["sessions_ended"].get("terminated") == 1, 5.0)
+        wait_for(lambda: stand.server.metrics()["sessions_ended"].get("terminated") == 1)

@@ -15,6 +15,7 @@ import pytest
 
 from common.checkout import CHECKOUT
 from common.launch.ownership import read_json
+from common.launch.signals import ECHO_SEC
 from common.launch.supervisor import STOP_PATIENCE_SEC
 from common.rundir import RunDir
 from tests.support.simul import phase_of
@@ -109,6 +110,7 @@ def test_a_second_signal_ends_at_once_even_what_is_deaf(up, tmp_path):
     pids = run.pids()
     run.process.send_signal(signal.SIGTERM)
     run.wait_for(lambda status: status["phase"] == "stopping")
+    time.sleep(ECHO_SEC)
     began = time.monotonic()
     code, output = run.finish(signal.SIGTERM)
     assert time.monotonic() - began < STOP_PATIENCE_SEC["env_worker"]
@@ -189,7 +191,12 @@ def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_p
     second = run_cli(*arguments)
     assert second.returncode == 0, second.stdout + second.stderr
     assert f"Resumed from checkpoint {summary['policy_version']:.0f}" in second.stdout
-    assert read_json(RunDir(root), "summary.json")["policy_version"] > summary["policy_version"]
+    resumed = read_json(RunDir(root), "summary.json")
+    assert resumed["policy_version"] > summary["policy_version"]
+    third = run_cli(*arguments[:3], str(tmp_path / "fine"), *arguments[4:-1], "500", "--from", str(root))
+    assert third.returncode == 0, third.stdout + third.stderr
+    assert "the run begins with" in third.stdout
+    assert f"Begins with the weights of version {resumed['policy_version']:.0f}" in third.stdout
     played = run_cli("eval", "--checkpoint", str(root), "--episodes", "7", "--json")
     assert played.returncode == 0, played.stdout + played.stderr
     result = msgspec.json.decode(played.stdout)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 import pytest
 import torch
 
 from common.messages import TERMINATED, TRUNCATED
-from common.nets.build import build_network
 from common.specs import GameSpec
-from common.transport import RouterSocket
-from learner.credits import CreditBook
-from learner.inbox import Inbox
-from learner.unrolls import Minibatch, UnrollChecker, make_minibatch
+from learner.unrolls import Minibatch, make_minibatch
 from tests.support.faults import wait_for
+from tests.support.inbox_stand import InboxStand
 from tests.support.stand import Stand, exchange
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
@@ -25,37 +21,12 @@ SPEC = GameSpec(name="test/halves", observation_size=7, num_actions=5, observati
 STEPS = 3 * 9
 
 
-class _InboxOnly:
-    """The learner without its loop."""
-
-    def __init__(self, stand: Stand) -> None:
-        spec, state_size = stand.spec, build_network(stand.config.network, stand.spec).state_size
-        self._sockets = [RouterSocket(stand.run_dir.endpoint(name)) for name in ("unrolls", "weights")]
-        checker = UnrollChecker(spec, state_size, stand.config.learner.unroll_length)
-        self.inbox = Inbox(*self._sockets, checker, CreditBook(10_000, 4), spec.fingerprint())
-        self.inbox.publish("learner", 0, stand.weights(), ("learner",))
-
-    def start(self) -> _InboxOnly:
-        self.inbox.start()
-        return self
-
-    def stop(self) -> None:
-        self.inbox.close()
-        for socket in self._sockets:
-            socket.close()
-
-
-class _StandWithInbox(Stand):
-    def make_learner(self) -> Any:
-        return _InboxOnly(self)
-
-
 def _reads_memory(stand: Stand) -> bool:
     return stand.server._recorder._link.reads_memory(time.monotonic())
 
 
 def _minibatch(*, shared_memory: bool) -> Minibatch:
-    with _StandWithInbox(SPEC, deterministic=True, shared_memory=shared_memory) as stand:
+    with InboxStand(SPEC, deterministic=True, shared_memory=shared_memory) as stand:
         client = stand.client("a")
         wait_for(lambda: _reads_memory(stand) == shared_memory)
         for step in range(9):

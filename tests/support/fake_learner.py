@@ -49,7 +49,8 @@ class FakeLearner:
     def publish(self, policy: str, version: int, data: bytes, resident: tuple[str, ...] = ()) -> None:
         self._outbox.append(self.message(policy, version, data, resident))
 
-    def publish_raw(self, message: Weights, data: bytes) -> None:
+    def publish_raw(self, message: Weights, data: bytes = b"") -> None:
+        """`data` does not travel where the message says that it lies in memory."""
         self._outbox.append((message, data))
 
     def stop(self) -> None:
@@ -115,7 +116,8 @@ class FakeLearner:
 
     def _send(self, peer: bytes, item: tuple[Weights, bytes]) -> None:
         message, data = item
-        self._weights_socket.send(peer, encode(message, {"safetensors": np.frombuffer(data, np.uint8)}))
+        tensors = {} if message.path else {"safetensors": np.frombuffer(data, np.uint8)}
+        self._weights_socket.send(peer, encode(message, tensors))
 
 
 def check_unroll(message: Unroll, tensors: dict[str, Any]) -> None:

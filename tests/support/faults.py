@@ -15,7 +15,6 @@ import torch
 from common.decisions import start_flags
 from common.messages import ABORTED
 from common.nets.build import build_network
-from common.transport import RouterSocket
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 FREE = start_flags(record=False, greedy=False)
@@ -55,6 +54,8 @@ def count(stand: Stand, counter: str) -> int:
 def assert_balanced(stand: Stand) -> None:
     """Every slot has one owner, every session and every recorded step is accounted for, nobody waits for ever."""
     wait_for(lambda: not stand.server.metrics()["waiting"] + stand.server.metrics()["evaluations_waiting"])
+    beat = stand.server._watchdog._beat_at
+    wait_for(lambda: stand.server._watchdog._beat_at != beat)  # the last reply is read before its turn is over
     stand.server._sessions.check()
     assert stand.server._in_flight.total == 0
     metrics, steps = stand.server.metrics(), stand.server.metrics()["steps"]
@@ -126,12 +127,6 @@ def wait_for(condition: Callable[[], object], timeout_sec: float = PATIENCE_SEC)
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.01)
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with RouterSocket("tcp://127.0.0.1:*") as probe:
-        return int(probe.raw.LAST_ENDPOINT.decode().rpartition(":")[2])
 
 
 def dial(port: int) -> plain_socket.socket:

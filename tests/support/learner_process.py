@@ -11,9 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
-from common.codec import Codec, encode
+from common.anonymous_file import open_unchangeable
+from common.codec import Codec, Tensors, encode
 from common.config import Config, LearnerConfig, NetworkConfig, OpponentsConfig
-from common.messages import FROM_LEARNER, PROTOCOL, TO_SUPERVISOR, Credit, Report, ServerHello, Unroll, Weights
+from common.messages import (
+    FROM_LEARNER,
+    PROTOCOL,
+    TO_SUPERVISOR,
+    Credit,
+    Report,
+    ServerHello,
+    Unroll,
+    Weights,
+    WeightsAck,
+)
 from common.nets.build import build_network
 from common.nets.weights import bytes_to_state, check_state
 from common.rundir import RunDir
@@ -35,19 +46,27 @@ PATIENCE_SEC = 60.0
 
 
 class FakeServer:
-    """Follows the protocol of a server: hello on both sockets, never more unrolls than its credit."""
+    """Follows the protocol of a server: hello on both sockets, never more unrolls than its credit.
 
-    def __init__(self, run_dir: RunDir, served_version: int = -1, spec: GameSpec = SPEC) -> None:
+    `in_memory`: weights that were read where they lay; the others came by the socket.
+    """
+
+    def __init__(
+        self, run_dir: RunDir, served_version: int = -1, spec: GameSpec = SPEC, *, shared_memory: bool = False
+    ) -> None:
         self.unrolls = DealerSocket(run_dir.endpoint("unrolls"))
         self.weights = DealerSocket(run_dir.endpoint("weights"))
-        hello = ServerHello(protocol=PROTOCOL, spec_fingerprint=spec.fingerprint(), served_version=served_version)
+        hello = ServerHello(
+            protocol=PROTOCOL, spec_fingerprint=spec.fingerprint(),
+            served_version=served_version, shared_memory=shared_memory,
+        )  # fmt: skip
         for socket in (self.unrolls, self.weights):
             socket.send(encode(hello))
         self.codec = Codec[Credit | Weights](FROM_LEARNER)
         self.versions: list[int] = []
         self.policies: dict[str, int] = {}
         self.resident: tuple[str, ...] = ()
-        self.credit = self.sent = 0
+        self.credit = self.sent = self.in_memory = 0
         self.heard_at = 0.0
         self.longest_silence = 0.0
         self.random = np.random.default_rng(0)
@@ -57,7 +76,8 @@ class FakeServer:
         """Read everything; check every Weights message; send as many unrolls as granted."""
         while (frames := self.weights.receive()) is not None:
             message, tensors = self.codec.decode(frames)
-            data = tensors["safetensors"].tobytes()
+            if (data := self._read(message, tensors)) is None:
+                continue
             assert hashlib.sha256(data).hexdigest() == message.fingerprint
             check_state(bytes_to_state(data), self.template)
             self.policies[message.policy] = message.policy_version
@@ -74,6 +94,23 @@ class FakeServer:
         while self.versions and self.sent < self.credit:
             if not self.send(self.versions[-1]):
                 return
+
+    def _read(self, message: Weights, tensors: Tensors) -> bytes | None:
+        """None where newer weights have taken the memory of these."""
+        if not message.path:
+            return tensors["safetensors"].tobytes()
+        assert not tensors
+        try:
+            with open(open_unchangeable(message.path, message.file_number), "rb") as file:
+                data = file.read()
+        except (OSError, ValueError):
+            data = b""
+        if hashlib.sha256(data).hexdigest() == message.fingerprint:
+            self.in_memory += 1
+            return data
+        about = {"policy": message.policy, "policy_version": message.policy_version}
+        self.weights.send(encode(WeightsAck(**about, accepted=False, reason="gone", unreadable=True)))
+        return None
 
     def send(self, version: int, length: int = 0, spec: GameSpec = SPEC, reward: float = 1.0) -> bool:
         """One random unroll, legal and finite unless asked otherwise. False while the socket's queue is full."""

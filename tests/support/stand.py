@@ -35,7 +35,8 @@ class Stand:
     def __init__(
         self, spec: GameSpec = SPEC, *, unroll_length: int = 4, credit: int = 1_000_000, **server: Any
     ) -> None:
-        server = {"max_sessions": 64, "precision": "float32", "device": "cpu"} | server
+        defaults = {"max_sessions": 64, "precision": "float32", "device": "cpu", "client_timeout_sec": PATIENCE_SEC}
+        server = defaults | server  # whoever is silent in a test of many seconds is not gone
         server.setdefault("max_sessions_of_client", server["max_sessions"])
         self.spec = spec
         self.config = Config(

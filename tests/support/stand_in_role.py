@@ -2,7 +2,7 @@
 
 `python stand_in_role.py ROLE --run-dir D ...`. What it does besides reporting is set by files in the run directory:
 `sentence-ROLE` (exit 2 with its text; also beside the run directory), `crash-ROLE` (traceback), `deaf-ROLE`
-(ignores SIGTERM), `checkpoints/version` (the learner resumes from it).
+(ignores every request to stop), `checkpoints/version` (the learner resumes from it).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 
 import msgspec
 
-from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
+from common.lifecycle import ASK, Reporter, StopFlag, add_role_arguments, role_arguments
 from common.specs import GameSpec
 
 
@@ -42,7 +42,8 @@ def main() -> int:
         raise RuntimeError("a fault of the stand-in")
     stop = StopFlag(arguments.parent).install()
     if (root / f"deaf-{role}").exists():
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for number in (signal.SIGTERM, ASK):
+            signal.signal(number, signal.SIG_IGN)
         stop = StopFlag(arguments.parent)
     host = None
     if role == "env_worker" and not options.episodes:  # stands for the simulator host

@@ -18,8 +18,8 @@ from common.launch import supervisor, eval as evaluation
 stand_in = sys.argv.pop(1)
 command = lambda role: [sys.executable, stand_in, role]
 class Supervisor(supervisor.Supervisor):
-    def __init__(self, config, run_dir, display):
-        super().__init__(config, run_dir, display, command)
+    def __init__(self, config, run_dir, display, origin):
+        super().__init__(config, run_dir, display, command, origin)
 supervisor.Supervisor = Supervisor
 evaluation.evaluate.__kwdefaults__["command"] = command
 sys.exit(main(sys.argv[1:]))

@@ -54,7 +54,7 @@ def state_of_pokemon(battle: SeatView, mon: Pokemon) -> list[Any]:
     """All that a feature of one Pokemon may be made from: its slots, its counters, its request entry."""
     counters = battle.counters
     entries = [entry for entry, own in zip(battle.entries, battle._team.values()) if own is mon]
-    pp = [counters.pp_left(move) for move in mon.moves.values()]
+    pp = counters.pp_left(mon.moves.values())
     return [_plain(mon), counters.ailment_numbers(mon), pp, entries]
 
 

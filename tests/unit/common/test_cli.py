@@ -22,6 +22,19 @@ def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, ca
     assert not (tmp_path / "run").exists()
 
 
+def test_no_command_at_all_lists_them(capsys):
+    assert cli.main([]) == 2
+    words = capsys.readouterr().err
+    assert all(f"\n    {command} " in words for command in ("up", "status", "eval", "serve", "loadtest"))
+
+
+def test_a_file_in_place_of_the_run_directory_is_named(tmp_path, capsys):
+    (tmp_path / "run").write_text("mine")
+    assert cli.main(["up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "run")]) == 2
+    assert "run is a file; expected a folder" in capsys.readouterr().err
+    assert (tmp_path / "run").read_text() == "mine"
+
+
 def test_a_package_common_of_somebody_else_is_exit_code_2(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(cli, "CHECKOUT", tmp_path)
     assert cli.main(["doctor"]) == 2

@@ -36,6 +36,15 @@ def problems_of(load, text: str, *overrides: str) -> dict[str, str]:
     return dict(line.strip().split(": ", 1) for line in lines)
 
 
+def test_what_holds_itself_has_no_end(tmp_path):
+    (tmp_path / "run.yaml").write_text("game_options: &a\n  x: *a\n")
+    with pytest.raises(ConfigError, match="nested too deeply, or holds itself"):
+        load_config(tmp_path / "run.yaml")
+    for value in ("&a [*a]", "[" * 100 + "]" * 100, "[" * 5000 + "]" * 5000):
+        with pytest.raises(ConfigError, match=r"--set learner\.clip=.*: the value is nested too deeply"):
+            load_config("configs/gymnasium.yaml", [f"learner.clip={value}"])
+
+
 def test_an_empty_file_is_the_defaults(load):
     assert load("") == Config()
 
@@ -67,7 +76,7 @@ def test_all_problems_at_once_with_the_nearest_name(load):
     assert problems == {
         "learner.clp": "there is no such key; did you mean learner.clip?",
         "learner.epochs": "expected a whole number >= 1, got True",
-        "learner.batch_steps": "expected a whole number >= 1, got 2.5",
+        "learner.batch_steps": "expected a whole number >= 1 and <= 100000000, got 2.5",
         "learner.clip": "expected a number > 0, got -1",
         "learner.learning_rate": "expected a number > 0, got nan",
         "unroll_length": "there is no such key; did you mean learner.unroll_length?",
@@ -124,6 +133,11 @@ def test_overrides_that_do_not_parse(load, override):
         ("server: {endpoint: 'tcp://0.0.0.0:5'}", "server.endpoint", "is not local"),
         ("game: pokemn", "game", "did you mean pokemon?"),
         ("network: {name: pokemon}", "network.name", "use mlp_lstm"),
+        (
+            "game: pokemon\npokemon: {format: gen9championsvgc2026regmbbo3, transport: websocket}",
+            "pokemon.format",
+            "without bo3",
+        ),
     ],
 )
 def test_rules_over_several_keys_say_why(load, text, path, reason):
@@ -211,3 +225,24 @@ def test_a_list_of_sections_that_is_wrong(load, servers, path, sentence):
 def test_a_section_given_as_one_string_and_by_its_keys_is_a_contradiction(load):
     overrides = ("opponents=random:1", "opponents.past=0.3")
     assert "opponents is given as a whole" in problems_of(load, "", *overrides)["--set opponents.past=0.3"]
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=99999999999999999999999", "server.max_sessions=1000000000000", "server.threads=1000000",
+        "workers.envs=100000000", "learner.unroll_length=1000000000", "learner.batch_steps=4000000000",
+    ],
+)  # fmt: skip
+def test_numbers_that_nothing_has_room_for_are_refused(tmp_path, override):
+    file = tmp_path / "config.yaml"
+    file.touch()
+    with pytest.raises(ConfigError, match=f"{override.partition('=')[0]}: expected a whole number"):
+        load_config(file, [override])
+
+
+def test_what_is_nested_too_deeply_is_a_sentence(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text("game: " + "[" * 5000 + "]" * 5000)
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        load_config(file)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import sys
 import threading
 import time
 
@@ -18,10 +15,9 @@ from common.nets.build import build_network
 from common.nets.mlp_lstm import MlpLstm
 from common.nets.weights import fingerprint, weights_to_bytes
 from common.specs import GameSpec
+from inference_server import workshop
 from inference_server.engine.engine import PolicyEngine
 from inference_server.policies import LATECOMERS_SEC, PolicyTable
-from inference_server.statistics import Statistics
-from inference_server.swaps import NICENESS, Swaps
 from inference_server.workshop import Workshop
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=3)
@@ -103,10 +99,26 @@ def test_what_was_prepared_in_vain_is_not_lost() -> None:
     assert table.versions()["learner"] == 6
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="niceness belongs to the whole process here")
-def test_whoever_verifies_gives_way_to_the_loop() -> None:
-    swaps = Swaps(None, _table(), Statistics(), logging.getLogger("test"))
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert swaps._verifier.submit(os.getpriority, os.PRIO_PROCESS, 0).result() == min(own + NICENESS, 19)
-    assert os.getpriority(os.PRIO_PROCESS, 0) == own
-    swaps.close()
+def test_a_past_self_that_is_named_again_stays_while_its_weights_are_verified() -> None:
+    table = _table()
+    _install(table, "past/2", 2, resident=("past/2",))
+    _install(table, "learner", 3, resident=("learner",))
+    data = weights_to_bytes(build_network(NETWORK, SPEC, seed=2))
+    again = Weights(policy="past/2", policy_version=2, fingerprint=fingerprint(data), resident=("past/2",))
+    table.expect(again)
+    prepared = table.prepare(again, data)
+    assert prepared.newcomer is None, "it is served already"
+    table.remove_retired(lambda name: 0, time.monotonic() + 2 * LATECOMERS_SEC)
+    table.take(prepared)
+    assert "past/2" in table.names
+
+
+def test_whoever_prepares_weights_rests_after_every_piece_while_others_are_served(monkeypatch) -> None:
+    rested = []
+    monkeypatch.setattr(workshop, "Rests", lambda: lambda: rested.append(True))
+    table = _table()
+    assert not rested, "nobody was served yet"
+    _install(table, "learner", 3)
+    assert len(rested) == 4, "hashed, read, checked, copied"
+    _install(table, "past/3", 3, resident=("past/3",))
+    assert len(rested) == 8

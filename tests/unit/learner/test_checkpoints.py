@@ -90,7 +90,8 @@ def test_another_encoder_and_another_network_are_refused(store, facts, network):
     assert facts.spec.fingerprint() in str(caught.value)
     assert other.fingerprint() in str(caught.value)
     wider = build_network(NetworkConfig("mlp_lstm", {"hidden": 12}), facts.spec)
-    with pytest.raises(CheckpointError, match="does not fit the configured network"):
+    own = r"does not fit the configured network.* Its own is network\.name: mlp_lstm, network\.options: {'hidden': 8}"
+    with pytest.raises(CheckpointError, match=own):
         restore(store.latest(facts.spec), wider, trained(wider))
 
 
@@ -170,3 +171,15 @@ def test_a_checkpoint_says_where_it_comes_from(store, facts, network):
     assert (meta.version, meta.decisions, meta.seed) == (3, 30, 5)
     assert meta.files.keys() == {WEIGHTS_FILE, OPTIMIZER_FILE}
     assert meta.packages["torch"] == importlib.metadata.version("torch")
+
+
+@pytest.mark.parametrize("where", ["weights", "moments"])
+def test_what_is_not_finite_is_not_learned_from(store, facts, network, where):
+    optimizer = trained(network)
+    first = next(iter(network.parameters()))
+    with torch.no_grad():
+        (first if where == "weights" else optimizer.state[first]["exp_avg"]).view(-1)[0] = torch.nan
+    save(store, facts, network, optimizer, 4)
+    fresh = build_network(facts.network, facts.spec)
+    with pytest.raises(CheckpointError, match=r"version 4 cannot be learned from: .* is not finite"):
+        restore(store.latest(facts.spec), fresh, trained(fresh))

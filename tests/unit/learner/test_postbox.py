@@ -1,10 +1,15 @@
+import os
+import sys
+
 import numpy as np
 import pytest
 
+from common.anonymous_file import open_unchangeable
 from common.codec import Codec, encode
 from common.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
 from common.nets.weights import fingerprint
 from learner.postbox import Postbox
+from tests.support.anonymous import anonymous_files
 
 SPEC = "0" * 16
 
@@ -13,26 +18,47 @@ class FakeSocket:
     """A router whose peers read what they like."""
 
     def __init__(self) -> None:
+        self.endpoint = "ipc://here"
         self.inbound: list[tuple[bytes, list[bytes]]] = []
         self.outbound: dict[bytes, list[tuple[str, int, tuple[str, ...]]]] = {}
         self.gone: set[bytes] = set()
+        self.full: set[bytes] = set()
+        self.in_memory: list[bool] = []  # of each message that was sent
         self.codec = Codec[Weights](FROM_LEARNER)
 
     def receive(self):
         return self.inbound.pop(0) if self.inbound else None
 
-    def send(self, peer, frames) -> bool:
+    def deliver(self, peer, frames) -> str:
         if peer in self.gone:
-            return False
+            return "gone"
+        if peer in self.full:
+            return "full"
         message, tensors = self.codec.decode(frames)
-        assert fingerprint(np.asarray(tensors["safetensors"]).tobytes()) == message.fingerprint
+        data = _read(message) if message.path else np.asarray(tensors["safetensors"]).tobytes()
+        assert fingerprint(data) == message.fingerprint
+        assert bool(message.path) != bool(tensors)
+        self.in_memory.append(bool(message.path))
         self.outbound.setdefault(peer, []).append((message.policy, message.policy_version, message.resident))
-        return True
+        return "sent"
 
-    def hello(self, peer: bytes, served: int = -1, spec: str = SPEC) -> None:
-        self.inbound.append(
-            (peer, encode(ServerHello(protocol=PROTOCOL, spec_fingerprint=spec, served_version=served)))
+    def hello(self, peer: bytes, served: int = -1, spec: str = SPEC, *, shared_memory: bool = False) -> None:
+        hello = ServerHello(
+            protocol=PROTOCOL, spec_fingerprint=spec, served_version=served, shared_memory=shared_memory
         )
+        self.inbound.append((peer, encode(hello)))
+
+    def unreadable(self, peer: bytes, policy: str, version: int) -> None:
+        ack = WeightsAck(policy=policy, policy_version=version, accepted=False, reason="gone", unreadable=True)
+        self.inbound.append((peer, encode(ack)))
+
+
+def _read(message: Weights) -> bytes:
+    file = open_unchangeable(message.path, message.file_number)
+    try:
+        return os.pread(file, 1000, 0)
+    finally:
+        os.close(file)
 
 
 @pytest.fixture
@@ -44,7 +70,8 @@ def socket() -> FakeSocket:
 def postbox(socket) -> Postbox:
     box = Postbox(socket, SPEC)
     box.post("learner", 5, b"five", ("learner",))
-    return box
+    yield box
+    box.close()
 
 
 def sent(socket, peer=b"a"):
@@ -96,6 +123,18 @@ def test_a_server_that_reconnects_with_our_own_version_is_no_foreigner(socket, p
     assert not sent(socket, b"b"), "it has these weights already"
 
 
+def test_a_server_that_does_not_read_gets_what_is_newest_once_it_does(socket, postbox):
+    socket.hello(b"a")
+    socket.full.add(b"a")
+    postbox.exchange()
+    postbox.post("learner", 6, b"six", ("learner",))
+    postbox.exchange()
+    assert not sent(socket)
+    socket.full.clear()
+    postbox.exchange()
+    assert sent(socket) == [("learner", 6)]
+
+
 def test_a_lost_server_a_stranger_a_refusal_and_garbage(socket, postbox):
     socket.gone.add(b"a")
     socket.hello(b"a")
@@ -112,3 +151,86 @@ def test_a_lost_server_a_stranger_a_refusal_and_garbage(socket, postbox):
         "A server sent what cannot be read on the weights socket",
         "A server refused version 5 of learner",
     ]
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
+
+
+@linux
+def test_weights_lie_in_memory_for_whoever_can_reach_it_only(socket, postbox):
+    socket.hello(b"a", shared_memory=True)
+    postbox.exchange()
+    socket.hello(b"b")
+    postbox.exchange()
+    socket.endpoint = "tcp://10.0.0.1:5"
+    socket.hello(b"c", shared_memory=True)
+    postbox.exchange()
+    assert socket.in_memory == [True, False, False]
+    socket.hello(b"a")  # in another life it does without
+    postbox.exchange()
+    assert socket.in_memory[3:] == [False]
+
+
+@linux
+def test_a_server_that_cannot_read_gets_the_bytes_of_these_and_all_other_weights(socket, postbox):
+    postbox.post("past/5", 5, b"five", ("learner", "past/5"))
+    socket.hello(b"a", shared_memory=True)
+    postbox.exchange()
+    assert sent(socket) == [("learner", 5), ("past/5", 5)]
+    for policy in ("learner", "past/5"):
+        socket.unreadable(b"a", policy, 5)
+    postbox.exchange()
+    assert sent(socket) == [("learner", 5), ("past/5", 5)]
+    postbox.post("learner", 6, b"six", ("learner", "past/5"))
+    postbox.exchange()
+    assert sent(socket) == [("learner", 6)]
+    assert socket.in_memory == [True] * 2 + [False] * 3
+    assert not postbox.events
+    socket.hello(b"a", served=6, shared_memory=True)  # it is asked again after every hello
+    postbox.exchange()
+    assert sent(socket) == [("past/5", 5)]
+    assert socket.in_memory[5:] == [True]
+
+
+@linux
+def test_what_newer_weights_took_the_memory_of_is_not_sent_again(socket, postbox):
+    socket.hello(b"a", shared_memory=True)
+    postbox.exchange()
+    postbox.post("learner", 6, b"six", ("learner",))
+    postbox.exchange()
+    assert sent(socket) == [("learner", 5), ("learner", 6)]
+    for peer, policy, version in ((b"a", "learner", 5), (b"a", "past/1", 1), (b"stranger", "learner", 6)):
+        socket.unreadable(peer, policy, version)
+    postbox.exchange()
+    assert not socket.outbound
+    postbox.post("learner", 7, b"seven", ("learner",))
+    postbox.exchange()
+    assert socket.in_memory == [True] * 3
+
+
+@linux
+def test_memory_goes_with_the_weights_that_lie_in_it(socket, postbox):
+    before = anonymous_files()
+    for peer in (b"a", b"b"):
+        socket.hello(peer, shared_memory=True)
+    for version in range(6, 56):
+        past = f"past/{version // 10}"
+        postbox.post(past, version, b"past", ("learner", past))
+        postbox.post("learner", version, b"newer", ("learner", past))
+        postbox.exchange()
+        assert anonymous_files() == before + 2
+    postbox.close()
+    assert anonymous_files() == before
+    assert all(socket.in_memory)
+
+
+@linux
+def test_where_the_system_has_no_memory_the_bytes_are_sent(socket, postbox, monkeypatch):
+    def none(*_, **__):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("learner.publication.anonymous_file", none)
+    socket.hello(b"a", shared_memory=True)
+    postbox.exchange()
+    assert sent(socket) == [("learner", 5)]
+    assert socket.in_memory == [False]

@@ -24,16 +24,31 @@ def test_histogram_covers_every_lag():
     assert lag_histogram(lag) == {"0": 1, "1": 1, "2": 1, "3-4": 2, "5-8": 4, "9-16": 8, "17+": 23}
 
 
-def test_the_alarm_speaks_once_and_only_when_unrolls_arrive():
+def test_the_alarm_speaks_once_where_unrolls_arrive_and_nothing_is_learned():
     alarm = StallAlarm(now=0.0)
-    assert not alarm.check(STALL_AFTER_SEC + 1, arrived=0)
-    assert "not advanced for 61 s, although 7 unrolls" in alarm.check(STALL_AFTER_SEC + 1, arrived=7)
+    for now in range(0, 61, 10):
+        assert not alarm.check(now - 1.0, arrived=now)
+    assert "not advanced for 61 s, although 7 unrolls" in StallAlarm(now=0.0).check(61.0, arrived=7)
+    assert "not advanced for 60 s, although 60 unrolls" in alarm.check(60.0, arrived=60)
     assert alarm.raised
-    assert not alarm.check(STALL_AFTER_SEC + 2, arrived=9)
-    alarm.advanced(70.0, arrived=9)
+    assert not alarm.check(STALL_AFTER_SEC + 2, arrived=61)
+    alarm.advanced(70.0, arrived=61)
     assert not alarm.raised
-    assert not alarm.check(100.0, arrived=20)
-    assert alarm.check(131.0, arrived=20)
+    assert not alarm.check(100.0, arrived=62)
+    assert alarm.check(131.0, arrived=63)
+
+
+def test_the_alarm_speaks_once_where_no_unroll_arrives_any_longer():
+    alarm = StallAlarm(now=0.0)
+    assert not alarm.check(STALL_AFTER_SEC - 1, arrived=0)
+    assert alarm.check(STALL_AFTER_SEC + 1, arrived=0).startswith("No unroll has arrived for 61 s")
+    assert not alarm.check(STALL_AFTER_SEC + 1, arrived=0)
+    alarm.advanced(100.0, arrived=50)
+    assert not alarm.check(101.0, arrived=53)  # part of a batch; then nothing more
+    assert not alarm.check(160.0, arrived=53)
+    assert alarm.check(161.0, arrived=53).startswith("No unroll has arrived for 60 s")
+    assert not alarm.check(1000.0, arrived=53)
+    assert not alarm.raised
 
 
 def test_the_csv_goes_on_after_a_restart_and_another_header_is_set_aside(tmp_path):
@@ -46,10 +61,24 @@ def test_the_csv_goes_on_after_a_restart_and_another_header_is_set_aside(tmp_pat
     assert rows[0] == list(COLUMNS)
     assert len(rows) == 3
     (tmp_path / "learner.csv").write_text("old,header\n1,2\n")
-    Journal(tmp_path, 30).close()
+    journal = Journal(tmp_path, 30)
+    journal.write(row, 30)
+    journal.close()
     assert (tmp_path / "learner.1.csv").read_text() == "old,header\n1,2\n"
-    assert (tmp_path / "learner.csv").read_text().strip() == ",".join(COLUMNS)
+    assert (tmp_path / "learner.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
     assert list((tmp_path / "tensorboard").iterdir())
+
+
+def test_a_journal_that_cannot_be_opened_is_tried_again_with_the_next_row(tmp_path):
+    row = dict.fromkeys(COLUMNS, 1.5)
+    (tmp_path / "learner.csv").mkdir()
+    journal = Journal(tmp_path, 0, every_sec=0.0)
+    with pytest.raises(OSError, match="Is a directory"):
+        journal.write(row, 10)
+    (tmp_path / "learner.csv").rmdir()
+    journal.write(row, 20)
+    journal.close()
+    assert len((tmp_path / "learner.csv").read_text().splitlines()) == 2
 
 
 def test_every_figure_of_an_algorithm_is_a_column():

@@ -1,5 +1,7 @@
 """Specs the networks are tested on."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +11,8 @@ from common.specs import GameSpec, Slice
 TABLES = {"species": 40, "item": 12, "ability": 9, "move": 30}
 
 
-def pokemon_spec(
-    pokemon_numbers: int = 5, move_numbers: int = 4, tables: dict[str, int] = TABLES, sets: bool = False
-) -> GameSpec:
-    """A layout as the Pokémon game declares it, of any size."""
+def _empty_layout(tables: dict[str, int]) -> tuple[list[Slice], Callable[..., None]]:
+    """A layout, and what adds a slice to it: name, size, table of an id."""
     layout: list[Slice] = []
 
     def add(name: str, size: int, table: str = "") -> None:
@@ -20,6 +20,14 @@ def pokemon_spec(
         kind = "id" if table else "number"
         layout.append(Slice(name, start, size, kind, vocabulary=tables.get(table, 0), table=table))
 
+    return layout, add
+
+
+def pokemon_spec(
+    pokemon_numbers: int = 5, move_numbers: int = 4, tables: dict[str, int] = TABLES, sets: bool = False
+) -> GameSpec:
+    """A layout as the Pokémon game declares it, of any size."""
+    layout, add = _empty_layout(tables)
     add("global.field", 7)
     add("global.last_move", 2, "move")
     for side in ("own", "foe"):
@@ -39,6 +47,29 @@ def pokemon_spec(
         add(f"set.{i}.moves_chance", 6)
     size = layout[-1].start + layout[-1].size
     return GameSpec("pokemon/test", size, 26, "float16", seats=2, layout=tuple(layout))
+
+
+def doubles_spec(tables: dict[str, int] = TABLES) -> GameSpec:
+    """A layout as the game declares it for doubles, with one gimmick."""
+    layout, add = _empty_layout(tables)
+    add("global.right", 1)
+    add("global.first.move", 1, "move")
+    for side in ("own", "foe"):
+        for i in range(6):
+            add(f"{side}.{i}.species", 1, "species")
+            add(f"{side}.{i}.moves", 4, "move")
+            add(f"{side}.{i}.slot", 2)
+            add(f"{side}.{i}.left.deals", 1)
+            add(f"{side}.{i}.right.deals", 1)
+    for whose in ("move", "partner_move"):
+        for i in range(4):
+            add(f"{whose}.{i}.id", 1, "move")
+            add(f"{whose}.{i}.numbers", 3)
+            add(f"{whose}.{i}.left.damage", 2)
+            add(f"{whose}.{i}.right.damage", 2)
+    add("mask", 47)
+    size = layout[-1].start + layout[-1].size
+    return GameSpec("pokemon/doubles", size, 47, "float16", seats=2, layout=tuple(layout))
 
 
 def observe(spec: GameSpec, *shape: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -67,6 +98,11 @@ def entity_spec() -> GameSpec:
 @pytest.fixture
 def entity_spec_with_sets() -> GameSpec:
     return pokemon_spec(sets=True)
+
+
+@pytest.fixture(name="doubles_spec")
+def _doubles_spec() -> GameSpec:
+    return doubles_spec()
 
 
 @pytest.fixture

@@ -27,10 +27,33 @@ class Plain(nn.Module):
         return out[:, 1:], out[:, 0], out[:, :3].tanh()
 
 
+class NoNumbers(Plain):
+    """Divides by nothing."""
+
+    def forward(self, observation, mask, state):
+        logits, value, state = super().forward(observation, mask, state)
+        return logits * float("nan"), value, state
+
+
+class NotForZeros(Plain):
+    """Observations of no size have no direction; real ones do."""
+
+    def forward(self, observation, mask, state):
+        return super().forward(observation / observation.float().norm(dim=1, keepdim=True), mask, state)
+
+
+class Forgetful(Plain):
+    """Has a fault of its own."""
+
+    def forward(self, observation, mask, state):
+        return {}["zz"]
+
+
 @pytest.fixture(autouse=True)
 def user_module(monkeypatch):
     module = types.ModuleType("a_users_module")
     module.Plain, module.NoModule = Plain, dict
+    module.NoNumbers, module.NotForZeros, module.Forgetful = NoNumbers, NotForZeros, Forgetful
     monkeypatch.setitem(sys.modules, "a_users_module", module)
 
 
@@ -51,6 +74,10 @@ def test_a_users_plain_module_steps_and_unrolls(flat_spec, observed):
     assert network.lowered(torch.bfloat16).inner.layer.weight.dtype == torch.float32
 
 
+def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
+    assert build_network(NetworkConfig("a_users_module:NotForZeros"), flat_spec)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "match"),
     [
@@ -67,6 +94,8 @@ def test_a_users_plain_module_steps_and_unrolls(flat_spec, observed):
         ("a_users_module:Missing", {}, "cannot be imported"),
         ("no_such_module_here:X", {}, "cannot be imported"),
         ("a_users_module:NoModule", {}, "not a class of torch.nn.Module"),
+        ("a_users_module:NoNumbers", {}, r"returns nan or inf for ordinary observations .*; expected finite logits"),
+        ("a_users_module:Forgetful", {}, "does not take an observation .*: KeyError: 'zz'"),
         ("a_users_module:Plain", {"actions": 5}, r"float32 \[3, 5\].*expected.*float32 \[3, 2\]"),
         ("pokemon", {}, "6 \\+ 4 k actions"),
     ],
@@ -74,6 +103,14 @@ def test_a_users_plain_module_steps_and_unrolls(flat_spec, observed):
 def test_a_network_that_does_not_fit_is_refused_with_a_sentence(flat_spec, name, options, match):
     with pytest.raises(ConfigError, match=match):
         build_network(NetworkConfig(name, options), flat_spec)
+
+
+def test_a_layout_without_the_games_blocks_is_refused_with_advice():
+    spec = GameSpec("boards", 4, 10, layout=(Slice("cells", 0, 4),))
+    with pytest.raises(
+        ConfigError, match=r"needs a block own\.0\.\* in the layout of boards.* Set network.name: mlp_lstm"
+    ):
+        build_network(NetworkConfig("pokemon"), spec)
 
 
 def test_fresh_weights_depend_on_the_seed_alone(entity_spec):
@@ -101,9 +138,12 @@ def test_weights_travel_as_bytes(flat_spec):
         ({"lstm.bias": torch.zeros(3)}, "lstm.bias: expected"),
         ({"value_head.bias": torch.tensor([torch.nan])}, "not finite"),
         ({"extra": torch.zeros(1)}, "extra"),
+        ({"value_head.bias": torch.zeros(1, dtype=torch.int64)}, "expected torch.float32 or the like, got torch.int64"),
+        ({"value_head.bias": torch.zeros(1, dtype=torch.complex64)}, "or the like, got torch.complex64"),
     ):
         with pytest.raises(WeightsError, match=match):
             check_state(state | change, network)
+    check_state(state | {"value_head.bias": torch.tensor([1e30])}, network)  # its square is not finite
 
 
 def test_blocks_read_their_own_columns_and_ids_stay_exact_and_inside():

@@ -8,16 +8,29 @@ from common.nets.build import build_network
 from common.nets.traced import record, trace
 
 
-@pytest.mark.parametrize("name", ["mlp_lstm", "pokemon", "examples.custom_network:GruNetwork"])
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [
+        ("mlp_lstm", "entity_spec"),
+        ("pokemon", "entity_spec"),
+        ("pokemon", "doubles_spec"),
+        ("examples.custom_network:GruNetwork", "entity_spec"),
+    ],
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@torch.inference_mode()
-def test_the_recorded_forward_is_the_same_and_follows_new_weights(name, dtype, entity_spec, observed):
-    network = build_network(NetworkConfig(name), entity_spec, seed=1).lowered(dtype)
-    forward = trace(network, entity_spec)
+def test_the_recorded_forward_is_the_same_and_follows_new_weights(name, layout, dtype, request, observed):
+    spec = request.getfixturevalue(layout)
+    with torch.inference_mode():
+        _check_recorded(NetworkConfig(name), spec, dtype, observed)
+
+
+def _check_recorded(config, spec, dtype, observed):
+    network = build_network(config, spec, seed=1).lowered(dtype)
+    forward = trace(network, spec)
     assert forward is not network
     for seed, batch in ((2, 5), (3, 33)):
-        network.load_state_dict(build_network(NetworkConfig(name), entity_spec, seed=seed).state_dict())
-        observation, mask = observed(entity_spec, batch, seed=seed)
+        network.load_state_dict(build_network(config, spec, seed=seed).state_dict())
+        observation, mask = observed(spec, batch, seed=seed)
         state = torch.randn(batch, network.state_size)
         torch.testing.assert_close(forward(observation, mask, state), network(observation, mask, state), rtol=0, atol=0)
 

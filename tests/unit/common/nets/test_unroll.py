@@ -14,16 +14,17 @@ LENGTHS = [3, 7, 0, 7, 1]
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    ("name", "layout", "options"),
     [
-        ("mlp_lstm", {"hidden": 16}),
-        ("mlp_lstm", {"hidden": 16, "layers": 0}),
-        ("mlp_lstm", {"hidden": 16, "layers": 2, "memory": False}),
-        ("pokemon", {"entity": 8, "hidden": 16}),
+        ("mlp_lstm", "flat_spec", {"hidden": 16}),
+        ("mlp_lstm", "flat_spec", {"hidden": 16, "layers": 0}),
+        ("mlp_lstm", "flat_spec", {"hidden": 16, "layers": 2, "memory": False}),
+        ("pokemon", "entity_spec_with_sets", {"entity": 8, "hidden": 16}),
+        ("pokemon", "doubles_spec", {"entity": 8, "hidden": 16}),
     ],
 )
-def test_unroll_is_stepping_and_so_are_its_gradients(name, options, flat_spec, entity_spec_with_sets, observed):
-    spec = entity_spec_with_sets if name == "pokemon" else flat_spec
+def test_unroll_is_stepping_and_so_are_its_gradients(name, layout, options, request, observed):
+    spec = request.getfixturevalue(layout)
     network = build_network(NetworkConfig(name, options), spec, seed=3)
     with torch.no_grad():
         for parameter in network.parameters():  # fresh heads are nearly silent
@@ -83,12 +84,14 @@ def test_packed_lstm_agrees_with_torch():
     torch.testing.assert_close(ours.bias.grad[order], theirs.bias_ih_l0.grad)
 
 
-def test_bfloat16_serving_stays_near_float32(entity_spec_with_sets, observed):
-    network = build_network(NetworkConfig("pokemon"), entity_spec_with_sets)
+@pytest.mark.parametrize("layout", ["entity_spec_with_sets", "doubles_spec"])
+def test_bfloat16_serving_stays_near_float32(layout, request, observed):
+    spec = request.getfixturevalue(layout)
+    network = build_network(NetworkConfig("pokemon"), spec)
     low = network.lowered(torch.bfloat16)
     low.load_state_dict(network.state_dict())
     assert network.trunk.weight.dtype == torch.float32
-    observation, mask = observed(entity_spec_with_sets, 64)
+    observation, mask = observed(spec, 64)
     state = network.initial_state(64)
     low_state = state
     with torch.no_grad():
@@ -100,9 +103,11 @@ def test_bfloat16_serving_stays_near_float32(entity_spec_with_sets, observed):
     assert (ratio - 1).abs().max() < 0.05
 
 
-def test_autocast_learns_what_float32_learns(entity_spec, observed):
-    network = build_network(NetworkConfig("pokemon"), entity_spec)
-    observation, mask = observed(entity_spec, 8, 16)
+@pytest.mark.parametrize("layout", ["entity_spec", "doubles_spec"])
+def test_autocast_learns_what_float32_learns(layout, request, observed):
+    spec = request.getfixturevalue(layout)
+    network = build_network(NetworkConfig("pokemon"), spec)
+    observation, mask = observed(spec, 8, 16)
     grads = []
     for enabled in (False, True):
         network.zero_grad()

@@ -1,0 +1,70 @@
+"""Files without a name that lie in memory: gone with the last process that has them open, a kill -9 included.
+
+Whoever made one tells others its path under /proc: processes of the same user on this machine can open it there while
+its maker has it. Seals are promises that the system keeps: the size of none can be changed. The system numbers such
+files and gives no number twice: of one that can be written no more, the number says what is in it. Linux only.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+LOCAL = "ipc://", "tcp://127.", "tcp://[::1]"
+
+
+def can_share(endpoint: str) -> bool:
+    """Whether memory can be had here, and by whoever is at the other end of `endpoint`."""
+    return hasattr(os, "memfd_create") and endpoint.startswith(LOCAL)
+
+
+def anonymous_file(begin: bytes, size: int, *, writable: bool) -> int:
+    """The descriptor of a file of `size` bytes: `begin`, then zeros. Not `writable`: nobody can change a byte of it.
+
+    Raises OSError where the system has none to give.
+    """
+    import fcntl  # not there on Windows
+
+    file = os.memfd_create("simul", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(file, size)
+        with open(file, "wb", closefd=False) as writer:
+            writer.write(begin)
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals if writable else seals | fcntl.F_SEAL_WRITE)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def path_of(file: int) -> str:
+    """Where processes on this machine can open a file of this one."""
+    return f"/proc/{os.getpid()}/fd/{file}"
+
+
+def number_of(file: int) -> int:
+    """The number that tells this file from all others."""
+    return os.fstat(file).st_ino
+
+
+def open_unchangeable(path: str, number: int) -> int:
+    """A descriptor of the anonymous file at `path`, which nobody can change any more.
+
+    Raises:
+        OSError: it is gone, its maker is another user's, or runs elsewhere.
+        ValueError: another file is there.
+    """
+    import fcntl  # not there on Windows
+
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that is there by chance stops nobody
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode) or number_of(file) != number:
+            raise ValueError("another file is there")
+        wanted = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK
+        if fcntl.fcntl(file, fcntl.F_GET_SEALS) & wanted != wanted:
+            raise ValueError("the file that is there can be changed")
+    except (OSError, ValueError):
+        os.close(file)
+        raise
+    return file

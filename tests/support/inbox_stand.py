@@ -1,0 +1,39 @@
+"""A real server beside the learner's own inbox, its loop left out: both ends of their wire, in this process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.nets.build import build_network
+from common.transport import RouterSocket
+from learner.credits import CreditBook
+from learner.inbox import Inbox
+from learner.unrolls import UnrollChecker
+from tests.support.stand import Stand
+
+
+class InboxOnly:
+    """The learner without its loop."""
+
+    def __init__(self, stand: Stand) -> None:
+        spec, state_size = stand.spec, build_network(stand.config.network, stand.spec).state_size
+        self._sockets = [RouterSocket(stand.run_dir.endpoint(name)) for name in ("unrolls", "weights")]
+        checker = UnrollChecker(spec, state_size, stand.config.learner.unroll_length)
+        self.inbox = Inbox(*self._sockets, checker, CreditBook(10_000, 4), spec.fingerprint())
+        self.inbox.publish("learner", 0, stand.weights(), ("learner",))
+
+    def start(self) -> InboxOnly:
+        self.inbox.start()
+        return self
+
+    def stop(self) -> None:
+        self.inbox.close()
+        for socket in self._sockets:
+            socket.close()
+
+
+class InboxStand(Stand):
+    """`stand.learner.inbox` publishes, and takes unrolls."""
+
+    def make_learner(self) -> Any:
+        return InboxOnly(self)
