@@ -10,7 +10,8 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])  # started as a script: i
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[name] = "1"
 
+from benchmarks.pokemon_layers.children import interruptible  # noqa: E402
 from benchmarks.serving.main import main  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(interruptible(main))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-from benchmarks.pokemon_layers.children import LayerFailed
+from benchmarks.pokemon_layers.children import LayerFailed, interruptible
 from benchmarks.pokemon_layers.conditions import conditions
 from benchmarks.pokemon_layers.cores import claim_cores
 from benchmarks.pokemon_layers.setting import Setting
@@ -65,19 +63,11 @@ def prepare(options: argparse.Namespace, temporary: Path) -> tuple[Setting, dict
 
 def guarded(run: Callable[[Path], int]) -> int:
     """Call `run` with a folder that is removed afterwards. Exit code 1 where a layer fails, 130 after Ctrl-C."""
-    signal.signal(signal.SIGTERM, _interrupt)
     temporary = Path(tempfile.mkdtemp(prefix="simul-bench-"))
     try:
-        return run(temporary)
-    except KeyboardInterrupt:
-        say("interrupted; everything that was started is stopped")
-        return 130
+        return interruptible(lambda: run(temporary))
     except (LayerFailed, SimulError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

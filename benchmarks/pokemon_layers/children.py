@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any
 
 import orjson
@@ -22,6 +24,20 @@ STOP_SEC = 10.0
 
 class LayerFailed(Exception):
     """A layer could not be measured. Caught by `main`: told, and the run fails."""
+
+
+def interruptible(run: Callable[[], int]) -> int:
+    """Call `run`. After Ctrl-C or SIGTERM what it started is stopped by its own `finally`, and the exit code is 130."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return run()
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; everything that was started is stopped\n")
+        return 130
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 class Measured:

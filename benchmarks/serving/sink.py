@@ -14,8 +14,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from common.codec import Codec, Frame, encode
 from common.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
 from common.nets.build import build_network
@@ -24,9 +22,11 @@ from common.rundir import RunDir
 from common.transport import Poller, RouterSocket
 from common.unroll_layout import UnrollLayout
 from learner.memories import UnrollMemories
+from learner.publication import Publication
 
 CREDIT_EVERY_SEC = 0.3
 PLENTY = 1 << 60
+AHEAD = 0.65  # of the time between two swaps: apart from both spans that `stall` compares
 
 
 def past_selves(count: int) -> tuple[str, ...]:
@@ -42,13 +42,16 @@ class Sink:
         network = build_network(config.network, spec)
         self._memories = UnrollMemories(UnrollLayout(spec, config.learner.unroll_length, network.state_size))
         self._taken: dict[bytes, int] = {}
-        data = weights_to_bytes(network)
-        self._data, self._fingerprint = np.frombuffer(data, np.uint8), fingerprint(data)
+        self._data = weights_to_bytes(network)
+        self._fingerprint = fingerprint(self._data)
+        self._published: dict[str, Publication] = {}
         self._unrolls = RouterSocket(run_dir.endpoint("unrolls"))
         self._weights = RouterSocket(run_dir.endpoint("weights"))
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
-        self._peers: set[bytes] = set()  # on the weights socket
+        self._peers: dict[bytes, bool] = {}  # on the weights socket; whether they read memory
         self._version = 0
+        self._next: Publication | None = None  # of the learner's weights
+        self._former: list[Publication] = []
         self.poller = Poller([self._unrolls, self._weights])
         self.swaps_per_sec = 0.0
         self.past: tuple[str, ...] = ()
@@ -64,8 +67,9 @@ class Sink:
             self.grant()
         while (received := self._weights.receive()) is not None:
             peer, frames = received
-            if isinstance(self._codec.decode(frames)[0], ServerHello):
-                self._peers.add(peer)
+            message, _ = self._codec.decode(frames)
+            if isinstance(message, ServerHello):
+                self._peers[peer] = message.shared_memory
                 self.publish()
 
     def _take(self, peer: bytes, frames: Sequence[Frame]) -> None:
@@ -86,25 +90,43 @@ class Sink:
         for peer, taken in self._taken.items():
             self._unrolls.send(peer, encode(Credit(total=PLENTY, taken=taken, memory=self._memories.has(peer))))
 
+    def prepare(self) -> None:
+        """Lay the next weights into memory: the learner's own work, which here takes the clients' core."""
+        while self._former:
+            self._former.pop().close()
+        if self._next is None:
+            self._next = self._make("learner", self._version + 1)
+            self._next.frames(in_memory=True)
+
     def publish(self) -> None:
         """The same weights as a newer version."""
-        self._version += 1
+        publication = self._next or self._make("learner", self._version + 1)
+        self._next, self._version = None, self._version + 1
         self.published.append(time.monotonic())
-        self._send("learner", self._version)
+        self._send("learner", publication)
 
     def keep_resident(self) -> None:
         """The past selves that are wanted join, the others leave."""
         self.past = self.past_wanted
         for name in self.past:
-            self._send(name, 1)
+            self._send(name, self._make(name, 1))
+        if self._next is not None:  # it speaks of others
+            self._former.append(self._next)
+            self._next = None
         self.publish()
 
-    def _send(self, policy: str, version: int) -> None:
+    def _make(self, policy: str, version: int) -> Publication:
         message = Weights(
             policy=policy, policy_version=version, fingerprint=self._fingerprint, resident=("learner", *self.past)
         )  # fmt: skip
-        for peer in self._peers:
-            self._weights.send(peer, encode(message, {"safetensors": self._data}))
+        return Publication(message, self._data)
+
+    def _send(self, policy: str, publication: Publication) -> None:
+        if policy in self._published:
+            self._former.append(self._published[policy])
+        self._published[policy] = publication
+        for peer, reads_memory in self._peers.items():
+            self._weights.send(peer, publication.frames(in_memory=reads_memory))
 
 
 def main() -> None:
@@ -126,6 +148,8 @@ def main() -> None:
         if sink.swaps_per_sec and now >= next_swap:
             next_swap = max(next_swap, now - 1 / sink.swaps_per_sec) + 1 / sink.swaps_per_sec
             sink.publish()
+        if sink.swaps_per_sec and now >= next_swap - AHEAD / sink.swaps_per_sec:
+            sink.prepare()
 
 
 def _obey(sink: Sink) -> None:
