@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-opponents bench-serving bench-cuda bench-peers clean
+.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-opponents bench-serving bench-before bench-cuda bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +55,9 @@ bench-opponents: setup ## what scripted opponents cost a worker, and whether the
 
 bench-serving: setup ## the inference server beside the bare forward: found against promised
 	$(PY) benchmarks/bench_serving.py $(ARGS)
+
+bench-before: setup ## serving beside an older tree, in alternating pairs (BEFORE=REVISION; 8 minutes)
+	$(PY) benchmarks/bench_before.py $(BEFORE) $(ARGS)
 
 bench-cuda: setup ## the inference server on a GPU, with captured graphs and without, and the engine alone
 	$(PY) benchmarks/bench_cuda.py $(ARGS)
