@@ -12,7 +12,7 @@ from common.errors import ERR_BUSY, ERR_DEADLINE
 from common.messages import Figures, StatusRequest
 from common.step_book import pack_step
 from inference_server import housekeeping
-from tests.support.faults import forget_for_long, wait_for
+from tests.support.faults import let_idle, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import let_deadlines_pass, stalled
 from tests.support.stand import PATIENCE_SEC, Stand, exchange, gather
@@ -58,7 +58,7 @@ def test_a_start_that_was_late_is_reaped_like_any_idle_session(monkeypatch) -> N
             let_deadlines_pass(stand)
             stall.go.set()
             assert [f.code for f in gather(client).failures] == [ERR_DEADLINE]
-        forget_for_long(stand)
+        let_idle(stand, "a")
         wait_for(lambda: client.poll() and stand.server.metrics()["sessions_ended"].get("idle", 0) == 2)
         assert stand.server.metrics()["sessions_ended"] == {"idle": 2}
         assert len(exchange(client, [stand.decision(1, 0, episode=1)]).actions) == 1
@@ -109,7 +109,7 @@ def test_a_full_learner_holds_up_whom_it_learns_from_and_nobody_else_and_no_cloc
         trained, external = stand.client("trained"), stand.client("external", training=False)
         step = _until_it_waits(stand, trained)
         exchange(external, [stand.decision(9, 0, flags=FREE)])
-        forget_for_long(stand)
+        let_idle(stand, "trained", "external")
         played = 0
         while played < 20 or not stand.server.metrics()["sessions_ended"]:
             rows = [stand.decision(env, played, flags=0 if played else FREE) for env in range(3)]

@@ -102,8 +102,8 @@ def test_a_terminated_evaluation_leaves_nothing(tmp_path, begun_sec):
     time.sleep(begun_sec)
     below = psutil.Process(running.pid).children(recursive=True)
     running.send_signal(signal.SIGTERM)
-    _, errors = running.communicate(timeout=60)
+    _, errors = running.communicate(timeout=100)
     assert running.returncode == 130, errors
     assert list((tmp_path / "tmp").glob("simul-*")) == []
-    _, alive = psutil.wait_procs(below, timeout=20)
+    _, alive = psutil.wait_procs(below, timeout=100)
     assert alive == []
