@@ -17,7 +17,7 @@ import psutil
 from common.checkout import CHECKOUT
 from env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.faults import unharmed, wait_for
-from tests.support.stand import Stand
+from tests.support.stand import PATIENCE_SEC, Stand
 
 _CROWD = """
 import socket, sys
@@ -35,7 +35,7 @@ router = RouterSocket("ipc://" + sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 print("up", flush=True)
-Poller([router]).wait(20.0)
+Poller([router]).wait(100.0)
 """
 _LIMITS = """
 import resource
@@ -71,7 +71,7 @@ def test_fault_06_over_ipc_a_process_without_file_descriptors_ends_so_that_anoth
             line = lines.enter_context(socket.socket(socket.AF_UNIX))
             line.setblocking(False)
             line.connect_ex(str(path))
-        assert server.wait(10) == -signal.SIGABRT
+        assert server.wait(PATIENCE_SEC) == -signal.SIGABRT
 
 
 def test_a_server_allows_itself_as_many_file_descriptors_as_the_system_does() -> None:

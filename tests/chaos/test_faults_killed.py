@@ -18,7 +18,7 @@ from inference_server import housekeeping
 from tests.support.faults import count, unharmed, wait_for
 from tests.support.ledger import Book, assert_own_answers
 from tests.support.player import ENVS, play
-from tests.support.stand import Stand
+from tests.support.stand import PATIENCE_SEC, Stand
 
 PLAYERS = 4
 _processes = multiprocessing.get_context("forkserver")  # imports once, then a player starts in milliseconds
@@ -48,6 +48,7 @@ class Crew:
     def kill_one(self, dice: random.Random) -> None:
         """SIGKILL. Another takes over, under the same name or a new one."""
         victim = dice.choice(sorted(self._living))
+        wait_for(self._book(victim).exists)  # it plays
         name, process = self._living.pop(victim)
         process.kill()
         process.join()
@@ -60,7 +61,7 @@ class Crew:
         for _, process in self._living.values():
             process.terminate()
         for _, process in self._living.values():
-            process.join(20)
+            process.join(PATIENCE_SEC)
             assert process.exitcode == 0
 
     def books(self) -> list[Book]:
@@ -88,7 +89,7 @@ def test_fault_28_of_killed_clients_every_row_is_accounted_for(kills: int, tmp_p
     monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.1)
     dice = random.Random(kills)
     with (
-        Stand(client_timeout_sec=2.0, max_sessions=2048, unroll_length=4) as stand,
+        Stand(client_timeout_sec=3.0, max_sessions=2048, unroll_length=4) as stand,
         unharmed(stand, "sessions_ended.client_lost") as neighbour,
         crew_of(stand, tmp_path) as crew,
     ):

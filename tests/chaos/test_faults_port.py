@@ -20,8 +20,13 @@ from tests.support.stand import PATIENCE_SEC, SPEC, Stand
 
 
 @pytest.fixture
-def stand(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
-    monkeypatch.setattr(sockets, "HANDSHAKE_MS", 300)
+def handshake_ms() -> int:
+    return 300
+
+
+@pytest.fixture
+def stand(handshake_ms: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+    monkeypatch.setattr(sockets, "HANDSHAKE_MS", handshake_ms)
     monkeypatch.setattr(base, "MAX_FRAME_BYTES", 1 << 20)
     with Stand(endpoint=f"tcp://127.0.0.1:{free_port()}") as one:
         yield one
@@ -66,20 +71,20 @@ def _let_go(port: int, said: bytes) -> bytes:
     """What a caller hears who says this and holds the line; fails where the server does not close it."""
     heard = b""
     with dial(port) as line, contextlib.suppress(ConnectionError):
-        line.settimeout(5)
+        line.settimeout(PATIENCE_SEC)
         line.sendall(said)
         while some := line.recv(65536):
             heard += some
     return heard
 
 
+@pytest.mark.parametrize("handshake_ms", [int(2 * PATIENCE_SEC * 1000)])
 @pytest.mark.counts("connections.closed")
 def test_fault_04_who_speaks_another_protocol_is_let_go_at_once_and_hears_no_message(stand) -> None:
     """ZeroMQ alone would take all of it for its first versions, for which it knows no timeout."""
-    malformed, began = count(stand, "malformed"), time.monotonic()
+    malformed = count(stand, "malformed")
     for said in FOREIGN.values():
         assert len(_let_go(_port(stand), said)) <= 64  # no more than a greeting
-    assert time.monotonic() - began < 3
     assert count(stand, "malformed") == malformed
 
 
@@ -98,7 +103,7 @@ def test_extra_where_there_are_keys_nobody_without_one_holds_a_descriptor(tmp_pa
         assert router.receive() is None
         with DealerSocket(endpoint, keys=client_keys(tmp_path / "keys")) as dealer:
             dealer.send([b"hello"])
-            assert Poller([router]).wait(5.0)
+            assert Poller([router]).wait(PATIENCE_SEC)
             assert router.receive()[1] == [b"hello"]
 
 

@@ -227,7 +227,7 @@ def test_fault_14_a_lost_device_ends_the_server_instead_of_one_row_after_the_oth
         client = stand.client("a")
         with poisoned(stand, marker=777.0, error=DeviceLost):
             client.submit([stand.decision(0, 0, observation=np.full(12, 777.0, np.float32))])
-            stand._thread.join(10)
+            stand._thread.join(PATIENCE_SEC)
             assert not stand._thread.is_alive()
     with Stand() as anew, unharmed(anew):  # whoever started it starts it anew
         pass

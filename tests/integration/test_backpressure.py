@@ -12,15 +12,16 @@ from common.errors import ERR_BUSY, ERR_DEADLINE
 from common.messages import Figures, StatusRequest
 from common.step_book import pack_step
 from inference_server import housekeeping
-from tests.support.faults import wait_for
+from tests.support.faults import let_idle, wait_for
 from tests.support.raw_client import RawClient
-from tests.support.stall import stalled
+from tests.support.stall import let_deadlines_pass, stalled
 from tests.support.stand import PATIENCE_SEC, Stand, exchange, gather
 
 FREE = start_flags(record=False, greedy=False)
 
 
-def test_the_python_client_backs_off_and_everything_is_answered() -> None:
+def test_the_python_client_backs_off_and_everything_is_answered(monkeypatch) -> None:
+    monkeypatch.setattr("inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC)  # all that has arrived is read at once
     with Stand(max_rows_of_client=10, max_batch=4) as stand:
         client = stand.client("a", training=False)
         with stalled(stand) as stall:
@@ -29,6 +30,7 @@ def test_the_python_client_backs_off_and_everything_is_answered() -> None:
             for first in range(1, 41, 5):
                 client.submit([stand.decision(first + i, 0, flags=FREE) for i in range(5)])
             asked = client.evaluate(np.zeros((10, 12), np.float32), np.ones((10, 5)))
+            stall.wait_until_arrived(9)
             stall.go.set()
             replies, evaluations, deadline = Replies([], []), [], time.monotonic() + PATIENCE_SEC
             while client.waiting or not evaluations:
@@ -48,18 +50,16 @@ def test_the_python_client_backs_off_and_everything_is_answered() -> None:
 
 def test_a_start_that_was_late_is_reaped_like_any_idle_session(monkeypatch) -> None:
     monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.05)
-    with Stand(max_batch=1, idle_timeout_sec=0.3) as stand:
+    with Stand(max_batch=1) as stand:
         client = stand.client("a")
         with stalled(stand) as stall:
-            client.submit([stand.decision(env, 0) for env in range(2)], deadline_ms=50)
+            client.submit([stand.decision(env, 0) for env in range(2)], deadline_ms=50_000)
             stall.wait_until_inside()
-            time.sleep(0.1)
+            let_deadlines_pass(stand)
             stall.go.set()
             assert [f.code for f in gather(client).failures] == [ERR_DEADLINE]
-        deadline = time.monotonic() + PATIENCE_SEC
-        while stand.server.metrics()["sessions_ended"].get("idle", 0) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
-            client.poll()
+        let_idle(stand, "a")
+        wait_for(lambda: client.poll() and stand.server.metrics()["sessions_ended"].get("idle", 0) == 2)
         assert stand.server.metrics()["sessions_ended"] == {"idle": 2}
         assert len(exchange(client, [stand.decision(1, 0, episode=1)]).actions) == 1
 
@@ -87,14 +87,16 @@ def test_status_tells_a_client_how_it_stands() -> None:
         assert got.clients == 3
 
 
+def _is_held_up(stand: Stand) -> bool:
+    """A row has been read, and waits for the learner."""
+    return stand.server.metrics()["waiting"] == 1 and not stand.server._recorder.has_room(time.monotonic())
+
+
 def _until_it_waits(stand: Stand, client: InferenceClient) -> int:
     """A recorded game goes on until the learner is full; the step that waits."""
     for step in range(20):
         client.submit([stand.decision(0, step)])
-        enough = time.monotonic() + 0.3
-        while client.waiting and time.monotonic() < enough:
-            client.poll()
-            client.poller.wait(0.01)
+        wait_for(lambda: client.poll() and (not client.waiting or _is_held_up(stand)))
         if client.waiting:
             return step
     raise AssertionError("it never waited")
@@ -103,20 +105,17 @@ def _until_it_waits(stand: Stand, client: InferenceClient) -> int:
 def test_a_full_learner_holds_up_whom_it_learns_from_and_nobody_else_and_no_clock_runs_meanwhile(monkeypatch) -> None:
     """The idle clock of the session that waits stands still; that of one whose answer was given runs."""
     monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.05)
-    with Stand(credit=0, idle_timeout_sec=0.5) as stand:
+    with Stand(credit=0) as stand:
         trained, external = stand.client("trained"), stand.client("external", training=False)
         step = _until_it_waits(stand, trained)
         exchange(external, [stand.decision(9, 0, flags=FREE)])
-        began, played = time.monotonic(), 0
-        while time.monotonic() < began + 1.0:
-            flags = FREE if played == 0 else 0
-            assert (
-                len(exchange(external, [stand.decision(env, played, flags=flags) for env in range(3)], 0.5).actions)
-                == 3
-            )
+        let_idle(stand, "trained", "external")
+        played = 0
+        while played < 20 or not stand.server.metrics()["sessions_ended"]:
+            rows = [stand.decision(env, played, flags=0 if played else FREE) for env in range(3)]
+            assert len(exchange(external, rows).actions) == 3
             played += 1
             assert not trained.poll().actions
-        assert played > 10
         assert trained.waiting == 1
         assert stand.server.metrics()["sessions_ended"] == {"idle": 1}  # env 9 of the external one
         stand.learner.credit = 1_000_000
@@ -135,7 +134,7 @@ def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait(mo
             player.submit([stand.decision(env, 0) for env in range(1, 61)])
             for _ in range(10):
                 searcher.evaluate(np.zeros((4, 12), np.float32), np.ones((4, 5)))
-            time.sleep(0.3)  # both have arrived
+            stall.wait_until_arrived(11)
             stand.server._actor.act = lambda *batch: (order.append("step"), act(*batch))[1]
             stand.server._evaluator.act = lambda: (order.append("evaluate"), evaluate())[1]
             stall.go.set()

@@ -32,7 +32,7 @@ def test_who_is_outlived_by_a_newer_life_is_told(stand):
     older = stand.client("worker-0", run_id=1)
     stand.client("worker-0", run_id=2)
     with pytest.raises(InferenceError, match="an older life"):
-        exchange(older, [stand.decision(0, 0)], timeout_sec=10.0)
+        exchange(older, [stand.decision(0, 0)])
 
 
 def test_a_row_that_stands_twice_in_a_message_is_answered_once_and_refused_once(stand):
@@ -46,7 +46,7 @@ def test_a_row_that_stands_twice_in_a_message_is_answered_once_and_refused_once(
 @pytest.mark.parametrize("name", ["", "x" * 65, "a\nb", "\x1b[2J"])
 def test_a_clients_name_is_short_and_printable(stand, name):
     with pytest.raises(InferenceError, match="printable"):
-        stand.client(name, timeout_sec=5.0)
+        stand.client(name)
 
 
 def test_a_stranger_takes_its_share_of_the_sessions_and_the_runs_own_take_all_that_are_free():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 import time
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
 
 from common import cli
@@ -90,24 +90,21 @@ def test_steps_go_on_while_a_policy_is_loaded(tmp_path) -> None:
 
         def held(name: str, path: Path):
             begun.set()
-            assert go.wait(10)
+            assert go.wait(PATIENCE_SEC)
             return build(name, path)
 
         stand.server._housekeeping._policies.build_external = held
         loading = threading.Thread(target=control.load, args=("rival", folder))
         loading.start()
-        assert begun.wait(5)
+        assert begun.wait(PATIENCE_SEC)
         for step in range(5):
             assert len(exchange(client, [stand.decision(0, step)]).actions) == 1
         go.set()
-        waits, step = [], 5
-        while loading.is_alive():
-            begin = time.perf_counter()
-            exchange(client, [stand.decision(0, step)])
-            waits.append(time.perf_counter() - begin)
-            step += 1
+        for step in itertools.count(5):
+            assert len(exchange(client, [stand.decision(0, step)]).actions) == 1
+            if not loading.is_alive():
+                break
         assert "rival" in stand.server._housekeeping._policies.names
-        assert np.median(waits) < 0.1
 
 
 def test_shutdown_answers_what_waits_and_stops() -> None:

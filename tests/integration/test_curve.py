@@ -23,6 +23,7 @@ from common.transport import (
     server_keys,
 )
 from env_worker.games.pokemon.websocket.local_server import free_port
+from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 REFUSED_SEC = 0.7
@@ -130,8 +131,7 @@ def test_a_refused_bind_with_keys_leaves_no_thread_and_no_context(keys):
     for _ in range(3):
         with pytest.raises(ConfigError):
             RouterSocket("tcp://eth0:5555", keys=server_keys(keys))
-    time.sleep(0.1)  # libzmq closes its mailboxes in its own thread
-    assert len(os.listdir("/dev/fd")) <= before + 1
+    wait_for(lambda: len(os.listdir("/dev/fd")) <= before + 1)  # libzmq closes its mailboxes in its own thread
 
 
 def test_a_client_with_keys_plays_and_a_stranger_gets_no_answer(keys, strange):

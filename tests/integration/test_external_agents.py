@@ -20,6 +20,7 @@ from common.strict_yaml import load_config
 from env_worker.games.loading import game_spec
 from env_worker.games.pokemon.node import find_node
 from env_worker.games.pokemon.setup_node import install_packages
+from tests.support.faults import wait_for
 from tests.support.stand import Stand
 
 PYTHON_AGENT, NODE_AGENT = CHECKOUT / "examples" / "external_agent.py", CHECKOUT / "examples" / "external_agent.mjs"
@@ -68,6 +69,7 @@ def _play(command: list[str]) -> None:
         )
         assert done.returncode == 0, done.stderr
         games = int(done.stdout.split(" games, ")[0])
+        wait_for(lambda: not stand.server.metrics()["clients"])  # its CLOSE has arrived
         metrics = stand.server.metrics()
         assert games >= 20
         assert metrics["sessions_ended"]["terminated"] + metrics["sessions_ended"].get("truncated", 0) >= games

@@ -17,7 +17,7 @@ from tests.support.stall import stalled
 from tests.support.stand import PATIENCE_SEC, Stand, gather
 
 FREE = start_flags(record=False, greedy=False)
-TRIES = 4  # a busy machine may look late now and then; a server that is not watched never looks in time
+TRIES = 20  # a busy machine may look late now and then; a server that is not watched never looks in time
 
 
 class _Reports:
@@ -81,11 +81,12 @@ def test_a_server_that_shuts_down_says_that_it_is_not_ready() -> None:
             stall.wait_until_inside()
             stand.stop_flag.set()
             raw.send(Ping(id=2))
+            stall.wait_until_arrived(1)
             stall.go.set()
             assert raw.receive()[0] == Pong(id=2, policies=("learner",), ready=False)
 
 
 def _scrape(port: int) -> set[str]:
     """Lines of /metrics."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_SEC) as page:
         return set(page.read().decode().splitlines())

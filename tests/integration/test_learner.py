@@ -37,7 +37,6 @@ def test_learns_publishes_survives_a_kill_and_stops_cleanly(supervisor):
     assert server.versions == sorted(set(server.versions)), "versions only grow, each is sent once"
     server.until(lambda: len(server.resident) == 3, "two past selves")
     assert set(server.resident) <= server.policies.keys()
-    assert server.longest_silence < 2.0
     assert server.in_memory >= len(server.versions) * LINUX
 
     first.kill()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from tests.support.faults import wait_for
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
 def test_a_reply_does_not_wait_for_the_batch_of_another_policy() -> None:
@@ -20,13 +20,13 @@ def test_a_reply_does_not_wait_for_the_batch_of_another_policy() -> None:
 
         def held(rows: int) -> None:
             inside.set()
-            assert go.wait(20)
+            assert go.wait(PATIENCE_SEC)
             forward(rows)
 
         engine.forward = held
         try:
             client.submit([stand.decision(env, 1) for env in range(4)])
-            assert inside.wait(5)
+            assert inside.wait(PATIENCE_SEC)
             answered = []
             wait_for(lambda: answered.extend(client.poll().actions) or len(answered) == 2)
             assert sorted((a.env, a.policy_version) for a in answered) == [(0, 0), (2, 0)]

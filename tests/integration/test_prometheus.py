@@ -22,7 +22,7 @@ from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 def scrape(port: int) -> dict[tuple[str, ...], float]:
     """Value by (name, label values)."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_SEC) as page:
         text = page.read().decode()
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {(sample.name, *sample.labels.values()): sample.value for sample in samples}

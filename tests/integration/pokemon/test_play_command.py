@@ -88,7 +88,7 @@ def test_it_plays_saves_replays_and_prints_its_record(server, tmp_path):
     )  # fmt: skip
     code, output, errors = ended(process)
     assert code == 0, errors
-    accepted.result(10)
+    accepted.result(PATIENCE_SEC)
     result = json.loads(output)
     assert result["battles"] == result["wins"] + result["losses"] + result["ties"] == 3
     assert result["losses"] == player.n_won_battles

@@ -17,6 +17,7 @@ from env_worker.games.pokemon.websocket.local_server import LocalServer
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop, showdown
+from tests.support.stand import PATIENCE_SEC
 
 
 class Mishap(StopFlag):
@@ -76,7 +77,7 @@ def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(
         began_without_us = deaf_after_challenging(agent, foe)
         accepted = on_loop(foe._accept_challenges(None, 2, None))
         table.serve(agent.challenge("Random Cut", 2), Mishap(desk, lambda: cut(agent), 10, 30, 31))
-        accepted.result(10)
+        accepted.result(PATIENCE_SEC)
     assert began_without_us == [True]
     assert sum(agent.tally.values()) == 2
     assert agent.tally["wins"] == foe.n_lost_battles
@@ -107,7 +108,7 @@ def test_a_battle_that_is_not_as_we_knew_it_begins_anew_and_is_counted(server, s
             cut(agent)
 
         table.serve(agent.challenge("Random Other", 1), Mishap(desk, mishap, 8))
-        accepted.result(10)
+        accepted.result(PATIENCE_SEC)
     assert sum(agent.tally.values()) == 1
     assert (agent.comeback.rejoined, agent.comeback.started_over) == (1, 1)
     found = sessions(desk.asked)

@@ -22,7 +22,7 @@ EVERY_PART = RewardsConfig(
 Rewards = dict[tuple[int, int, int], list[float]]  # (env, seat, episode) -> one a decision, and the end's
 
 
-def played(encoder: str, rewards: RewardsConfig, battles: int = 16, gen: int = 9) -> tuple[Rewards, dict[str, float]]:
+def played(encoder: str, rewards: RewardsConfig, battles: int = 8, gen: int = 9) -> tuple[Rewards, dict[str, float]]:
     """Self-play of random legal actions: every reward, and the sums of the parts."""
     config = PokemonConfig(format=f"gen{gen}randombattle", encoder=encoder, rewards=rewards)
     source = PokemonSource(config, OpponentsConfig(), envs=8, seed=3, index=0, episodes=battles, discount=0.99)

@@ -14,6 +14,7 @@ from common.config import OpponentsConfig, PokemonConfig, RewardsConfig
 from common.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
 from env_worker.games.pokemon.layout import OBSERVATION_SIZE
 from tests.support.battles import Table, check_accounts, make_source, played, seated
+from tests.support.stand import PATIENCE_SEC
 
 
 def test_self_play_to_the_end():
@@ -123,7 +124,7 @@ def test_a_killed_host_costs_its_battles_only():
         before = len(table.starts)
         while len(table.starts) == before:
             table.turn()
-            assert time.monotonic() < died + 10
+            assert time.monotonic() < died + PATIENCE_SEC
         aborted = [end for end in table.ends.values() if end.kind == ABORTED]
         table.play()
         metrics = source.metrics()

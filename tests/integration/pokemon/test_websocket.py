@@ -38,7 +38,7 @@ def played_out(source: PokemonSource) -> tuple[Table, dict[str, Any]]:
     source.start()
     try:
         table = Table(source)
-        table.play(seconds=60)
+        table.play()
         metrics = source.metrics()
     finally:
         source.close()
@@ -107,7 +107,7 @@ def test_our_server_keeps_no_room_of_a_battle_that_is_over(server):
             table.turn()
         tag = next(room.tag for room, _ in source._keeper.host._rooms.values())
         assert "|init|battle" in said_to_a_guest(server.port, tag)
-        table.play(seconds=60)
+        table.play()
     finally:
         source.close()
     deadline = time.monotonic() + PATIENCE_SEC
@@ -121,7 +121,7 @@ def said_to_a_guest(port: int, tag: str) -> str:
     with connect(f"ws://127.0.0.1:{port}/showdown/websocket") as socket:
         socket.send(f"|/join {tag}")
         while True:
-            answer = str(socket.recv(timeout=10))
+            answer = str(socket.recv(timeout=PATIENCE_SEC))
             if answer.startswith(f">{tag}"):
                 return answer
 
