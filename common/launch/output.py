@@ -12,9 +12,7 @@ import time
 from typing import IO, cast
 
 PATIENCE_SEC = 1.0  # a reader may be slow; one that stopped reading must not stop the run
-PIECE_BYTES = (
-    512  # what `select` calls writable takes at least PIPE_BUF bytes without blocking: 512 on every POSIX system
-)
+PIECE_BYTES = 512  # what `select` calls writable takes at least PIPE_BUF bytes at once: 512 on every POSIX system
 
 
 class Output(io.TextIOBase):
@@ -84,7 +82,7 @@ def standard_output() -> IO[str]:
 
 
 def complain(sentence: str) -> None:
-    """Write to stderr; where that cannot be done nothing is left in its buffer, which would be an exit code of its own."""
+    """Write to stderr. Where that fails nothing stays in its buffer: it would change the exit code at the very end."""
     try:
         sys.stderr.write(sentence)
         sys.stderr.flush()

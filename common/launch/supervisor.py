@@ -10,6 +10,7 @@ from common.errors import ConfigError, ProtocolError
 from common.launch import ownership
 from common.launch.figures import number
 from common.launch.fleet import SPOKEN, Command, Fleet, RoleDied
+from common.launch.game_spec import StartStopped
 from common.launch.origin import Origin
 from common.launch.preparation import prepare
 from common.launch.processes import role_command
@@ -92,12 +93,14 @@ class Supervisor:
         with ownership.written_or_sentence(self._run_dir):
             before = self._run_dir.settled()
         try:
-            prepare(self._config, self._run_dir, self._command, self._origin, self._say)
+            prepare(self._config, self._run_dir, self._command, self._origin, self._say, lambda: self._signals.stop)
             self._start_up()
             while not self._done():
                 self._turn()
                 for sentence in self._fleet.restart_dead(time.monotonic()):
                     self._say(sentence)
+        except StartStopped:
+            pass
         except RoleDied as error:
             failure = error
         clean = self._shut_down(quiet=failure is not None and not self._trained)
