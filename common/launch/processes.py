@@ -105,6 +105,11 @@ class Child:
             return ""
         return "\n".join(text.splitlines()[-lines:])
 
+    def last_line(self) -> str:
+        """The last line that this life wrote: of a traceback, what was raised."""
+        lines = self.log_tail().rstrip().splitlines()
+        return _LOG_LINE.sub("", lines[-1]) if lines else ""
+
     def _open_log(self) -> IO[bytes]:
         """A role without a log is better than none: the disk may be full, or the folder gone."""
         try:
