@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from common.codec import Codec
@@ -111,7 +112,8 @@ class Supervisor:
         if self._trained:
             self._display.summary(write_summary(self._run_dir, self._config, self._look()))
         else:
-            self._run_dir.settle(before)  # its checkpoints are of that configuration
+            with contextlib.suppress(OSError):
+                self._run_dir.settle(before)  # its checkpoints are of that configuration
             if self._origin is not None:
                 self._origin.take_back()
         if failure is not None:

@@ -250,3 +250,12 @@ def test_a_supervisor_that_was_frozen_itself_accuses_no_role(up):
     assert "says nothing" not in str(run.status()["events"])
     code, output = run.finish()
     assert code == 0, output
+
+
+def test_an_empty_token_is_named_and_made_anew_when_the_run_starts(up, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "token").touch()
+    code, output = up("--stop-after-decisions", "100").result()
+    assert code == 0, output
+    assert "run/token was empty or damaged" in output
+    assert RunDir(tmp_path / "run").token()
