@@ -14,6 +14,7 @@ from common.checkout import CHECKOUT
 from common.errors import ConfigError, SimulError
 from common.launch.connect_options import add_connect
 from common.launch.eval_options import add_eval
+from common.launch.output import complain
 from common.launch.play_options import add_play
 from common.launch.policies_options import add_policies
 from common.launch.serve_options import add_serve
@@ -35,10 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _check_checkout()
         return int(options.run(options))
     except ConfigError as error:
-        sys.stderr.write(f"simul: {error}\n")
+        complain(f"simul: {error}\n")
         return 2
     except SimulError as error:
-        sys.stderr.write(f"simul: {error}\n")
+        complain(f"simul: {error}\n")
         return int(getattr(error, "exit_code", 1))
     except KeyboardInterrupt:
         return 130

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -17,6 +20,8 @@ from common.rundir import RunDir
 from common.transport import PushSocket
 
 REPORT_EVERY_SEC = 0.5
+PARENT_EVERY_SEC = 0.5
+STUCK_SEC = 5.0  # so long after the parent's death a call that no signal interrupts ends with the process
 # How the supervisor asks a role to stop. A service manager may have sent SIGTERM to all of them before, and that is one
 # stop, not two.
 ASK = getattr(signal, "SIGUSR1", signal.SIGTERM)
@@ -52,6 +57,10 @@ def parse_role_arguments(role: str) -> RoleArguments:
     return role_arguments(parser.parse_args())
 
 
+class Stopped(BaseException):
+    """A stop came while nothing was there yet that had to be ended well. No `except Exception` of a game takes it."""
+
+
 class StopFlag:
     """Set by SIGINT and SIGTERM, by `ASK`, or by the parent's death. The second SIGINT or SIGTERM ends it at once."""
 
@@ -59,6 +68,7 @@ class StopFlag:
         self._parent = parent
         self._set = False
         self._signalled = False
+        self._interrupts = False
         self._next_look = 0.0
 
     def install(self) -> StopFlag:
@@ -71,10 +81,37 @@ class StopFlag:
         """Ask for a stop from inside."""
         self._set = True
 
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """While inside, a stop raises Stopped in the main thread, whatever that waits for: for the start of a role.
+
+        The parent is watched by a thread; it ends the process where the main thread does not come out of its wait.
+        """
+        over = threading.Event()
+        if self._parent:
+            threading.Thread(target=self._watch_parent, args=(over,), name="simul-parent", daemon=True).start()
+        try:
+            self._interrupts = True
+            if self._set:
+                raise Stopped
+            yield
+        finally:
+            self._interrupts = False
+            over.set()
+
+    def _watch_parent(self, over: threading.Event) -> None:
+        while os.getppid() == self._parent:
+            if over.wait(PARENT_EVERY_SEC):
+                return
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(threading.main_thread().ident or 0, ASK)
+        if not over.wait(STUCK_SEC):
+            os._exit(1)
+
     def __bool__(self) -> bool:
         now = time.monotonic()
         if self._parent and now >= self._next_look:
-            self._next_look = now + 0.5
+            self._next_look = now + PARENT_EVERY_SEC
             if os.getppid() != self._parent:
                 self._set = True
         return self._set
@@ -85,6 +122,9 @@ class StopFlag:
             if self._signalled:
                 os._exit(130)
             self._signalled = True
+        if self._interrupts:
+            self._interrupts = False
+            raise Stopped
 
 
 class Reporter:

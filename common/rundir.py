@@ -51,9 +51,7 @@ class RunDir:
                 folder.mkdir(parents=True, exist_ok=True)
             self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not (self.root / "token").exists():
-                descriptor = os.open(self.root / "token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(descriptor, "w") as file:
-                    file.write(os.urandom(16).hex())
+                self._make_token()
         except OSError as error:
             raise ConfigError(
                 f"The run directory {self.root} cannot be written: {error.strerror}. "
@@ -87,13 +85,60 @@ class RunDir:
         return f"ipc://{self.sockets / name}.ipc"
 
     def token(self) -> str:
-        """The run's training token: only clients that hold it may be learned from."""
-        return (self.root / "token").read_text()
+        """The run's training token: only clients that hold it may be learned from. Raises ConfigError."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if token := (self.root / "token").read_text().strip():
+                return token
+        raise ConfigError(
+            f"The run's token {self.root / 'token'} is missing, unreadable or empty. Start the run again: it makes one."
+        )
+
+    def _make_token(self) -> None:
+        self.write("token", os.urandom(16).hex().encode(), mode=0o600)
+
+    def write(self, name: str, data: bytes, mode: int = 0o666) -> None:
+        """Write a small file so that a reader never sees half of it, and a full disk leaves the old one.
+
+        `mode` is that of the new file, before the umask. Raises OSError.
+        """
+        aside = self.root / f".{name}.{os.getpid()}"
+        try:
+            aside.unlink(missing_ok=True)
+            with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                file.write(data)
+            aside.replace(self.root / name)
+        except OSError:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+            raise
+
+    def mend(self) -> list[str]:
+        """Clear away what a start or a run left that was killed or had no room; nothing may run here.
+
+        Returns a sentence for each file that is empty or damaged. All of them are written anew while the run starts or
+        stops; the token is made at once. Raises OSError.
+        """
+        for name in FILES:
+            for left in self.root.glob(f".{name}.[0-9]*"):
+                left.unlink(missing_ok=True)
+        damaged = [name for name in FILES if (self.root / name).exists() and not self._readable(name)]
+        if "token" in damaged:
+            self._make_token()
+        return [f"{self.root / name} was empty or damaged, as a full disk leaves it: made anew" for name in damaged]
+
+    def _readable(self, name: str) -> bool:
+        try:
+            data = (self.root / name).read_bytes()
+            if name.endswith(".json"):
+                return isinstance(msgspec.json.decode(data), dict)
+            return isinstance(yaml.safe_load(data), dict) if name.endswith(".yaml") else bool(data.strip())
+        except (OSError, ValueError, yaml.YAMLError):
+            return False
 
     def write_config(self, config: Config) -> None:
         """Write the resolved configuration as config.yaml."""
         text = yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False)
-        (self.root / "config.yaml").write_text(text)
+        self.write("config.yaml", text.encode())
 
     def read_config(self) -> Config:
         """The resolved configuration."""
@@ -107,11 +152,11 @@ class RunDir:
     def settle(self, files: Mapping[str, bytes]) -> None:
         """Write back what `settled` found."""
         for name, content in files.items():
-            (self.root / name).write_bytes(content)
+            self.write(name, content, mode=0o600 if name == "token" else 0o666)
 
     def write_spec(self, spec: GameSpec) -> None:
         """Write the game spec as spec.json."""
-        (self.root / "spec.json").write_bytes(msgspec.json.encode(spec))
+        self.write("spec.json", msgspec.json.encode(spec))
 
     def read_spec(self) -> GameSpec:
         """The game spec."""
@@ -120,7 +165,7 @@ class RunDir:
     def write_origin(self, origin: str) -> None:
         """Note what `--from` said when the run began; empty: it begins anew."""
         if origin:
-            (self.root / "origin").write_text(origin)
+            self.write("origin", origin.encode())
         else:
             (self.root / "origin").unlink(missing_ok=True)
 

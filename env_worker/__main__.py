@@ -14,10 +14,11 @@ from common import logs
 from common.client import InferenceClient
 from common.config import Config
 from common.errors import ConfigError, InferenceError, SimulError
-from common.lifecycle import Reporter, RoleArguments, StopFlag, add_role_arguments, role_arguments
+from common.lifecycle import Reporter, RoleArguments, StopFlag, Stopped, add_role_arguments, role_arguments
 from common.pairings import decode_pairings, only_bots
 from common.transport import client_keys, connectable
 from env_worker.games.loading import build_source, game_spec
+from env_worker.source import EnvSource
 from env_worker.worker import Worker
 
 COLLECTOR_THRESHOLDS = (50_000, 20, 20)  # battles are big and live long: looking through them often finds nothing
@@ -30,10 +31,15 @@ def main() -> int:
     log = logs.set_up(f"simul-worker-{arguments.index}")
     try:
         config = arguments.run_dir.read_config()
+        stop = StopFlag(arguments.parent).install()
         if options.print_spec:
-            sys.stdout.write(msgspec.json.encode(game_spec(config)).decode() + "\n")
+            with stop.interrupting():
+                spec = game_spec(config)
+            sys.stdout.write(msgspec.json.encode(spec).decode() + "\n")
         else:
-            _work(options, arguments, config, log)
+            _work(options, arguments, config, stop, log)
+    except Stopped:
+        return 0
     except (ConfigError, InferenceError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -54,20 +60,11 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config, log: Logger) -> None:
-    stop = StopFlag(arguments.parent).install()
+def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config, stop: StopFlag, log: Logger) -> None:
+    """Raises Stopped where a stop comes before there is anything to play."""
     reporter = Reporter(arguments, "env_worker")
-    evaluation = options.episodes is not None
-    source = build_source(
-        config,
-        index=arguments.index,
-        episodes=options.episodes,
-        greedy=options.greedy,
-        record=not evaluation,
-        pairings=options.pairings,
-        replays=options.replays,
-        life=0 if evaluation or config.server.deterministic else arguments.run_id,
-    )
+    with stop.interrupting():
+        source = _source(options, arguments, config)
     client = InferenceClient(
         connectable(config.server.endpoint) or arguments.run_dir.endpoint("data"),
         name=f"worker-{arguments.index}",
@@ -77,7 +74,8 @@ def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config,
         keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
     )
     if not only_bots(options.pairings):  # else there is no server, and nothing to ask it
-        client.connect(timeout_sec=60.0)
+        with stop.interrupting():
+            client.connect(timeout_sec=60.0)
     gc.freeze()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     worker = Worker(source, client, reporter, log)
@@ -89,6 +87,20 @@ def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config,
     finally:
         client.close()
         reporter.close()
+
+
+def _source(options: argparse.Namespace, arguments: RoleArguments, config: Config) -> EnvSource:
+    evaluation = options.episodes is not None
+    return build_source(
+        config,
+        index=arguments.index,
+        episodes=options.episodes,
+        greedy=options.greedy,
+        record=not evaluation,
+        pairings=options.pairings,
+        replays=options.replays,
+        life=0 if evaluation or config.server.deterministic else arguments.run_id,
+    )
 
 
 if __name__ == "__main__":

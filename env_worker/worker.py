@@ -9,7 +9,7 @@ from typing import Any
 
 from common.client import InferenceClient, Replies
 from common.decisions import Failure
-from common.lifecycle import Reporter, StopFlag
+from common.lifecycle import Reporter, StopFlag, Stopped
 from env_worker.source import EnvSource
 
 WAIT_SEC = 0.05
@@ -31,7 +31,13 @@ class Worker:
     def run(self, stop: StopFlag) -> None:
         """Step games until `stop` is set or the source has nothing left to play."""
         self._source.set_policies(self._client.policies)
-        self._source.start()
+        try:
+            with stop.interrupting():
+                self._source.start()
+        except Stopped:
+            self._source.close()
+            self._reporter.send(self.metrics(), state="stopped")
+            return
         self._reporter.send(self.metrics(), state="ready")
         while not stop and not (self._source.idle() and not self._client.waiting):
             self._turn(WAIT_SEC)

@@ -83,7 +83,7 @@ def fault_of(folder: Path) -> str:
 def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
     """The configuration that the checkpoint was trained with. Raises ConfigError."""
     beside = checkpoint.parent.parent / "config.yaml"
-    if beside.is_file():
+    if beside.is_file() and beside.stat().st_size:  # an empty one is what a full disk left
         return load_config(beside, overrides)
     try:
         meta = msgspec.json.decode((checkpoint / "meta.json").read_bytes())

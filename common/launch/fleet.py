@@ -37,6 +37,7 @@ class _Place:
         self.meter = Meter()
         self.restarts = 0
         self.restart_at: float | None = None
+        self.last_words = ""  # of the last life that died
 
 
 class Fleet:
@@ -92,7 +93,9 @@ class Fleet:
             child = place.child
             if place.restart_at is None and child.exit_code() is not None:
                 child.kill()  # what it started and left behind
-                delay = place.policy.died(now)
+                self._state.ended((child.role, child.index), child.run_id, now)
+                place.last_words = child.last_line()
+                delay = place.policy.died(now, was_ready=self._state.was_ready((child.role, child.index), child.run_id))
                 if delay is None:
                     raise self._obituary(place, "too often; last with ")
                 place.restart_at = now + delay
@@ -123,8 +126,16 @@ class Fleet:
                 sentences.append(f"{_spoken(place.child)} {why}")
             elif place.restart_at is None and not place.child.ended_well():
                 sentences.append(f"{_spoken(place.child)} ended with {place.child.how_it_ended()}")
+            if place.restart_at is None:
+                self._state.ended((place.child.role, place.child.index), place.child.run_id, time.monotonic())
             place.child.kill()
         return sentences
+
+    def all_reported(self) -> bool:
+        """Every life that ended with exit code 0 is known to have stopped."""
+        lives = (place.child for place in self.places.values() if place.child.exit_code() == 0)
+        reports = (self._state.life((child.role, child.index), child.run_id) for child in lives)
+        return all(report is None or report.state == "stopped" for report in reports)
 
     def kill_all(self) -> None:
         """End everything now."""

@@ -80,6 +80,6 @@ def frozen_run(checkpoint: Path, config: Config, command: Command = role_command
         run_dir = RunDir(folder)
         run_dir.create()
         run_dir.write_config(config)
-        run_dir.write_spec(ask_for_spec(config, command, run_dir.root))
+        run_dir.write_spec(ask_for_spec(config, command))
         with FrozenServer(run_dir, checkpoint, config.server.threads, command):
             yield run_dir

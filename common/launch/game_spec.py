@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
-import tempfile
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +15,31 @@ import msgspec
 import yaml
 
 from common.config import Config
-from common.errors import ConfigError
+from common.errors import ConfigError, SimulError
 from common.launch.fleet import Command, RoleDied
-from common.launch.processes import role_environment
+from common.launch.processes import end_group, role_environment
+from common.launch.temporary import temporary_folder
 from common.rundir import RunDir
 from common.specs import GameSpec
 
 LIMIT_SEC = 120.0
+LOOK_EVERY_SEC = 0.2
 
 
-def ask_for_spec(config: Config, command: Command, inside: Path | None = None) -> GameSpec:
-    """Run `python -m env_worker --print-spec`; the run directory is not touched. Raises ConfigError, RoleDied.
+class StartStopped(SimulError):
+    """A stop came before there was a game spec. Caught by the supervisor: a clean end."""
 
-    Args:
-        inside: where the folder is made that this needs for a moment; None: among the system's temporary ones.
+
+def ask_for_spec(config: Config, command: Command, stopped: Callable[[], bool] = lambda: False) -> GameSpec:
+    """Run `python -m env_worker --print-spec`; the run directory is not touched.
+
+    Raises:
+        ConfigError, RoleDied: a sentence says what is wrong.
+        StartStopped: `stopped()` became true.
     """
-    with tempfile.TemporaryDirectory(prefix="simul-spec-", dir=inside) as folder:
+    with temporary_folder("simul-spec-") as folder:
         RunDir(folder).write_config(config)
-        return _ask(folder, command)
+        return _ask(folder, command, stopped)
 
 
 def refuse_other_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
@@ -67,22 +78,34 @@ def _game(config: Config) -> dict[str, Any]:
     return {"game": plain["game"], **inner}
 
 
-def _ask(folder: str, command: Command) -> GameSpec:
-    line = [*command("env_worker"), "--run-dir", folder, "--print-spec"]
-    try:
-        done = subprocess.run(
-            line, capture_output=True, env=role_environment(1), timeout=LIMIT_SEC, check=False,
-            stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise RoleDied(f"The game did not say what it looks like within {LIMIT_SEC:.0f} s.", 1) from None
-    words = done.stderr.decode(errors="replace").strip()
-    if done.returncode == 2:
+def _ask(folder: Path, command: Command, stopped: Callable[[], bool]) -> GameSpec:
+    line = [*command("env_worker"), "--run-dir", str(folder), "--parent", str(os.getpid()), "--print-spec"]
+    with subprocess.Popen(
+        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=role_environment(1),
+        start_new_session=sys.platform != "win32",
+    ) as probe:  # fmt: skip
+        try:
+            printed, errors = _communicate(probe, stopped)
+        finally:
+            end_group(probe)
+    words = errors.decode(errors="replace").strip()
+    if probe.returncode == 2:
         raise ConfigError(words)
-    if done.returncode != 0:
-        words = words[-4000:] or f"(exit code {done.returncode}, and not a word)"
+    if probe.returncode != 0:
+        words = words[-4000:] or f"(exit code {probe.returncode}, and not a word)"
         raise RoleDied(f"The game could not be loaded:\n{words}", 1)
     try:
-        return msgspec.json.decode(done.stdout.strip().splitlines()[-1], type=GameSpec)
+        return msgspec.json.decode(printed.strip().splitlines()[-1], type=GameSpec)
     except (msgspec.DecodeError, IndexError):
-        raise RoleDied(f"The game did not print its spec as JSON but {done.stdout[-200:]!r}.", 1) from None
+        raise RoleDied(f"The game did not print its spec as JSON but {printed[-200:]!r}.", 1) from None
+
+
+def _communicate(probe: subprocess.Popen[bytes], stopped: Callable[[], bool]) -> tuple[bytes, bytes]:
+    """What it wrote to stdout and stderr. Raises RoleDied, StartStopped."""
+    deadline = time.monotonic() + LIMIT_SEC
+    while time.monotonic() < deadline:
+        if stopped():
+            raise StartStopped("stopped before the game said what it looks like")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return probe.communicate(timeout=LOOK_EVERY_SEC)
+    raise RoleDied(f"The game did not say what it looks like within {LIMIT_SEC:.0f} s.", 1)

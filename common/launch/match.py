@@ -50,7 +50,7 @@ class Match:
         """
         self._run_dir.create()
         self._run_dir.write_config(self._config)
-        self._run_dir.write_spec(ask_for_spec(self._config, self._command, self._run_dir.root))
+        self._run_dir.write_spec(ask_for_spec(self._config, self._command))
         with self._roles:
             if served:
                 self._start_server(served["learner"])

@@ -85,7 +85,7 @@ def written_or_sentence(run_dir: RunDir) -> Iterator[None]:
 
 def release(run_dir: RunDir) -> None:
     """Nobody owns the run directory any more."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         (run_dir.root / OWNER_FILE).unlink()
 
 
@@ -115,11 +115,4 @@ def read_json(run_dir: RunDir, name: str) -> dict[str, Any]:
 
 def write_atomically(run_dir: RunDir, name: str, content: Any) -> None:
     """Write a small JSON file so that a reader never sees half of it. Raises OSError (disk full)."""
-    aside = run_dir.root / f".{name}.{os.getpid()}"
-    try:
-        aside.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2))
-        aside.replace(run_dir.root / name)
-    except OSError:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise
+    run_dir.write(name, msgspec.json.format(msgspec.json.encode(content), indent=2))

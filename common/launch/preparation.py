@@ -16,19 +16,27 @@ from common.rundir import RunDir
 
 
 def prepare(
-    config: Config, run_dir: RunDir, command: Command, origin: Origin | None, say: Callable[[str], None]
+    config: Config,
+    run_dir: RunDir,
+    command: Command,
+    origin: Origin | None,
+    say: Callable[[str], None],
+    stopped: Callable[[], bool],
 ) -> None:
     """Write the resolved configuration and the game spec, and bring in the checkpoint that the run begins with.
 
     Raises:
         ConfigError, RoleDied: a sentence says why the run cannot start.
+        StartStopped: `stopped()` became true.
     """
     if ownership.end_leftovers(run_dir):
         say("the last supervisor was killed; its processes are gone now")
     check_start(config)
     with ownership.written_or_sentence(run_dir):
+        for sentence in run_dir.mend():
+            say(sentence)
         config = msgspec.structs.replace(config, run_dir=str(run_dir.root))
-        spec = ask_for_spec(config, command)
+        spec = ask_for_spec(config, command, stopped)
         try:
             if origin is not None:
                 say(origin.bring(spec, config.network.name))

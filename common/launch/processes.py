@@ -93,12 +93,7 @@ class Child:
 
     def kill(self) -> None:
         """End it and everything it started, now."""
-        if sys.platform == "win32":
-            self._process.kill()
-        else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
+        end_group(self._process)
 
     def log_tail(self, lines: int = 15) -> str:
         """Last lines that this life wrote."""
@@ -109,6 +104,11 @@ class Child:
         except OSError:
             return ""
         return "\n".join(text.splitlines()[-lines:])
+
+    def last_line(self) -> str:
+        """The last line that this life wrote: of a traceback, what was raised."""
+        lines = self.log_tail().rstrip().splitlines()
+        return _LOG_LINE.sub("", lines[-1]) if lines else ""
 
     def _open_log(self) -> IO[bytes]:
         """A role without a log is better than none: the disk may be full, or the folder gone."""
@@ -125,6 +125,16 @@ class Child:
             lines = lines[errors[-1] :]
             return "\n".join([_LOG_LINE.sub("", lines[0]), *lines[1:]])
         return "\n".join(line for line in lines if not _LOG_LINE.match(line)) or "(it did not say why)"
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads a session, and everything in it, now."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _popen(line: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -124,7 +124,7 @@ class _Serving:
     def _look(self, phase: str) -> Snapshot:
         self._server.fleet.measure()
         snapshot = self._watch.take(phase, time.monotonic())
-        self._say(self._watch.silences())
+        self._say(self._watch.alerts())
         return snapshot
 
     def _say(self, sentences: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ ECHO_SEC = 0.5  # one stop may come twice: to a whole group of processes, and fr
 class Signals:
     """Ctrl-C and SIGTERM: the first asks for a clean stop, a second that is no echo of it for one now.
 
+    A terminal that closes (SIGHUP) asks for a clean stop, however often it says so; under `nohup` it asks for nothing.
     Handlers only set flags.
     """
 
@@ -25,7 +26,7 @@ class Signals:
     def install(self) -> None:
         """Take over the signals."""
         numbers = [signal.SIGINT, signal.SIGTERM]
-        if sys.platform != "win32":
+        if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
             numbers.append(signal.SIGHUP)
         self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
 
@@ -39,5 +40,6 @@ class Signals:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         self._first_at = self._first_at or now
-        self.now = self.stop and now > self._first_at + ECHO_SEC
+        if sys.platform == "win32" or number != signal.SIGHUP:
+            self.now = self.now or (self.stop and now > self._first_at + ECHO_SEC)
         self.stop = True

@@ -8,9 +8,9 @@ from collections import deque
 import msgspec
 import psutil
 
-from common.launch.figures import number
+from common.launch.figures import counts, number
 from common.launch.fleet import Fleet
-from common.launch.silences import Silences
+from common.launch.silences import LearningWatch, Outages, Silences
 from common.launch.state import Metrics, RunState
 
 RATE_WINDOW_SEC = 10.0
@@ -71,6 +71,9 @@ class Watch:
         self._batches = Rate()
         self.events: deque[str] = deque(maxlen=200)
         self._silences = Silences()
+        self._outages = Outages()
+        self._learning = LearningWatch(self._started)
+        self._alerts: list[str] = []
         self._shown: dict[str, str] = {}
 
     def mark_ready(self) -> None:
@@ -90,6 +93,8 @@ class Watch:
         self._shown = self._states(now)
         server, learner = self._state.totals("inference_server"), self._state.totals("learner")
         workers = self._state.totals("env_worker")
+        if phase == "training":
+            self._watch_learning(server, learner, workers, now)
         decisions, battles = number(server, "decisions"), number(workers, "episodes", "finished")
         batches = number(server, "batches")
         ended = self._stopped_at is not None
@@ -105,7 +110,7 @@ class Watch:
             server=server,
             learner=learner,
             workers=workers,
-            processes=self._processes(now),
+            processes=self._processes(phase, now),
             events=list(self.events),
             game=self._game,
             batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(now, batches),
@@ -115,9 +120,21 @@ class Watch:
         """Whether a process is in another state than in the last snapshot, silence included."""
         return self._states(now) != self._shown
 
-    def silences(self) -> list[str]:
-        """Sentences since the last call: who fell silent, who is back."""
-        return self._silences.take()
+    def alerts(self) -> list[str]:
+        """Sentences since the last call: which process is silent or cannot work, and whether the run learns."""
+        alerts, self._alerts = [*self._silences.take(), *self._alerts], []
+        return alerts
+
+    def _alert(self, sentence: str) -> None:
+        if sentence:
+            self._alerts.append(sentence)
+
+    def _watch_learning(self, server: Metrics, learner: Metrics, workers: Metrics, now: float) -> None:
+        became = {f"rows refused with {code}": n for code, n in counts(workers, "refused").items()}
+        became |= {f"steps dropped as {cause}": n for cause, n in counts(server, "steps", "dropped").items()}
+        became |= {f"unrolls dropped as {cause}": n for cause, n in counts(learner, "unrolls", "dropped").items()}
+        learned, waiting = number(learner, "decisions_learned_since_start"), number(learner, "steps_waiting")
+        self._alert(self._learning.note(learned or 0, waiting or 0, became, now))
 
     def _states(self, now: float) -> dict[str, str]:
         """By name: what a process last said of itself, or `silent`."""
@@ -130,12 +147,15 @@ class Watch:
             states[place.child.name] = state
         return states
 
-    def _processes(self, now: float) -> list[ProcessFigures]:
+    def _processes(self, phase: str, now: float) -> list[ProcessFigures]:
         figures = []
         for key, place in self._fleet.places.items():
             child, meter = place.child, place.meter
             silent_sec = self._state.silent_sec(key, child.run_id, now) or 0.0
-            self._silences.note(child.name, silent_sec if self._fleet.state_of(key) == "ready" else None, now)
+            ready = self._fleet.state_of(key) == "ready"
+            self._silences.note(child.name, silent_sec if ready else None, now)
+            if phase == "training":
+                self._alert(self._outages.note(child.name, ready, place.last_words, now))
             state = self._shown[child.name]
             if state == "silent":
                 state = f"silent {silent_sec:.0f} s"

@@ -46,6 +46,9 @@ class RunState:
     def __init__(self) -> None:
         self._lives: dict[Key, dict[int, Report]] = {}
         self._seen_at: dict[tuple[Key, int], float] = {}
+        self._were_ready: set[tuple[Key, int]] = set()
+        self._ended_at: dict[tuple[Key, int], float] = {}
+        self._over = False
 
     def receive(self, report: Report, now: float) -> list[str]:
         """Take a report. Returns the sentences it has for the view."""
@@ -53,6 +56,8 @@ class RunState:
         before = self.life(key, report.run_id)
         self._lives.setdefault(key, {})[report.run_id] = report
         self._seen_at[key, report.run_id] = now
+        if report.state == "ready":
+            self._were_ready.add((key, report.run_id))
         listed = new_events(_events(before) if before else [], _events(report))
         return [sentence for sentence in (report.event, *listed) if sentence]
 
@@ -65,13 +70,47 @@ class RunState:
         seen = self._seen_at.get((key, run_id))
         return None if seen is None else now - seen
 
+    def was_ready(self, key: Key, run_id: int) -> bool:
+        """This life became ready."""
+        return (key, run_id) in self._were_ready
+
+    def slept(self, seconds: float) -> None:
+        """The supervisor itself stood still for so long: the silence of others does not count meanwhile."""
+        self._seen_at = {life: at + seconds for life, at in self._seen_at.items()}
+
+    def ended(self, key: Key, run_id: int, now: float) -> None:
+        """A life is over. Where its last report does not say so, what it did after that is in no figure."""
+        self._ended_at[key, run_id] = now
+
+    def all_ended(self) -> None:
+        """Nothing runs any more: from now on what the last lives left open is closed, too."""
+        self._over = True
+
+    def untold(self) -> dict[str, dict[str, float]]:
+        """By role, of lives that ended without a last report: how many, and seconds since the last one, in all."""
+        found: dict[str, dict[str, float]] = {}
+        for (key, run_id), at in self._ended_at.items():
+            report = self.life(key, run_id)
+            if report is None or report.state in ("stopped", "failed"):
+                continue
+            figures = found.setdefault(key[0], {"lives": 0, "seconds": 0.0})
+            figures["lives"] += 1
+            figures["seconds"] = round(figures["seconds"] + max(at - self._seen_at[key, run_id], 0.0), 3)
+        return found
+
     def totals(self, role: str) -> Metrics:
         """Figures of all lives of all processes of `role`; {} before the first report."""
         return add_all(
-            merge_lives(role, [lives[run_id].metrics for run_id in sorted(lives)])
+            self._merged(role, [lives[run_id] for run_id in sorted(lives)])
             for key, lives in sorted(self._lives.items())
             if key[0] == role
         )
+
+    def _merged(self, role: str, reports: list[Report]) -> Metrics:
+        lives = [report.metrics for report in reports]
+        if self._over and reports[-1].state != "stopped":
+            lives[-1] = _closed(role, lives[-1])
+        return merge_lives(role, lives)
 
 
 def merge_lives(role: str, lives: list[Metrics]) -> Metrics:

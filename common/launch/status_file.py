@@ -10,7 +10,7 @@ from common.rundir import RunDir
 
 
 class StatusFile:
-    """The run's. On a full disk the run goes on without it, and `say` tells of that once."""
+    """The run's. Where it cannot be written the run goes on without it, and `say` tells of that once."""
 
     def __init__(self, run_dir: RunDir, say: Callable[[str], None]) -> None:
         self._run_dir = run_dir
@@ -22,7 +22,7 @@ class StatusFile:
         try:
             write_atomically(self._run_dir, "status.json", snapshot)
             self._written = True
-        except OSError as error:
+        except (OSError, ValueError, TypeError) as error:  # no room, or a figure that JSON has no word for
             if self._written:
-                self._say(f"status.json cannot be written: {error.strerror}")
+                self._say(f"status.json cannot be written: {getattr(error, 'strerror', None) or error}")
             self._written = False

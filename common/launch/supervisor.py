@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from common.codec import Codec
@@ -10,6 +11,7 @@ from common.errors import ConfigError, ProtocolError
 from common.launch import ownership
 from common.launch.figures import number
 from common.launch.fleet import SPOKEN, Command, Fleet, RoleDied
+from common.launch.game_spec import StartStopped
 from common.launch.origin import Origin
 from common.launch.preparation import prepare
 from common.launch.processes import role_command
@@ -25,6 +27,8 @@ from common.transport import EndpointKeeper, Poller, PullSocket
 
 TURN_SEC = 0.1
 LOOK_EVERY_SEC = 1.0
+LONGEST_TURN_SEC = 1.0
+LAST_REPORTS_SEC = 5.0  # for reports of roles that have ended and are still on their way
 # Workers first, so that nothing new arrives; the learner last, because it saves.
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
 STOPPING = "stopping: draining and saving (Ctrl-C again: now)"
@@ -53,6 +57,7 @@ class Supervisor:
         self._signals = Signals()
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._next_look = 0.0
+        self._turned_at = time.monotonic()
         self._phase = "starting"
         self._trained = False
         self._status_file = StatusFile(run_dir, self._say)
@@ -92,12 +97,14 @@ class Supervisor:
         with ownership.written_or_sentence(self._run_dir):
             before = self._run_dir.settled()
         try:
-            prepare(self._config, self._run_dir, self._command, self._origin, self._say)
+            prepare(self._config, self._run_dir, self._command, self._origin, self._say, lambda: self._signals.stop)
             self._start_up()
             while not self._done():
                 self._turn()
                 for sentence in self._fleet.restart_dead(time.monotonic()):
                     self._say(sentence)
+        except StartStopped:
+            pass
         except RoleDied as error:
             failure = error
         clean = self._shut_down(quiet=failure is not None and not self._trained)
@@ -105,7 +112,8 @@ class Supervisor:
         if self._trained:
             self._display.summary(write_summary(self._run_dir, self._config, self._look()))
         else:
-            self._run_dir.settle(before)  # its checkpoints are of that configuration
+            with contextlib.suppress(OSError):
+                self._run_dir.settle(before)  # its checkpoints are of that configuration
             if self._origin is not None:
                 self._origin.take_back()
         if failure is not None:
@@ -137,6 +145,7 @@ class Supervisor:
 
     def _turn(self) -> None:
         """Take what was reported; once a second, or when something changed, write status.json and draw."""
+        self._stay_awake()
         while (frames := self._socket.receive()) is not None:
             try:
                 report, _ = self._codec.decode(frames)
@@ -152,11 +161,18 @@ class Supervisor:
             self._display.update(self._look())
         self._poller.wait(TURN_SEC)
 
+    def _stay_awake(self) -> None:
+        """A pause of our own, or of the whole machine, is nobody's silence."""
+        now, before = time.monotonic(), self._turned_at
+        self._turned_at = now
+        if now - before > LONGEST_TURN_SEC:
+            self._state.slept(now - before)
+
     def _look(self) -> Snapshot:
         self._fleet.measure()
         ownership.keep(self._run_dir)
         snapshot = self._watch.take(self._phase, time.monotonic())
-        for sentence in [*self._watch.silences(), *self._endpoints.look(time.monotonic())]:
+        for sentence in [*self._watch.alerts(), *self._endpoints.look(time.monotonic())]:
             self._say(sentence)
         self._status_file.write(snapshot)
         return snapshot
@@ -177,9 +193,16 @@ class Supervisor:
             bad += self._fleet.stop(role, patience_sec, self._meanwhile)
         for sentence in [] if quiet else bad:
             self._say(sentence)
-        self._turn()  # last reports
+        self._take_last_reports()
         self._phase = "stopped"
         return not bad
+
+    def _take_last_reports(self) -> None:
+        deadline = time.monotonic() + LAST_REPORTS_SEC
+        self._turn()
+        while not self._fleet.all_reported() and time.monotonic() < deadline:
+            self._turn()
+        self._state.all_ended()
 
     def _stopped(self) -> bool:
         self._turn()

@@ -7,6 +7,7 @@ run ends.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -36,4 +37,5 @@ class OwnForeground:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._before is not None and sys.platform != "win32":
-            os.tcsetpgrp(sys.stdin.fileno(), self._before)
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                os.tcsetpgrp(sys.stdin.fileno(), self._before)

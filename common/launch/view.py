@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -10,6 +9,7 @@ from typing import Protocol
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from common.launch.output import standard_output
 from common.launch.panel import panel, plain_line
 from common.launch.snapshot import Snapshot
 
@@ -60,12 +60,8 @@ class PlainDisplay:
         self._print(text)
 
     def _print(self, text: str) -> None:
-        try:
-            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-            self._console.file.flush()
-        except OSError as error:
-            if error.errno != errno.ENOSPC:  # the lines go to a file on a full disk: the run goes on without them
-                raise
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.file.flush()
 
 
 class LiveDisplay:
@@ -103,5 +99,5 @@ class LiveDisplay:
 
 def make_display(plain: bool, draw: Draw = panel, line: Line = plain_line) -> Display:
     """A live panel where there is a terminal, unless `plain`; what they show of a snapshot, `draw` and `line` say."""
-    console = Console()
+    console = Console(file=standard_output())
     return PlainDisplay(console, line) if plain or not console.is_terminal else LiveDisplay(console, draw)

@@ -11,8 +11,8 @@ from tests.support.stand_ins import Simul
 def simul(tmp_path):
     started = []
 
-    def start(*arguments: str) -> Simul:
-        started.append(Simul(tmp_path / "run", *arguments))
+    def start(*arguments: str, **options) -> Simul:
+        started.append(Simul(tmp_path / "run", *arguments, **options))
         return started[-1]
 
     yield start
@@ -22,7 +22,7 @@ def simul(tmp_path):
 
 @pytest.fixture
 def up(simul, tmp_path):
-    def start(*more: str) -> Simul:
-        return simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "run"), "--plain", *more)
+    def start(*more: str, **options) -> Simul:
+        return simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "run"), "--plain", *more, **options)
 
     return start

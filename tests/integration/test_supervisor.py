@@ -15,6 +15,7 @@ import pytest
 
 from common.checkout import CHECKOUT
 from common.launch.ownership import read_json
+from common.launch.restarts import MOST_FAILED_STARTS
 from common.launch.signals import ECHO_SEC
 from common.launch.supervisor import STOP_PATIENCE_SEC
 from common.rundir import RunDir
@@ -222,3 +223,39 @@ def _seen_after(run, pid: int) -> float:
     os.kill(pid, signal.SIGCONT)
     run.wait_for(lambda s: any(p["pid"] == pid and p["state"] == "ready" for p in s["processes"]))
     return took
+
+
+def test_a_role_that_fails_in_every_start_ends_the_run_with_a_summary(up):
+    run = up()
+    run.wait_until_training()
+    (run.run_dir.root / "crash-learner").touch()
+    os.kill(run.process_of("simul-learner-0")["pid"], signal.SIGKILL)
+    code, output = run.result()
+    assert code == 1, output
+    assert "RuntimeError: a fault of the stand-in" in output
+    summary = read_json(run.run_dir, "summary.json")
+    assert summary["restarts"]["simul-learner-0"] == MOST_FAILED_STARTS
+    assert [book["difference"] for book in summary["accounting"].values()] == [0] * len(summary["accounting"])
+
+
+def test_a_supervisor_that_was_frozen_itself_accuses_no_role(up):
+    strict = "from common.launch import silences; silences.TOLD_AFTER_SEC = 1.5\n"
+    run = up(program=strict + PROGRAM)
+    run.wait_until_training()
+    run.process.send_signal(signal.SIGSTOP)
+    time.sleep(2.0)  # longer than a role may be silent
+    run.process.send_signal(signal.SIGCONT)
+    before = run.status()["time"]
+    run.wait_for(lambda status: status["time"] > before + 0.5)
+    assert "says nothing" not in str(run.status()["events"])
+    code, output = run.finish()
+    assert code == 0, output
+
+
+def test_an_empty_token_is_named_and_made_anew_when_the_run_starts(up, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "token").touch()
+    code, output = up("--stop-after-decisions", "100").result()
+    assert code == 0, output
+    assert "run/token was empty or damaged" in output
+    assert RunDir(tmp_path / "run").token()

@@ -25,14 +25,16 @@ def phase_of(root: Path) -> str:
 class Command:
     """`line`, a `simul ...` that keeps its state in the run directory `root`, in a process of its own."""
 
-    def __init__(self, line: Sequence[str], root: Path) -> None:
+    def __init__(self, line: Sequence[str], root: Path, stdout: int | None = None) -> None:
+        """`stdout`: a descriptor that takes its output in place of the file that `printed` reads."""
         self.run_dir = RunDir(root)
         self._printed = root.with_name(f"{root.name}.txt")  # a pipe that nobody reads would block the supervisor
         self._before = self._printed.stat().st_size if self._printed.exists() else 0
         with self._printed.open("a") as output:
             self.process = subprocess.Popen(
-                line, cwd=CHECKOUT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-            )
+                line, cwd=CHECKOUT, stdout=output if stdout is None else stdout,
+                stderr=subprocess.STDOUT if stdout is None else output, start_new_session=True,
+            )  # fmt: skip
 
     def printed(self) -> str:
         """What it has printed so far."""

@@ -29,8 +29,8 @@ sys.exit(main(sys.argv[1:]))
 class Simul(Command):
     """`simul ...` whose roles are stand-ins."""
 
-    def __init__(self, root: Path, *arguments: str) -> None:
-        super().__init__([sys.executable, "-c", PROGRAM, str(STAND_IN), *arguments], root)
+    def __init__(self, root: Path, *arguments: str, stdout: int | None = None, program: str = PROGRAM) -> None:
+        super().__init__([sys.executable, "-c", program, str(STAND_IN), *arguments], root, stdout)
 
     def wait_until_training(self) -> None:
         self.wait_for(lambda status: status.get("phase") == "training" and status["decisions_per_sec"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -83,7 +84,7 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
     assert 1 <= lost <= 7, "battles on the other server go on"
     assert sum(end.kind == ABORTED for end in table.ends.values()) == 2 * lost
     assert second in pids
-    assert any("battles are aborted" in event for event in metrics["events"])
+    assert any(re.search(r"\w; its \d+ battles are aborted, and", event) for event in metrics["events"])
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 

@@ -49,3 +49,35 @@ def test_a_second_signal_means_now_and_the_supervisors_request_is_none(first, se
             return
         output, _ = role.communicate("\n", timeout=20)
         assert (output, role.returncode) == ("saved\n", 0)
+
+
+STARTING = """
+import time
+from common.lifecycle import StopFlag, Stopped
+import os, sys
+stop = StopFlag(parent=os.getppid()).install()
+try:
+    with stop.interrupting():
+        print("waiting", flush=True)
+        try:
+            time.sleep(600)
+        except Exception:
+            pass
+except Stopped:
+    print("stopped", bool(stop), flush=True)
+"""
+PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {STARTING!r}])"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals end a process at once there")
+@pytest.mark.parametrize("killed", ["parent", None])
+def test_what_a_role_waits_for_at_its_start_is_interrupted(killed) -> None:
+    program = PARENT if killed else STARTING
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        if killed:
+            process.kill()
+        else:
+            process.send_signal(ASK)
+        assert process.stdout.readline() == "stopped True\n"

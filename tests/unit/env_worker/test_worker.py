@@ -7,6 +7,7 @@ from typing import Any
 
 from common.client import Replies
 from common.decisions import Action, Failure
+from common.lifecycle import ASK, StopFlag
 from env_worker.worker import Worker
 
 
@@ -87,3 +88,34 @@ def test_a_refused_row_ends_its_game_and_no_later_one() -> None:
 
 def test_lost_sessions_start_every_game_again() -> None:
     assert _turn(Replies([], [], lost=True)).calls == [("server_lost", [0, 1, 2, 3])]
+
+
+def test_a_stop_while_the_source_starts_ends_the_worker_before_its_first_turn() -> None:
+    """As where a simulator host hangs that should greet us."""
+
+    class Frozen(ScriptedSource):
+        def set_policies(self, names: Any) -> None:
+            self.calls.append(("policies", list(names)))
+
+        def start(self) -> None:
+            stop._on_signal(ASK, None)  # as the signal itself; whatever waits is interrupted
+            self.calls.append(("started", []))
+
+        def close(self) -> None:
+            self.calls.append(("close", []))
+
+        def metrics(self) -> dict[str, Any]:
+            return {}
+
+    class States(SilentReporter):
+        said: list[str] = []
+
+        def send(self, metrics: Any, *, state: str = "", event: str = "") -> None:
+            self.said.append(state)
+
+    source, stop, reporter = Frozen(), StopFlag(), States()
+    client = ScriptedClient()
+    client.busy = 0
+    Worker(source, client, reporter, logging.getLogger("test")).run(stop)  # type: ignore[arg-type]
+    assert [name for name, _ in source.calls] == ["policies", "close"]
+    assert reporter.said == ["stopped"]

@@ -103,7 +103,7 @@ class ShowdownKeeper:
         failure = site.step(now) or next((troubles[pair] for pair in site.pairs if pair in troubles), "")
         if failure:
             battles = self.host.lose(site.pairs, tick)
-            self._say(f"{failure} Its {battles} battles are aborted; it is tried again.")
+            self._say(f"{failure.rstrip('. ')}; its {battles} battles are aborted, and it is tried again")
             site.fail(now)
         elif site.state == READY != before:
             self._say(f"{site.name} is back")

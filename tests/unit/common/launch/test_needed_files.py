@@ -38,6 +38,9 @@ def test_what_vanished_is_written_again_as_it_was(run_dir):
     assert stat.S_IMODE((run_dir.root / "token").stat().st_mode) == 0o600
     assert run_dir.logs.is_dir()
     assert files.restore() == []
+    (run_dir.root / "token").write_text("")
+    assert len(files.restore()) == 1
+    assert (run_dir.root / "token").read_bytes() == before["token"]
 
 
 def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):

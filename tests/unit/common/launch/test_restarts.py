@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.launch.restarts import MOST_DEATHS, RestartPolicy
+from common.launch.restarts import MOST_DEATHS, MOST_FAILED_STARTS, WINDOW_SEC, RestartPolicy
 
 
 def test_restarts_are_quick_and_back_off_below_a_second():
@@ -23,3 +23,11 @@ def test_old_deaths_are_forgotten():
     for n in range(100):
         assert policy.died(15.0 * n) is not None
     assert policy.died(10_000.0) == 0.1
+
+
+def test_lives_that_never_became_ready_count_however_long_they_took():
+    policy = RestartPolicy()
+    assert policy.died(0.0, was_ready=False) is not None
+    assert policy.died(1.0 * WINDOW_SEC, was_ready=True) is not None  # one that worked: it is not the start that fails
+    ends = [policy.died((2 + n) * WINDOW_SEC, was_ready=False) is None for n in range(MOST_FAILED_STARTS)]
+    assert ends == [False] * (MOST_FAILED_STARTS - 1) + [True]

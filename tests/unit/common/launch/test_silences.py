@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.launch.silences import TOLD_AFTER_SEC, TOLD_EVERY_SEC, Silences
+from common.launch.silences import TOLD_AFTER_SEC, TOLD_EVERY_SEC, LearningWatch, Outages, Silences
 
 
 def test_late_reports_of_a_loaded_machine_are_no_events():
@@ -44,3 +44,29 @@ def test_one_process_is_told_of_once_a_minute_and_another_at_once():
     assert len(silences.take()) == 1
     silences.note("simul-learner-0", TOLD_AFTER_SEC, 10.0 + TOLD_EVERY_SEC)
     assert len(silences.take()) == 1
+
+
+def test_a_process_that_cannot_work_is_told_after_a_minute_then_seldom_and_so_is_its_return():
+    outages = Outages()
+    told = [(now, said) for now in range(0, 250, 10) if (said := outages.note("learner", False, "OSError: full", now))]
+    assert [now for now, _ in told] == [60, 120, 240]
+    assert told[0][1] == "learner has not worked for 60 s; it died with: OSError: full"
+    assert outages.note("learner", True, "", 251.0) == "learner works again, after 251 s"
+    assert outages.note("learner", True, "", 252.0) == ""
+    assert outages.note("learner", False, "", 300.0) == ""
+    assert outages.note("learner", True, "", 301.0) == "", "a short outage is no event"
+
+
+def test_a_run_that_learns_nothing_says_so_with_what_became_of_its_rows():
+    watch = LearningWatch(0.0)
+    old = {"rows refused with ERR_ORDER": 3.0, "rows refused with ERR_DENIED": 0.0}
+    assert watch.note(100.0, 0.0, old, 10.0) == ""
+    new = {"rows refused with ERR_ORDER": 3.0, "rows refused with ERR_DENIED": 1234.0, "steps dropped as closed": 5.0}
+    assert watch.note(100.0, 0.0, new, 69.0) == ""
+    assert watch.note(100.0, 7.0, new, 70.0) == (
+        "nothing was learned for 60 s (7 steps wait for an update): rows refused with ERR_DENIED 1,234, "
+        "steps dropped as closed 5"
+    )
+    assert watch.note(100.0, 7.0, new, 71.0) == ""
+    assert watch.note(101.0, 7.0, new, 80.0) == "the run learns again, after 70 s"
+    assert watch.note(101.0, 0.0, new, 140.0).endswith("no row was refused and no step dropped")

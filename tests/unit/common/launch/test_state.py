@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,3 +100,37 @@ def test_numbers_are_not_added_to_text_or_flags():
     assert add({"device": "cpu", "ready": True, "n": 1}, {"device": "cuda", "ready": True, "n": 2}) == {
         "device": "cuda", "ready": True, "n": 3,
     }  # fmt: skip
+
+
+def test_what_the_last_life_left_open_is_closed_once_all_have_ended():
+    state = RunState()
+    alive = {"started": 9, "finished": 4, "alive": 5, "aborted": {}}
+    state.receive(report("env_worker", episodes=alive), 0.0)
+    assert state.totals("env_worker")["episodes"]["alive"] == 5
+    state.all_ended()
+    closed = {"started": 9, "finished": 4, "alive": 0, "aborted": {"worker_died": 5}}
+    assert state.totals("env_worker")["episodes"] == closed
+
+
+def test_what_a_learner_that_stopped_well_had_not_learned_yet_still_waits():
+    state = RunState()
+    last = report("learner", unrolls={"received": 3, "learned": 2, "waiting": 1, "dropped": {}})
+    state.receive(msgspec.structs.replace(last, state="stopped"), 0.0)
+    state.all_ended()
+    assert state.totals("learner")["unrolls"]["waiting"] == 1
+
+
+def test_lives_that_ended_without_a_last_report_are_told_with_the_time_that_no_figure_covers():
+    state = RunState()
+    for run_id in (1, 2, 3):
+        state.receive(report(run_id=run_id), float(run_id))
+        state.ended(("inference_server", 0), run_id, run_id + 0.4)
+    state.receive(msgspec.structs.replace(report(run_id=2), state="stopped"), 2.5)  # it was on its way
+    assert state.untold() == {"inference_server": {"lives": 2, "seconds": 0.8}}
+
+
+def test_the_supervisors_own_sleep_is_nobodys_silence():
+    state = RunState()
+    state.receive(report(), 10.0)
+    state.slept(30.0)
+    assert state.silent_sec(("inference_server", 0), 1, 41.0) == 1.0

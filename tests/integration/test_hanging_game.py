@@ -1,0 +1,69 @@
+"""A game whose constructor hangs: Ctrl-C ends the start at once, and kill -9 leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import psutil
+import pytest
+
+from common.checkout import CHECKOUT
+from common.launch.temporary import temporary_folder
+from tests.support.stand import PATIENCE_SEC
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """The system's folder for temporary files, ours and that of what we start."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path / "temporary"
+
+
+@pytest.fixture
+def starting(tmp_path, temporary):
+    """(the `simul up` that asks the game for its spec, pid of the process where it hangs)"""
+    config, pid_file = tmp_path / "run.yaml", tmp_path / "pid"
+    config.write_text(f"game: tests.support.hanging:Hanging\ngame_options: {{pid_file: {pid_file}}}\n")
+    line = [sys.executable, "-m", "common.cli", "up", str(config), "--run-dir", str(tmp_path / "run"), "--plain"]
+    with subprocess.Popen(line, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as simul:
+        deadline = time.monotonic() + PATIENCE_SEC
+        while not pid_file.exists() or not pid_file.read_text():
+            assert simul.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield simul, int(pid_file.read_text())
+        simul.kill()
+
+
+def _gone(pid: int) -> bool:
+    deadline = time.monotonic() + PATIENCE_SEC
+    while psutil.pid_exists(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not psutil.pid_exists(pid)
+
+
+def test_ctrl_c_ends_the_start(starting, temporary) -> None:
+    simul, pid = starting
+    simul.send_signal(signal.SIGINT)
+    output, _ = simul.communicate(timeout=PATIENCE_SEC)
+    assert simul.returncode == 0, output
+    assert "nothing was learned" in output
+    assert not psutil.pid_exists(pid)
+    assert list(temporary.glob("simul-spec-*")) == []
+
+
+def test_kill_9_leaves_no_process_and_its_folder_goes_with_the_next(starting, temporary) -> None:
+    simul, pid = starting
+    os.kill(simul.pid, signal.SIGKILL)
+    simul.wait()
+    assert _gone(pid)
+    assert len(list(temporary.glob("simul-spec-*"))) == 1
+    with temporary_folder("simul-other-"):
+        assert list(temporary.glob("simul-spec-*")) == []

@@ -1,0 +1,87 @@
+"""A run whose output cannot be written goes on; one whose terminal is gone stops with a save and a summary."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import sys
+
+import pytest
+
+from tests.support.stand_ins import PROGRAM
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and terminals of POSIX")
+OFTEN = "from common.launch import view; view.PLAIN_EVERY_SEC = 0.1\n"
+# a terminal of its own, which tells it with SIGHUP when it closes
+CONTROLLED = "import fcntl, termios; fcntl.ioctl(1, termios.TIOCSCTTY, 0)\n"
+
+
+def _goes_on(run) -> None:
+    """Decisions grow after output failed."""
+    run.wait_until_training()
+    before = run.status()["server"]["decisions"]
+    run.wait_for(lambda status: status["server"]["decisions"] > before + 500, "it goes on")
+
+
+def _stopped_cleanly(run, code: int) -> None:
+    log = (run.run_dir.logs / "simul-supervisor.log").read_text()
+    assert code == 0, log
+    assert run.printed() == "", "stderr"
+    assert run.summary()["decisions"] > 0
+    assert (run.run_dir.checkpoints / "version").exists(), "the learner has saved"
+
+
+def test_a_full_disk_below_the_log_stops_nothing(up):
+    with open("/dev/full", "wb") as full:
+        run = up(stdout=full.fileno(), program=OFTEN + PROGRAM)
+    _goes_on(run)
+    _stopped_cleanly(run, run.finish()[0])
+
+
+def test_a_reader_that_has_enough_stops_nothing(up):
+    """`simul up | head`"""
+    reading, writing = os.pipe()
+    run = up(stdout=writing, program=OFTEN + PROGRAM)
+    os.close(writing)
+    assert os.read(reading, 1)
+    os.close(reading)
+    _goes_on(run)
+    _stopped_cleanly(run, run.finish()[0])
+
+
+def test_a_reader_that_stands_still_stops_nothing(up):
+    """`simul up | less`"""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    try:
+        while True:
+            os.write(writing, bytes(512))
+    except BlockingIOError:
+        os.set_blocking(writing, True)
+    run = up(stdout=writing, program=OFTEN + PROGRAM)
+    os.close(writing)
+    _goes_on(run)
+    _stopped_cleanly(run, run.finish()[0])
+    os.close(reading)
+
+
+@pytest.mark.parametrize("controlled", [True, False])
+def test_a_terminal_that_is_gone_ends_the_run_with_a_save_and_a_summary(up, controlled):
+    terminal, inside = pty.openpty()
+    run = up(stdout=inside, program=OFTEN + CONTROLLED * controlled + PROGRAM)
+    os.close(inside)
+    run.wait_until_training()
+    os.close(terminal)
+    _stopped_cleanly(run, run.process.wait(60))
+
+
+def test_under_nohup_a_terminal_that_is_gone_ends_nothing(up):
+    terminal, inside = pty.openpty()
+    nohup = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    run = up(stdout=inside, program=OFTEN + nohup + PROGRAM)
+    os.close(inside)
+    run.wait_until_training()
+    os.close(terminal)
+    _goes_on(run)
+    _stopped_cleanly(run, run.finish(signal.SIGTERM)[0])
