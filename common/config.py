@@ -105,6 +105,7 @@ class ServerConfig(Section, frozen=True):
     cuda_graphs: bool = True  # on CUDA, capture a graph for each batch size; false: one operation at a time
     threads: Few = 1
     endpoint: str = ""  # empty: ipc inside the run directory; tcp://127.0.0.1:PORT to reach it from elsewhere
+    ipc_access: Literal["owner", "group", "everyone"] = "owner"  # who may connect to an ipc endpoint
     curve_keys: str = ""  # folder of `simul keys new`: clients must show a listed key, and everything is encrypted
     shared_memory: bool = True  # on this machine (Linux): clients' observations, unrolls to the learner, its weights
     prometheus_port: Port = 0  # figures for Prometheus at 127.0.0.1:PORT/metrics; 0: off

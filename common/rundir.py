@@ -17,6 +17,7 @@ import yaml
 from common.config import Config
 from common.errors import ConfigError
 from common.specs import GameSpec
+from common.transport import connectable
 
 IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
 FILES = ("config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "learner.csv", "origin")
@@ -79,10 +80,19 @@ class RunDir:
         shutil.rmtree(self.sockets, ignore_errors=True)
 
     def endpoint(self, name: str) -> str:
-        """ZeroMQ endpoint of the socket called `name`: data, unrolls, weights, status or control."""
+        """ZeroMQ endpoint of the socket called `name`: data, own, unrolls, weights, status or control."""
         if sys.platform == "win32":
             return f"tcp://127.0.0.1:{TCP_BASE_PORT + ('data', 'unrolls', 'weights', 'status', 'control').index(name)}"
         return f"ipc://{self.sockets / name}.ipc"
+
+    def own_endpoint(self, configured: str) -> str:
+        """Where processes of this run reach the server: past the proxy, which takes in everybody else.
+
+        `configured`: server.endpoint. Without ipc (Windows) there is no proxy, and one endpoint for all.
+        """
+        if sys.platform == "win32":
+            return connectable(configured) or self.endpoint("data")
+        return self.endpoint("own")
 
     def token(self) -> str:
         """The run's training token: only clients that hold it may be learned from. Raises ConfigError."""

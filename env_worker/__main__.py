@@ -16,7 +16,7 @@ from common.config import Config
 from common.errors import ConfigError, InferenceError, SimulError
 from common.lifecycle import Reporter, RoleArguments, StopFlag, Stopped, add_role_arguments, role_arguments
 from common.pairings import decode_pairings, only_bots
-from common.transport import client_keys, connectable
+from common.transport import client_keys
 from env_worker.games.loading import build_source, game_spec
 from env_worker.source import EnvSource
 from env_worker.worker import Worker
@@ -66,7 +66,7 @@ def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config,
     with stop.interrupting():
         source = _source(options, arguments, config)
     client = InferenceClient(
-        connectable(config.server.endpoint) or arguments.run_dir.endpoint("data"),
+        arguments.run_dir.own_endpoint(config.server.endpoint),
         name=f"worker-{arguments.index}",
         spec=source.spec,
         run_id=arguments.run_id,

@@ -14,6 +14,7 @@ from common.errors import CheckpointError, ConfigError, SimulError
 from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
 from inference_server.build import build_server
 from inference_server.descriptors import raise_limit
+from inference_server.proxy.framing import Limits
 
 # Threads beside the loop (weights, policies, figures) hand the interpreter back within this time; the default is 5 ms.
 SWITCH_SEC = 0.0005
@@ -32,7 +33,8 @@ def main() -> int:
     try:
         stop = StopFlag(arguments.parent).install()
         reporter = Reporter(arguments, "inference_server")
-        server = build_server(arguments, options.checkpoint, reporter, stop, log)
+        limits = Limits(connections=2 * arguments.run_dir.read_config().server.max_clients)
+        server = build_server(arguments, options.checkpoint, reporter, stop, log, proxy=limits)
         if server is not None:
             gc.collect()
             gc.freeze()

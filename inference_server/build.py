@@ -13,13 +13,14 @@ from typing import Any
 import torch
 
 from common.anonymous_file import can_share
-from common.config import Config
+from common.config import Config, ServerConfig
+from common.errors import ConfigError
 from common.lifecycle import Reporter, RoleArguments, StopFlag
 from common.nets.base import RecurrentNetwork
 from common.nets.devices import choose_device, choose_precision
 from common.rundir import RunDir
 from common.specs import GameSpec
-from common.transport import EndpointKeeper, RouterSocket, server_keys
+from common.transport import EndpointKeeper, RouterSocket, connectable, server_keys
 from common.unroll_layout import UnrollLayout
 from inference_server.actor import Actor
 from inference_server.admission import Admission
@@ -42,6 +43,8 @@ from inference_server.learner_link import LearnerLink
 from inference_server.limits import InFlight
 from inference_server.policies import LEARNER, PolicyTable
 from inference_server.prometheus import Exporter
+from inference_server.proxy.framing import Limits
+from inference_server.proxy_process import ProxyProcess
 from inference_server.reception import Reception
 from inference_server.recorder import Recorder
 from inference_server.reporting import Reporting
@@ -70,11 +73,15 @@ class Served:
 
 
 def build_server(
-    arguments: RoleArguments, checkpoint: Path | None, reporter: Reporter, stop: StopFlag, log: Logger
-) -> Server | None:
-    """The server with weights and warm, or None when it was asked to stop before."""
+    arguments: RoleArguments, checkpoint: Path | None, reporter: Reporter, stop: StopFlag, log: Logger,
+    *, proxy: Limits | None = None,
+) -> Server | None:  # fmt: skip
+    """The server with weights and warm, or None when it was asked to stop before.
+
+    `proxy`: whoever does not belong to the run comes through a proxy with these limits; None: as directly as the run's own.
+    """
     served = _serve(arguments, checkpoint, stop, log)
-    return _assemble(arguments, served, reporter, log) if served.policies.ready else None
+    return _assemble(arguments, served, reporter, log, proxy) if served.policies.ready else None
 
 
 def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, log: Logger) -> Served:
@@ -102,7 +109,9 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
     return Served(config, spec, policies, link, swaps, statistics, facts)
 
 
-def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log: Logger) -> Server:
+def _assemble(
+    arguments: RoleArguments, served: Served, reporter: Reporter, log: Logger, limits_of_proxy: Limits | None
+) -> Server:
     run_dir, server = arguments.run_dir, served.config.server
     spec, policies, statistics = served.spec, served.policies, served.statistics
     clients = ClientTable(run_dir.token(), server.max_clients)
@@ -116,10 +125,12 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
     limits = limits_of(server)
     figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
-    socket, control = _socket(served.config, run_dir), RouterSocket(run_dir.endpoint("control"))
-    memory_bytes = memory_size(socket.endpoint, spec, limits["rows_per_step"]) if server.shared_memory else 0
+    socket, proxy = _data_sockets(server, run_dir, limits_of_proxy)
+    control = RouterSocket(run_dir.endpoint("control"))
+    public = server.endpoint or run_dir.endpoint("data")
+    memory_bytes = memory_size(public, spec, limits["rows_per_step"]) if server.shared_memory else 0
     reception = Reception(spec, clients, policies, limits, memory_bytes)
-    gateway = Gateway(socket, reception, clients, policies, statistics, limits, figures)
+    gateway = Gateway(socket, reception, clients, policies, statistics, limits, figures, proxy)
     evaluator = Evaluator(spec, sessions, policies, gateway, statistics, server.max_batch)
     batcher = _batcher(served.config, policies)
     exporter = Exporter(server.prometheus_port) if server.prometheus_port else None
@@ -138,7 +149,7 @@ def _assemble(arguments: RoleArguments, served: Served, reporter: Reporter, log:
         swaps=served.swaps,
         control=Control(control, policies, sessions, log),
         housekeeping=Housekeeping(
-            clients, sessions, endings, recorder, policies, EndpointKeeper(socket, control),
+            clients, sessions, endings, recorder, policies, EndpointKeeper(socket, control, *([proxy] if proxy else [])),
             idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,
         ),
         watchdog=watchdog,
@@ -163,9 +174,23 @@ def _unroll_memory(run_dir: RunDir, served: Served, layout: UnrollLayout) -> Unr
     return memory
 
 
-def _socket(config: Config, run_dir: RunDir) -> RouterSocket:
-    keys = server_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None
-    return RouterSocket(config.server.endpoint or run_dir.endpoint("data"), keys=keys, counted=True)
+def _data_sockets(
+    server: ServerConfig, run_dir: RunDir, limits: Limits | None
+) -> tuple[RouterSocket, ProxyProcess | None]:
+    """The server's own socket, for processes of the run, and the proxy at the endpoint that everybody else knows."""
+    keys = server_keys(Path(server.curve_keys)) if server.curve_keys else None
+    public, own = server.endpoint or run_dir.endpoint("data"), run_dir.own_endpoint(server.endpoint)
+    if limits is None or not own.startswith("ipc://"):
+        socket = RouterSocket(public, keys=keys, counted=True, access=server.ipc_access)
+        if own != connectable(public):
+            socket.bind_also(own)
+        return socket, None
+    socket = RouterSocket(own, keys=keys, counted=True)
+    try:
+        return socket, ProxyProcess(public, own, limits, curve=keys is not None, access=server.ipc_access)
+    except ConfigError:
+        socket.close()
+        raise
 
 
 def _batcher(config: Config, policies: PolicyTable) -> Batcher:

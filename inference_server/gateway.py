@@ -28,6 +28,7 @@ from common.transport import RouterSocket
 from inference_server.clients import Client, ClientTable
 from inference_server.figures import FiguresOf
 from inference_server.policies import PolicyTable
+from inference_server.proxy_process import ProxyProcess
 from inference_server.reception import Reception, SpecAsked
 from inference_server.session import Reply
 from inference_server.statistics import Statistics
@@ -49,8 +50,10 @@ class Gateway:
         statistics: Statistics,
         limits: dict[str, int],
         figures: FiguresOf,
+        proxy: ProxyProcess | None = None,
     ) -> None:
         self.socket = socket
+        self.proxy = proxy
         self.read_all = True  # the last `receive` left nothing behind
         self.departed: list[tuple[Client, str]] = []  # clients whose sessions must end, with the cause
         self._reception = reception
@@ -100,11 +103,28 @@ class Gateway:
             if time.perf_counter() > enough:
                 return
 
-    def count_connections(self, now: float) -> None:
-        """Take down what became of connections, where it is time."""
-        if self.socket.connections is not None and now >= self._count_at:
-            self._count_at = now + COUNT_EVERY_SEC
+    def count_connections(self, now: float) -> str:
+        """Take down what became of connections, where it is time. A sentence where the proxy had to be started again."""
+        if now < self._count_at:
+            return ""
+        self._count_at = now + COUNT_EVERY_SEC
+        if self.socket.connections is not None:
             self._statistics.connections.update(self.socket.connections.take())
+        return "" if self.proxy is None else self._ask_proxy(self.proxy, now)
+
+    def _ask_proxy(self, proxy: ProxyProcess, now: float) -> str:
+        sentence, statistics = proxy.look(now), self._statistics
+        statistics.connections.update(+proxy.news)
+        proxy.news.clear()
+        statistics.connections_cut, statistics.proxy_restarts = proxy.cut, proxy.restarts
+        statistics.unanswered_bytes = proxy.unanswered_bytes
+        return sentence
+
+    def close(self) -> None:
+        """The last answers go out for a moment at most."""
+        self.socket.close()
+        if self.proxy is not None:
+            self.proxy.close()
 
     def send(self, peer: bytes, message: Message, tensors: Tensors | None = None) -> None:
         """Answer without waiting; a peer that is gone or does not read loses its reply, and may ask again."""

@@ -81,7 +81,7 @@ class Server:
 
     def close(self) -> None:
         """Close every socket."""
-        self._gateway.socket.close()
+        self._gateway.close()
         self._control.close()
         self._reporting.close()
         self._swaps.close()
@@ -105,7 +105,7 @@ class Server:
         self._look_aside_at = now + LOOK_ASIDE_SEC
         self._reporting.say(self._swaps.poll(now))
         self._control.poll()
-        self._gateway.count_connections(now)
+        self._reporting.say(self._gateway.count_connections(now))
         self._reporting.say(self._housekeeping.turn(now))
         self._reporting.turn(now)
 

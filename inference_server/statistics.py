@@ -48,6 +48,9 @@ class Statistics:
         self.evaluation_batches = 0
         self.messages_refused: Counter[str] = Counter()  # as a whole, by code
         self.connections: Counter[str] = Counter()
+        self.connections_cut: Counter[str] = Counter()  # by the proxy, by cause
+        self.proxy_restarts = 0
+        self.unanswered_bytes = 0  # that came through the proxy
         self.sessions_ended: Counter[str] = Counter()
         self.steps_seen = 0  # recorded decisions admitted, each once
         self.steps_sent = 0
@@ -85,6 +88,9 @@ class Statistics:
             "malformed": self.messages_refused.total(),
             "messages_refused": dict(self.messages_refused),
             "connections": dict(self.connections),
+            "connections_cut": dict(self.connections_cut),
+            "proxy_restarts": self.proxy_restarts,
+            "unanswered_bytes": self.unanswered_bytes,
             "evaluations": self.evaluations,
             "evaluation_batches": self.evaluation_batches,
             "batches": self.batches,

@@ -99,7 +99,7 @@ def main() -> None:
     token = run_dir.token() if options.record else ""
     policies = tuple(options.policies)
     games = Games(options.envs, options.episode, options.record, len(policies))
-    client = ColumnClient(run_dir.endpoint("data"), name=options.name, spec=SPEC, training_token=token)
+    client = ColumnClient(run_dir.own_endpoint(""), name=options.name, spec=SPEC, training_token=token)
     if not options.dry:
         client.connect()
         play(client, games, policies)

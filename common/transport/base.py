@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -11,7 +11,8 @@ import zmq
 
 from common.codec import Frame
 from common.errors import ConfigError
-from common.transport.endpoints import check_endpoint, files_of, lock_ipc, make_folder_of
+from common.transport.bound import BoundEndpoint, listen_unix
+from common.transport.endpoints import IpcAccess
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 MAX_FRAME_BYTES = 256 * 1024 * 1024
@@ -42,8 +43,7 @@ class Socket:
         self.raw.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         self.raw.setsockopt(zmq.RECONNECT_IVL, 50)
         self.raw.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
-        self._lock = -1
-        self.files: tuple[str, ...] = ()  # of a bound endpoint: without them nobody new would find it
+        self.bound: list[BoundEndpoint] = []
 
     def _connect(self) -> None:
         try:
@@ -52,45 +52,31 @@ class Socket:
             self.close()
             raise ConfigError(f"The endpoint {self.endpoint} cannot be reached: {_in_words(error)}.") from None
 
-    def _bind(self, *, curve: bool = False) -> None:
-        try:
-            check_endpoint(self.endpoint, curve=curve)
-            self._lock = lock_ipc(self.endpoint)
-        except ConfigError:
-            self.close()
-            raise
+    def _bind(self, *, curve: bool = False, access: IpcAccess = "owner") -> None:
+        """Bind the endpoint that the socket was made for. Raises ConfigError, and closes it."""
         if not curve:
             self.raw.zap_domain = OLD_PROTOCOLS_REFUSED
         for option, value in _KEEPALIVE.items():
             self.raw.setsockopt(option, value)
+        self._curve, self._access = curve, access
         try:
-            self.raw.bind(self.endpoint)
-        except zmq.ZMQError as error:
+            self.bind_also(self.endpoint)
+        except ConfigError:
             self.close()
-            raise ConfigError(
-                f"The endpoint {self.endpoint} cannot be bound: {_in_words(error)}. "
-                "Another run may use it: stop that one (`simul down`; a `simul serve` by Ctrl-C) or choose another "
-                "endpoint."
-            ) from None
-        self.files = files_of(self.endpoint)
+            raise
 
-    def bind_again(self) -> None:
-        """After `files` vanished: whoever comes finds us again, open connections live on.
+    def bind_also(self, endpoint: str) -> None:
+        """Bind another endpoint of a socket that is bound. Raises ConfigError."""
+        self.bound.append(BoundEndpoint(endpoint, self._bind_raw, curve=self._curve))
 
-        Raises:
-            ConfigError: they cannot be made, or another process owns the endpoint now.
-        """
-        former, self._lock = self._lock, -1
-        if former >= 0:
-            os.close(former)
-        make_folder_of(self.endpoint)
-        self._lock = lock_ipc(self.endpoint)
-        if os.path.exists(self.files[0]):  # the lock alone was gone
-            return
+    def _bind_raw(self, endpoint: str) -> None:
+        """Raises OSError. libzmq is handed an ipc socket that listens already: its own has the umask's permissions."""
+        ours = sys.platform != "win32" and endpoint.startswith("ipc://")
+        self.raw.setsockopt(zmq.USE_FD, listen_unix(endpoint, self._access).detach() if ours else -1)
         try:
-            self.raw.bind(self.endpoint)
+            self.raw.bind(endpoint)
         except zmq.ZMQError as error:
-            raise ConfigError(f"The endpoint {self.endpoint} cannot be bound: {_in_words(error)}.") from None
+            raise OSError(error.errno, _in_words(error)) from None
 
     def _receive(self) -> list[Frame] | None:
         """Small frames are copied, large ones stay where the library has them: the message lives as long as a view."""
@@ -114,9 +100,8 @@ class Socket:
     def close(self) -> None:
         """Close the socket; what is queued goes out for at most a second."""
         self.raw.close()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        for bound in self.bound:
+            bound.close()
 
     def __enter__(self) -> Self:
         return self

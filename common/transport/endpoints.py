@@ -6,12 +6,14 @@ import os
 import sys
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Literal
 
 from common.errors import ConfigError
 
 if sys.platform != "win32":
     import fcntl
 
+IpcAccess = Literal["owner", "group", "everyone"]  # who may connect to an ipc socket
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _EVERYWHERE = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 

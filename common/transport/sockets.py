@@ -14,6 +14,7 @@ import zmq
 from common.codec import Frame
 from common.transport.base import Socket, send_parts
 from common.transport.curve import ClientKeys, Doorkeeper, ServerKeys
+from common.transport.endpoints import IpcAccess
 from common.transport.watch import ConnectionCounts, ConnectionWatch, Fate
 
 HANDSHAKE_MS = 5000  # who connects and then says nothing holds a file descriptor no longer
@@ -22,12 +23,13 @@ HANDSHAKE_MS = 5000  # who connects and then says nothing holds a file descripto
 class RouterSocket(Socket):
     """Bound; talks to many peers by routing id. With `keys` it lets in those whose public key is listed, encrypted.
 
-    `counted`: what becomes of its connections is counted, in `connections`.
+    `counted`: what becomes of its connections is counted, in `connections`. `access`: who may connect over ipc.
     """
 
     def __init__(
-        self, endpoint: str, *, queue: int = 1000, keys: ServerKeys | None = None, counted: bool = False
-    ) -> None:
+        self, endpoint: str, *, queue: int = 1000, keys: ServerKeys | None = None, counted: bool = False,
+        access: IpcAccess = "owner",
+    ) -> None:  # fmt: skip
         self.connections: ConnectionCounts | None = None
         self.doorkeeper = None if keys is None else Doorkeeper(keys)
         super().__init__(
@@ -39,7 +41,7 @@ class RouterSocket(Socket):
             self.doorkeeper.guard(self.raw)
         if counted:
             self.connections = ConnectionCounts(self.raw)
-        self._bind(curve=keys is not None)
+        self._bind(curve=keys is not None, access=access)
 
     def close(self) -> None:
         """Close the socket; what is queued goes out for at most a second."""

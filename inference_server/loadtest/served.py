@@ -17,7 +17,7 @@ class StartedServer(FrozenServer):
     def __init__(self, subject: Subject, cores: tuple[int, ...]) -> None:
         super().__init__(subject.run_dir, subject.checkpoint, subject.config.server.threads)
         self.heard = Heard()
-        self.endpoint = subject.run_dir.endpoint("data")
+        self.endpoint = subject.run_dir.own_endpoint(subject.config.server.endpoint)
         self._cores = cores
 
     def start(self) -> None:

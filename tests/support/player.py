@@ -27,7 +27,7 @@ def play(root: str, name: str, run_id: int, book: str) -> None:
     stop, run_dir = StopFlag().install(), RunDir(Path(root))
     spec = run_dir.read_spec()
     client = InferenceClient(
-        run_dir.endpoint("data"), name=name, spec=spec, run_id=run_id, training_token=run_dir.token()
+        run_dir.own_endpoint(""), name=name, spec=spec, run_id=run_id, training_token=run_dir.token()
     )
     mask = np.ones(spec.num_actions, np.uint8)
 

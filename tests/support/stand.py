@@ -22,6 +22,7 @@ from common.nets.weights import weights_to_bytes
 from common.rundir import RunDir
 from common.specs import GameSpec
 from inference_server.build import build_server
+from inference_server.proxy.framing import Limits
 from inference_server.server import Server
 from tests.support.fake_learner import FakeLearner
 
@@ -33,8 +34,9 @@ class Stand:
     """Use as a context manager: `with Stand(deterministic=True) as stand: client = stand.client("a")`."""
 
     def __init__(
-        self, spec: GameSpec = SPEC, *, unroll_length: int = 4, credit: int = 1_000_000, **server: Any
-    ) -> None:
+        self, spec: GameSpec = SPEC, *, unroll_length: int = 4, credit: int = 1_000_000,
+        proxy: Limits | None = None, **server: Any,
+    ) -> None:  # fmt: skip
         defaults = {"max_sessions": 64, "precision": "float32", "device": "cpu", "client_timeout_sec": PATIENCE_SEC}
         server = defaults | server  # whoever is silent in a test of many seconds is not gone
         server.setdefault("max_sessions_of_client", server["max_sessions"])
@@ -50,6 +52,7 @@ class Stand:
         self.run_dir.write_config(self.config)
         self.run_dir.write_spec(spec)
         self._credit = credit
+        self._proxy = proxy
         self._clients: list[InferenceClient] = []
         self.stop_flag = StopFlag()
 
@@ -61,7 +64,8 @@ class Stand:
         self.learner = self.make_learner().start()
         arguments = RoleArguments(self.run_dir, 0, 1, 0)
         self._reporter = Reporter(arguments, "inference_server")
-        server = build_server(arguments, None, self._reporter, self.stop_flag, logging.getLogger("test-server"))
+        log = logging.getLogger("test-server")
+        server = build_server(arguments, None, self._reporter, self.stop_flag, log, proxy=self._proxy)
         assert server is not None
         self.server: Server = server
         self._thread = threading.Thread(target=self._serve, daemon=True)

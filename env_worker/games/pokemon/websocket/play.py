@@ -18,7 +18,7 @@ from common.errors import ConfigError, SimulError
 from common.lifecycle import StopFlag
 from common.rundir import RunDir
 from common.showdown import LOCAL
-from common.transport import client_keys, connectable
+from common.transport import client_keys
 from env_worker.games.pokemon.host import SimHost
 from env_worker.games.pokemon.layout import extras_of
 from env_worker.games.pokemon.node import find_node
@@ -130,7 +130,7 @@ def _config(run_dir: RunDir) -> Config:
 
 def _client(config: Config, run_dir: RunDir, name: str) -> InferenceClient:
     client = InferenceClient(
-        connectable(config.server.endpoint) or run_dir.endpoint("data"),
+        run_dir.own_endpoint(config.server.endpoint),
         name=f"play {name}",
         spec=pokemon_spec(config.pokemon),
         keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,

@@ -1,0 +1,30 @@
+"""`python -m inference_server.proxy CONTROL SERVER LIMITS`: started by the server, between it and everybody else.
+
+libzmq gives a program a message only when all of it has arrived, and takes as many frames and bytes as there are until then:
+in a process where libzmq reads from anybody, neither memory nor the time until the next message has a bound. This process
+reads instead, and the server hears of a peer only what is within the limits. Neither torch nor numpy nor zmq is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import sys
+
+from inference_server.proxy.framing import Limits
+from inference_server.proxy.relay import Relay
+
+
+def main() -> int:
+    """CONTROL: descriptor of a socket pair's end; SERVER: path of its socket; LIMITS: JSON."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"):  # sent to a whole group; the server says when it is over
+        with contextlib.suppress(AttributeError):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    control, server, limits = sys.argv[1:]
+    Relay(socket.socket(fileno=int(control)), server, Limits.from_text(limits)).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
