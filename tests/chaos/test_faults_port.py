@@ -12,10 +12,11 @@ import pytest
 
 from common.codec import encode
 from common.messages import PROTOCOL, Hello
-from common.transport import DealerSocket, Poller, RouterSocket, base, client_keys, new_keys, server_keys, sockets
+from common.transport import DealerSocket, RouterSocket, base, client_keys, new_keys, server_keys, sockets
 from env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.faults import count, dial, wait_for
 from tests.support.raw_client import RawClient
+from tests.support.sockets import receive
 from tests.support.stand import PATIENCE_SEC, SPEC, Stand
 
 
@@ -103,8 +104,7 @@ def test_extra_where_there_are_keys_nobody_without_one_holds_a_descriptor(tmp_pa
         assert router.receive() is None
         with DealerSocket(endpoint, keys=client_keys(tmp_path / "keys")) as dealer:
             dealer.send([b"hello"])
-            assert Poller([router]).wait(PATIENCE_SEC)
-            assert router.receive()[1] == [b"hello"]
+            assert receive(router)[1] == [b"hello"]
 
 
 @pytest.mark.parametrize("silent", [100, pytest.param(500, marks=pytest.mark.slow)])

@@ -17,6 +17,7 @@ from common.decisions import Decision
 from common.launch import connect as module
 from common.specs import GameSpec
 from common.transport import RouterSocket, new_keys, server_keys
+from env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
@@ -38,9 +39,7 @@ def refused(monkeypatch, capsys):
 
 
 def endpoint():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    return f"tcp://127.0.0.1:{free_port()}"
 
 
 def test_a_server_is_shown_and_played_with(capsys):

@@ -79,6 +79,8 @@ def test_a_role_that_crashes_at_the_start_shows_its_last_words(up, tmp_path):
 
 
 def test_a_start_that_is_interrupted_is_called_stopped(up, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "unready-learner").touch()
     run = up()
     run.wait_for(lambda status: status.get("phase") == "starting")
     code, output = run.finish(signal.SIGTERM)

@@ -53,6 +53,7 @@ def _play_at_random(stand: Stand, clients: dict[str, list[int]]) -> dict[tuple[s
                 if action.step + 1 < STEPS:
                     ready[name][action.env] = action.step + 1
         assert time.monotonic() < deadline
+        line.poller.wait(0.002)  # the server is another thread of this process
     for line in lines.values():
         line.close()
     return answers

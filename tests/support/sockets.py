@@ -8,7 +8,7 @@ from typing import Any
 from common.transport import Poller
 
 
-def receive(it: Any, timeout_sec: float = 5.0) -> Any:
+def receive(it: Any, timeout_sec: float = 60.0) -> Any:
     """Its next message; fails where none comes."""
     deadline = time.monotonic() + timeout_sec
     poller = Poller([it])

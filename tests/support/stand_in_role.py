@@ -2,7 +2,8 @@
 
 `python stand_in_role.py ROLE --run-dir D ...`. What it does besides reporting is set by files in the run directory:
 `sentence-ROLE` (exit 2 with its text; also beside the run directory), `crash-ROLE` (traceback), `deaf-ROLE`
-(ignores every request to stop), `checkpoints/version` (the learner resumes from it).
+(ignores every request to stop), `unready-ROLE` (never says that it is ready), `checkpoints/version` (the learner
+resumes from it).
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def main() -> int:
     began = time.monotonic()
     while not stop:
         if reporter.due(time.monotonic()):
-            reporter.send(figures(role, time.monotonic() - began), state="ready")
+            state = "starting" if (root / f"unready-{role}").exists() else "ready"
+            reporter.send(figures(role, time.monotonic() - began), state=state)
         if options.episodes:
             played = {"finished": options.episodes, "started": options.episodes, "alive": 0}
             wins = options.episodes * 3 // 4

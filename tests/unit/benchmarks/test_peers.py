@@ -92,7 +92,7 @@ def test_the_closed_loop_counts_decisions_and_its_share_of_batches():
     begin = time.monotonic()
     found = measure(decide, Games(4, 5, False), begin, begin + 0.3)  # episodes of 5 steps: some end in between
     assert found["decisions"] % 4 == 0
-    assert found["decisions"] > 4
+    assert found["decisions"] >= 4
     assert found["batches"] == pytest.approx(found["decisions"] / 16)
     assert found["seconds"] >= 0.3
     assert 1000 <= found["p50"] <= found["p99"]

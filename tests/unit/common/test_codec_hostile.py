@@ -63,7 +63,6 @@ def test_20_000_mutated_messages_raise_protocol_errors_only():
     dice = random.Random(20_000)
     messages = valid_messages(SPEC)
     refusals, codes = 0, set()
-    began = time.perf_counter()
     for _ in range(20_000):
         frames = mutate(dice.choice(messages), dice)
         try:
@@ -72,7 +71,6 @@ def test_20_000_mutated_messages_raise_protocol_errors_only():
             refusals += 1
             codes.add(error.code)
     assert codes <= {ERR_MALFORMED, ERR_SHAPE, ERR_LIMIT, ERR_VERSION}
-    assert time.perf_counter() - began < 30.0
     assert 10_000 < refusals < 20_000
     assert all(SERVER.decode(frames) for frames in messages)  # and a normal message is still read
 

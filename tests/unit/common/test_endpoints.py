@@ -7,7 +7,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from common.transport import (
     check_endpoint,
 )
 from env_worker.games.pokemon.websocket.local_server import free_port
+from tests.support.faults import wait_for
 from tests.support.sockets import receive
 
 pytestmark = pytest.mark.timeout(60)
@@ -166,5 +166,4 @@ def test_a_refused_bind_leaves_nothing_open(endpoint):
             with pytest.raises(ConfigError):
                 RouterSocket(endpoint)
         gc.collect()
-        time.sleep(0.1)  # libzmq closes its mailboxes in its own thread
-        assert len(os.listdir("/dev/fd")) <= before + 1
+        wait_for(lambda: len(os.listdir("/dev/fd")) <= before + 1)  # libzmq closes its mailboxes in its own thread

@@ -45,9 +45,9 @@ def test_a_second_signal_means_now_and_the_supervisors_request_is_none(first, se
         assert role.stdout.readline() == "stopping\n"
         role.send_signal(second)
         if at_once:
-            assert role.wait(20) == 130
+            assert role.wait(100) == 130
             return
-        output, _ = role.communicate("\n", timeout=20)
+        output, _ = role.communicate("\n", timeout=100)
         assert (output, role.returncode) == ("saved\n", 0)
 
 

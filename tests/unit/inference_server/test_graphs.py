@@ -157,7 +157,7 @@ def test_graphs_go_when_their_engine_goes() -> None:
 @torch.inference_mode()
 def test_a_policy_that_joins_runs_without_graphs_until_they_are_there() -> None:
     device, hold = StandInGraphs(), threading.Event()
-    device.before_capture = lambda: hold.wait(20)
+    device.before_capture = lambda: hold.wait(100)
     graphs, eager = engine(device), engine(StandInGraphs())
     sessions = Sessions(graphs.zero_row)
     graphs.warm_up_beside()
@@ -170,7 +170,7 @@ def test_a_policy_that_joins_runs_without_graphs_until_they_are_there() -> None:
     staging.noise[:7], staging.temperature[:7] = batch[4:]
     hold.set()
     (thread,) = [thread for thread in threading.enumerate() if thread.name == "graph-capture"]
-    thread.join(20)
+    thread.join(100)
     assert graphs.runner == f"{len(BUCKETS)} graphs"
     graphs.forward(7)
     assert_same(graphs.sample(), act(eager, *batch))

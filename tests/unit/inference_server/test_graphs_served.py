@@ -119,12 +119,12 @@ def test_unloading_a_policy_frees_its_graphs(device, policies) -> None:
 def _wait_for_captures() -> None:
     for thread in threading.enumerate():
         if thread.name == "graph-capture":
-            thread.join(20)
+            thread.join(100)
 
 
 def test_a_past_self_that_joins_holds_nothing_up_and_gets_its_graphs_beside_the_loop(device, policies) -> None:
     hold = threading.Event()
-    device.before_capture = lambda: hold.wait(20)
+    device.before_capture = lambda: hold.wait(100)
     _install(policies, "past-1", 2, resident=("past-1",))
     assert policies["past-1"].engine.runner == "recorded"
     hold.set()

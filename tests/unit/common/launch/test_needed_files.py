@@ -54,7 +54,7 @@ def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):
 def test_a_role_whose_log_cannot_be_written_runs_without_one(run_dir):
     shutil.rmtree(run_dir.logs)
     child = Child("learner", 0, run_dir, ["sh", "-c", "echo a last word >&2; exit 1", "sh"])
-    child._process.wait(20)
+    child._process.wait(100)
     assert child.how_it_ended() == "exit code 1"
     assert child.log_tail() == ""
 

@@ -39,7 +39,7 @@ def test_a_sigterm_of_ours_is_a_good_end(tmp_path, asked):
         child.ask_to_stop()
     else:
         child._process.terminate()
-    child._process.wait(10)
+    child._process.wait(100)
     assert child.ended_well() is asked
 
 
