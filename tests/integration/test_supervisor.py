@@ -256,3 +256,17 @@ def test_an_empty_token_is_named_and_made_anew_when_the_run_starts(up, tmp_path)
     assert code == 0, output
     assert "run/token was empty or damaged" in output
     assert RunDir(tmp_path / "run").token()
+
+
+def test_a_worker_that_is_dead_at_the_stop_leaves_no_episode_alive(up):
+    run = up("--set", "workers.count=2")
+    run.wait_until_training()
+    (run.run_dir.root / "crash-env_worker").touch()
+    os.kill(run.process_of("simul-worker-1")["pid"], signal.SIGKILL)
+    run.wait_for(lambda status: any("worker 1 died" in event for event in status["events"]))
+    _, output = run.finish()
+    summary = read_json(run.run_dir, "summary.json")
+    assert summary["battles"]["alive"] == 0
+    assert summary["battles"]["aborted_by_cause"] == {"shutdown": 4, "worker_died": 4}
+    assert imbalances(summary) == []
+    assert "8 aborted (shutdown 4, worker_died 4)" in output
