@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-opponents bench-serving bench-before bench-cuda bench-peers clean
+.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-opponents bench-serving bench-before bench-cuda bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ test: setup ## the tests, under 8 minutes on two cores
 test-long: setup ## all tests, with the full counts
 	@$(PY) -m tests.support.calc.setup
 	$(PY) -m pytest $(ARGS)
+
+test-kills: setup ## random signals to the processes of real runs, whose books must balance (20 minutes; ARGS="cartpole --kills 20")
+	$(PY) -m tests.support.random_kills $(ARGS)
 
 lint: setup ## style, types, import contracts
 	$(PY) -m ruff check .

@@ -86,6 +86,11 @@ class InferenceClient:
         return self._steps.answered
 
     @property
+    def forgotten(self) -> int:
+        """Rows that waited for an answer when the server forgot us."""
+        return self._steps.forgotten
+
+    @property
     def resent(self) -> int:
         """Messages that were sent again because no answer came."""
         return self._outbox.resent

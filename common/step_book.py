@@ -41,11 +41,11 @@ class StepBook:
     """Every row that was submitted, until it is answered, refused or forgotten. Time is an argument.
 
     Attributes:
-        waiting: rows that the server owes. answered: rows it has answered.
+        waiting: rows that the server owes. answered: rows it has answered. forgotten: rows it never will.
     """
 
     def __init__(self) -> None:
-        self.waiting = self.answered = 0
+        self.waiting = self.answered = self.forgotten = 0
         self._sent: dict[int, Parcel] = {}
         self._put_off: list[tuple[float, Parcel]] = []
 
@@ -117,6 +117,7 @@ class StepBook:
         """Nothing of this will ever be answered."""
         self._sent.clear()
         self._put_off.clear()
+        self.forgotten += self.waiting
         self.waiting = 0
 
     def _close(self, parcel: Parcel, row: int) -> Decision | None:

@@ -55,6 +55,7 @@ class Worker:
             "decisions": self._decisions,
             "answered": self._client.answered,
             "refused": dict(self._refused),
+            "unanswered": {"waiting": self._client.waiting, "lost": {"server_lost": self._client.forgotten}},
             "resent": self._client.resent,
             "busy": self._client.busy,
             "connected": self._client.connected,

@@ -82,6 +82,10 @@ class LearnerLink:
             self._backlog.append((message, kept))
         return True
 
+    def backlog(self) -> tuple[int, int]:
+        """Unrolls that wait until the learner has room, and their steps."""
+        return len(self._backlog), sum(message.length for message, _ in self._backlog)
+
     def drop_backlog(self, now: float) -> list[Unroll]:
         """Unrolls that can no longer be sent because the learner died meanwhile."""
         if self.alive(now) or not self._backlog:

@@ -73,18 +73,21 @@ class Recorder:
             self._statistics.steps_dropped["unanswered"] += unanswered
         self._builder.abort(rows, cause)
 
-    def settle(self, now: float) -> None:
-        """Count what waited for a learner that died."""
+    def settle(self, now: float, cause: str = "learner_down") -> None:
+        """Count what waited for a learner that died. With `now` = inf, what waits for any learner."""
         for message in self._link.drop_backlog(now) if self._link else ():
             self._statistics.unrolls_sent -= 1
             self._statistics.steps_sent -= message.length
-            self._drop(message.length)
+            self._drop(message.length, cause)
 
     def unrolls(self) -> dict[str, Any]:
         """What became of complete ones; docs/metrics.md explains each."""
         link = self._link
+        waiting = link.backlog()[0] if link is not None else 0
         return {
-            "sent": self._statistics.unrolls_sent,
+            "completed": self._statistics.unrolls_completed,
+            "sent": self._statistics.unrolls_sent - waiting,
+            "waiting": waiting,
             "in_memory": link.in_memory if link is not None else 0,
             "taken_back": link.taken_back if link is not None else 0,
             "dropped": dict(self._statistics.unrolls_dropped),
@@ -92,14 +95,16 @@ class Recorder:
 
     def steps(self, pending: int) -> dict[str, Any]:
         """The account: seen = sent + dropped + open. `pending`: recorded rows that wait for a batch."""
+        waiting = self._link.backlog()[1] if self._link is not None else 0
         return {
             "seen": self._statistics.steps_seen,
-            "sent": self._statistics.steps_sent,
+            "sent": self._statistics.steps_sent - waiting,
             "dropped": dict(self._statistics.steps_dropped + self._builder.dropped),
-            "open": self._builder.steps_open + pending,
+            "open": self._builder.steps_open + pending + waiting,
         }
 
     def _send(self, finished: Finished, now: float) -> None:
+        self._statistics.unrolls_completed += 1
         if self._link is not None and self._link.reads_memory(now):
             finished = self._builder.lend(finished)
         if self._link is not None and self._link.offer(finished.message, finished.tensors, now):
@@ -108,6 +113,6 @@ class Recorder:
         else:
             self._drop(finished.steps)
 
-    def _drop(self, steps: int) -> None:
-        self._statistics.unrolls_dropped["learner_down"] += 1
-        self._statistics.steps_dropped["learner_down"] += steps
+    def _drop(self, steps: int, cause: str = "learner_down") -> None:
+        self._statistics.unrolls_dropped[cause] += 1
+        self._statistics.steps_dropped[cause] += steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -154,6 +155,7 @@ class Server:
             if time.monotonic() > enough and not (self._batcher.waiting or self._evaluator.waiting):
                 break
         self._housekeeping.end_all("shutdown")
+        self._recorder.settle(math.inf, "shutdown")
 
     def metrics(self) -> dict[str, Any]:
         """Everything that is reported."""

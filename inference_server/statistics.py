@@ -55,6 +55,7 @@ class Statistics:
         self.steps_seen = 0  # recorded decisions admitted, each once
         self.steps_sent = 0
         self.steps_dropped: Counter[str] = Counter()
+        self.unrolls_completed = 0  # sent, waiting to be sent, or dropped before
         self.unrolls_sent = 0
         self.unrolls_dropped: Counter[str] = Counter()
         self.weights_refused = 0

@@ -8,6 +8,7 @@ import time
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from common.codec import Codec
 from common.errors import ProtocolError
@@ -109,10 +110,11 @@ class Inbox:
         """Steps that wait to be learned from."""
         return self._waiting_steps
 
-    @property
-    def waiting_unrolls(self) -> int:
-        """Unrolls that wait to be learned from."""
-        return len(self._queue)
+    def account(self) -> dict[str, Any]:
+        """What arrived and what became of it, at one moment; the others were taken."""
+        with self._changed:
+            counts = self.counts
+            return {"received": counts.received, "waiting": len(self._queue), "dropped": dict(counts.dropped)}
 
     def events(self) -> list[str]:
         """Sentences since the last call."""

@@ -31,6 +31,7 @@ class Keeper:
         milestone_every_decisions: int,
     ) -> None:
         self.saved_version = self.saved_updates = -1
+        self._saved_decisions = 0
         self.league = league
         self._store = store
         self._facts = facts
@@ -42,6 +43,7 @@ class Keeper:
     def resumed(self, checkpoint: Checkpoint, now: float) -> None:
         """Go on from a checkpoint."""
         self.saved_version, self.saved_updates = checkpoint.meta.version, checkpoint.meta.updates
+        self._saved_decisions = checkpoint.meta.decisions
         self._next_save = now + self._every_sec
         self._next_milestone = self._after(checkpoint.meta.decisions)
 
@@ -69,10 +71,10 @@ class Keeper:
         milestone = decisions >= self._next_milestone
         meta = self._facts.meta(version, decisions, updates, files, milestone)
         self._next_save = now + self._every_sec
-        then = "What was learned since is lost." if last else GOES_ON
+        then = f"What was learned since is lost: {decisions - self._saved_decisions:,} steps." if last else GOES_ON
         failure = _try(lambda: self._store.save(meta, files), f"checkpoint {version}", self.saved_version, then)
         if not failure:
-            self.saved_version, self.saved_updates = version, updates
+            self.saved_version, self.saved_updates, self._saved_decisions = version, updates, decisions
             self._next_milestone = self._after(decisions) if milestone else self._next_milestone
         return failure
 

@@ -177,12 +177,7 @@ class Learner:
             "decisions_per_sec": statistics.rate(now),
             "busy_share": statistics.busy_share(now),
             "policy_lag": statistics.lag(),
-            "unrolls": {
-                "received": counts.received,
-                "learned": statistics.unrolls,
-                "waiting": inbox.waiting_unrolls,
-                "dropped": dict(counts.dropped),
-            },
+            "unrolls": {"learned": statistics.unrolls, **inbox.account()},
             "steps_waiting": inbox.waiting_steps,
             "steps_dropped": counts.dropped_steps,
             "learning_rate": self._pace.learning_rate(progress.decisions),

@@ -53,6 +53,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     events: list[str]
     batches_per_sec: float | None = None  # forwards of the server
     game: str = ""  # of the configuration
+    unreported: dict[str, dict[str, float]] = {}  # see `RunState.untold`
 
 
 class Watch:
@@ -113,6 +114,7 @@ class Watch:
             processes=self._processes(phase, now),
             events=list(self.events),
             game=self._game,
+            unreported=self._state.untold(),
             batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(now, batches),
         )
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from common.messages import Report
 
 Metrics = dict[str, Any]
@@ -28,15 +30,16 @@ COUNTERS: dict[str, frozenset[str]] = {
     ),
     "env_worker": frozenset(
         ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "turns",
-         "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors", "reward_parts")
+         "unanswered", "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors",
+         "reward_parts")
     ),
 }  # fmt: skip
 
 # What a dead life leaves open: (metric, gauge inside it, where it goes, cause).
 CLOSED: dict[str, tuple[tuple[str, str, str, str], ...]] = {
-    "inference_server": (("steps", "open", "dropped", "server_died"),),
+    "inference_server": (("steps", "open", "dropped", "server_died"), ("unrolls", "waiting", "dropped", "server_died")),
     "learner": (("unrolls", "waiting", "dropped", "learner_died"),),
-    "env_worker": (("episodes", "alive", "aborted", "worker_died"),),
+    "env_worker": (("episodes", "alive", "aborted", "worker_died"), ("unanswered", "waiting", "lost", "worker_died")),
 }
 
 
@@ -54,6 +57,8 @@ class RunState:
         """Take a report. Returns the sentences it has for the view."""
         key = (report.role, report.index)
         before = self.life(key, report.run_id)
+        if before is not None and not report.metrics:  # it had only a sentence to say
+            report = msgspec.structs.replace(report, metrics=before.metrics)
         self._lives.setdefault(key, {})[report.run_id] = report
         self._seen_at[key, report.run_id] = now
         if report.state == "ready":

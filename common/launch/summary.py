@@ -9,10 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from common.config import Config
+from common.launch.books import accounting, imbalances, unrolls
 from common.launch.figures import counts, episodes_of, number
+from common.launch.fleet import SPOKEN
 from common.launch.ownership import write_atomically
 from common.launch.panel import LOSSES, causes, mean_batch, shown, win_rates
-from common.launch.processes import LOG_NAMES
 from common.launch.snapshot import Snapshot
 from common.rundir import RunDir
 
@@ -36,7 +37,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
     """All figures of the run. Rates count from readiness of this run, not from step 0 of a resumed one."""
     server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
     decisions = number(server, "decisions") or 0
-    aborted = counts(workers, "episodes", "aborted")
+    aborted, books = counts(workers, "episodes", "aborted"), accounting(snapshot)
     battles = {name: number(workers, "episodes", name) or 0 for name in ("started", "finished", "alive")}
     return {
         "game": config.game,
@@ -59,16 +60,10 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "loss": {name: number(learner, name) for name in LOSSES},
         "ratio_error_p99": number(learner, "ratio_error_p99"),
         "steps": server.get("steps", {}),
-        "unrolls": {
-            "sent": number(server, "unrolls", "sent") or 0,
-            "received": number(learner, "unrolls", "received") or 0,
-            "learned": number(learner, "unrolls", "learned") or 0,
-            "waiting": number(learner, "unrolls", "waiting") or 0,
-            "lost_on_the_way": _lost_on_the_way(snapshot),
-            "dropped": _both(counts(server, "unrolls", "dropped"), counts(learner, "unrolls", "dropped")),
-        },
+        "unrolls": unrolls(snapshot, books),
         "rows_errored": counts(server, "rows_errored"),
-        "accounting": accounting(snapshot),
+        "accounting": books,
+        "unreported": snapshot.unreported,
         "peak_memory_mb": {
             p.name: {"process": p.peak_rss_mb, "children": p.peak_children_rss_mb} for p in snapshot.processes
         },
@@ -80,55 +75,6 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "run_dir": snapshot.run_dir,
         "events": snapshot.events,
     }
-
-
-def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """Each book: what came in, what it became, and the difference, which must be 0.
-
-    The book of unrolls begins at the server's door: what it sent is what the learner received and what was lost
-    on the way. The latter is nobody's count but the gap between the two, so it hides nothing of the learner's books.
-    """
-    workers, server, learner = snapshot.workers, snapshot.server, snapshot.learner
-    lost = _lost_on_the_way(snapshot)
-    return {
-        "battles": _book(
-            number(workers, "episodes", "started"),
-            finished=number(workers, "episodes", "finished"),
-            aborted=sum(counts(workers, "episodes", "aborted").values()),
-            alive=number(workers, "episodes", "alive"),
-        ),
-        "steps": _book(
-            number(server, "steps", "seen"),
-            sent=number(server, "steps", "sent"),
-            dropped=sum(counts(server, "steps", "dropped").values()),
-            open=number(server, "steps", "open"),
-        ),
-        "unrolls": _book(
-            (number(learner, "unrolls", "received") or 0) + lost,
-            lost_on_the_way=lost,
-            learned=number(learner, "unrolls", "learned"),
-            dropped=sum(counts(learner, "unrolls", "dropped").values()),
-            waiting=number(learner, "unrolls", "waiting"),
-        ),
-    }
-
-
-def _lost_on_the_way(snapshot: Snapshot) -> float:
-    """Unrolls that were sent and never heard of again: after a kill, on the wire or since the dead one's last report.
-
-    A killed server's last report may also miss some that it sent; the gap is then taken for 0.
-    """
-    sent, received = number(snapshot.server, "unrolls", "sent"), number(snapshot.learner, "unrolls", "received")
-    return max((sent or 0) - (received or 0), 0)
-
-
-def _book(total: float | None, **parts: float | None) -> dict[str, Any]:
-    became = {name: part or 0 for name, part in parts.items()}
-    return {"total": total or 0, **became, "difference": (total or 0) - sum(became.values())}
-
-
-def _both(left: Mapping[str, float], right: Mapping[str, float]) -> dict[str, float]:
-    return {cause: left.get(cause, 0) + right.get(cause, 0) for cause in sorted({*left, *right})}
 
 
 def versions() -> dict[str, str]:
@@ -157,20 +103,26 @@ def in_words(summary: Mapping[str, Any]) -> str:
         _unrolls_in_words(unrolls),
         f"steps dropped before an unroll was sent: {causes(counts(summary, 'steps', 'dropped')) or 'none'}",
     ]
-    if died := summary["restarts"].get(f"{LOG_NAMES['inference_server']}-0"):
-        lines.append(f"the inference server died {died}x: nobody counted what it did after its last report each time")
+    if summary["unreported"]:
+        lines.append(_unreported_in_words(summary["unreported"]))
     if rates := win_rates({"recent": summary["recent_results"]}):
         lines.append(f"recent wins: {', '.join(rates)}")
-    for name, book in summary["accounting"].items():
-        if book["difference"]:
-            name = episodes_of(summary["game"]) if name == "battles" else name
-            lines.append(f"the books of {name} do not balance: {book}")
+    lines += imbalances(summary)
     return "\n".join(lines)
 
 
 def _unrolls_in_words(unrolls: Mapping[str, Any]) -> str:
+    unreported = f" (+{unrolls['sent_unreported']:,.0f} unreported)" if unrolls["sent_unreported"] else ""
     lost = f", {unrolls['lost_on_the_way']:,.0f} lost on the way" if unrolls["lost_on_the_way"] else ""
     return (
-        f"unrolls (pieces of many steps): {unrolls['sent']:,.0f} sent, {unrolls['learned']:,.0f} learned, "
-        f"{unrolls['waiting']:,.0f} waiting at the stop{lost}, dropped: {causes(unrolls['dropped']) or 'none'}"
+        f"unrolls (pieces of many steps): {unrolls['sent']:,.0f} sent{unreported}, {unrolls['learned']:,.0f} learned, "
+        f"{unrolls['waiting']:,.0f} waiting at the stop{lost}, dropped: "
+        f"{causes(unrolls['dropped_after_sending']) or 'none'}; "
+        f"never sent: {causes(unrolls['dropped_before_sending']) or 'none'}"
     )
+
+
+def _unreported_in_words(unreported: Mapping[str, Mapping[str, float]]) -> str:
+    lives = ", ".join(f"{SPOKEN[role]} {figures['lives']}x" for role, figures in unreported.items())
+    seconds = sum(figures["seconds"] for figures in unreported.values())
+    return f"died between two reports: {lives}; what they did after the last ones ({seconds:.1f} s) is in no figure"

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from common.checkout import CHECKOUT
+from common.launch.books import imbalances
 from common.launch.ownership import read_json
 from common.launch.restarts import MOST_FAILED_STARTS
 from common.launch.signals import ECHO_SEC
@@ -46,9 +47,7 @@ def test_a_run_starts_in_order_and_ctrl_c_ends_it_cleanly(up):
     assert summary["mean_batch"] == pytest.approx(10, rel=0.2)
     assert summary["peak_memory_mb"]["simul-worker-0"]["children"] > 1
     assert summary["versions"]["torch"] != "missing"
-    assert {book: summary["accounting"][book]["difference"] for book in ("battles", "steps", "unrolls")} == {
-        "battles": 0, "steps": 0, "unrolls": 0,
-    }  # fmt: skip
+    assert imbalances(summary) == []
     assert not (run.run_dir.root / "supervisor.pid").exists()
 
 
@@ -72,7 +71,7 @@ def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up, name)
     code, output = run.finish()
     assert code == 0, output
     summary = read_json(run.run_dir, "summary.json")
-    assert [book["difference"] for book in summary["accounting"].values()] == [0, 0, 0]
+    assert imbalances(summary) == []
     assert summary["restarts"][name] == 1
 
 
@@ -185,9 +184,7 @@ def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_p
     summary = read_json(RunDir(root), "summary.json")
     assert summary["decisions"] >= 6000
     assert summary["policy_version"] >= 1
-    assert {book: figures["difference"] for book, figures in summary["accounting"].items()} == {
-        "battles": 0, "steps": 0, "unrolls": 0,
-    }  # fmt: skip
+    assert imbalances(summary) == []
     assert summary["accounting"]["steps"]["total"] > 0
     assert summary["accounting"]["steps"]["open"] == 0
     second = run_cli(*arguments)
@@ -236,7 +233,7 @@ def test_a_role_that_fails_in_every_start_ends_the_run_with_a_summary(up):
     assert "RuntimeError: a fault of the stand-in" in output
     summary = read_json(run.run_dir, "summary.json")
     assert summary["restarts"]["simul-learner-0"] == MOST_FAILED_STARTS
-    assert [book["difference"] for book in summary["accounting"].values()] == [0] * len(summary["accounting"])
+    assert imbalances(summary) == []
 
 
 def test_a_supervisor_that_was_frozen_itself_accuses_no_role(up):
@@ -260,3 +257,17 @@ def test_an_empty_token_is_named_and_made_anew_when_the_run_starts(up, tmp_path)
     assert code == 0, output
     assert "run/token was empty or damaged" in output
     assert RunDir(tmp_path / "run").token()
+
+
+def test_a_worker_that_is_dead_at_the_stop_leaves_no_episode_alive(up):
+    run = up("--set", "workers.count=2")
+    run.wait_until_training()
+    (run.run_dir.root / "crash-env_worker").touch()
+    os.kill(run.process_of("simul-worker-1")["pid"], signal.SIGKILL)
+    run.wait_for(lambda status: any("worker 1 died" in event for event in status["events"]))
+    _, output = run.finish()
+    summary = read_json(run.run_dir, "summary.json")
+    assert summary["battles"]["alive"] == 0
+    assert summary["battles"]["aborted_by_cause"] == {"shutdown": 4, "worker_died": 4}
+    assert imbalances(summary) == []
+    assert "8 aborted (shutdown 4, worker_died 4)" in output

@@ -40,7 +40,9 @@ def _minibatch(*, shared_memory: bool) -> Minibatch:
         unrolls = stand.learner.inbox.take(STEPS, PATIENCE_SEC, 0, 10)
         assert sorted(unroll.length for unroll in unrolls) == [1] * 3 + [4] * 6
         counts = stand.server.metrics()["unrolls"]
-        assert counts == {"sent": 9, "in_memory": 9 * shared_memory, "taken_back": 0, "dropped": {}}
+        assert counts == {
+            "completed": 9, "sent": 9, "waiting": 0, "in_memory": 9 * shared_memory, "taken_back": 0, "dropped": {},
+        }  # fmt: skip
         if shared_memory:
             wait_for(lambda: stand.server._recorder._builder._places.lent == 0)
     return make_minibatch(unrolls, 0.99, torch.device("cpu"))

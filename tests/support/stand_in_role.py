@@ -70,25 +70,34 @@ def main() -> int:
         (root / "checkpoints" / "version").write_text("7")
     if host is not None:
         host.communicate()
-    reporter.send(figures(role, time.monotonic() - began), state="stopped")
+    reporter.send(figures(role, time.monotonic() - began, over=True), state="stopped")
     reporter.close()
     return 0
 
 
-def figures(role: str, seconds: float) -> dict:
+def figures(role: str, seconds: float, over: bool = False) -> dict:
     done = int(seconds * 1000)
     if role == "inference_server":
         return {
             "decisions": done, "batches": done // 10, "batch_histogram": {"8": done // 10}, "policy_version": 1,
             "latency_us": {"p50": 800.0, "p99": 2000.0},
-            "steps": {"seen": done, "sent": done // 2, "dropped": {}, "open": done - done // 2},
+            "steps": {"seen": done, "sent": done // 2, **_rest(over, "open", "dropped", done - done // 2)},
+            "unrolls": {"completed": 10, "sent": 9, "waiting": 0, "dropped": {"learner_down": 1}},
         }  # fmt: skip
     if role == "learner":
         return {"policy_version": 1, "unrolls": {"received": 3, "learned": 2, "waiting": 1, "dropped": {"stale": 0}}}
     return {
-        "episodes": {"started": done // 100 + 4, "finished": done // 100, "aborted": {}, "alive": 4},
+        "decisions": done,
+        "answered": done - 8,
+        "refused": {"ERR_ORDER": 8},
+        "episodes": {"started": done // 100 + 4, "finished": done // 100, **_rest(over, "alive", "aborted", 4)},
         "results": {"random": {"wins": done // 200, "losses": done // 100 - done // 200, "ties": 0}},
     }
+
+
+def _rest(over: bool, still: str, ended: str, n: int) -> dict:
+    """What is `still` under way, and `ended` when the role stops."""
+    return {still: 0, ended: {"shutdown": n}} if over else {still: n, ended: {}}
 
 
 if __name__ == "__main__":

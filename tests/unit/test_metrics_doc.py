@@ -16,7 +16,7 @@ REPORT = {
     **Statistics().as_dict(),
     **dict.fromkeys(("waiting", "clients", "sessions", "sessions_started", "learner_alive", "ready"), 0),
     "health": "ok",
-    "unrolls": {"sent": 0, "dropped": {}},
+    "unrolls": {"completed": 0, "sent": 0, "waiting": 0, "dropped": {}},
     "policies": {"learner": 3},
     "policy_version": 3,
 }

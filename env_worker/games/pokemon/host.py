@@ -34,6 +34,7 @@ from env_worker.games.pokemon.requests import Teams
 
 __all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
 
+START_SEC = 60.0
 HOST_SCRIPT = Path(__file__).parent / "sim_host" / "host.mjs"
 
 
@@ -77,8 +78,17 @@ class SimHost:
         """Watch this for writability while `wants_write`."""
         return self._running().stdin
 
-    def start(self, timeout_sec: float = 60.0) -> None:
+    def start(self, timeout_sec: float = START_SEC) -> None:
         """Starts the process and waits for its greeting."""
+        self.spawn()
+        self._await(lambda tick: tick.hello, timeout_sec)
+
+    def greeted(self) -> bool:
+        """Whether it has greeted; never blocks. Raises HostDied when it is gone."""
+        return bool(self.hello or self.poll().hello)
+
+    def spawn(self) -> None:
+        """Starts the process; it is spoken to once it has `greeted`."""
         command = [str(self.node), str(HOST_SCRIPT), f"--owner={os.getpid()}"]
         if self.replies_per_write:
             command.append(f"--replies-per-write={self.replies_per_write}")
@@ -88,7 +98,6 @@ class SimHost:
             self._process = PipedProcess(command)
         except OSError as error:
             raise EnvError(f"cannot start Node at {self.node}: {error.strerror}. Run `make setup`.") from error
-        self._await(lambda tick: tick.hello, timeout_sec)
 
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
         """Queues a battle. Before a seat is encoded, `send_tables` must have gone."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import EnvError
-from env_worker.games.pokemon.host import HostDied, HostTick, SimHost
+from env_worker.games.pokemon.host import START_SEC, HostDied, HostTick, SimHost
 
 MAX_DEATHS = 5
 DEATHS_WINDOW_SEC = 60.0
@@ -48,14 +48,26 @@ class HostKeeper:
         self._deaths: deque[float] = deque()
         self._restart_at = 0.0
         self.host: SimHost | None = None
+        self._next: SimHost | None = None  # has not greeted yet
+        self._next_limit = 0.0
         self.restarts = 0
 
     def start(self) -> SimHost:
         """Start the process; raises EnvError with the host's own words if it cannot."""
-        host = SimHost(
+        host = self._make()
+        try:
+            host.start()
+        except BaseException:  # the worker is told to stop: a frozen process would stay behind
+            host.close(0.0)
+            raise
+        return self._adopt(host)
+
+    def _make(self) -> SimHost:
+        return SimHost(
             self._node, accelerate=self._accelerate, index=self._index, replies_per_write=self._replies_per_write
         )
-        host.start()
+
+    def _adopt(self, host: SimHost) -> SimHost:
         if self._tables is not None:
             host.send_tables(self._tables)
         self.host = host
@@ -76,16 +88,24 @@ class HostKeeper:
         return tick
 
     def revive(self) -> SimHost | None:
-        """A new process in place of a dead one, None while its time has not come."""
-        if self._clock() < self._restart_at:
+        """A new process in place of a dead one, None while its time has not come or it has not greeted."""
+        now = self._clock()
+        if now < self._restart_at:
             return None
         try:
-            host = self.start()
+            if self._next is None:
+                self._next, self._next_limit = self._make(), now + START_SEC
+                self._next.spawn()
+            if not self._next.greeted():
+                if now > self._next_limit:
+                    raise EnvError(f"simulator host {self._index} did not greet within {START_SEC:g} s")
+                return None
         except EnvError:
             self._bury()
             return None
+        host, self._next = self._next, None
         self.restarts += 1
-        return host
+        return self._adopt(host)
 
     @property
     def pids(self) -> list[int]:
@@ -94,9 +114,10 @@ class HostKeeper:
 
     def close(self) -> None:
         """Stop the process."""
-        if self.host is not None:
-            self.host.close()
-            self.host = None
+        for host in (self.host, self._next):
+            if host is not None:
+                host.close()
+        self.host = self._next = None
 
     def _hear(self, host: SimHost) -> None:
         self._bytes_heard = host.bytes_heard

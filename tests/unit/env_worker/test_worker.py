@@ -16,7 +16,7 @@ class ScriptedClient:
 
     def __init__(self, *replies: Replies) -> None:
         self.policies = ("learner",)
-        self.waiting = self.answered = self.resent = 0
+        self.waiting = self.answered = self.forgotten = self.resent = self.busy = 0
         self.connected = True
         self.submitted: list[Any] = []
         self.poller = self
@@ -115,7 +115,6 @@ def test_a_stop_while_the_source_starts_ends_the_worker_before_its_first_turn() 
 
     source, stop, reporter = Frozen(), StopFlag(), States()
     client = ScriptedClient()
-    client.busy = 0
     Worker(source, client, reporter, logging.getLogger("test")).run(stop)  # type: ignore[arg-type]
     assert [name for name, _ in source.calls] == ["policies", "close"]
     assert reporter.said == ["stopped"]

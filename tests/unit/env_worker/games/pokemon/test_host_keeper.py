@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from common.errors import EnvError
+from common.lifecycle import Stopped
 from env_worker.games.pokemon import host_keeper
 from env_worker.games.pokemon.host import HostDied
 from env_worker.games.pokemon.host_keeper import HostKeeper
@@ -28,6 +29,22 @@ class SilentHost:
 
     def close(self, grace_sec=2.0):
         self.closed.append(grace_sec)
+
+
+class Revivable(SilentHost):
+    """Greets at once."""
+
+    def __init__(self, node, **settings) -> None:
+        super().__init__()
+
+    def start(self):
+        pass
+
+    def spawn(self):
+        pass
+
+    def greeted(self):
+        return True
 
 
 class Watch:
@@ -94,16 +111,12 @@ def test_a_host_that_keeps_dying_is_given_up(monkeypatch):
     now = [0.0]
     keeper = HostKeeper(None, accelerate=True, index=0, clock=lambda: now[0])
 
-    class DyingHost(SilentHost):
+    class DyingHost(Revivable):
         def poll(self):
             raise HostDied("gone")
 
-    def start():
-        keeper.host = DyingHost()
-        return keeper.host
-
-    monkeypatch.setattr(keeper, "start", start)
-    start()
+    monkeypatch.setattr(host_keeper, "SimHost", DyingHost)
+    keeper.start()
     waits = []
     for _ in range(4):
         with pytest.raises(HostDied):
@@ -115,3 +128,41 @@ def test_a_host_that_keeps_dying_is_given_up(monkeypatch):
     assert waits == [0.0, 0.5, 1.0, 2.0]
     with pytest.raises(EnvError, match="5 times"):
         keeper.poll()
+
+
+def test_a_new_process_that_hangs_before_it_greets_blocks_nobody_and_is_given_up(monkeypatch):
+    now, made = [0.0], []
+
+    class Frozen(Revivable):
+        def __init__(self, node, **settings) -> None:
+            super().__init__(node)
+            made.append(self)
+
+        def greeted(self):
+            return len(made) > 1
+
+    monkeypatch.setattr(host_keeper, "SimHost", Frozen)
+    keeper = HostKeeper(None, accelerate=True, index=0, clock=lambda: now[0])
+    assert keeper.revive() is None
+    now[0] = host_keeper.START_SEC - 1
+    assert keeper.revive() is None
+    assert len(made) == 1
+    now[0] += 2
+    assert keeper.revive() is None
+    assert made[0].closed, "killed"
+    assert keeper.revive() is made[1]
+    assert keeper.restarts == 1
+
+
+def test_a_start_that_is_interrupted_leaves_no_process(monkeypatch):
+    class Interrupted(Revivable):
+        made: list[Interrupted] = []
+
+        def start(self):
+            self.made.append(self)
+            raise Stopped
+
+    monkeypatch.setattr(host_keeper, "SimHost", Interrupted)
+    with pytest.raises(Stopped):
+        HostKeeper(None, accelerate=True, index=0).start()
+    assert Interrupted.made[0].closed == [0.0]

@@ -1,0 +1,145 @@
+"""`make test-kills`: random signals to the processes of a real run; its books must balance by summary.json alone.
+
+    python -m tests.support.random_kills cartpole --kills 200 --seed 1
+
+SIGKILL, SIGTERM, and SIGSTOP with a SIGCONT up to 5 s later, to learner, server, workers and simulator hosts, also
+while they start. Ten deaths of a role in two minutes, or five in a row before it is ready, end a run: the killer stays
+below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from common.launch.books import imbalances
+from tests.support.simul import Simul
+
+MOST_DEATHS, WINDOW_SEC = 8, 121.0
+LONGEST_STOP_SEC = 5.0
+PATIENCE_SEC = 120.0
+GAMES = {
+    "cartpole": ("configs/gymnasium.yaml", "learner.batch_steps=256", "learner.epochs=1"),
+    "pokemon": (
+        "configs/pokemon.yaml", "workers.envs=8", "learner.batch_steps=256", "learner.minibatches=1",
+        "opponents=random:0.4,max:0.2,self:0.4",
+    ),
+}  # fmt: skip
+SIGNALS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGSTOP")
+
+
+class RandomKiller:
+    """Draws a process and a signal, again and again."""
+
+    def __init__(self, simul: Simul, seed: int) -> None:
+        self._simul = simul
+        self._rng = random.Random(seed)
+        self._deaths: dict[str, list[float]] = {}
+        self._spared: set[str] = set()  # died before they were ready: the next time they are left to become it
+        self.done: Counter[str] = Counter()
+
+    def strike(self) -> None:
+        """One signal, once there is a process that may get one."""
+        while not (victims := self._victims()):
+            time.sleep(0.2)
+        name, pid, ready = self._rng.choice(victims)
+        kind = self._rng.choice(SIGNALS)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, getattr(signal, kind))
+            if kind == "SIGSTOP":
+                time.sleep(self._rng.uniform(0.05, LONGEST_STOP_SEC))
+                os.kill(pid, signal.SIGCONT)
+            else:
+                self._deaths.setdefault(name, []).append(time.monotonic())
+                (self._spared.discard if ready else self._spared.add)(name)
+        self.done[f"{name} {kind}"] += 1
+        time.sleep(self._rng.uniform(0.0, 3.0))
+
+    def _victims(self) -> list[tuple[str, int, bool]]:
+        """(name, pid, ready) of those that may be struck now."""
+        found = []
+        for process in self._simul.status().get("processes", []):
+            found.append((process["name"], process["pid"], process["state"] == "ready"))
+            if "worker" in process["name"]:
+                found += [(f"host of {process['name']}", pid, True) for pid in _hosts(process["pid"])]
+        return [victim for victim in found if self._may_die(victim[0], ready=victim[2])]
+
+    def _may_die(self, name: str, *, ready: bool) -> bool:
+        recent = [at for at in self._deaths.get(name, ()) if time.monotonic() - at < WINDOW_SEC]
+        limit = 2 if name.startswith("host") else MOST_DEATHS  # five deaths of a host in a minute end its worker
+        return len(recent) < limit and (ready or name not in self._spared)
+
+
+def _hosts(worker: int) -> list[int]:
+    try:
+        children = psutil.Process(worker).children()
+        return [child.pid for child in children if "host.mjs" in " ".join(child.cmdline())]
+    except psutil.Error:
+        return []
+
+
+def run(game: str, kills: int, seed: int, root: Path) -> dict[str, Any]:
+    """A run with 2 workers that gets `kills` signals, plays and learns on, and stops. Fails where its books are wrong.
+
+    Returns its summary, with what was done under `signals`.
+    """
+    config, *changes = GAMES[game]
+    changes += ["workers.count=2", "learner.checkpoint_every_sec=1"]
+    simul = Simul(config, root, *(part for change in changes for part in ("--set", change)))
+    killer = RandomKiller(simul, seed)
+    try:
+        simul.wait_for(lambda _: simul.decisions() > 200 and simul.versions() >= 1, "it learns", PATIENCE_SEC)
+        for _ in range(kills):
+            assert simul.process.poll() is None, simul.printed()
+            killer.strike()
+        simul.wait_for(_all_ready, "every process is ready again", PATIENCE_SEC)
+        decisions, version = simul.decisions(), simul.versions()
+        simul.wait_for(
+            lambda _: simul.decisions() > decisions + 50 and simul.versions() > version, "it learns on", PATIENCE_SEC
+        )
+        children = simul.pids()
+        code, printed = simul.finish()
+    finally:
+        simul.end_now()
+    summary = simul.summary()
+    assert code == 0, printed
+    assert imbalances(summary) == [], printed
+    assert not [pid for pid in children if psutil.pid_exists(pid)]
+    return {**summary, "signals": dict(sorted(killer.done.items()))}
+
+
+def _all_ready(status: dict[str, Any]) -> bool:
+    return all(process["state"] == "ready" for process in status["processes"])
+
+
+def main() -> int:
+    """Prints what was done and the books."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.random_kills", description=__doc__)
+    parser.add_argument("games", nargs="*", choices=[*GAMES, []], help="default: both")
+    parser.add_argument("--kills", type=int, help="signals; default: 200 for cartpole, 60 for pokemon")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    options = parser.parse_args()
+    for game in options.games or GAMES:
+        kills = options.kills or {"cartpole": 200, "pokemon": 60}[game]
+        sys.stdout.write(f"{game}: {kills} signals, seed {options.seed}\n")
+        with tempfile.TemporaryDirectory(prefix="random-kills-") as folder:
+            summary = run(game, kills, options.seed, Path(folder) / "run")
+        for name in ("signals", "restarts", "unreported", "accounting"):
+            sys.stdout.write(f"{name}: {json.dumps(summary[name])}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""The books of a run are checked by summary.json alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from common.config import Config
+from common.launch.books import NAMES, imbalances
+from common.launch.snapshot import Snapshot
+from common.launch.summary import in_words, summarise
+
+SERVER = {
+    "steps": {"seen": 10, "sent": 7, "open": 0, "dropped": {"closed": 2, "learner_down": 1}},
+    "unrolls": {"completed": 15, "sent": 12, "waiting": 0, "dropped": {"learner_down": 3}},
+}
+LEARNER = {"unrolls": {"received": 12, "learned": 9, "waiting": 1, "dropped": {"stale": 2}}}
+WORKERS = {
+    "decisions": 20, "answered": 16, "refused": {"ERR_ORDER": 1},
+    "unanswered": {"waiting": 1, "lost": {"server_lost": 2}},
+    "episodes": {"started": 9, "finished": 4, "alive": 0, "aborted": {"shutdown": 5}},
+}  # fmt: skip
+
+
+def _summary(server: Any = SERVER, learner: Any = LEARNER, workers: Any = WORKERS, **more) -> dict[str, Any]:
+    """As it stands in the file."""
+    snapshot = Snapshot(
+        phase="stopped", run_dir="runs/x", time=0.0, elapsed_sec=1.0, ready_sec=1.0, decisions_per_sec=1.0,
+        battles_per_sec=1.0, server=server, learner=learner, workers=workers, processes=[], events=[], **more,
+    )  # fmt: skip
+    return msgspec.json.decode(msgspec.json.encode(summarise(Config(), snapshot)))
+
+
+def test_a_run_whose_books_balance() -> None:
+    summary = _summary()
+    assert imbalances(summary) == []
+    assert tuple(summary["accounting"]) == NAMES
+    assert summary["unrolls"] == {
+        "completed": 15, "dropped_before_sending": {"learner_down": 3}, "sent": 12, "sent_unreported": 0,
+        "received": 12, "lost_on_the_way": 0, "learned": 9, "dropped_after_sending": {"stale": 2}, "waiting": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("role", "group", "name", "wrong", "says"),
+    [
+        ("workers", "episodes", "started", 10, "the books of battles do not balance"),
+        ("workers", "episodes", "alive", 3, "3 of battles are still alive although the run is over"),
+        ("workers", "unanswered", "waiting", 0, "the books of rows do not balance"),
+        ("server", "steps", "sent", 6, "the books of steps do not balance"),
+        ("server", "steps", "open", 1, "1 of steps are still open although the run is over"),
+        ("server", "unrolls", "completed", 14, "the books of unrolls_completed do not balance"),
+        ("learner", "unrolls", "learned", 8, "the books of unrolls_received do not balance"),
+        ("learner", "unrolls", "waiting", -1, "the books of unrolls_received have a negative figure"),
+    ],
+)
+def test_what_does_not_add_up_is_found(role, group, name, wrong, says) -> None:
+    roles = {"server": SERVER, "learner": LEARNER, "workers": WORKERS}
+    roles[role] = {**roles[role], group: {**roles[role][group], name: wrong}}
+    summary = _summary(**roles)
+    assert any(says in sentence for sentence in imbalances(summary))
+    assert says in in_words(summary)
+
+
+def test_unrolls_that_no_learner_reported_are_lost_on_the_way() -> None:
+    learner = {"unrolls": {**LEARNER["unrolls"], "received": 10, "learned": 7}}
+    summary = _summary(learner=learner)
+    assert imbalances(summary) == []
+    assert summary["unrolls"]["lost_on_the_way"] == 2
+    assert "12 sent, 7 learned, 1 waiting at the stop, 2 lost on the way, dropped: stale 2; never sent: " in in_words(
+        summary
+    )
+
+
+def test_more_received_than_sent_is_what_a_killed_server_did_not_report_and_needs_one() -> None:
+    learner = {"unrolls": {**LEARNER["unrolls"], "received": 14, "learned": 11}}
+    assert imbalances(_summary(learner=learner)) == [
+        "the learner received more unrolls than were sent, although every server made its last report"
+    ]
+    summary = _summary(learner=learner, unreported={"inference_server": {"lives": 1, "seconds": 0.4}})
+    assert imbalances(summary) == []
+    assert summary["unrolls"]["sent_unreported"] == 2
+    assert "inference server 1x; what they did after the last ones (0.4 s) is in no figure" in in_words(summary)
+
+
+def test_a_missing_book_is_no_balance() -> None:
+    summary = _summary()
+    del summary["accounting"]["rows"]
+    assert imbalances(summary) == ["there is no book of rows"]
