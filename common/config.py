@@ -148,6 +148,7 @@ class LearnerConfig(Section, frozen=True):
     c_clip: PositiveFloat = 1.0  # V-trace
     max_gradient_norm: PositiveFloat = 0.5
     max_policy_lag: Positive = 20  # older unrolls are dropped and counted
+    max_skipped_minibatches: Positive = 100  # so many in a row without a step (a gradient is not finite) end the run
     checkpoint_every_sec: PositiveFloat = 60.0
     milestone_every_decisions: Positive = 500_000  # kept for good
     past_every_decisions: Positive = 250_000  # a frozen past self joins the league

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import msgspec
+
 from common.codec import Codec, encode
 from common.errors import ConfigError, InferenceError
 from common.messages import FROM_CONTROL, TO_CONTROL, ControlAnswer, ListPolicies, LoadPolicy, Shutdown, UnloadPolicy
@@ -20,6 +22,7 @@ class ControlClient:
     def __init__(self, run_dir: RunDir, timeout_sec: float = ANSWER_SEC) -> None:
         self._run_dir = run_dir
         self._timeout_sec = timeout_sec
+        self._token = _token(run_dir)
         self._codec: Codec[ControlAnswer] = Codec(FROM_CONTROL)
 
     def __enter__(self) -> ControlClient:
@@ -52,7 +55,7 @@ class ControlClient:
             ConfigError: it refused, and says why.
             InferenceError: nobody answered in time.
         """
-        self._socket.send(encode(message))
+        self._socket.send(encode(msgspec.structs.replace(message, token=self._token)))
         poller, deadline = Poller([self._socket]), time.monotonic() + self._timeout_sec
         while time.monotonic() < deadline:
             frames = self._socket.receive()
@@ -66,3 +69,12 @@ class ControlClient:
         raise InferenceError(
             "ERR_TIMEOUT", f"no inference server of {self._run_dir.root} answered in {self._timeout_sec:g} s"
         )
+
+
+def _token(run_dir: RunDir) -> str:
+    try:
+        return run_dir.token()
+    except OSError as error:
+        raise ConfigError(
+            f"The run's token {run_dir.root / 'token'} cannot be read: {error.strerror}. Only the run's owner may ask."
+        ) from None

@@ -39,6 +39,10 @@ class DivergedError(SimulError):
     """Weights that are no longer finite. Ends the learner, which is started again from its newest checkpoint."""
 
 
+class NothingLearnedError(SimulError):
+    """No gradient is finite any longer. Ends the learner and the run: another life would meet the same unrolls."""
+
+
 class EnvError(SimulError):
     """An env or its simulator failed. Caught by the worker: the env's episode is aborted and a new one starts."""
 

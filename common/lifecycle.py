@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from common.codec import encode
+from common.errors import ConfigError
 from common.messages import Report
 from common.rundir import RunDir
 from common.transport import PushSocket
@@ -25,6 +26,8 @@ STUCK_SEC = 5.0  # so long after the parent's death a call that no signal interr
 # How the supervisor asks a role to stop. A service manager may have sent SIGTERM to all of them before, and that is one
 # stop, not two.
 ASK = getattr(signal, "SIGUSR1", signal.SIGTERM)
+
+ENDS_RUN = 3  # exit code of a role that has said in a sentence why it ends, and that another life would not help
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ class Reporter:
         self._socket = PushSocket(arguments.run_dir.endpoint("status"))
         self._arguments = arguments
         self._role = role
+        self._token = _token(arguments.run_dir)
         self._next = 0.0
         self._state = "starting"
 
@@ -148,10 +152,18 @@ class Reporter:
         arguments = self._arguments
         report = Report(
             role=self._role, index=arguments.index, run_id=arguments.run_id, pid=os.getpid(),
-            state=self._state, metrics=metrics, event=event,
+            state=self._state, metrics=metrics, event=event, token=self._token,
         )  # fmt: skip
         self._socket.send(encode(report))
 
     def close(self) -> None:
         """Flush and close."""
         self._socket.close()
+
+
+def _token(run_dir: RunDir) -> str:
+    """Empty where it cannot be read: the role itself then says so and ends."""
+    try:
+        return run_dir.token()
+    except (OSError, ValueError, ConfigError):
+        return ""

@@ -99,7 +99,8 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
         policies.install_checkpoint(checkpoint)
     else:
         unrolls, weights = run_dir.endpoint("unrolls"), run_dir.endpoint("weights")
-        link = LearnerLink(unrolls, weights, spec, shared_memory=config.server.shared_memory and can_share(weights))
+        reads_memory = config.server.shared_memory and can_share(weights)
+        link = LearnerLink(unrolls, weights, spec, run_dir.token(), shared_memory=reads_memory)
     swaps = Swaps(link, policies, statistics, log)
     if link is not None:
         swaps.find_first(run_dir.checkpoints, stop)
@@ -147,7 +148,7 @@ def _assemble(
         evaluator=evaluator,
         recorder=recorder,
         swaps=served.swaps,
-        control=Control(control, policies, sessions, log),
+        control=Control(control, run_dir.token(), policies, sessions, log),
         housekeeping=Housekeeping(
             clients, sessions, endings, recorder, policies, EndpointKeeper(socket, control, *([proxy] if proxy else [])),
             idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,

@@ -10,6 +10,7 @@ from pathlib import Path
 from common.codec import Codec, encode
 from common.errors import CheckpointError, ConfigError, ProtocolError, WeightsError
 from common.messages import TO_CONTROL, ControlAnswer, ListPolicies, LoadPolicy, PolicyFacts, Shutdown, UnloadPolicy
+from common.run_token import is_run_token
 from common.transport import RouterSocket
 from inference_server.policies import Policy, PolicyTable
 from inference_server.sessions import SessionTable
@@ -18,9 +19,13 @@ from inference_server.sessions import SessionTable
 class Control:
     """Answers requests between two batches; a policy is read, verified and warmed up on a thread of its own."""
 
-    def __init__(self, socket: RouterSocket, policies: PolicyTable, sessions: SessionTable, log: Logger) -> None:
+    def __init__(
+        self, socket: RouterSocket, token: str, policies: PolicyTable, sessions: SessionTable, log: Logger
+    ) -> None:
+        """`token`: the run's, which every request has to carry."""
         self.socket = socket
         self.shutdown = False
+        self._token = token
         self._policies = policies
         self._sessions = sessions
         self._log = log
@@ -34,7 +39,10 @@ class Control:
             peer, frames = received
             try:
                 message, _ = self._codec.decode(frames)
-                self._handle(peer, message)
+                if is_run_token(message.token, self._token):
+                    self._handle(peer, message)
+                else:
+                    self._deny(peer)
             except (ProtocolError, ConfigError) as error:
                 self._answer(peer, False, str(error))
         for item in [item for item in self._building if item[2].done()]:
@@ -45,6 +53,10 @@ class Control:
         """Close the socket; a policy that is being built is given up."""
         self._builder.shutdown(wait=True, cancel_futures=True)
         self.socket.close()
+
+    def _deny(self, peer: bytes) -> None:
+        words = "expected the run's token, which the file `token` of its run directory holds; nothing was done"
+        self.socket.send(peer, encode(ControlAnswer(ok=False, text=words, policies=())))
 
     def _handle(self, peer: bytes, message: TO_CONTROL) -> None:
         if isinstance(message, LoadPolicy):

@@ -29,11 +29,12 @@ class LearnerLink:
     """Flow control and reconnection. Never blocks; time is an argument."""
 
     def __init__(
-        self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec, *, shared_memory: bool = False
+        self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec, token: str, *, shared_memory: bool = False
     ) -> None:
-        """`shared_memory`: weights may be read where they lie in the learner's memory."""
+        """`token`: the run's. `shared_memory`: weights may be read where they lie in the learner's memory."""
         self._endpoints = (unroll_endpoint, weights_endpoint)
         self._fingerprint = spec.fingerprint()
+        self._token = token
         self._shared_memory = shared_memory
         self._codec: Codec[FROM_LEARNER] = Codec(FROM_LEARNER)
         self._backlog: deque[tuple[Unroll, Tensors]] = deque()
@@ -151,7 +152,7 @@ class LearnerLink:
         self._unrolls, self._weights = (DealerSocket(endpoint) for endpoint in self._endpoints)
         hello = ServerHello(
             protocol=PROTOCOL, spec_fingerprint=self._fingerprint,
-            served_version=served_version, shared_memory=self._shared_memory,
+            served_version=served_version, shared_memory=self._shared_memory, token=self._token,
         )  # fmt: skip
         for socket in (self._unrolls, self._weights):
             socket.send(encode(hello))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from common.anonymous_file import open_unchangeable
 from common.errors import UnreadableWeightsError, WeightsError
-from common.messages import Weights
+from common.messages import MOST_VERSION, Weights
 from common.nets.weights import bytes_to_state, check_state, file_to_state
 from common.rests import Rest, no_rest
 
@@ -28,8 +28,10 @@ def verify(
 
     Raises:
         UnreadableWeightsError: they do not lie there.
-        WeightsError: the bytes are torn, or names or shapes differ, or a value is not finite.
+        WeightsError: the bytes are torn, names or shapes differ, a value is not finite, or the version is none.
     """
+    if not 0 <= weights.policy_version <= MOST_VERSION:
+        raise WeightsError(f"expected a version of 0 to {MOST_VERSION}, got {weights.policy_version}")
     if data is None:
         state = _from_memory(weights)
     else:

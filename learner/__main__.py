@@ -10,8 +10,8 @@ from contextlib import closing
 import torch
 
 from common.config import Config, LearnerConfig
-from common.errors import CheckpointError, ConfigError, DivergedError
-from common.lifecycle import Reporter, RoleArguments, StopFlag, parse_role_arguments
+from common.errors import CheckpointError, ConfigError, DivergedError, NothingLearnedError
+from common.lifecycle import ENDS_RUN, Reporter, RoleArguments, StopFlag, parse_role_arguments
 from common.logs import set_up
 from common.nets.base import RecurrentNetwork
 from common.nets.build import build_network
@@ -21,6 +21,7 @@ from common.transport import RouterSocket
 from learner.algorithms import ALGORITHMS, Settings
 from learner.checkpoints import CheckpointStore, RunFacts, restore
 from learner.credits import CreditBook
+from learner.handshake import Handshake
 from learner.inbox import Inbox
 from learner.keeper import Keeper
 from learner.league import League
@@ -33,7 +34,10 @@ from learner.update import Updater
 
 
 def main() -> int:
-    """Exit code: 0 after a clean stop, 1 where it diverged or could not save, 2 where a sentence says why."""
+    """Exit code: 0 after a clean stop, 1 where it diverged or could not save, else a sentence says why.
+
+    2: it cannot start; ENDS_RUN: another life would not learn either.
+    """
     arguments = parse_role_arguments("learner")
     log = set_up(f"simul-learner-{arguments.index}")
     stop = StopFlag(arguments.parent).install()
@@ -46,9 +50,11 @@ def main() -> int:
         log.error("%s", error)
         return 2
     except DivergedError as error:
-        reporter.send({}, event=str(error))
         log.error("%s", error)
         return 1
+    except NothingLearnedError as error:
+        log.error("%s", error)
+        return ENDS_RUN
     finally:
         reporter.close()
 
@@ -78,7 +84,8 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
     ):
         checker = UnrollChecker(spec, network.state_size, options.unroll_length)
         credits = CreditBook(2 * options.batch_steps, options.unroll_length)
-        inbox = Inbox(unrolls, weights, checker, credits, spec.fingerprint())
+        handshake = Handshake(run_dir.token(), spec.fingerprint(), progress.version)
+        inbox = Inbox(unrolls, weights, checker, credits, handshake)
         journal = Journal(run_dir.root, progress.decisions)
         try:
             return Learner(updater, inbox, keeper, published, journal, reporter, stop, _pace(options), progress).run()
@@ -113,17 +120,21 @@ def _resume(
 ) -> Progress:
     """Weights, moments and league of the newest whole checkpoint; a fresh start where there is none."""
     checkpoint = store.latest(spec)
+    last_version, not_believed = published.read(-1 if checkpoint is None else checkpoint.meta.version)
+    for note in filter(None, (*store.take_notes(), not_believed)):
+        reporter.send({}, event=note)
     if checkpoint is None:
-        return Progress(published.read() + 1)
+        return Progress(last_version + 1)
     restore(checkpoint, updater.network, updater.optimizer)
     meta = checkpoint.meta
     keeper.resumed(checkpoint, time.monotonic())
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
     if not meta.updates:  # `simul up --from` brought it
         resumed = f"Begins with the weights of version {meta.version}; no decision is learned from yet."
-    for note in (*checkpoint.notes, *keeper.league.load(spec, meta.decisions), resumed):
+    keeper.league.load(spec, meta.decisions)
+    for note in (*keeper.take_notes(), resumed):
         reporter.send({}, event=note)
-    return Progress(max(meta.version, published.read()) + 1, meta.decisions, meta.updates)
+    return Progress(max(meta.version, last_version) + 1, meta.decisions, meta.updates)
 
 
 def _pace(options: LearnerConfig) -> Pace:
@@ -143,7 +154,9 @@ def _pace(options: LearnerConfig) -> Pace:
     def learning_rate(decisions: int) -> float:
         return linear(options.learning_rate, options.final_learning_rate, decisions, total)
 
-    return Pace(options.batch_steps, options.max_policy_lag, learning_rate, settings)
+    return Pace(
+        options.batch_steps, options.max_policy_lag, options.max_skipped_minibatches, learning_rate, settings
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

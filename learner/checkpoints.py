@@ -3,7 +3,8 @@
     checkpoints/000000420/   weights.safetensors  optimizer.safetensors  meta.json
     checkpoints/past/...     the league's past selves, without the optimizer
 
-The newest two and every milestone are kept.
+The newest two whole ones and every milestone are kept. A damaged one is set aside as `damaged-000000420`, and a message
+says so. A checkpoint counts as whole when it was written or verified by hash, and no file of it has changed since.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from common.specs import GameSpec
 OPTIMIZER_FILE = "optimizer.safetensors"
 KEEP_NEWEST = 2
 _ASIDE = ".writing-"
+_DAMAGED = "damaged-"
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyzmq")
 
 
@@ -63,12 +65,11 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A verified checkpoint. `notes`: sentences about newer ones that could not be used."""
+    """A verified checkpoint."""
 
     meta: Meta
     weights: bytes
     optimizer: bytes
-    notes: tuple[str, ...] = ()
 
 
 class CheckpointStore:
@@ -76,6 +77,13 @@ class CheckpointStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._whole: dict[Path, _Stamp] = {}  # as they were when they were written, or verified
+        self._notes: list[str] = []
+
+    def take_notes(self) -> list[str]:
+        """Sentences since the last call: what is damaged, and what became of it."""
+        notes, self._notes = self._notes, []
+        return notes
 
     def save(self, meta: Meta, files: Mapping[str, bytes]) -> Path:
         """Write one checkpoint, then remove what need not be kept.
@@ -83,51 +91,111 @@ class CheckpointStore:
         Raises:
             OSError: disk full, no permission; what was there before is untouched.
         """
-        path = self._folder / f"{meta.version:09d}"
+        path = self.path(meta.version)
         write_folder(path, meta, files)
+        self._whole[path] = _stamp(path)
         self._remove_old()
         return path
 
     def latest(self, spec: GameSpec) -> Checkpoint | None:
-        """The newest checkpoint that is whole; None where there is none at all.
+        """The newest checkpoint that is whole; None where there is none at all. Newer damaged ones are set aside.
 
         Raises:
             CheckpointError: none is whole, or the newest whole one belongs to another encoder.
         """
-        notes: list[str] = []
-        for version in sorted(self.versions(), reverse=True):
-            path = self._folder / f"{version:09d}"
+        damaged: list[tuple[Path, str]] = []
+        for path in checkpoint_folders(self._folder):
+            stamp = _stamp(path)
             try:
                 meta = read_meta(path)
                 weights = read_verified(path, meta, WEIGHTS_FILE)
                 optimizer = read_verified(path, meta, OPTIMIZER_FILE) if OPTIMIZER_FILE in meta.files else save({})
             except CheckpointError as error:
-                notes.append(str(error))
+                damaged.append((path, str(error)))
                 continue
             check_spec(path, meta, spec, "Choose another run directory with --run-dir.")
-            return Checkpoint(
-                meta, weights, optimizer, tuple(f"{note} Falling back to the one before." for note in notes)
-            )
-        if notes:
+            self._whole[path] = stamp
+            for damaged_path, why in damaged:
+                self._set_aside(damaged_path, f"{why} Falling back to the one before.")
+            self._note_impossible()
+            return Checkpoint(meta, weights, optimizer)
+        if damaged:
             raise CheckpointError(
-                f"No checkpoint in {self._folder} can be used. {notes[0]} "
+                f"No checkpoint in {self._folder} can be used. {damaged[0][1]} "
                 "Choose another run directory with --run-dir, or move this folder away to start afresh."
             )
+        self._note_impossible()
         return None
+
+    def path(self, version: int) -> Path:
+        """Folder of a version."""
+        return self._folder / f"{version:09d}"
 
     def versions(self) -> list[int]:
         """Versions on disk, whole or not, oldest first."""
         return [int(path.name) for path in reversed(checkpoint_folders(self._folder))]
 
     def _remove_old(self) -> None:
-        for version in self.versions()[:-KEEP_NEWEST]:
-            path = self._folder / f"{version:09d}"
-            try:
-                keep = read_meta(path).milestone
-            except CheckpointError:
-                keep = False
-            if not keep:
+        """Keep the newest whole ones and the milestones. Files that have not changed since are not read again."""
+        whole = 0
+        for path in checkpoint_folders(self._folder):
+            if whole < KEEP_NEWEST:
+                whole += self._is_whole(path)
+            elif not _is_milestone(path):
                 shutil.rmtree(path, ignore_errors=True)
+        self._whole = {path: stamp for path, stamp in self._whole.items() if path.exists()}
+
+    def _is_whole(self, path: Path) -> bool:
+        """Where it is not, it is set aside, so that it neither counts nor is loaded."""
+        stamp = _stamp(path)
+        if self._whole.get(path) == stamp:
+            return True
+        try:
+            meta = read_meta(path)
+            for name in meta.files:
+                read_verified(path, meta, name)
+        except CheckpointError as error:
+            self._set_aside(path, f"{error} It does not count among the newest {KEEP_NEWEST}, which are kept.")
+            return False
+        self._whole[path] = stamp
+        return True
+
+    def _set_aside(self, path: Path, sentence: str) -> None:
+        aside = path.with_name(f"{_DAMAGED}{path.name}")
+        try:
+            shutil.rmtree(aside, ignore_errors=True)  # an earlier one of this version
+            path.rename(aside)
+        except OSError as error:
+            self._notes.append(f"{sentence} It could not be set aside: {error.strerror}.")
+        else:
+            self._notes.append(f"{sentence} It is now {aside.name}.")
+
+    def _note_impossible(self) -> None:
+        """Folders of versions with ten digits and more: no learner comes so far, and none loads them."""
+        for path in sorted(self._folder.glob("[0-9]" * 10 + "*")):
+            if path.name.isdigit() and path.is_dir():
+                self._notes.append(
+                    f"The checkpoint {path} is not used: no run comes to a version of more than nine digits."
+                )
+
+
+_Stamp = tuple[tuple[str, int, int, int], ...]  # of each file: name, bytes, time of change in ns, inode
+
+
+def _stamp(path: Path) -> _Stamp:
+    """Changes with every file of a checkpoint; empty where it cannot be looked at."""
+    try:
+        found = [(file.name, file.stat()) for file in sorted(path.iterdir())]
+    except OSError:
+        return ()
+    return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in found)
+
+
+def _is_milestone(path: Path) -> bool:
+    try:
+        return read_meta(path).milestone
+    except CheckpointError:
+        return False
 
 
 def write_folder(path: Path, meta: Meta, files: Mapping[str, bytes]) -> None:

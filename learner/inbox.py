@@ -10,21 +10,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.codec import Codec
+from common.codec import Codec, Tensors
 from common.errors import ProtocolError
 from common.lifecycle import REPORT_EVERY_SEC
 from common.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory
 from common.transport import EndpointKeeper, Poller, RouterSocket
 from learner.credits import CreditBook
 from learner.grants import Grants
+from learner.handshake import Handshake
 from learner.memories import UnrollMemories
-from learner.postbox import Postbox
+from learner.postbox import MOST_AT_ONCE, Postbox
 from learner.unrolls import ReceivedUnroll, RejectedUnroll, UnrollChecker
 
 
 @dataclass
 class InboxCounts:
-    """Since process start. received = taken + dropped + waiting, in unrolls."""
+    """Of admitted servers, since process start. received = taken + dropped + waiting, in unrolls."""
 
     received: int = 0
     taken: int = 0
@@ -41,10 +42,11 @@ class Inbox:
         weights_socket: RouterSocket,
         checker: UnrollChecker,
         credits: CreditBook,
-        spec_fingerprint: str,
+        handshake: Handshake,
     ) -> None:
         self.counts = InboxCounts()
-        self.postbox = Postbox(weights_socket, spec_fingerprint)
+        self.postbox = Postbox(weights_socket, handshake)
+        self._handshake = handshake
         self._unrolls = unroll_socket
         self._checker = checker
         self._credits = credits
@@ -99,11 +101,24 @@ class Inbox:
         self._wake()
         return batch
 
+    def not_learned(self, unrolls: list[ReceivedUnroll]) -> None:
+        """Of those that `take` returned, these taught nothing: they are dropped as `not_finite`."""
+        with self._changed:
+            self.counts.taken -= len(unrolls)
+            self.counts.dropped["not_finite"] += len(unrolls)
+            self.counts.dropped_steps += sum(unroll.length for unroll in unrolls)
+
     def publish(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
         """Send a policy's weights to every server, now and whenever one says SERVER_HELLO."""
         with self._changed:
             self.postbox.post(policy, version, weights, resident)
         self._wake()
+
+    @property
+    def untrusted(self) -> dict[str, int]:
+        """Messages of peers that have not shown the run's token, by type."""
+        with self._changed:
+            return dict(self._handshake.untrusted)
 
     @property
     def waiting_steps(self) -> int:
@@ -119,9 +134,10 @@ class Inbox:
     def events(self) -> list[str]:
         """Sentences since the last call."""
         with self._changed:
-            events = [*self._events, *self.postbox.events]
-            self._events.clear()
-            self.postbox.events.clear()
+            sources = (self._events, self.postbox.events, self._handshake.events)
+            events = [event for source in sources for event in source]
+            for source in sources:
+                source.clear()
         return events
 
     # ------------------------------------------------------------ the thread
@@ -148,38 +164,60 @@ class Inbox:
         self.postbox.exchange()
 
     def _receive(self) -> None:
-        while (received := self._unrolls.receive()) is not None:
+        for _ in range(MOST_AT_ONCE):
+            if (received := self._unrolls.receive()) is None:
+                return
             peer, frames = received
             try:
                 message, tensors = self._codec.decode(frames)
-                if isinstance(message, ServerHello):
-                    self._greet(peer, message)
-                elif isinstance(message, Unroll):
-                    self._credits.received(peer, message.length)
-                    if message.place >= 0:
-                        tensors = self._memories.tensors(peer, message)
-                    self._put(self._checker.check(message, tensors))
-                elif isinstance(message, UnrollMemory):
-                    self._open(peer, message)
-                else:
-                    self._drop("malformed", f"{type(message).__name__} does not belong on the unroll socket")
             except ProtocolError as error:
-                self._drop("malformed", str(error))
-            except RejectedUnroll as error:
-                self._drop(error.cause, str(error), error.steps)
+                if peer in self._handshake:
+                    self._drop("malformed", str(error))
+                else:
+                    self._refuse(None)
+                continue
+            if isinstance(message, ServerHello):
+                self._greet(peer, message)
+            elif peer not in self._handshake:
+                self._refuse(message)
+            elif isinstance(message, Unroll):
+                self._take_in(peer, message, tensors)
+            elif isinstance(message, UnrollMemory):
+                self._open(peer, message)
+            else:
+                self._drop("malformed", f"{type(message).__name__} does not belong on the unroll socket")
 
     def _greet(self, peer: bytes, hello: ServerHello) -> None:
-        problem = self.postbox.refusal(hello)
-        if problem:
-            with self._changed:
-                self._events.append(problem)
-            return
+        self._credits.left(peer)
+        with self._changed:
+            if not self._handshake.admit(peer, hello):
+                return
+            self.postbox.heard_served(hello.served_version)
         self._credits.joined(peer)
         self._grants.hurry()
 
+    def _refuse(self, message: TO_LEARNER | None) -> None:
+        with self._changed:
+            self._handshake.refuse(message)
+
+    def _take_in(self, peer: bytes, message: Unroll, tensors: Tensors) -> None:
+        self._credits.received(peer, message.length)
+        try:
+            if message.place >= 0:
+                tensors = self._memories.tensors(peer, message)
+            unroll = self._checker.check(message, tensors)
+            played, published = unroll.newest_version, self.postbox.newest_version
+            if played > published:
+                words = f"its policy version is {played}, the newest that was published {published}"
+                raise RejectedUnroll("bad_version", words, unroll.length)
+        except ProtocolError as error:
+            self._drop("malformed", str(error))
+        except RejectedUnroll as error:
+            self._drop(error.cause, str(error), error.steps)
+        else:
+            self._put(unroll)
+
     def _open(self, peer: bytes, memory: UnrollMemory) -> None:
-        if peer not in self._credits:  # refused
-            return
         if problem := self._memories.open(peer, memory, self._credits):
             with self._changed:
                 self._events.append(problem)

@@ -47,6 +47,16 @@ class Keeper:
         self._next_save = now + self._every_sec
         self._next_milestone = self._after(checkpoint.meta.decisions)
 
+    def last_good(self) -> str:
+        """A sentence on where the newest checkpoint is."""
+        if self.saved_version < 0:
+            return "There is no checkpoint."
+        return f"The newest good checkpoint is {self._store.path(self.saved_version)}."
+
+    def take_notes(self) -> list[str]:
+        """Sentences since the last call about checkpoints and past selves that are damaged."""
+        return [*self._store.take_notes(), *self.league.take_notes()]
+
     def due(self, decisions: int, now: float) -> bool:
         """True when a checkpoint is due."""
         return now >= self._next_save or decisions >= self._next_milestone

@@ -35,27 +35,31 @@ class League:
         self._versions: set[int] = set()
         self._next = every_decisions
         self.resident: tuple[PastSelf, ...] = ()
+        self._notes: list[str] = []
 
-    def load(self, spec: GameSpec, decisions: int) -> list[str]:
-        """Take up what a former life of this run left. Returns sentences about copies that cannot be used."""
-        notes = []
+    def take_notes(self) -> list[str]:
+        """Sentences since the last call about copies that cannot be used."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    def load(self, spec: GameSpec, decisions: int) -> None:
+        """Take up what a former life of this run left."""
         for path in sorted(self._folder.glob("[0-9]" * 9)):
             try:
                 meta = read_meta(path)
                 check_spec(path, meta, spec)
                 read_verified(path, meta, WEIGHTS_FILE)
             except CheckpointError as error:
-                notes.append(f"{error} It leaves the league.")
+                self._notes.append(f"{error} It leaves the league.")
                 continue
             if meta.decisions > decisions:
-                notes.append(
+                self._notes.append(
                     f"past/{meta.version} is newer than the checkpoint that the run goes on from. It leaves the league."
                 )
                 continue
             self._versions.add(meta.version)
         self._next = (decisions // self._every + 1) * self._every
         self._choose()
-        return notes
 
     def due(self, decisions: int) -> bool:
         """True when the next copy shall join."""
@@ -71,9 +75,17 @@ class League:
         self._choose()
 
     def _choose(self) -> None:
+        """Copies that can no longer be read leave the league."""
         known = {past.version: past for past in self.resident}
         chosen = spread(self._versions, self._resident_count)
-        self.resident = tuple(known.get(version) or self._read(version) for version in chosen)
+        while missing := [version for version in chosen if version not in known]:
+            try:
+                known[missing[0]] = self._read(missing[0])
+            except CheckpointError as error:
+                self._notes.append(f"{error} It leaves the league.")
+                self._versions.discard(missing[0])
+                chosen = spread(self._versions, self._resident_count)
+        self.resident = tuple(known[version] for version in chosen)
 
     def _read(self, version: int) -> PastSelf:
         path = self._folder / f"{version:09d}"

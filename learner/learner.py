@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from common.errors import DivergedError
+from common.errors import DivergedError, NothingLearnedError
 from common.lifecycle import Reporter, StopFlag
 from common.nets.weights import not_finite, weights_to_bytes
 from learner.algorithms import Settings
@@ -15,7 +15,7 @@ from learner.inbox import Inbox
 from learner.keeper import Keeper
 from learner.postbox import LEARNER
 from learner.published import PublishedVersion
-from learner.reports import Journal, StallAlarm, Statistics
+from learner.reports import Journal, SkipAlarm, StallAlarm, Statistics
 from learner.unrolls import ReceivedUnroll
 from learner.update import Updater
 
@@ -28,6 +28,7 @@ class Pace:
 
     batch_steps: int
     max_policy_lag: int
+    max_skipped_minibatches: int
     learning_rate: Callable[[int], float]
     settings: Callable[[int], Settings]
 
@@ -66,12 +67,24 @@ class Learner:
         self._stop = stop
         self._pace = pace
         self._weights = b""
-        self._journal_broken = False
         self._statistics = Statistics(time.monotonic())
         self._alarm = StallAlarm(time.monotonic())
+        self._skip_alarm = SkipAlarm()
 
     def run(self) -> bool:
-        """Until a signal: the current update is finished, saved and reported. False where it could not be saved."""
+        """Until a signal: the current update is finished, saved and reported. False where it could not be saved.
+
+        Raises:
+            DivergedError: the weights are no longer finite.
+            NothingLearnedError: no gradient is, for `pace.max_skipped_minibatches` in a row.
+        """
+        try:
+            return self._run()
+        except (DivergedError, NothingLearnedError) as error:
+            self._report(event=str(error))
+            raise
+
+    def _run(self) -> bool:
         self._inbox.start()
         self._publish()
         self._save()
@@ -79,9 +92,10 @@ class Learner:
         while not self._stop:
             self._outgrow_former_life()
             if unrolls := self._pull():
-                self._update(unrolls)
-                self._publish()
+                if self._update(unrolls):
+                    self._publish()
                 self._save()
+                self._check_skipped()
             self._report()
         saved = self._save(last=True)
         self._report(state="stopped")
@@ -94,23 +108,37 @@ class Learner:
         self._statistics.wait_sec += time.monotonic() - begin
         return unrolls
 
-    def _update(self, unrolls: list[ReceivedUnroll]) -> None:
-        progress, pace = self.progress, self._pace
-        steps = self._statistics.learned(unrolls, progress.version)
+    def _update(self, unrolls: list[ReceivedUnroll]) -> bool:
+        """False where every minibatch was skipped: the weights are as before, and so is their version."""
+        progress, pace, statistics = self.progress, self._pace, self._statistics
         rate, settings = pace.learning_rate(progress.decisions), pace.settings(progress.decisions)
         result = self._updater.update(unrolls, progress.version, rate, settings)
-        self._statistics.updated(result.figures, result.ratio_error, result.skipped)
-        progress.version += 1
-        progress.updates += 1
-        progress.decisions += steps
-        self._alarm.advanced(time.monotonic(), self._inbox.counts.received)
-        try:
-            if self._journal.write(self._row(rate, settings), progress.decisions):
-                self._journal_broken = False
-        except OSError as error:
-            if not self._journal_broken:  # one sentence, not one an update
-                self._report(event=f"learner.csv could not be written: {error.strerror or error}. Training goes on.")
-            self._journal_broken = True
+        statistics.took(unrolls)
+        statistics.updated(result)
+        learned = [unroll for unroll, taught in zip(unrolls, result.learned) if taught]
+        if len(learned) < len(unrolls):
+            self._inbox.not_learned([unroll for unroll, taught in zip(unrolls, result.learned) if not taught])
+        progress.decisions += statistics.learned(learned, progress.version)
+        now = time.monotonic()
+        if learned:
+            progress.version += 1
+            progress.updates += 1
+            self._alarm.advanced(now, self._inbox.counts.received)
+        skipped = self._skip_alarm.check(result.skipped, result.cause, statistics.skipped_minibatches, now)
+        for sentence in filter(None, (skipped, *self._journal.write(self._row(rate, settings), progress.decisions))):
+            self._report(event=sentence)
+        return bool(learned)
+
+    def _check_skipped(self) -> None:
+        """Raises NothingLearnedError where too many minibatches in a row were skipped; what was learned is saved."""
+        in_a_row = self._updater.skipped_in_a_row
+        if in_a_row < self._pace.max_skipped_minibatches:
+            return
+        self._save(last=True)
+        raise NothingLearnedError(
+            f"The run ends: {in_a_row} minibatches in a row were skipped, and nothing was learned from them "
+            f"(learner.max_skipped_minibatches). {self._statistics.skipped_cause} {self._keeper.last_good()}"
+        )
 
     def _publish(self) -> None:
         """Hand the weights to the inbox, and with them the past selves that shall be resident. Raises DivergedError."""
@@ -123,7 +151,9 @@ class Learner:
         self._weights = weights_to_bytes(self._updater.network)
         if league.due(progress.decisions):
             event = self._keeper.freeze(progress.version, progress.decisions, self._weights)
-            self._report(event=event or f"A past self joined the league: past/{progress.version}.")
+            joined = f"A past self joined the league: past/{progress.version}."
+            for sentence in (event or joined, *self._keeper.take_notes()):
+                self._report(event=sentence)
         resident = (LEARNER, *(past.name for past in league.resident))
         for past in league.resident:
             if not self._inbox.postbox.has(past.name):
@@ -144,8 +174,8 @@ class Learner:
             progress.version, progress.decisions, progress.updates, self._weights,
             self._updater.network, self._updater.optimizer, now, last=last,
         )  # fmt: skip
-        if failure:
-            self._report(event=failure)
+        for sentence in filter(None, (failure, *self._keeper.take_notes())):
+            self._report(event=sentence)
         return not failure
 
     def _outgrow_former_life(self) -> None:
@@ -185,7 +215,11 @@ class Learner:
             "ratio_error_p50": statistics.ratio_error[0],
             "ratio_error_p99": statistics.ratio_error[1],
             "reward_mean": statistics.reward_mean,
+            "largest_reward": statistics.largest_reward,
             "skipped_minibatches": statistics.skipped_minibatches,
+            "skipped_cause": statistics.skipped_cause,
+            "untrusted": inbox.untrusted,
+            "journal_rows_lost": self._journal.rows_lost,
             "past_resident": [past.name for past in self._keeper.league.resident],
             "stalled": self._alarm.raised,
             **statistics.figures,
@@ -206,6 +240,8 @@ class Learner:
             "learning_rate": learning_rate,
             "entropy_coefficient": settings.entropy_coefficient,
             "reward_mean": statistics.reward_mean,
+            "largest_reward": statistics.largest_reward,
+            "skipped_minibatches": statistics.skipped_minibatches,
             "unrolls_learned": statistics.unrolls,
             "unrolls_dropped": sum(self._inbox.counts.dropped.values()),
             **statistics.figures,

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import deque
 
 from common.anonymous_file import can_share
-from common.codec import Codec
+from common.codec import Codec, Frame
 from common.errors import ProtocolError
-from common.messages import PROTOCOL, TO_LEARNER, ServerHello, Unroll, Weights, WeightsAck
+from common.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
 from common.nets.weights import fingerprint
 from common.transport import RouterSocket
+from learner.handshake import Handshake
 from learner.publication import Publication
 
 LEARNER = "learner"
+MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn
 
 
 class Postbox:
@@ -24,14 +26,14 @@ class Postbox:
         events: sentences for the view.
     """
 
-    def __init__(self, socket: RouterSocket, spec_fingerprint: str) -> None:
+    def __init__(self, socket: RouterSocket, handshake: Handshake) -> None:
         self.socket = socket
         self.foreign_version = -1
         self.events: deque[str] = deque(maxlen=100)
-        self._spec_fingerprint = spec_fingerprint
-        self._codec = Codec[ServerHello | Unroll | WeightsAck](TO_LEARNER)
+        self._handshake = handshake
+        self._codec = Codec[ServerHello | Unroll | UnrollMemory | WeightsAck](TO_LEARNER)
         self._policies: dict[str, Publication] = {}
-        self._sent_version = -1  # the newest of the learner's that left here
+        self._posted_version = self._sent_version = -1  # the newest of the learner's; the newest that left here
         self._sent: dict[bytes, dict[str, int]] = {}  # server -> policy -> version
         self._readers: set[bytes] = set()  # servers that read weights where they lie
 
@@ -39,6 +41,9 @@ class Postbox:
         """These are the policy's weights from now on. Policies outside `resident` are forgotten."""
         message = Weights(policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident)
         former, self._policies[policy] = self._policies.get(policy), Publication(message, weights)
+        if policy == LEARNER:
+            self._posted_version = max(self._posted_version, version)
+            self._handshake.published(version)
         if former is not None:
             former.close()
         for name in self._policies.keys() - set(resident):
@@ -53,43 +58,50 @@ class Postbox:
         """True when the policy was posted and is resident."""
         return policy in self._policies
 
-    def refusal(self, hello: ServerHello) -> str:
-        """Why this server cannot be served, as a sentence; empty if it can."""
-        if hello.protocol != PROTOCOL:
-            return f"A server speaks {hello.protocol}; the learner speaks {PROTOCOL}. It gets no weights."
-        if hello.spec_fingerprint != self._spec_fingerprint:
-            return (
-                f"A server has the spec fingerprint {hello.spec_fingerprint}; "
-                f"the learner has {self._spec_fingerprint}. It gets no weights."
-            )
-        return ""
+    @property
+    def newest_version(self) -> int:
+        """The newest version that an admitted server can have served: one of ours, or of a former life."""
+        return max(self._posted_version, self.foreign_version)
+
+    def heard_served(self, version: int) -> None:
+        """An admitted server has served `version`."""
+        if version > self._sent_version:
+            self.foreign_version = max(self.foreign_version, version)
 
     def exchange(self) -> None:
         """Read what servers say, then send each what it lacks. Never blocks."""
-        while (received := self.socket.receive()) is not None:
-            peer, frames = received
-            try:
-                message, _ = self._codec.decode(frames)
-            except ProtocolError as error:
-                self.events.append(f"A server sent what cannot be read on the weights socket: {error}.")
-                continue
-            if isinstance(message, ServerHello):
-                self._greet(peer, message)
-            elif isinstance(message, WeightsAck) and message.unreadable:
-                self._take_back(peer, message)
-            elif isinstance(message, WeightsAck) and not message.accepted:
-                self.events.append(
-                    f"A server refused version {message.policy_version} of {message.policy}: {message.reason}."
-                )
+        for _ in range(MOST_AT_ONCE):
+            if (received := self.socket.receive()) is None:
+                break
+            self._receive(*received)
         for peer in list(self._sent):
             self._send_missing(peer)
 
-    def _greet(self, peer: bytes, hello: ServerHello) -> None:
-        if problem := self.refusal(hello):
-            self.events.append(problem)
+    def _receive(self, peer: bytes, frames: list[Frame]) -> None:
+        try:
+            message, _ = self._codec.decode(frames)
+        except ProtocolError as error:
+            if peer in self._handshake:
+                self.events.append(f"A server sent what cannot be read on the weights socket: {error}.")
+            else:
+                self._handshake.refuse(None)
             return
-        if hello.served_version > self._sent_version:
-            self.foreign_version = max(self.foreign_version, hello.served_version)
+        if isinstance(message, ServerHello):
+            self._greet(peer, message)
+        elif peer not in self._handshake:
+            self._handshake.refuse(message)
+        elif isinstance(message, WeightsAck) and message.unreadable:
+            self._take_back(peer, message)
+        elif isinstance(message, WeightsAck) and not message.accepted:
+            self.events.append(
+                f"A server refused version {message.policy_version} of {message.policy}: {message.reason}."
+            )
+
+    def _greet(self, peer: bytes, hello: ServerHello) -> None:
+        if not self._handshake.admit(peer, hello):
+            self._sent.pop(peer, None)
+            return
+        self.heard_served(hello.served_version)
         self._sent[peer] = {LEARNER: hello.served_version}
         if hello.shared_memory and can_share(self.socket.endpoint):
             self._readers.add(peer)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from common.messages import MOST_VERSION
+from learner.handshake import MOST_UNNOTED
+
 FILE = "last_version"
 
 
@@ -17,12 +20,27 @@ class PublishedVersion:
         self._path = folder / FILE
         self._broken = False
 
-    def read(self) -> int:
-        """The highest version that any life of the learner may have published; -1: none is known."""
+    def read(self, saved: int) -> tuple[int, str]:
+        """The highest version that any life of the learner may have published; -1: none is known.
+
+        `saved`: the version of the newest whole checkpoint, -1 where there is none. With it comes a sentence where the
+        file is damaged, or holds a number that the run cannot have reached: it then counts for nothing.
+        """
         try:
-            return int(self._path.read_text())
-        except (OSError, ValueError):
-            return -1
+            text = self._path.read_bytes()
+        except FileNotFoundError:
+            return -1, ""
+        except OSError as error:
+            return -1, self._not_believed(f"cannot be read: {error.strerror}", saved)
+        try:
+            version = int(text.decode())
+        except ValueError:
+            return -1, self._not_believed("is damaged", saved)
+        limit = min(max(saved, 0) + MOST_UNNOTED, MOST_VERSION)
+        if not 0 <= version <= limit:
+            words = f"holds version {version}, which this run cannot have published: expected 0 to {limit}"
+            return -1, self._not_believed(words, saved)
+        return version, ""
 
     def write(self, version: int) -> str:
         """Note a version. Returns an empty string, or the sentence that says why it could not be; once."""
@@ -36,3 +54,7 @@ class PublishedVersion:
             return "" if again else f"The version {version} could not be noted on disk: {reason}. Training goes on."
         self._broken = False
         return ""
+
+    def _not_believed(self, why: str, saved: int) -> str:
+        source = f"that of the newest whole checkpoint, {saved}" if saved >= 0 else "0"
+        return f"The file {self._path} {why}. It is not used: the versions go on from {source}."

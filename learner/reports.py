@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import math
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch.utils.tensorboard import SummaryWriter
 
+from learner.event_file import new_event_file, scalars
+from learner.side_file import SAY_EVERY_SEC, SideFile
 from learner.unrolls import ReceivedUnroll
+from learner.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.
 FIGURES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance", "gradient_norm")
@@ -22,7 +23,7 @@ FIGURES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "expla
 COLUMNS = (
     "policy_version", "decisions_learned", "time_sec", "decisions_per_sec", "busy_share", "policy_lag_mean",
     "policy_lag_max", "ratio_error_p50", "ratio_error_p99", "learning_rate", "entropy_coefficient", "reward_mean",
-    "unrolls_learned", "unrolls_dropped", *FIGURES,
+    "largest_reward", "skipped_minibatches", "unrolls_learned", "unrolls_dropped", *FIGURES,
 )  # fmt: skip
 LAG_BOUNDS = (0, 1, 2, 4, 8, 16)  # histogram of policy_lag: "0", "1", "2", "3-4", ...; the last is open
 STALL_AFTER_SEC = 60.0
@@ -38,16 +39,24 @@ class Statistics:
         self.unrolls = 0
         self.updates = 0
         self.skipped_minibatches = 0
+        self.skipped_cause = ""
         self.figures: dict[str, float] = dict.fromkeys(FIGURES, math.nan)
         self.ratio_error = (math.nan, math.nan)
-        self.reward_mean = math.nan
+        self.reward_mean = self.largest_reward = math.nan
         self.recent_lag = (math.nan, 0)
         self._lag_sum = 0
         self._lag_max = 0
         self._lags: Counter[str] = Counter()
 
-    def learned(self, unrolls: list[ReceivedUnroll], version: int) -> int:
-        """Count a batch that is learned from by weights of `version`. Returns its steps, bootstrap rows left out."""
+    def took(self, unrolls: Sequence[ReceivedUnroll]) -> None:
+        """The rewards of an update's unrolls, whether they are learned from or not."""
+        self.reward_mean = float(np.mean([unroll.arrays["reward"].mean() for unroll in unrolls]))
+        self.largest_reward = float(max(np.abs(unroll.arrays["reward"]).max() for unroll in unrolls))
+
+    def learned(self, unrolls: Sequence[ReceivedUnroll], version: int) -> int:
+        """Count unrolls that weights of `version` were taught with. Returns their steps, bootstrap rows left out."""
+        if not unrolls:
+            return 0
         lag = version - np.concatenate([unroll.arrays["policy_version"] for unroll in unrolls])
         self.decisions += lag.size
         self.unrolls += len(unrolls)
@@ -55,16 +64,16 @@ class Statistics:
         self._lag_max = max(self._lag_max, int(lag.max()))
         self.recent_lag = (float(lag.mean()), int(lag.max()))
         self._lags.update(lag_histogram(lag))
-        self.reward_mean = float(np.mean([unroll.arrays["reward"].mean() for unroll in unrolls]))
         return lag.size
 
-    def updated(self, figures: dict[str, float], ratio_error: NDArray[np.float32], skipped: int) -> None:
+    def updated(self, result: UpdateResult) -> None:
         """Take over the figures of an update; those it lacks keep their last value."""
         self.updates += 1
-        self.skipped_minibatches += skipped
-        self.figures.update({name: figures[name] for name in FIGURES if name in figures})
-        if ratio_error.size:
-            self.ratio_error = (float(np.quantile(ratio_error, 0.5)), float(np.quantile(ratio_error, 0.99)))
+        self.skipped_minibatches += result.skipped
+        self.skipped_cause = result.cause or self.skipped_cause
+        self.figures.update({name: result.figures[name] for name in FIGURES if name in result.figures})
+        if (error := result.ratio_error).size:
+            self.ratio_error = (float(np.quantile(error, 0.5)), float(np.quantile(error, 0.99)))
 
     def rate(self, now: float) -> float:
         """Decisions learned from per second since process start."""
@@ -126,6 +135,20 @@ class StallAlarm:
         )
 
 
+class SkipAlarm:
+    """Speaks up when minibatches are skipped: at the first one, then once a minute."""
+
+    def __init__(self) -> None:
+        self._say_at = -math.inf
+
+    def check(self, skipped: int, cause: str, total: int, now: float) -> str:
+        """A sentence about an update that skipped minibatches, `total` since the start; else empty."""
+        if not skipped or now < self._say_at:
+            return ""
+        self._say_at = now + SAY_EVERY_SEC
+        return f"ALARM: a minibatch was skipped, nothing was learned from it ({total} since the start): {cause}"
+
+
 class Journal:
     """TensorBoard under `tensorboard/` and learner.csv, both appended to on resume, from the first row on."""
 
@@ -135,52 +158,55 @@ class Journal:
         self._begin = decisions
         self._every = every_sec
         self._next = 0.0
-        self._file: TextIO | None = None
-        self._board: SummaryWriter | None = None
+        self._csv = SideFile("learner.csv", self._begin_csv)
+        self._board = SideFile("TensorBoard's file", self._begin_board)
+        self._board_file: tuple[Path, bytes] | None = None
 
-    def write(self, row: dict[str, float], decisions: int) -> bool:
-        """One row, at most one a second; `row` has exactly the keys COLUMNS. False where none is due yet.
+    @property
+    def rows_lost(self) -> int:
+        """Rows that found no room on the disk for so long that newer ones took their place."""
+        return self._csv.lost + self._board.lost
 
-        Raises OSError.
+    def write(self, row: dict[str, float], decisions: int) -> list[str]:
+        """One row, at most one a second; `row` has exactly the keys COLUMNS. Never raises OSError.
+
+        Returns sentences about a file that cannot be written, or can be again.
         """
-        if time.monotonic() < self._next:
-            return False
-        self._next = time.monotonic() + self._every
-        if self._file is None:
-            self._file = self._open()
+        now = time.monotonic()
+        if now < self._next:
+            return []
+        self._next = now + self._every
         values = [f"{row[name]:.6g}" if isinstance(row[name], float) else row[name] for name in COLUMNS]
-        csv.writer(self._file).writerow(values)
-        self._file.flush()
-        if self._board is None:
-            board = str(self._root / "tensorboard")
-            self._board = SummaryWriter(board, purge_step=self._begin or None, flush_secs=30)
-        for name in COLUMNS:
-            if math.isfinite(row[name]):
-                self._board.add_scalar(f"learner/{name}", row[name], decisions)
-        return True
+        tagged = {f"learner/{name}": row[name] for name in COLUMNS}
+        sentences = (self._csv.append(_csv_line(values), now), self._board.append(scalars(tagged, decisions), now))
+        return [sentence for sentence in sentences if sentence]
 
     def close(self) -> None:
-        """Flush and close, as far as the disk has room."""
-        for file in (self._board, self._file):
-            if file is not None:
-                with contextlib.suppress(OSError):
-                    file.close()
+        """Close both files."""
+        self._csv.close()
+        self._board.close()
 
-    def _open(self) -> TextIO:
+    def _begin_csv(self) -> tuple[Path, bytes]:
         self._set_aside_other_header()
-        file = self._path.open("a", newline="")
-        if file.tell() == 0:
-            csv.writer(file).writerow(COLUMNS)
-        return file
+        return self._path, _csv_line(COLUMNS)
+
+    def _begin_board(self) -> tuple[Path, bytes]:
+        self._board_file = self._board_file or new_event_file(self._root / "tensorboard", self._begin)
+        self._board_file[0].parent.mkdir(exist_ok=True)
+        return self._board_file
 
     def _set_aside_other_header(self) -> None:
         """A file of another version of Simul keeps its rows under another name."""
         if not self._path.exists():
             return
-        with self._path.open() as file:
+        with self._path.open(errors="replace") as file:
             header = file.readline().strip()
         if header and header != ",".join(COLUMNS):
             number = 1
             while (aside := self._path.with_suffix(f".{number}.csv")).exists():
                 number += 1
             self._path.rename(aside)
+
+
+def _csv_line(values: Iterable[object]) -> bytes:
+    return (",".join(str(value) for value in values) + "\r\n").encode()

@@ -45,6 +45,11 @@ class ReceivedUnroll:
         """The version that chose its first action."""
         return int(self.arrays["policy_version"].min())
 
+    @property
+    def newest_version(self) -> int:
+        """The version that chose its last action."""
+        return int(self.arrays["policy_version"].max())
+
 
 @dataclass(frozen=True)
 class Minibatch:

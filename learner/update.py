@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,10 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from common.nets.base import RecurrentNetwork
 from learner.algorithms import Algorithm, Loss, Settings
 from learner.unrolls import Minibatch, ReceivedUnroll, make_minibatch
+
+LARGE_REWARD = 1e3  # a reward above it is the likely cause of a gradient that is not finite
 
 
 @dataclass(frozen=True)
@@ -23,16 +27,24 @@ class UpdateResult:
         figures: losses and the rest of `learner.reports.FIGURES`.
         ratio_error: float32 [n], |ratio - 1| of the steps chosen by the very weights that were updated
             (unrolls of lag 0 throughout, first minibatch): what the server's and the learner's precision cost.
-        skipped: minibatches left out because the gradient was not finite.
+        learned: bool [n], which of the unrolls a step was made with.
+        skipped: minibatches without a step, because the gradient was not finite.
+        cause: of the last of these, as a sentence; empty where there is none.
     """
 
     figures: dict[str, float]
     ratio_error: NDArray[np.float32]
+    learned: NDArray[np.bool_]
     skipped: int
+    cause: str = ""
 
 
 class Updater:
-    """Owns the optimizer; changes the network in place."""
+    """Owns the optimizer; changes the network in place.
+
+    Attributes:
+        skipped_in_a_row: minibatches without a step since the last one with a step.
+    """
 
     def __init__(
         self,
@@ -50,6 +62,7 @@ class Updater:
         self.network = network
         self.device = next(network.parameters()).device
         self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=self.device.type in ("cpu", "cuda"))
+        self.skipped_in_a_row = 0
         self._algorithm = algorithm
         self._discount = discount
         self._minibatches = minibatches
@@ -67,8 +80,10 @@ class Updater:
             group["lr"] = learning_rate
         shown: list[dict[str, float]] = []
         ratio_error = np.zeros(0, np.float32)
-        skipped = 0
-        for number, minibatch in enumerate(self._draw(unrolls)):
+        learned = np.zeros(len(unrolls), np.bool_)
+        skipped, cause = 0, ""
+        for number, part in enumerate(self._draw(len(unrolls))):
+            minibatch = make_minibatch([unrolls[i] for i in part], self._discount, self.device)
             loss = self._loss(minibatch, settings)
             if number == 0:
                 # An unroll that older weights began reaches the current ones in a state that these never made.
@@ -76,19 +91,22 @@ class Updater:
                 ratio_error = (loss.log_ratio.exp() - 1).abs()[fresh].cpu().numpy()
             gradient_norm = self._step(loss.total)
             if not np.isfinite(gradient_norm):
-                skipped += 1
+                skipped, cause = skipped + 1, self._cause(minibatch, loss.total.detach())
+                self.skipped_in_a_row += 1
                 continue
+            learned[part] = True
+            self.skipped_in_a_row = 0
             names, values = zip(*loss.figures.items())
             numbers = torch.stack(values).tolist()  # one device-to-host sync a minibatch
             shown.append(dict(zip(names, numbers)) | {"gradient_norm": gradient_norm})
         means = {name: float(np.mean([figures[name] for figures in shown])) for name in (shown[0] if shown else ())}
-        return UpdateResult(means, ratio_error, skipped)
+        return UpdateResult(means, ratio_error, learned, skipped, cause)
 
-    def _draw(self, unrolls: Sequence[ReceivedUnroll]) -> Iterator[Minibatch]:
+    def _draw(self, unrolls: int) -> Iterator[NDArray[np.int64]]:
+        """Indices of each minibatch's unrolls."""
         for _ in range(self._epochs):
-            order = self._random.permutation(len(unrolls))
-            for part in np.array_split(order, min(self._minibatches, len(unrolls))):
-                yield make_minibatch([unrolls[i] for i in part], self._discount, self.device)
+            order = self._random.permutation(unrolls)
+            yield from np.array_split(order, min(self._minibatches, unrolls))
 
     def _loss(self, minibatch: Minibatch, settings: Settings) -> Loss:
         lowered = self._precision != torch.float32
@@ -114,7 +132,27 @@ class Updater:
         """Backward and one Adam step; the gradient's norm before clipping. No step where that is not finite."""
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        norm = float(torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._max_gradient_norm))
-        if np.isfinite(norm):
-            self.optimizer.step()
-        return norm
+        parameters = [parameter for parameter in self.network.parameters() if parameter.grad is not None]
+        norm = get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+        if not (number := float(norm)) < math.inf:  # NaN neither; unclipped, so that the cause can be found
+            return math.inf
+        clip_grads_with_norm_(parameters, self._max_gradient_norm, norm)
+        self.optimizer.step()
+        return number
+
+    def _cause(self, minibatch: Minibatch, loss: Tensor) -> str:
+        """Why the gradient that was just computed is not finite, as far as it can be seen. Costs syncs: rare."""
+        trajectories = minibatch.trajectories
+        reward = float((trajectories.reward * trajectories.valid).abs().max())
+        gradients = {name: p.grad for name, p in self.network.named_parameters() if p.grad is not None}
+        bad = [name for name, gradient in gradients.items() if not torch.isfinite(gradient).all()]
+        if bad:
+            what = f"{len(bad)} of {len(gradients)} gradients are not finite, nearest to the loss that of {bad[-1]}"
+        else:
+            largest = max(gradients, key=lambda name: float(gradients[name].abs().max()))
+            what = f"the gradients' norm overflows, the largest is that of {largest}"
+        advice = "scale the rewards to about 1" if reward > LARGE_REWARD else "lower learner.learning_rate"
+        return (
+            f"{what}; the loss is {float(loss):.3g}, the largest absolute reward in these unrolls {reward:.3g}. "
+            f"Advice: {advice}."
+        )

@@ -10,6 +10,7 @@ from common.launch.needed_files import NeededFiles
 from common.launch.processes import Child, Meter, role_command
 from common.launch.restarts import RestartPolicy
 from common.launch.state import Key, RunState
+from common.lifecycle import ENDS_RUN
 from common.rundir import RunDir
 
 Command = Callable[[str], list[str]]
@@ -95,6 +96,8 @@ class Fleet:
                 child.kill()  # what it started and left behind
                 self._state.ended((child.role, child.index), child.run_id, now)
                 place.last_words = child.last_line()
+                if child.exit_code() == ENDS_RUN:
+                    raise self._obituary(place)
                 delay = place.policy.died(now, was_ready=self._state.was_ready((child.role, child.index), child.run_id))
                 if delay is None:
                     raise self._obituary(place, "too often; last with ")
@@ -153,8 +156,8 @@ class Fleet:
     def _obituary(self, place: _Place, before: str = "") -> RoleDied:
         child = place.child
         code = child.exit_code()
-        if code == 2:  # the role has said in a sentence what is wrong
-            return RoleDied(f"{_spoken(child)}: {child.sentence()}", 2)
+        if code in (2, ENDS_RUN):  # the role has said in a sentence what is wrong
+            return RoleDied(f"{_spoken(child)}: {child.sentence()}", 2 if code == 2 else 1)
         words = child.log_tail() or "(it wrote nothing)"
         return RoleDied(f"{_spoken(child)} died {before}({child.how_it_ended()}). Its last words:\n{words}", 1)
 

@@ -47,7 +47,7 @@ def _run_dir(root: Path | None) -> RunDir:
 def _folder(path: Path) -> Path:
     if (path / "meta.json").exists() or not (path / "checkpoints").is_dir():
         return path
-    newest = max((p for p in (path / "checkpoints").iterdir() if (p / "meta.json").exists()), default=None)
+    newest = max((p for p in (path / "checkpoints").glob("[0-9]" * 9) if (p / "meta.json").exists()), default=None)
     if newest is None:
         raise ConfigError(f"The run directory {path} has no checkpoint yet.")
     return newest

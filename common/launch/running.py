@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Self
 
-from common.codec import Codec
 from common.launch.fleet import Command, Fleet
 from common.launch.processes import role_command
+from common.launch.report_receiver import ReportReceiver
 from common.launch.state import RunState
-from common.messages import TO_SUPERVISOR, Report
+from common.messages import Report
 from common.rundir import RunDir
-from common.transport import EndpointKeeper, Poller, PullSocket
+from common.transport import EndpointKeeper, Poller
 
 
 class RunningRoles:
@@ -26,12 +26,12 @@ class RunningRoles:
         self.state = RunState()
         self.fleet = Fleet(run_dir, self.state, command)
         self._run_dir = run_dir
-        self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            self._socket = opened.enter_context(PullSocket(self._run_dir.endpoint("status")))
-            self._poller, self._endpoints = Poller([self._socket]), EndpointKeeper(self._socket)
+            self._reports = opened.enter_context(closing(ReportReceiver(self._run_dir)))
+            socket = self._reports.socket
+            self._poller, self._endpoints = Poller([socket]), EndpointKeeper(socket)
             opened.callback(self.fleet.kill_all)
             self._opened = opened.pop_all()
         return self
@@ -52,9 +52,9 @@ class RunningRoles:
     def take_reports(self, timeout_sec: float = 0.0) -> list[str]:
         """Take reports in; where there are none, wait for one. Returns what they have to say to people."""
         self.wait(timeout_sec)
-        sentences = self._endpoints.look(time.monotonic())
-        while (frames := self._socket.receive()) is not None:
-            report, _ = self._codec.decode(frames)
+        reports, refused = self._reports.receive()
+        sentences = [*self._endpoints.look(time.monotonic()), *refused]
+        for report in reports:
             self.received(report)
             sentences += self.state.receive(report, time.monotonic())
         return sentences

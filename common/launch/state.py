@@ -26,7 +26,8 @@ COUNTERS: dict[str, frozenset[str]] = {
          "evaluations", "evaluation_batches")
     ),
     "learner": frozenset(
-        ("updates", "decisions_learned_since_start", "unrolls", "steps_dropped", "skipped_minibatches")
+        ("updates", "decisions_learned_since_start", "unrolls", "steps_dropped", "skipped_minibatches", "untrusted",
+         "journal_rows_lost")
     ),
     "env_worker": frozenset(
         ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "turns",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
+from contextlib import closing
 
-from common.codec import Codec
 from common.config import Config
-from common.errors import ConfigError, ProtocolError
+from common.errors import ConfigError
 from common.launch import ownership
 from common.launch.figures import number
 from common.launch.fleet import SPOKEN, Command, Fleet, RoleDied
@@ -15,15 +15,15 @@ from common.launch.game_spec import StartStopped
 from common.launch.origin import Origin
 from common.launch.preparation import prepare
 from common.launch.processes import role_command
+from common.launch.report_receiver import ReportReceiver
 from common.launch.signals import Signals
 from common.launch.snapshot import Snapshot, Watch
 from common.launch.state import RunState
 from common.launch.status_file import StatusFile
 from common.launch.summary import write_summary
 from common.launch.view import Display
-from common.messages import TO_SUPERVISOR, Report
 from common.rundir import RunDir
-from common.transport import EndpointKeeper, Poller, PullSocket
+from common.transport import EndpointKeeper, Poller
 
 TURN_SEC = 0.1
 LOOK_EVERY_SEC = 1.0
@@ -55,7 +55,6 @@ class Supervisor:
         self._fleet = Fleet(run_dir, self._state, command)
         self._watch = Watch(str(run_dir.root), self._state, self._fleet, config.game)
         self._signals = Signals()
-        self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._next_look = 0.0
         self._turned_at = time.monotonic()
         self._phase = "starting"
@@ -79,9 +78,9 @@ class Supervisor:
         self._run_dir.create()
         ownership.refuse_if_owned(self._run_dir)
         self._signals.install()
-        self._socket = PullSocket(self._run_dir.endpoint("status"))
-        self._poller, self._endpoints = Poller([self._socket]), EndpointKeeper(self._socket)
-        with self._socket:
+        self._reports = ReportReceiver(self._run_dir)
+        self._poller, self._endpoints = Poller([self._reports.socket]), EndpointKeeper(self._reports.socket)
+        with closing(self._reports):
             ownership.claim(self._run_dir)
             try:
                 return self._run()
@@ -146,12 +145,10 @@ class Supervisor:
     def _turn(self) -> None:
         """Take what was reported; once a second, or when something changed, write status.json and draw."""
         self._stay_awake()
-        while (frames := self._socket.receive()) is not None:
-            try:
-                report, _ = self._codec.decode(frames)
-            except ProtocolError as error:
-                self._say(f"a report was not understood: {error}")
-                continue
+        reports, refused = self._reports.receive()
+        for sentence in refused:
+            self._say(sentence)
+        for report in reports:
             sentences = self._state.receive(report, time.monotonic())
             if report.state != "failed" or self._trained:  # else RoleDied says it
                 for sentence in sentences:

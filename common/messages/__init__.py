@@ -18,6 +18,7 @@ from common.messages.control import (
 )
 from common.messages.learning import (
     FROM_LEARNER,
+    MOST_VERSION,
     TO_LEARNER,
     Credit,
     ServerHello,
@@ -63,6 +64,7 @@ __all__ = [
     "FROM_CONTROL",
     "FROM_LEARNER",
     "GREEDY",
+    "MOST_VERSION",
     "PROTOCOL",
     "RECORD",
     "START",

@@ -7,25 +7,31 @@ import msgspec
 from common.messages.base import Message
 
 
-class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):
+class ControlRequest(Message, frozen=True, kw_only=True):
+    """Base of all requests. `token` is the run's: without it nothing is done."""
+
+    token: str = ""
+
+
+class LoadPolicy(ControlRequest, frozen=True, kw_only=True, tag="LOAD_POLICY"):
     """Serve a checkpoint's weights, frozen, under a name of its own."""
 
     name: str
     checkpoint: str  # absolute path of a checkpoint directory
 
 
-class UnloadPolicy(Message, frozen=True, tag="UNLOAD_POLICY"):
+class UnloadPolicy(ControlRequest, frozen=True, kw_only=True, tag="UNLOAD_POLICY"):
     """Serve a policy no longer. Refused while sessions are bound to it, unless they may `drain`: play to their end."""
 
     name: str
     drain: bool = False
 
 
-class ListPolicies(Message, frozen=True, tag="LIST_POLICIES"):
+class ListPolicies(ControlRequest, frozen=True, kw_only=True, tag="LIST_POLICIES"):
     """Ask which policies are served."""
 
 
-class Shutdown(Message, frozen=True, tag="SHUTDOWN"):
+class Shutdown(ControlRequest, frozen=True, kw_only=True, tag="SHUTDOWN"):
     """Answer what waits, then stop, as on SIGTERM."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from common.messages.base import Message
 from common.messages.serving import SharedMemory
 
+MOST_VERSION = 10**9 - 1  # of a policy: nine digits, as in the names of checkpoints
+
 
 class Unroll(Message, frozen=True, tag="UNROLL"):
     """`length` consecutive steps of one session and the bootstrap row behind them.
@@ -42,12 +44,16 @@ class UnrollMemory(Message, frozen=True, tag="UNROLL_MEMORY"):
 
 
 class ServerHello(Message, frozen=True, tag="SERVER_HELLO"):
-    """A server asks for weights; it has served `served_version` last (-1: none)."""
+    """A server asks for weights; it has served `served_version` last (-1: none).
+
+    `token` is the run's. The learner refuses a server that does not show it on a socket, and whatever it sends there.
+    """
 
     protocol: str
     spec_fingerprint: str
     served_version: int = -1
     shared_memory: bool = False  # it would rather read weights out of memory that both can reach
+    token: str = ""
 
 
 class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):

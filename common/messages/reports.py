@@ -19,6 +19,7 @@ class Report(Message, frozen=True, tag="REPORT"):
     state: str  # starting | ready | stuck | draining | stopped | failed
     metrics: dict[str, Any] = msgspec.field(default_factory=dict)
     event: str = ""  # a sentence for the view, once
+    token: str = ""  # the run's: a report without it is refused
 
 
 TO_SUPERVISOR = Report

@@ -33,7 +33,7 @@ class Ends:
         self.now = 100.0
         self._endpoint = run_dir.endpoint("unrolls")
         self.memory = UnrollMemory(UnrollLayout(SPEC, 4, 2), ROWS)
-        self.link = LearnerLink(self._endpoint, run_dir.endpoint("weights"), SPEC)
+        self.link = LearnerLink(self._endpoint, run_dir.endpoint("weights"), SPEC, run_dir.token())
         self.link.share(self.memory)
         self.learner = RouterSocket(self._endpoint)
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)

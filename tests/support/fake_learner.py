@@ -69,7 +69,7 @@ class FakeLearner:
                 peer, frames = received
                 message, tensors = self._codec.decode(frames)
                 if isinstance(message, ServerHello):
-                    assert message.protocol == PROTOCOL
+                    assert (message.protocol, message.token) == (PROTOCOL, self._run_dir.token())
                     self._taken[peer] = 0
                 elif isinstance(message, UnrollMemory):
                     self._open(peer, message)

@@ -7,6 +7,7 @@ from typing import Any
 from common.nets.build import build_network
 from common.transport import RouterSocket
 from learner.credits import CreditBook
+from learner.handshake import Handshake
 from learner.inbox import Inbox
 from learner.unrolls import UnrollChecker
 from tests.support.stand import Stand
@@ -18,8 +19,9 @@ class InboxOnly:
     def __init__(self, stand: Stand) -> None:
         spec, state_size = stand.spec, build_network(stand.config.network, stand.spec).state_size
         self._sockets = [RouterSocket(stand.run_dir.endpoint(name)) for name in ("unrolls", "weights")]
+        handshake = Handshake(stand.run_dir.token(), spec.fingerprint())
         checker = UnrollChecker(spec, state_size, stand.config.learner.unroll_length)
-        self.inbox = Inbox(*self._sockets, checker, CreditBook(10_000, 4), spec.fingerprint())
+        self.inbox = Inbox(*self._sockets, checker, CreditBook(10_000, 4), handshake)
         self.inbox.publish("learner", 0, stand.weights(), ("learner",))
 
     def start(self) -> InboxOnly:

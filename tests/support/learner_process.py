@@ -52,13 +52,15 @@ class FakeServer:
     """
 
     def __init__(
-        self, run_dir: RunDir, served_version: int = -1, spec: GameSpec = SPEC, *, shared_memory: bool = False
-    ) -> None:
+        self, run_dir: RunDir, served_version: int = -1, spec: GameSpec = SPEC, *, shared_memory: bool = False,
+        token: str | None = None,
+    ) -> None:  # fmt: skip
         self.unrolls = DealerSocket(run_dir.endpoint("unrolls"))
         self.weights = DealerSocket(run_dir.endpoint("weights"))
         hello = ServerHello(
             protocol=PROTOCOL, spec_fingerprint=spec.fingerprint(),
             served_version=served_version, shared_memory=shared_memory,
+            token=run_dir.token() if token is None else token,
         )  # fmt: skip
         for socket in (self.unrolls, self.weights):
             socket.send(encode(hello))

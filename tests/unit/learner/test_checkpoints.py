@@ -70,9 +70,12 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so(store, fa
         path.write_bytes(data[: len(data) // 2])
     checkpoint = store.latest(facts.spec)
     assert checkpoint.meta.version == 1
-    assert len(checkpoint.notes) == 1
-    assert newest.name in checkpoint.notes[0]
-    assert "Falling back" in checkpoint.notes[0]
+    (note,) = store.take_notes()
+    assert newest.name in note
+    assert "Falling back to the one before. It is now damaged-000000002" in note
+    assert store.versions() == [1]
+    assert store.latest(facts.spec).meta.version == 1
+    assert not store.take_notes()
 
 
 def test_nothing_at_all_is_a_fresh_start_but_nothing_whole_is_refused(store, facts, network):

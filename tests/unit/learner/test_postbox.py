@@ -8,10 +8,12 @@ from common.anonymous_file import open_unchangeable
 from common.codec import Codec, encode
 from common.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
 from common.nets.weights import fingerprint
+from learner.handshake import MOST_UNNOTED, Handshake
 from learner.postbox import Postbox
 from tests.support.anonymous import anonymous_files
 
 SPEC = "0" * 16
+TOKEN = "the run's"
 
 
 class FakeSocket:
@@ -42,9 +44,11 @@ class FakeSocket:
         self.outbound.setdefault(peer, []).append((message.policy, message.policy_version, message.resident))
         return "sent"
 
-    def hello(self, peer: bytes, served: int = -1, spec: str = SPEC, *, shared_memory: bool = False) -> None:
+    def hello(
+        self, peer: bytes, served: int = -1, spec: str = SPEC, *, shared_memory: bool = False, token: str = TOKEN
+    ) -> None:
         hello = ServerHello(
-            protocol=PROTOCOL, spec_fingerprint=spec, served_version=served, shared_memory=shared_memory
+            protocol=PROTOCOL, spec_fingerprint=spec, served_version=served, shared_memory=shared_memory, token=token
         )
         self.inbound.append((peer, encode(hello)))
 
@@ -67,8 +71,13 @@ def socket() -> FakeSocket:
 
 
 @pytest.fixture
-def postbox(socket) -> Postbox:
-    box = Postbox(socket, SPEC)
+def handshake() -> Handshake:
+    return Handshake(TOKEN, SPEC, version=5)
+
+
+@pytest.fixture
+def postbox(socket, handshake) -> Postbox:
+    box = Postbox(socket, handshake)
     box.post("learner", 5, b"five", ("learner",))
     yield box
     box.close()
@@ -135,22 +144,60 @@ def test_a_server_that_does_not_read_gets_what_is_newest_once_it_does(socket, po
     assert sent(socket) == [("learner", 6)]
 
 
-def test_a_lost_server_a_stranger_a_refusal_and_garbage(socket, postbox):
+def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, postbox, handshake):
     socket.gone.add(b"a")
     socket.hello(b"a")
-    socket.hello(b"stranger", spec="1" * 16)
-    socket.inbound.append((b"c", [b"\xc1"]))
+    for _ in range(3):  # it says hello every second
+        socket.hello(b"other", spec="1" * 16)
+    socket.inbound.append((b"a", [b"\xc1"]))
     refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
-    socket.inbound.append((b"c", encode(refusal)))
+    socket.inbound.append((b"a", encode(refusal)))
     postbox.exchange()
     socket.gone.clear()
     postbox.exchange()
     assert not socket.outbound
-    assert [event.split(":")[0].split(".")[0] for event in postbox.events] == [
+    assert [event.split(":")[0].split(".")[0] for event in (*handshake.events, *postbox.events)] == [
         "A server has the spec fingerprint 1111111111111111; the learner has 0000000000000000",
         "A server sent what cannot be read on the weights socket",
         "A server refused version 5 of learner",
     ]
+    assert not handshake.untrusted
+
+
+@pytest.mark.parametrize("token", ["", "another run's", TOKEN[:-1], TOKEN + "0"])
+def test_a_peer_without_the_runs_token_gets_nothing_and_changes_nothing(socket, postbox, handshake, token):
+    socket.hello(b"stranger", served=40, token=token)
+    refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
+    for frames in (encode(refusal), [b"\xc1"]):
+        socket.inbound.append((b"stranger", frames))
+    postbox.exchange()
+    assert not socket.outbound
+    assert postbox.foreign_version == -1
+    assert not postbox.events
+    assert handshake.untrusted == {"SERVER_HELLO": 1, "WEIGHTS_ACK": 1, "unreadable": 1}
+    assert all("has not shown the run's token" in event for event in handshake.events)
+    socket.hello(b"stranger")
+    postbox.exchange()
+    assert sent(socket, b"stranger") == [("learner", 5)]
+    socket.hello(b"stranger", token=token)
+    postbox.exchange()
+    postbox.post("learner", 6, b"six", ("learner",))
+    postbox.exchange()
+    assert not socket.outbound, "whoever shows another token later is a stranger again"
+
+
+def test_a_run_without_a_token_trusts_nobody(socket):
+    handshake = Handshake("", SPEC)
+    assert not handshake.admit(b"a", ServerHello(protocol=PROTOCOL, spec_fingerprint=SPEC))
+
+
+@pytest.mark.parametrize("served", [9223372036854775800, 10**9, 5 + MOST_UNNOTED + 1, -2])
+def test_a_version_that_no_learner_can_have_published_is_not_believed(socket, postbox, handshake, served):
+    socket.hello(b"a", served=served)
+    postbox.exchange()
+    assert postbox.foreign_version == -1
+    assert not socket.outbound
+    assert f"served version {served}, which no learner of this run can have published" in handshake.events[0]
 
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")

@@ -61,9 +61,41 @@ def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(draw, network):
     before = copy.deepcopy(network.state_dict())
     unroll = draw.unroll()
     unroll.arrays["reward"][0] = 1e38
-    result = updater(network).update([unroll], 0, 1e-2, Settings())
-    assert result.skipped == 1
+    learner = updater(network)
+    result = learner.update([unroll], 0, 1e-2, Settings())
+    assert (result.skipped, learner.skipped_in_a_row, result.learned.tolist()) == (1, 1, [False])
+    assert "the gradients' norm overflows, the largest is that of value_head." in result.cause
+    assert "largest absolute reward in these unrolls 1e+38. Advice: scale the rewards" in result.cause
     torch.testing.assert_close(network.state_dict(), before, rtol=0, atol=0)
+
+
+def test_what_shares_no_minibatch_with_a_wild_reward_is_learned_from(draw, network):
+    learner, unrolls = updater(network, minibatches=4), [draw.unroll() for _ in range(4)]
+    unrolls[1].arrays["reward"][2] = -1e38
+    result = learner.update(unrolls, 0, 1e-2, Settings())
+    assert (result.skipped, result.learned.tolist()) == (1, [True, False, True, True])
+    learner.update(unrolls[1:2], 1, 1e-2, Settings())
+    learner.update(unrolls[1:2], 1, 1e-2, Settings())
+    assert learner.skipped_in_a_row >= 2
+    assert learner.update(unrolls[:1], 1, 1e-2, Settings()).cause == ""
+    assert learner.skipped_in_a_row == 0
+    twice = updater(network, minibatches=2, epochs=8).update(unrolls, 1, 1e-2, Settings())
+    assert twice.learned.sum() > 2, "in another epoch it was beside others"
+
+
+def test_the_gradient_that_is_not_finite_nearest_to_the_loss_is_named(draw, network):
+    network.value_head.weight.register_hook(lambda gradient: gradient * torch.inf)
+    network.value_head.bias.register_hook(lambda gradient: gradient * torch.nan)
+    cause = updater(network).update([draw.unroll()], 0, 1e-2, Settings()).cause
+    assert cause.startswith(
+        "2 of 8 gradients are not finite, nearest to the loss that of value_head.bias; the loss is "
+    )
+
+
+def test_without_large_rewards_the_learning_rate_is_suspected(draw, network):
+    with torch.no_grad():
+        network.value_head.bias.fill_(1e30)
+    assert "Advice: lower learner.learning_rate" in updater(network).update([draw.unroll()], 0, 1e-2, Settings()).cause
 
 
 def test_zero_state_learns_as_if_every_step_were_a_session_of_its_own(draw, network):
