@@ -24,6 +24,7 @@ from common.messages import Actions, Error, Evaluated, Figures, Pong, StatusRequ
 from common.outbox import Outbox
 from common.server_line import ServerLine
 from common.specs import GameSpec
+from common.step_book import check_shapes
 from common.transport import ClientKeys
 
 SILENT_AFTER_SEC = 3.0  # the server is taken for gone, HELLO is said again
@@ -112,7 +113,11 @@ class InferenceClient:
         """Send decisions and ends, in one message where the server's limit allows.
 
         `deadline_ms`: rows that wait longer for their batch come back as ERR_DEADLINE, their sessions unmoved; 0: none.
+
+        Raises:
+            ValueError: an observation or a mask has the wrong shape; none of the decisions is sent.
         """
+        check_shapes(decisions, self._spec)
         for start in range(0, len(decisions), self._max_rows):
             self._outbox.send(self._steps.open(decisions[start : start + self._max_rows], deadline_ms))
 

@@ -87,6 +87,7 @@ class ColumnClient:
         self.refusals: list[Error] = []  # what the server refused; the caller's to empty
         self.policies: tuple[str, ...] = ()
         self._clock = clock
+        self._spec = spec
         self._line = ServerLine(
             endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys, clock=clock
         )
@@ -103,9 +104,17 @@ class ColumnClient:
         self._line.connect(self._poll_for_welcome, timeout_sec)
 
     def submit(self, columns: Columns, policies: tuple[str, ...] = ("learner",)) -> int:
-        """Send rows in one message; its number. Raises InferenceError where the server does not read."""
-        self._next_id += 1
+        """Send rows in one message; its number.
+
+        Raises:
+            InferenceError: the server does not read.
+            ValueError: the observations have the wrong shape.
+        """
         rows, tensors = len(columns.kind), dict(vars(columns))
+        expected = rows, self._spec.observation_size
+        if columns.observation.shape != expected:
+            raise ValueError(f"observations have shape {list(columns.observation.shape)}; expected {list(expected)}")
+        self._next_id += 1
         block = self._line.block(self._next_id, rows, self._owed)
         if block is not None:
             block.observation[:] = tensors.pop("observation")

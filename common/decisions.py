@@ -23,7 +23,7 @@ class Decision(msgspec.Struct, gc=False):
         observation: wire dtype [D]; None for TERMINATED and ABORTED, the final one for TRUNCATED.
         mask: uint8 [A], 1 = legal; None for ends.
         policy: name the session is bound to, read with START.
-        temperature: the logits are divided by it before sampling, read with START; above 0, at most 100.
+        temperature: the logits are divided by it before sampling, read with START; 0.001 to 100.
     """
 
     env: int

@@ -133,6 +133,20 @@ class StepBook:
             del self._sent[number]
 
 
+def check_shapes(decisions: Sequence[Decision], spec: GameSpec) -> None:
+    """Raises ValueError where an observation or a mask has another shape than [D] or [A]: numpy would spread it."""
+    for d in decisions:
+        for name, array, size in (
+            ("observation", d.observation, spec.observation_size),
+            ("mask", d.mask, spec.num_actions),
+        ):
+            if array is not None and np.shape(array) != (size,):
+                raise ValueError(
+                    f"the {name} of env {d.env} seat {d.seat} has shape {list(np.shape(array))}; "
+                    f"the game {spec.name} expects [{size}]"
+                )
+
+
 def pack_step(
     number: int, decisions: Sequence[Decision], spec: GameSpec, block: Block | None = None
 ) -> tuple[Step, dict[str, NDArray[Any]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from logging import Logger
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,35 @@ from inference_server.batcher import Chunk
 from inference_server.endings import Endings
 from inference_server.engine.backends import DeviceLost, Outputs
 from inference_server.engine.noise import draw_gumbel
-from inference_server.engine.sampling import all_finite
+from inference_server.engine.sampling import all_finite, which_finite
 from inference_server.engine.staging import Staging
 from inference_server.gateway import Gateway
-from inference_server.isolation import FORWARD_ERRORS, NotFinite, halves, why
+from inference_server.isolation import FAILED, NOT_FINITE, halves, not_finite
 from inference_server.policies import Policy, PolicyTable
 from inference_server.recorder import Recorder
 from inference_server.session import Session
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
+
+
+class Done(NamedTuple):
+    """What a forward was given and what it gave, by row; the arrays of `Staging` [B or more], the others [B]."""
+
+    slots: NDArray[np.int64]
+    redo: NDArray[np.bool_]
+    write_rows: NDArray[np.int64]
+    read_rows: NDArray[np.int64]
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+    outputs: Outputs
+
+    def pick(self, which: NDArray[np.bool_]) -> Done:
+        """These rows only, copied. bool [B]."""
+        rows, outputs = np.flatnonzero(which), self.outputs
+        return Done(
+            self.slots[rows], self.redo[rows], self.write_rows[rows], self.read_rows[rows], self.observation[rows],
+            self.mask[rows], Outputs(outputs.action[rows], outputs.log_prob[rows], outputs.value[rows]),
+        )  # fmt: skip
 
 
 class Actor:
@@ -62,29 +83,57 @@ class Actor:
         slots = np.concatenate([chunk.slots for chunk in batch])
         redo = np.concatenate([chunk.redo for chunk in batch])
         n, stages = len(slots), self._statistics.stages
-        staging = self._gather(batch, slots, redo, policy)
-        stages.lap("gather")
-        table = self._sessions
-        draw_gumbel(slots, table.noise_key, table.due, table.attempt, table.greedy, staging.legal, staging.noise)
-        seconds = stages.lap("sample")
         try:
+            staging = self._gather(batch, slots, redo, policy)
+            stages.lap("gather")
+            table = self._sessions
+            draw_gumbel(slots, table.noise_key, table.due, table.attempt, table.greedy, staging.legal, staging.noise)
+            seconds = stages.lap("sample")
             policy.engine.forward(n)
             seconds += stages.lap("forward")
-            outputs = _finite(policy.engine.sample())
+            outputs = policy.engine.sample()
         except DeviceLost:
             raise
-        except FORWARD_ERRORS as error:
+        except Exception as error:  # noqa: BLE001 a user's network may raise anything
             return self._act_apart(batch, error, now)
         seconds += stages.lap("sample")
+        done = Done(slots, redo, staging.write_rows, staging.read_rows, staging.observation, staging.mask, outputs)
+        if not all_finite(outputs.log_prob, outputs.value):
+            batch, done = self._refuse_not_finite(batch, done, now)
+        self._statistics.batch(n, len(done.slots), seconds)
+        if batch:
+            self._finish(batch, done, policy, now)
+        return seconds
+
+    def _finish(self, batch: list[Chunk], done: Done, policy: Policy, now: float) -> None:
+        """Answer, commit the new states, record."""
+        stages, outputs = self._statistics.stages, done.outputs
         self._reply(batch, outputs, policy.version)  # first: clients go on while the rest is written down
         stages.lap("reply")
         self._sessions.commit(
-            slots, staging.write_rows, outputs.action, outputs.log_prob, outputs.value, policy.version, now
+            done.slots, done.write_rows, outputs.action, outputs.log_prob, outputs.value, policy.version, now
         )
-        self._statistics.batch(n, seconds)
-        self._record(batch, slots, redo, staging, outputs, policy, now)
+        self._record(batch, done, policy, now)
         stages.lap("record")
-        return seconds
+
+    def _refuse_not_finite(self, batch: list[Chunk], done: Done, now: float) -> tuple[list[Chunk], Done]:
+        """Refuse the rows whose result is not finite. The others, in the same order, are answered as they are.
+
+        A session that is refused is ended before anything of its row is committed or recorded.
+        """
+        finite = which_finite(done.outputs.log_prob, done.outputs.value)
+        self._log.error("%s in %d of %d rows of a batch", NOT_FINITE, np.count_nonzero(~finite), len(finite))
+        self._statistics.forward_failure = NOT_FINITE
+        kept, start = [], 0
+        for chunk in batch:
+            fine = finite[start : start + len(chunk)]
+            start += len(chunk)
+            if not fine.all():
+                refused, chunk = chunk.pick(~fine), chunk.pick(fine)
+                self._refuse(refused, not_finite(refused.observation[refused.rows]), now)
+            if len(chunk):
+                kept.append(chunk)
+        return kept, done.pick(finite)
 
     def _act_apart(self, batch: list[Chunk], error: Exception, now: float) -> float:
         """A forward raised: act on each half; the row that makes it raise alone gets the error, and only that one."""
@@ -93,14 +142,15 @@ class Actor:
             return self.act(first, now) + self.act(second, now)
         (chunk,) = second
         self._log.error("the forward of one row failed: %s", error)
-        self._statistics.rows_errored[ERR_INTERNAL] += 1
         self._statistics.forward_failure = str(error)
-        self._gateway.refuse(
-            chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL,
-            why(error, chunk.observation[chunk.rows[0]]),
-        )  # fmt: skip
-        self._endings.end(Session(self._sessions, int(chunk.slots[0])), ABORTED, None, "forward_failed", now)
+        self._refuse(chunk, FAILED, now)
         return 0.0
+
+    def _refuse(self, chunk: Chunk, text: str, now: float) -> None:
+        self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
+        self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, text)
+        for slot in chunk.slots.tolist():
+            self._endings.end(Session(self._sessions, slot), ABORTED, None, "forward_failed", now)
 
     def _gather(self, batch: list[Chunk], slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy) -> Staging:
         n, start = len(slots), 0
@@ -116,23 +166,15 @@ class Actor:
         staging.temperature[:n] = self._sessions.temperature.take(slots)
         return staging
 
-    def _record(
-        self,
-        batch: list[Chunk],
-        slots: NDArray[np.int64],
-        redo: NDArray[np.bool_],
-        staging: Staging,
-        outputs: Outputs,
-        policy: Policy,
-        now: float,
-    ) -> None:
+    def _record(self, batch: list[Chunk], done: Done, policy: Policy, now: float) -> None:
         """Recorded rows stand first in a batch."""
         k = sum(len(chunk) for chunk in batch if chunk.recorded)
         if k:
+            outputs = done.outputs
             first = Outputs(outputs.action[:k], outputs.log_prob[:k], outputs.value[:k])
             self._recorder.append(
-                self._sessions.unroll_row.take(slots[:k]), redo[:k], staging.observation[:k], staging.mask[:k],
-                staging.read_rows[:k], first, policy.engine, policy.version, now,
+                self._sessions.unroll_row.take(done.slots[:k]), done.redo[:k], done.observation[:k], done.mask[:k],
+                done.read_rows[:k], first, policy.engine, policy.version, now,
             )  # fmt: skip
 
     def _reply(self, batch: list[Chunk], outputs: Outputs, version: int) -> None:
@@ -162,10 +204,3 @@ class Actor:
             if len(chunk):
                 living.append(chunk)
         return living
-
-
-def _finite(outputs: Outputs) -> Outputs:
-    """Raises NotFinite where an observation drove the network out of the numbers."""
-    if not all_finite(outputs.log_prob, outputs.value):
-        raise NotFinite("the network's output is not finite")
-    return outputs

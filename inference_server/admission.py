@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from common.codec import Tensors
-from common.errors import ERR_DENIED, ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
+from common.errors import ERR_DENIED, ERR_INTERNAL, ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
 from common.messages import ABORTED, DECISION, FLAGS, RECORD, START, TERMINATED, TRUNCATED, Step
 from common.specs import GameSpec
 from inference_server.batcher import Chunk
 from inference_server.clients import Client
 from inference_server.endings import Endings
+from inference_server.faults import TOLD, contain
 from inference_server.policies import PolicyTable
 from inference_server.recorder import Recorder
 from inference_server.rows import Rows, unpack
@@ -83,16 +85,42 @@ class Admission:
         result, queued = Admitted(), _Queued()
         ordinary = self._sessions.begin_ordinary(client, rows.keys, rows.plain)
         recorded = self._sessions.unroll_row.take(ordinary.slots)
+        self._statistics.steps_seen += int(np.count_nonzero(recorded >= 0))
         self._recorder.rewards(recorded, rows.reward[ordinary.rows])
         if len(ordinary.rows) < len(ordinary.which):
             for i in np.flatnonzero(~ordinary.which).tolist():
                 try:
                     self._admit_row(client, message, rows, i, queued, result, now)
                 except ProtocolError as error:
-                    self._statistics.rows_errored[error.code] += 1
                     result.errors.setdefault((error.code, str(error)), []).append(i)
+                except Exception as error:  # noqa: BLE001 a defect costs this row and its session
+                    contain(error, self._statistics)
+                    self._abort(client, rows.keys[i].tolist(), now)
+                    result.errors.setdefault((ERR_INTERNAL, TOLD), []).append(i)
         result.chunks.extend(self._chunks(client, message, rows, ordinary, queued, now))
         return result
+
+    def undo(self, client: Client, tensors: Tensors, now: float) -> None:
+        """Abort every session that a message has rows of: `admit` raised, and what it had begun cannot be told.
+
+        Rows of earlier messages that wait are answered ERR_NO_SESSION by their batch.
+        """
+        keys = tensors.get("keys")
+        if keys is not None and keys.dtype == np.int64 and keys.ndim == 2 and keys.shape[1] == 5:
+            for key in keys.tolist():
+                self._abort(client, key, now)
+
+    def end(self, slots: NDArray[np.int64], numbers: NDArray[np.int64], now: float) -> None:
+        """Abort the sessions of admitted rows that could not be queued; int64 [M] each, as in `Chunk`."""
+        for slot, number in zip(slots.tolist(), numbers.tolist()):
+            session = Session(self._sessions, slot)
+            if session.number == number:
+                self._endings.end(session, ABORTED, None, "server_fault", now)
+
+    def _abort(self, client: Client, key: list[int], now: float) -> None:
+        session = self._sessions.find(client, key[0], key[1])
+        if session is not None and session.episode == key[2]:
+            self._endings.end(session, ABORTED, None, "server_fault", now)
 
     def _chunks(
         self, client: Client, message: Step, rows: Rows, ordinary: Ordinary, queued: _Queued, now: float
@@ -100,15 +128,14 @@ class Admission:
         """Admitted rows by policy and by whether they are recorded."""
         table = self._sessions
         _, which, slots = ordinary
-        groups, numbers = table.group.take(slots), table.number.take(slots)
-        self._statistics.steps_seen += int(np.count_nonzero(groups & 1))
+        numbers = table.number.take(slots)
         redo = np.zeros(len(slots), np.bool_)
         if queued.rows:
             which, slots = np.concatenate((which, queued.rows)), np.concatenate((slots, queued.slots))
             numbers, redo = np.concatenate((numbers, queued.numbers)), np.concatenate((redo, queued.redo))
-            groups = table.group.take(slots)
         if not len(slots):
             return
+        groups = table.group.take(slots)
         everything = Chunk(
             client, message.id, "", False, now, rows.observation, rows.mask, which, slots, numbers, redo
         )  # fmt: skip
@@ -180,8 +207,8 @@ class Admission:
             self._statistics.rows_redone += 1
         else:
             self._reward(session, rows, i)
-            self._statistics.steps_seen += session.record
         self._sessions.begin_step(session, step, attempt)
+        self._statistics.steps_seen += session.record and not redo
         queued.add(i, session, redo)
 
     def _end_row(self, session: Session | None, rows: Rows, i: int, now: float) -> None:

@@ -75,9 +75,9 @@ class Batcher:
                 self._known.add(chunk.client)
                 self._trials = Trials()
             self._fill.back(chunk.client, chunk.arrived_at, first=not self.waiting)
+        self.next_deadline = min(self.next_deadline, chunk.deadline)
         self._queues.setdefault((chunk.policy, chunk.recorded), FairQueue()).append(chunk)
         self.waiting += len(chunk)
-        self.next_deadline = min(self.next_deadline, chunk.deadline)
 
     def replied(self, batch: list[Chunk], forward_sec: float, now: float) -> None:
         """A batch was answered."""

@@ -34,7 +34,7 @@ from inference_server.engine.graph_device import GraphDevice
 from inference_server.engine.graphs import GraphEngine
 from inference_server.engine.staging import Staging
 from inference_server.evaluation import Evaluator
-from inference_server.figures import FiguresOf, limits_of, sessions_of_client
+from inference_server.figures import FiguresOf, limits_of, reserved_sessions, sessions_of_client
 from inference_server.fill import Fill
 from inference_server.gateway import Gateway
 from inference_server.housekeeping import Housekeeping
@@ -116,7 +116,9 @@ def _assemble(
     run_dir, server = arguments.run_dir, served.config.server
     spec, policies, statistics = served.spec, served.policies, served.statistics
     clients = ClientTable(run_dir.token(), server.max_clients)
-    sessions = SessionTable(server.max_sessions, served.config.seed, sessions_of_client(server))
+    reserved = reserved_sessions(served.config, spec) if served.link is not None else 0  # from a checkpoint: no workers
+    limits = limits_of(server, reserved)
+    sessions = SessionTable(server.max_sessions, served.config.seed, sessions_of_client(server), reserved)
     state_size, unroll_length = policies[LEARNER].engine.state_size, served.config.learner.unroll_length
     memory = _unroll_memory(run_dir, served, UnrollLayout(spec, unroll_length, state_size))
     builder = UnrollBuilder(spec, unroll_length, state_size, server.max_sessions, memory)
@@ -124,7 +126,6 @@ def _assemble(
     endings = Endings(sessions, recorder, statistics)
     admission = Admission(spec, sessions, policies, recorder, endings, statistics)
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
-    limits = limits_of(server)
     figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
     socket, proxy = _data_sockets(server, run_dir, limits_of_proxy)
     control = RouterSocket(run_dir.endpoint("control"))

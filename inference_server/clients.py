@@ -94,13 +94,18 @@ class ClientTable:
         Who holds the training token and who does not are different people, whatever their names.
 
         Raises:
-            StaleRunError: a newer life of the same name is here already.
+            StaleRunError: a newer life of the same name is here already, or this very one, whose token is not shown.
             ProtocolError: ERR_CAPACITY, all places are taken; ERR_DENIED, the training token is another run's.
         """
         training = self.trusts(training_token)
         older = self._by_name.get((name, training))
         if older is not None and older.run_id > run_id:
             raise StaleRunError(f"client {name!r} has run_id {older.run_id} already; {run_id} is an older life")
+        if older is not None and older.run_id == run_id:
+            raise StaleRunError(
+                f"client {name!r} with run_id {run_id} is here already; expected its token to come back as it, or a "
+                "higher run_id to replace it"
+            )
         ended = [client for client in {older, self._by_peer.get(peer)} if client is not None]
         if not training and len(self) - len(ended) >= self._most:
             raise ProtocolError(ERR_CAPACITY, f"{len(self)} clients are here, the limit; come again when one has left")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference_server.clients import Client
+from inference_server.faults import contain
 from inference_server.recorder import Recorder
 from inference_server.session import Session
 from inference_server.sessions import SessionTable
@@ -16,6 +17,7 @@ from inference_server.statistics import Statistics
 _TOLD = {  # what a client is told that goes on with a session which it did not end
     "idle": "no step of it came for longer than the server's idle_timeout_sec",
     "forward_failed": "the forward of its last step failed",
+    "server_fault": "the server failed on a message with a row of it",
 }
 
 
@@ -30,11 +32,15 @@ class Endings:
     def end(self, session: Session, kind: int, final: NDArray[Any] | None, cause: str, now: float) -> None:
         """End a session, whoever asks for it; the slot is freed once."""
         if session.alive:
-            if session.record:
-                self._recorder.end(int(self._sessions.unroll_row[session.slot]), session, kind, final, cause, now)
             if cause in _TOLD:
                 key = session.env, session.seat, session.episode
                 self._sessions.client_of(session).remember(key, _TOLD[cause])
+            row = int(self._sessions.unroll_row[session.slot])
+            try:
+                if row >= 0:
+                    self._recorder.end(row, session, kind, final, cause, now)
+            except Exception as error:  # noqa: BLE001 the slot is freed all the same
+                contain(error, self._statistics)
             self._sessions.end(session)
             self._statistics.sessions_ended[cause] += 1
 

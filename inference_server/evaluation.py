@@ -15,9 +15,10 @@ from common.errors import ERR_INTERNAL, ERR_MASK, ERR_POLICY, ERR_VALUE, Protoco
 from common.messages import Evaluate, Evaluated
 from common.specs import GameSpec
 from inference_server.clients import Client
+from inference_server.engine.backends import DeviceLost
 from inference_server.fair_queue import FairQueue
 from inference_server.gateway import Gateway
-from inference_server.isolation import FORWARD_ERRORS, NotFinite, halves, why
+from inference_server.isolation import FAILED, NOT_FINITE, halves, not_finite
 from inference_server.policies import PolicyTable
 from inference_server.rows import unpack_evaluate
 from inference_server.sessions import SessionTable
@@ -45,7 +46,7 @@ class Request:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def pick(self, which: slice) -> Request:
+    def pick(self, which: slice | NDArray[np.bool_]) -> Request:
         """The same message, these rows only."""
         return dataclasses.replace(self, rows=self.rows[which])
 
@@ -134,18 +135,37 @@ class Evaluator:
                 np.concatenate([request.mask[request.rows] for request in batch]),
                 states,
             )
-            if not np.isfinite(priors.sum() + value.sum()):
-                raise NotFinite("the network's output is not finite")
-        except FORWARD_ERRORS as error:
+        except DeviceLost:
+            raise
+        except Exception as error:  # noqa: BLE001 a user's network may raise anything
             self._forward_apart(name, batch, error)
             return
-        self._statistics.evaluations += len(states)
         self._statistics.evaluation_batches += 1
+        finite = np.isfinite(value) & np.isfinite(priors).all(axis=1)
         start = 0
         for request in batch:
             part = slice(start, start + len(request))
-            self._reply(request, priors[part], value[part], policy.version)
+            self._answer(request, priors[part], value[part], finite[part], policy.version)
             start = part.stop
+
+    def _answer(
+        self,
+        request: Request,
+        priors: NDArray[np.float32],
+        value: NDArray[np.float32],
+        finite: NDArray[np.bool_],
+        version: int,
+    ) -> None:
+        """Answer the rows whose result is finite, refuse the others: float32 [M, A] and [M], bool [M]."""
+        if not finite.all():
+            self._statistics.forward_failure = NOT_FINITE
+            refused = request.rows[~finite]
+            text = not_finite(request.observation[refused])
+            self._refuse(request.client, request.message, refused, ERR_INTERNAL, text)
+            request, priors, value = request.pick(finite), priors[finite], value[finite]
+        if len(request):
+            self._statistics.evaluations += len(request)
+            self._reply(request, priors, value, version)
 
     def _forward_apart(self, name: str, batch: list[Request], error: Exception) -> None:
         """A forward raised: only the row that makes it raise alone is refused."""
@@ -156,8 +176,7 @@ class Evaluator:
             return
         (request,) = second
         self._statistics.forward_failure = str(error)
-        text = why(error, request.observation[request.rows[0]])
-        self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, text)
+        self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, FAILED)
 
     def _find_states(self, batch: list[Request], zero_row: int) -> tuple[list[Request], NDArray[np.int64]]:
         """The rows that can be evaluated, and the rows of the state table that they read, int64 [B]."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from common.codec import MAX_DIMENSIONS, MAX_FRAMES, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES
-from common.config import ServerConfig
+from common.config import Config, ServerConfig
 from common.messages import Figures
+from common.specs import GameSpec
 from inference_server.clients import Client, ClientTable
 from inference_server.limits import InFlight
 from inference_server.policies import PolicyTable
@@ -13,14 +14,19 @@ from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 
 
-def limits_of(config: ServerConfig) -> dict[str, int]:
-    """Every limit that a client can run into, as WELCOME names them; docs/protocol.md explains each."""
+def limits_of(config: ServerConfig, reserved: int = 0) -> dict[str, int]:
+    """Every limit that a client can run into, as WELCOME names them; docs/protocol.md explains each.
+
+    `reserved`: sessions that only holders of the run's token may open.
+    """
+    without_token = config.max_sessions - reserved
     return {
         "rows_per_step": min(MAX_ROWS, config.max_rows_of_client, config.max_rows_waiting),
         "rows_waiting": config.max_rows_waiting,
         "rows_of_client": config.max_rows_of_client,
         "sessions": config.max_sessions,
-        "sessions_of_client": sessions_of_client(config),
+        "sessions_without_token": without_token,
+        "sessions_of_client": min(sessions_of_client(config), without_token),
         "clients": config.max_clients,
         "frames": MAX_FRAMES,
         "header_bytes": MAX_HEADER_BYTES,
@@ -35,6 +41,11 @@ def limits_of(config: ServerConfig) -> dict[str, int]:
 def sessions_of_client(config: ServerConfig) -> int:
     """Sessions that a client without the training token may hold: it cannot take all, unless it is told to."""
     return min(config.max_sessions, config.max_sessions_of_client or max(1, config.max_sessions // 2))
+
+
+def reserved_sessions(config: Config, spec: GameSpec) -> int:
+    """Sessions that the run's workers need: one for each seat of each of their envs."""
+    return min(config.server.max_sessions, config.workers.count * config.workers.envs * spec.seats)
 
 
 class FiguresOf:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.codec import Codec, Tensors, encode, expect_only
-from common.errors import ERR_HELLO, ProtocolError
+from common.errors import ERR_HELLO, ERR_INTERNAL, ProtocolError
 from common.messages import (
     TO_SERVER,
     Actions,
@@ -26,6 +26,7 @@ from common.messages import (
 )
 from common.transport import RouterSocket
 from inference_server.clients import Client, ClientTable
+from inference_server.faults import TOLD, contain
 from inference_server.figures import FiguresOf
 from inference_server.policies import PolicyTable
 from inference_server.proxy_process import ProxyProcess
@@ -100,6 +101,10 @@ class Gateway:
                 if not isinstance(error, SpecAsked):
                     self._statistics.messages_refused[error.code] += 1
                 self.send(peer, Error(code=error.code, message=str(error)))
+            except Exception as error:  # noqa: BLE001 a defect costs this message, not the loop
+                contain(error, self._statistics)
+                self._statistics.messages_refused[ERR_INTERNAL] += 1
+                self.send(peer, Error(code=ERR_INTERNAL, message=TOLD))
             if time.perf_counter() > enough:
                 return
 
@@ -128,12 +133,12 @@ class Gateway:
 
     def send(self, peer: bytes, message: Message, tensors: Tensors | None = None) -> None:
         """Answer without waiting; a peer that is gone or does not read loses its reply, and may ask again."""
-        if not self.socket.send(peer, encode(message, tensors)):
+        if self._deliver(peer, message, tensors) != "sent":
             self._statistics.replies_dropped += 1
 
     def send_to(self, client: Client, message: Message, tensors: Tensors | None = None) -> None:
         """Answer a client. One that never reads loses its replies, after `slow_reader_replies` of them its sessions."""
-        outcome = self.socket.deliver(client.peer, encode(message, tensors))
+        outcome = self._deliver(client.peer, message, tensors)
         if outcome == "sent":
             client.replies_lost = 0
             return
@@ -142,6 +147,14 @@ class Gateway:
         if client.replies_lost == self._limits["slow_reader_replies"]:
             self._clients.forget(client)
             self.departed.append((client, "slow_reader"))
+
+    def _deliver(self, peer: bytes, message: Message, tensors: Tensors | None) -> str:
+        """Never raises: an answer that cannot be sent is lost, as one to a peer that is gone."""
+        try:
+            return self.socket.deliver(peer, encode(message, tensors))
+        except Exception as error:  # noqa: BLE001
+            contain(error, self._statistics)
+            return "failed"
 
     def _converse(self, client: Client, message: Ping | StatusRequest | Close) -> None:
         if isinstance(message, Ping):

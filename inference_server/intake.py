@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from common.codec import Tensors
-from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT, ERR_NOT_READY, ERR_VALUE, ProtocolError
+from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_INTERNAL, ERR_LIMIT, ERR_NOT_READY, ERR_VALUE, ProtocolError
 from common.messages import Evaluate, Step
 from common.specs import GameSpec
 from inference_server.admission import Admission
-from inference_server.batcher import Batcher
+from inference_server.batcher import Batcher, Chunk
 from inference_server.clients import Client
 from inference_server.evaluation import Evaluator
+from inference_server.faults import TOLD, contain
 from inference_server.gateway import Gateway
 from inference_server.limits import InFlight
 from inference_server.sessions import SessionTable
@@ -46,8 +47,6 @@ class Intake:
     def take(self, client: Client, message: Step | Evaluate, tensors: Tensors, now: float) -> None:
         """Admit a message's rows, or answer what is wrong with it."""
         try:
-            if isinstance(message, Step) and message.observation_at >= 0:
-                tensors = with_observation(client.memory, self._spec, message.observation_at, tensors)
             if self.closed:
                 raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
             if message.id < 0:
@@ -67,6 +66,12 @@ class Intake:
         except ProtocolError as error:
             self._statistics.messages_refused[error.code] += 1
             self._gateway.refuse(client, message.id, (), error.code, str(error))
+        except Exception as error:  # noqa: BLE001 nothing was queued or answered yet, see `_step`
+            contain(error, self._statistics)
+            if isinstance(message, Step):
+                self._admission.undo(client, tensors, now)
+            self._statistics.messages_refused[ERR_INTERNAL] += 1
+            self._gateway.refuse(client, message.id, (), ERR_INTERNAL, TOLD)
 
     def refuse_late(self, now: float) -> None:
         """Rows whose deadline is over get an error; their sessions stay as they were."""
@@ -82,15 +87,30 @@ class Intake:
             )  # fmt: skip
 
     def _step(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
+        if message.observation_at >= 0:  # behind every check of limits: a message that is refused is not copied
+            tensors = with_observation(client.memory, self._spec, message.observation_at, tensors)
         admitted = self._admission.admit(client, message, tensors, now)
+        deadline = now + message.deadline_ms / 1000 if message.deadline_ms else math.inf
         for chunk in admitted.chunks:
-            chunk.deadline = now + message.deadline_ms / 1000 if message.deadline_ms else math.inf
-            self._in_flight.add(client, len(chunk))
-            self._batcher.add(chunk)
+            self._queue(chunk, deadline, now)
         if admitted.replies:
             self._gateway.reply_again(client, message.id, admitted.replies)
         for (code, text), refused in admitted.errors.items():
+            self._statistics.rows_errored[code] += len(refused)
             self._gateway.refuse(client, message.id, refused, code, text)
+
+    def _queue(self, chunk: Chunk, deadline: float, now: float) -> None:
+        """From here on each part of the message is answered on its own: what fails is refused, and that only."""
+        chunk.deadline = deadline
+        try:
+            self._batcher.add(chunk)
+        except Exception as error:  # noqa: BLE001 the batcher appends last: none of these rows waits
+            contain(error, self._statistics)
+            self._admission.end(chunk.slots, chunk.numbers, now)
+            self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
+            self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, TOLD)
+        else:
+            self._in_flight.add(chunk.client, len(chunk))
 
     def _refuse_busy(self, client: Client, message: Step | Evaluate, rows: int) -> None:
         limits = self._in_flight

@@ -1,4 +1,7 @@
-"""When a forward raises: halve the batch until the rows that make it raise stand alone; only they fail. Pure."""
+"""When a forward raises: halve the batch until the rows that make it raise stand alone; only they fail. Pure.
+
+A result that is not finite raises nothing: which rows it concerns stands in the result.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,12 @@ from inference_server.fair_queue import Portion
 
 P = TypeVar("P", bound=Portion)
 
-FORWARD_ERRORS = (RuntimeError, ValueError, IndexError)  # what torch raises about its input
+FAILED = "the forward of this row failed"  # what its sender learns: nothing of the server's inside
+NOT_FINITE = "the network's output is not finite"
 
 
-class NotFinite(ValueError):
-    """The network's answer holds NaN or infinity."""
-
-
-def why(error: Exception, observation: NDArray[Any]) -> str:
-    """What the sender of a row learns of its failed forward: nothing of the server's inside. observation: [D]."""
-    if not isinstance(error, NotFinite):
-        return "the forward of this row failed"
+def not_finite(observation: NDArray[Any]) -> str:
+    """What the sender of rows learns whose result holds NaN or infinity. observation: of each, [M, D]."""
     largest = float(np.abs(observation).max())
     return (
         "the network's answer to this row is not finite; expected observations of ordinary size, in this row and those "

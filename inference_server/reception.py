@@ -11,6 +11,7 @@ from inference_server.shared_memory import SharedMemory
 
 ASKED = "?"  # a fingerprint that asks for the server's own
 MAX_NAME = 64  # characters of a client's declared name
+MAX_ECHO = 40  # characters of a client's text that an answer repeats
 
 
 class SpecAsked(ProtocolError):
@@ -68,12 +69,14 @@ class Reception:
 
     def _check(self, hello: Hello) -> None:
         if hello.protocol != PROTOCOL:
-            raise ProtocolError(ERR_VERSION, f"this server speaks {PROTOCOL}; got {hello.protocol!r}")
+            raise ProtocolError(ERR_VERSION, f"this server speaks {PROTOCOL}; got {hello.protocol[:MAX_ECHO]!r}")
         fingerprint = self._spec.fingerprint()
         if hello.spec_fingerprint != fingerprint:
             kind = SpecAsked if hello.spec_fingerprint == ASKED else ProtocolError
             raise kind(
-                ERR_SPEC, f"this server plays {self._spec.name} with spec {fingerprint}; got {hello.spec_fingerprint!r}"
+                ERR_SPEC,
+                f"this server plays {self._spec.name} with spec {fingerprint}; "
+                f"got {hello.spec_fingerprint[:MAX_ECHO]!r}",
             )
         if not 1 <= len(hello.client) <= MAX_NAME or not hello.client.isprintable():
             raise ProtocolError(ERR_VALUE, f"a client's name has 1 to {MAX_NAME} printable characters")

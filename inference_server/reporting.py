@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
-from common.errors import ERR_INTERNAL
+from common.errors import ERR_CAPACITY, ERR_INTERNAL
 from common.lifecycle import Reporter
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
@@ -21,6 +22,23 @@ from inference_server.watchdog import Watchdog
 
 COMPLAIN_EVERY_SEC = 60.0
 MOST_EVENTS = 3  # of half a second; the newest ones
+
+
+class _Complaint:
+    """A sentence about a counter that went up, at most once a minute."""
+
+    def __init__(self, count: Callable[[], int], sentence: Callable[[int], str]) -> None:
+        self._count = count
+        self._sentence = sentence
+        self._told, self._next = 0, 0.0
+
+    def turn(self, now: float) -> str:
+        """What is new, or nothing."""
+        count = self._count()
+        if count == self._told or now < self._next:
+            return ""
+        new, self._told, self._next = count - self._told, count, now + COMPLAIN_EVERY_SEC
+        return self._sentence(new)
 
 
 class Reporting:
@@ -42,7 +60,20 @@ class Reporting:
         facts: dict[str, Any],
     ) -> None:
         self._events: deque[str] = deque(maxlen=MOST_EVENTS)
-        self._failed, self._complain_at = 0, 0.0
+        self._complaints = (
+            _Complaint(
+                lambda: statistics.rows_errored[ERR_INTERNAL],
+                lambda rows: f"the forward failed for {rows:,} rows: {statistics.forward_failure}",
+            ),
+            _Complaint(
+                lambda: statistics.rows_errored[ERR_CAPACITY],
+                lambda rows: f"{rows:,} games found no session free; the last was refused to {sessions.refusal}",
+            ),
+            _Complaint(
+                lambda: statistics.faults,
+                lambda faults: f"{faults:,} messages were refused by a fault of the server's own: {statistics.fault}",
+            ),
+        )
         self._statistics = statistics
         self._sessions = sessions
         self._clients = clients
@@ -92,16 +123,9 @@ class Reporting:
     def turn(self, now: float) -> None:
         """Where it is time."""
         if self._reporter.due(now):
-            self.say(self._complaint(now))
+            for complaint in self._complaints:
+                self.say(complaint.turn(now))
             self.send()
-
-    def _complaint(self, now: float) -> str:
-        """At most once a minute, where the network fails on rows."""
-        failed = self._statistics.rows_errored[ERR_INTERNAL]
-        if failed == self._failed or now < self._complain_at:
-            return ""
-        new, self._failed, self._complain_at = failed - self._failed, failed, now + COMPLAIN_EVERY_SEC
-        return f"the forward failed for {new:,} rows: {self._statistics.forward_failure}"
 
     def close(self) -> None:
         """Stop offering figures to Prometheus."""

@@ -16,7 +16,7 @@ from common.specs import GameSpec
 from inference_server.compiled import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
 
 MAX_ROWS = 4096
-MAX_TEMPERATURE = 100.0
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 100.0  # a finite logit below 3e35 stays finite when it is divided
 _INT64, _FLOAT32, _UINT8 = (np.dtype(name) for name in ("int64", "float32", "uint8"))
 
 
@@ -54,10 +54,11 @@ class Rows:
     def temperature_of(self, row: int) -> float:
         """The sampling temperature of a row with START. Raises ProtocolError ERR_VALUE."""
         temperature = 1.0 if self.temperature is None else float(self.temperature[row])
-        if not 0.0 < temperature <= MAX_TEMPERATURE:
+        if not np.float32(MIN_TEMPERATURE) <= temperature <= MAX_TEMPERATURE:
             raise ProtocolError(
                 ERR_VALUE,
-                f"temperature {temperature:g}; expected above 0 and at most {MAX_TEMPERATURE:g}, 1 where left out",
+                f"temperature {temperature:g}; expected {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, 1 where left out; "
+                "for the most probable action set the flag GREEDY",
             )
         if self.flags[row] & RECORD and temperature != 1.0:
             raise ProtocolError(

@@ -152,4 +152,4 @@ def check_start(flags: int, step: int, attempt: int, policy: str, known: Set[str
     if step != 0:
         raise ProtocolError(ERR_ORDER, f"START belongs to step 0; got step {step} attempt {attempt}")
     if policy not in known:
-        raise ProtocolError(ERR_POLICY, f"policy {policy!r} is not served; served are: {', '.join(sorted(known))}")
+        raise ProtocolError(ERR_POLICY, f"policy {policy[:40]!r} is not served; served are: {', '.join(sorted(known))}")

@@ -30,11 +30,15 @@ class Ordinary(NamedTuple):
 class SessionTable(columns.SessionColumns):
     """Sessions by (client, env, seat). The only owner of slots: every slot is freed once, here."""
 
-    def __init__(self, max_sessions: int, seed: int, max_of_client: int | None = None) -> None:
+    def __init__(self, max_sessions: int, seed: int, max_of_client: int | None = None, reserved: int = 0) -> None:
+        """`max_of_client`: of one without the training token; None: no limit. `reserved`: for holders of the token."""
         super().__init__(max_sessions)
         self.max_sessions = max_sessions
-        self.max_of_client = max_of_client or max_sessions  # without the training token
+        self.max_of_client = max_of_client or max_sessions
+        self.max_without_token = max_sessions - reserved
+        self.refusal = ""  # the last START that found no room, as a sentence for the view
         self.started = 0
+        self._without_token = 0
         self.accepting = True  # False: the server drains, no session begins
         self._zero_row = 2 * max_sessions
         self._positions = np.zeros(max_sessions + 1, np.int64)
@@ -98,12 +102,9 @@ class SessionTable(columns.SessionColumns):
             raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
         if flags & RECORD and not client.training:
             raise ProtocolError(ERR_DENIED, "RECORD needs the run's training token in HELLO")
-        if not client.training and len(client.seats) >= self.max_of_client:
-            raise ProtocolError(
-                ERR_CAPACITY, f"{len(client.seats)} sessions of yours are open, the limit; end one first"
-            )
-        if not self._free:
-            raise ProtocolError(ERR_CAPACITY, f"all {self.max_sessions} sessions are in use; end one first")
+        if full := self._full(client):
+            self.refusal = f"client {client.name!r}{' (of the run)' * client.training}: {full}"
+            raise ProtocolError(ERR_CAPACITY, full)
         if policy not in self._policies:
             self._policies.append(policy)
         self.started += 1
@@ -119,8 +120,21 @@ class SessionTable(columns.SessionColumns):
         self.touched_at[slot] = now
         self._newest[slot], self._spare[slot] = self._zero_row, 2 * slot
         self._clients[slot] = client
+        self._without_token += not client.training
         client.seats.put(env, seat, slot)
         return Session(self, slot)
+
+    def _full(self, client: Client) -> str:
+        """Why a client gets no further session; empty where it does."""
+        if not client.training and len(client.seats) >= self.max_of_client:
+            return f"{len(client.seats)} sessions of yours are open, the limit; end one first"
+        if not client.training and self._without_token >= self.max_without_token:
+            reserved = self.max_sessions - self.max_without_token
+            return (
+                f"all {self.max_without_token} sessions for clients without the run's token are in use; the other "
+                f"{reserved} of {self.max_sessions} are reserved for the run's workers; end one, or try again later"
+            )
+        return "" if self._free else f"all {self.max_sessions} sessions are in use; end one first"
 
     def begin_ordinary(self, client: Client, keys: NDArray[np.int64], plain: NDArray[np.bool_]) -> Ordinary:
         """Admit the rows that are simply their session's next step; they wait for their batch.
@@ -186,7 +200,9 @@ class SessionTable(columns.SessionColumns):
         if not session.alive:
             return False
         slot = session.slot
-        self._clients.pop(slot).seats.remove(session.env, session.seat)
+        client = self._clients.pop(slot)
+        client.seats.remove(session.env, session.seat)
+        self._without_token -= not client.training
         self.number[slot] = 0
         self.due[slot] = WAITING
         self.unroll_row[slot] = -1
@@ -206,6 +222,7 @@ class SessionTable(columns.SessionColumns):
         for slot in slots:
             del self._clients[slot]
         self._free.extend(slots)
+        self._without_token -= len(slots) * (not client.training)
         client.seats.clear()
 
     def check(self) -> None:
@@ -213,4 +230,5 @@ class SessionTable(columns.SessionColumns):
         used = np.flatnonzero(self.number).tolist()
         assert sorted(used + self._free) == list(range(self.max_sessions))
         assert sorted(self._clients) == used
+        assert self._without_token == sum(not client.training for client in self._clients.values())
         assert sorted(slot for c in set(self._clients.values()) for slot in c.seats.slots) == used

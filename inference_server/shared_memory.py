@@ -54,7 +54,11 @@ class SharedMemory(AnonymousFile):
         super().__init__(size, writable=False)
 
     def observation(self, spec: GameSpec, offset: int, rows: int) -> NDArray[Any]:
-        """Wire dtype [rows, D] at `offset`, read-only. Raises ProtocolError ERR_VALUE."""
+        """Copy the observations at `offset`, wire dtype [rows, D]. Raises ProtocolError ERR_VALUE.
+
+        The client can write here at any time. Each byte is read once, into memory of the server's own; everything is
+        checked, forwarded and recorded from the copy.
+        """
         size = rows * spec.observation_size * spec.dtype().itemsize
         if offset < ALIGNMENT or offset % ALIGNMENT or offset + size > self.grant.size:
             raise ProtocolError(
@@ -63,7 +67,7 @@ class SharedMemory(AnonymousFile):
                 f"and an end within {self.grant.size}",
             )
         flat = np.frombuffer(self._memory, spec.dtype(), rows * spec.observation_size, offset)
-        return flat.reshape(rows, spec.observation_size)
+        return flat.reshape(rows, spec.observation_size).copy()
 
 
 def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
@@ -74,7 +78,7 @@ def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
 
 
 def with_observation(memory: SharedMemory | None, spec: GameSpec, offset: int, tensors: Tensors) -> Tensors:
-    """The tensors of a STEP whose observation lies at `offset` of its client's memory. Raises ProtocolError."""
+    """The tensors of a STEP whose observation lies at `offset` of its client's memory, copied. Raises ProtocolError."""
     if memory is None:
         raise ProtocolError(ERR_VALUE, "observation_at needs shared memory, and WELCOME granted none; send the tensor")
     if "observation" in tensors:

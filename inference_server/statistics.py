@@ -40,6 +40,8 @@ class Statistics:
         self.batch_histogram: Counter[int] = Counter()
         self.rows_errored: Counter[str] = Counter()
         self.forward_failure = ""  # what the last forward that failed said
+        self.faults = 0  # messages on which the server failed by a fault of its own
+        self.fault = ""  # the last of them
         self.rows_cached = 0
         self.rows_duplicate = 0
         self.rows_redone = 0
@@ -70,10 +72,10 @@ class Statistics:
         self.swap_us = Timings()
         self.stages = Stages()
 
-    def batch(self, rows: int, forward_sec: float) -> None:
-        """Count one forward."""
+    def batch(self, rows: int, answered: int, forward_sec: float) -> None:
+        """Count one forward of `rows` rows, of which `answered` had a finite result."""
         self.batches += 1
-        self.decisions += rows
+        self.decisions += answered
         self.batch_histogram[power_of_two_bucket(rows)] += 1
         self.forward_us.add(forward_sec * 1e6)
 
@@ -82,6 +84,7 @@ class Statistics:
         return {
             "decisions": self.decisions,
             "rows_errored": dict(self.rows_errored),
+            "faults": self.faults,
             "rows_cached": self.rows_cached,
             "rows_duplicate": self.rows_duplicate,
             "rows_redone": self.rows_redone,

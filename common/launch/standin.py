@@ -95,11 +95,12 @@ class StandIn:
 
     def _welcome(self, hello: Hello) -> Welcome:
         if hello.protocol != PROTOCOL:
-            raise ProtocolError(ERR_VERSION, f"this server speaks {PROTOCOL}; got {hello.protocol!r}")
+            raise ProtocolError(ERR_VERSION, f"this server speaks {PROTOCOL}; got {hello.protocol[:40]!r}")
         if self._fingerprint and hello.spec_fingerprint != self._fingerprint:
             raise ProtocolError(
                 ERR_SPEC,
-                f"this server plays {self._spec.name} with spec {self._fingerprint}; got {hello.spec_fingerprint!r}",
+                f"this server plays {self._spec.name} with spec {self._fingerprint}; "
+                f"got {hello.spec_fingerprint[:40]!r}",
             )
         resumed = bool(self._token) and hello.token == self._token
         if not resumed:

@@ -42,7 +42,7 @@ class Step(Message, frozen=True, tag="STEP"):
     reward: float32 [N] (since the session's last decision); observation: wire dtype [N, D]
     (ignored for TERMINATED and ABORTED); mask: uint8 [N, A] (1 = legal; ignored for ends);
     policy: uint8 [N], an index into `policies`, read with START only; temperature: float32 [N], may be left out
-    (1 then), read with START only: the logits are divided by it; above 0, at most 100, and 1 with RECORD.
+    (1 then), read with START only: the logits are divided by it; 0.001 to 100, and 1 with RECORD.
     """
 
     id: int

@@ -89,6 +89,12 @@ def all_finite(log_prob: NDArray[np.float32], value: NDArray[np.float32]) -> boo
     return total == 0.0
 
 
+def which_finite(log_prob: NDArray[np.float32], value: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Rows without NaN and infinity in either, bool [B]; float32 [B] each."""
+    found: NDArray[np.bool_] = np.isfinite(log_prob) & np.isfinite(value)
+    return found
+
+
 def sample_packed(logits: Tensor, value: Tensor, mask: Tensor, noise: Tensor, temperature: Tensor) -> Tensor:
     """`sample`, its results and `value` [B] as float32 [3, B]: one copy to the host."""
     action, log_prob = sample(logits.float(), mask, noise, temperature)

@@ -7,14 +7,13 @@ import time
 from collections.abc import Iterator
 
 import msgspec
-import numpy as np
 import pytest
 
 from common.client import InferenceClient
 from common.column_client import ColumnClient, Columns
-from common.errors import ERR_INTERNAL, ERR_VALUE
-from common.messages import Actions, Close, Error, Step
-from common.shared_memory import ALIGNMENT, open_memory
+from common.errors import ERR_VALUE
+from common.messages import Close, Error, Step
+from common.shared_memory import ALIGNMENT
 from common.specs import GameSpec
 from common.step_book import pack_step
 from tests.support.anonymous import anonymous_files
@@ -114,30 +113,6 @@ def test_who_did_not_ask_for_memory_has_none(stand, raw) -> None:
     del tensors["observation"]
     answer = raw.ask(msgspec.structs.replace(step, observation_at=ALIGNMENT), tensors)
     assert (answer.code, answer.id) == (ERR_VALUE, 5)
-
-
-@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=1)
-def test_numbers_changed_behind_the_servers_back_hurt_their_own_row_only(stand, raw, monkeypatch) -> None:
-    memory = open_memory(raw.hello("liar", run_id=time.time_ns(), shared_memory=True).shared_memory)
-    assert memory is not None
-    block = memory.block(1, 2, stand.spec, owed={1})
-    step, tensors = pack_step(1, [stand.decision(env, 0, flags=FREE) for env in range(2)], stand.spec, block)
-    add = stand.server._batcher.add
-
-    def scribble(chunk) -> None:  # between the check of the rows and their batch
-        if chunk.client.name == "liar":
-            block.observation[0] = np.nan
-        add(chunk)
-
-    monkeypatch.setattr(stand.server._batcher, "add", scribble)
-    raw.send(step, tensors)
-    answers = [raw.receive() for _ in range(2)]
-    assert {type(message) for message, _ in answers} == {Actions, Error}
-    for message, found in answers:
-        if isinstance(message, Error):
-            assert (message.code, message.rows) == (ERR_INTERNAL, (0,))
-        else:
-            assert found["row"].tolist() == [1]
 
 
 @pytest.mark.counts

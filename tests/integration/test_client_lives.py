@@ -65,7 +65,7 @@ def test_a_stranger_takes_its_share_of_the_sessions_and_the_runs_own_take_all_th
 def test_where_the_clients_are_at_their_limit_the_runs_own_are_let_in_and_others_when_one_has_left():
     with Stand(max_clients=2) as stand, RawClient(stand.run_dir.endpoint("data"), stand.spec) as first:
         welcome = first.hello("first")
-        assert (welcome.limits["clients"], welcome.limits["sessions_of_client"]) == (2, 64)
+        assert (welcome.limits["clients"], welcome.limits["sessions_of_client"]) == (2, 63)
         stand.client("worker-0")
         with pytest.raises(InferenceError, match="2 clients are here") as full:
             stand.client("second", training=False)

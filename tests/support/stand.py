@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from common.client import InferenceClient, Replies
-from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig
+from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
 from common.decisions import Decision, start_flags
 from common.lifecycle import Reporter, RoleArguments, StopFlag
 from common.messages import TERMINATED
@@ -34,9 +34,10 @@ class Stand:
     """Use as a context manager: `with Stand(deterministic=True) as stand: client = stand.client("a")`."""
 
     def __init__(
-        self, spec: GameSpec = SPEC, *, unroll_length: int = 4, credit: int = 1_000_000,
+        self, spec: GameSpec = SPEC, *, unroll_length: int = 4, credit: int = 1_000_000, envs: int = 1,
         proxy: Limits | None = None, **server: Any,
     ) -> None:  # fmt: skip
+        """`envs`: of the run's only worker, whose sessions are reserved. `server`: its section's settings."""
         defaults = {"max_sessions": 64, "precision": "float32", "device": "cpu", "client_timeout_sec": PATIENCE_SEC}
         server = defaults | server  # whoever is silent in a test of many seconds is not gone
         server.setdefault("max_sessions_of_client", server["max_sessions"])
@@ -45,6 +46,7 @@ class Stand:
             network=NetworkConfig(options={"hidden": 32}),
             server=ServerConfig(**server),
             learner=LearnerConfig(unroll_length=unroll_length),
+            workers=WorkersConfig(envs=envs),
         )
         self._folder = tempfile.TemporaryDirectory(prefix="simul-test-")
         self.run_dir = RunDir(Path(self._folder.name))

@@ -41,15 +41,31 @@ def flat_observation(space: spaces.Space, observation: Any) -> NDArray[np.float3
     Raises:
         EnvError: the env broke its own declaration, or a value is not finite.
     """
+    _check_shape(space, observation, "an observation")
     if not isinstance(space, spaces.Box):
         observation = spaces.flatten(space, observation)
     flat = np.array(observation, dtype=np.float32).reshape(-1)
-    size = spaces.flatdim(space)
-    if flat.size != size:
-        raise EnvError(f"an observation has {flat.size} numbers; its space declares {size}")
     if not np.isfinite(flat).all():
         raise EnvError("an observation is not finite")
     return flat
+
+
+def _check_shape(space: spaces.Space, observation: Any, name: str) -> None:
+    """Flattening hides a shape: a transposed image has as many numbers as an upright one. Raises EnvError."""
+    if isinstance(space, spaces.Dict):
+        for key, part in space.spaces.items():
+            if key not in observation:
+                raise EnvError(f"{name} lacks {key!r}, which its space declares")
+            _check_shape(part, observation[key], f"{name}[{key!r}]")
+    elif isinstance(space, spaces.Tuple):
+        if len(observation) != len(space.spaces):
+            raise EnvError(f"{name} has {len(observation)} parts; its space declares {len(space.spaces)}")
+        for i, part in enumerate(space.spaces):
+            _check_shape(part, observation[i], f"{name}[{i}]")
+    elif isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
+        found = np.shape(observation)
+        if found != space.shape:
+            raise EnvError(f"{name} has shape {list(found)}; its space declares {list(space.shape)}")
 
 
 def action_mask(info: Mapping[str, Any], num_actions: int) -> NDArray[np.uint8]:

@@ -1,0 +1,122 @@
+"""Fault 12 in shared memory: observations that their client changes while the server reads them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from common.errors import ERR_VALUE
+from common.messages import Actions, Close, Error
+from common.shared_memory import Block, open_memory
+from common.specs import GameSpec
+from common.step_book import pack_step
+from inference_server import admission
+from tests.support.faults import FREE
+from tests.support.raw_client import RawClient
+from tests.support.stand import Stand
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
+
+WIDE = GameSpec(name="test/wide", observation_size=1500, num_actions=5)
+ROWS = 300
+TRIES = 10
+
+
+@pytest.fixture(scope="module")
+def stand() -> Iterator[Stand]:
+    with Stand(WIDE, max_sessions=ROWS + 64) as one:
+        yield one
+
+
+class Liar(RawClient):
+    """Lays its observations into memory, and changes them there when it likes."""
+
+    block: Block
+
+    def lay(self, rows: int) -> None:
+        memory = open_memory(self.hello("liar", run_id=time.time_ns(), shared_memory=True).shared_memory)
+        assert memory is not None
+        block = memory.block(1, rows, self.spec, owed={1})
+        assert block is not None
+        self.block = block
+
+    def step(self, stand: Stand, number: int, episode: int) -> dict[int, str]:
+        """STEP of every row of the block, which is written first: the code that each row gets, "" for an action."""
+        rows = len(self.block.observation)
+        decisions = [stand.decision(env, 0, episode=episode, flags=FREE) for env in range(rows)]
+        self.send(*pack_step(number, decisions, stand.spec, self.block))
+        codes: dict[int, str] = {}
+        while len(codes) < rows:
+            message, found = self.receive()
+            assert isinstance(message, Actions | Error)
+            assert message.id == number
+            code, answered = (message.code, message.rows) if isinstance(message, Error) else ("", found["row"].tolist())
+            assert not codes.keys() & set(answered)
+            codes |= dict.fromkeys(answered, code)
+        return codes
+
+
+@pytest.fixture
+def liar(stand: Stand) -> Iterator[Liar]:
+    with Liar(stand.run_dir.endpoint("data"), stand.spec) as client:
+        yield client
+        client.send(Close())
+
+
+@pytest.mark.counts("rows_errored.ERR_VALUE", by=1)
+def test_fault_12_a_row_that_turns_finite_after_it_was_judged_is_refused_as_it_was_read(stand, liar, monkeypatch):
+    liar.lay(2)
+    unpack = admission.unpack
+
+    def unpack_and_scribble(spec, tensors):
+        rows = unpack(spec, tensors)
+        liar.block.observation[0] = 0.0
+        return rows
+
+    monkeypatch.setattr(admission, "unpack", unpack_and_scribble)
+    nan = stand.decision(0, 0, flags=FREE, observation=np.full(1500, np.nan, np.float32))
+    liar.send(*pack_step(1, [nan, stand.decision(1, 0, flags=FREE)], stand.spec, liar.block))
+    answers = [liar.receive() for _ in range(2)]
+    (refused,) = (message for message, _ in answers if isinstance(message, Error))
+    assert (refused.code, refused.rows) == (ERR_VALUE, (0,))
+    assert "observation[0] is nan" in refused.message
+
+
+@pytest.mark.counts("decisions")
+def test_fault_12_what_was_read_as_finite_is_what_is_forwarded(stand, liar, monkeypatch):
+    liar.lay(2)
+    add = stand.server._batcher.add
+
+    def scribble(chunk) -> None:  # between the check of the rows and their batch
+        if chunk.client.name == "liar":
+            liar.block.observation[0] = np.nan
+        add(chunk)
+
+    monkeypatch.setattr(stand.server._batcher, "add", scribble)
+    assert liar.step(stand, 1, episode=0) == {0: "", 1: ""}
+
+
+@pytest.mark.counts("decisions")
+def test_fault_12_memory_that_never_rests_refuses_its_own_rows_only(stand, liar):
+    liar.lay(ROWS)
+    stop = threading.Event()
+
+    def toggle() -> None:
+        while not stop.is_set():
+            liar.block.observation[:, 0] = np.nan
+            liar.block.observation[:, 0] = 0.0
+
+    hand = threading.Thread(target=toggle)
+    hand.start()
+    try:
+        for number in range(TRIES):
+            codes = liar.step(stand, number, episode=number)
+            assert set(codes.values()) <= {"", ERR_VALUE}
+    finally:
+        stop.set()
+        hand.join()
