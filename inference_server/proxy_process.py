@@ -1,7 +1,7 @@
 """The proxy in front of the server (`inference_server/proxy/`), seen from the server: started, watched, restarted.
 
-The server listens itself, and hands the socket over: a proxy that died is replaced behind the same socket, and newcomers
-wait meanwhile. The pair of sockets between the two is also how each of them notices the other's end.
+The server listens itself, and hands the socket over: a proxy that died is replaced behind the same socket, and
+newcomers wait meanwhile. The pair of sockets between the two is also how each of them notices the other's end.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class ProxyProcess:
                 line, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
             )
         self._said = b""
-        self._last = {"not_accepted": 0, "cut": Counter[str]()}
+        self._last: dict[str, Any] = {"not_accepted": 0, "cut": Counter()}
         self._started_at = self._heard_at = time.monotonic()
         self._hand_over()
 
