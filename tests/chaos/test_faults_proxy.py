@@ -183,6 +183,18 @@ def test_fault_28_a_proxy_that_is_killed_is_started_again_and_its_clients_go_on(
             neighbour.play(3)
 
 
+@pytest.mark.counts("proxy_restarts")
+def test_fault_28_a_proxy_that_stands_still_is_replaced(stand, neighbour, monkeypatch) -> None:
+    proxy = stand.server._gateway.proxy
+    before, pid = proxy.restarts, proxy.pid
+    with own_client(stand), monkeypatch.context() as impatient:
+        impatient.setattr("inference_server.proxy_process.FROZEN_SEC", 1.5)
+        os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: proxy.restarts > before)
+    wait_for(lambda: proxy.pid not in (0, pid))
+    neighbour.play(3)
+
+
 @pytest.mark.counts("connections.opened")
 def test_extra_the_endpoints_file_is_made_again_and_leads_to_the_same_proxy(stand, endpoint) -> None:
     path, pid = Path(endpoint.removeprefix("ipc://")), stand.server._gateway.proxy.pid
