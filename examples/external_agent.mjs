@@ -121,7 +121,7 @@ async function ask(socket, hello, id, rows) {
 }
 
 async function main(endpoint, episodes = 20) {
-	const socket = new Dealer({ receiveTimeout: 3000 });
+	const socket = new Dealer({ receiveTimeout: 3000, sendTimeout: 10000 }); // where keys are refused, a send would wait for ever
 	socket.connect(endpoint);
 	const hello = { protocol: 'simul/1', client: 'example-node', run_id: Date.now(), spec_fingerprint: SPEC };
 	const games = Array.from({ length: 8 }, (_, number) => new Game(number));

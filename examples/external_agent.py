@@ -67,6 +67,7 @@ def ask(socket: zmq.Socket[bytes], hello: dict[str, Any], number: int, rows: lis
 
 if __name__ == "__main__":
     dealer, games, lengths, number = zmq.Context().socket(zmq.DEALER), [*map(Game, range(8))], list[int](), 0
+    dealer.set(zmq.SNDTIMEO, 10_000)  # zmq.Again then: where keys are refused, a send would wait for ever
     dealer.connect(sys.argv[1])
     hello = {"protocol": "simul/1", "client": "example-py", "run_id": time.time_ns(), "spec_fingerprint": SPEC}
     rows = [game.begin() for game in games]

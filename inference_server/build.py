@@ -78,7 +78,7 @@ def build_server(
 ) -> Server | None:  # fmt: skip
     """The server with weights and warm, or None when it was asked to stop before.
 
-    `proxy`: whoever does not belong to the run comes through a proxy with these limits; None: as directly as the run's own.
+    `proxy`: limits of the proxy through which peers come that do not belong to the run; None: there is no proxy.
     """
     served = _serve(arguments, checkpoint, stop, log)
     return _assemble(arguments, served, reporter, log, proxy) if served.policies.ready else None
@@ -129,6 +129,7 @@ def _assemble(
     figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
     socket, proxy = _data_sockets(server, run_dir, limits_of_proxy)
     control = RouterSocket(run_dir.endpoint("control"))
+    keeper = EndpointKeeper(socket, control, *([proxy] if proxy else []))
     public = server.endpoint or run_dir.endpoint("data")
     memory_bytes = memory_size(public, spec, limits["rows_per_step"]) if server.shared_memory else 0
     reception = Reception(spec, clients, policies, limits, memory_bytes)
@@ -151,7 +152,7 @@ def _assemble(
         swaps=served.swaps,
         control=Control(control, run_dir.token(), policies, sessions, log),
         housekeeping=Housekeeping(
-            clients, sessions, endings, recorder, policies, EndpointKeeper(socket, control, *([proxy] if proxy else [])),
+            clients, sessions, endings, recorder, policies, keeper,
             idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,
         ),
         watchdog=watchdog,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from common.codec import MAX_DIMENSIONS, MAX_FRAMES, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES
+from common.codec import MAX_DIMENSIONS, MAX_FRAMES, MAX_HEADER_BYTES
 from common.config import Config, ServerConfig
 from common.messages import Figures
 from common.specs import GameSpec
 from inference_server.clients import Client, ClientTable
 from inference_server.limits import InFlight
 from inference_server.policies import PolicyTable
+from inference_server.proxy.framing import MESSAGE_BYTES
 from inference_server.rows import MAX_ROWS
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
@@ -30,7 +31,7 @@ def limits_of(config: ServerConfig, reserved: int = 0) -> dict[str, int]:
         "clients": config.max_clients,
         "frames": MAX_FRAMES,
         "header_bytes": MAX_HEADER_BYTES,
-        "message_bytes": MAX_MESSAGE_BYTES,
+        "message_bytes": MESSAGE_BYTES,
         "tensor_dimensions": MAX_DIMENSIONS,
         "slow_reader_replies": config.slow_reader_replies,
         "idle_timeout_ms": round(config.idle_timeout_sec * 1000),

@@ -109,7 +109,7 @@ class Gateway:
                 return
 
     def count_connections(self, now: float) -> str:
-        """Take down what became of connections, where it is time. A sentence where the proxy had to be started again."""
+        """Take down what became of connections, where it is time. A sentence where the proxy has died."""
         if now < self._count_at:
             return ""
         self._count_at = now + COUNT_EVERY_SEC

@@ -1,11 +1,12 @@
 """The proxy in front of the server (`inference_server/proxy/`), seen from the server: started, watched, restarted.
 
-The server listens itself, and hands the socket over: a proxy that died is replaced behind the same socket, and newcomers
-wait meanwhile. The pair of sockets between the two is also how each of them notices the other's end.
+The server listens itself, and hands the socket over: a proxy that died is replaced behind the same socket, and
+newcomers wait meanwhile. The pair of sockets between the two is also how each of them notices the other's end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -62,7 +63,7 @@ class ProxyProcess:
         self._look_at = now + LOOK_EVERY_SEC
         if self._process is None:
             if now >= self._start_at:
-                self._start()
+                self._start_again(now)
             return ""
         if self._hear(now):
             if now - self._started_at > STEADY_SEC:
@@ -110,9 +111,15 @@ class ProxyProcess:
                 line, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
             )
         self._said = b""
-        self._last = {"not_accepted": 0, "cut": Counter[str]()}
+        self._last: dict[str, Any] = {"not_accepted": 0, "cut": Counter()}
         self._started_at = self._heard_at = time.monotonic()
         self._hand_over()
+
+    def _start_again(self, now: float) -> None:
+        """A little later where the system has no process or descriptor to give."""
+        with contextlib.suppress(OSError):
+            self._start()
+        self._start_at = now + self._wait_sec
 
     def _hand_over(self) -> None:
         assert self._listener is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -16,7 +15,9 @@ LOOK_EVERY_SEC = 1.0
 class Owner(Protocol):
     """Owns endpoints: a socket of ZeroMQ, or the server's proxy."""
 
-    bound: Sequence[BoundEndpoint]
+    @property
+    def bound(self) -> Sequence[BoundEndpoint]:
+        """Those that it has."""
 
 
 class EndpointKeeper:

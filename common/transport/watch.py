@@ -5,6 +5,7 @@ For telling a client's author why nobody answers, and for counting who never bec
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import Literal
 
@@ -53,33 +54,35 @@ _COUNTED: dict[int, str] = {
     zmq.Event.HANDSHAKE_FAILED_AUTH: "failed",
     zmq.Event.HANDSHAKE_FAILED_PROTOCOL: "failed",
     zmq.Event.HANDSHAKE_FAILED_NO_DETAIL: "failed",
-    zmq.Event.ACCEPT_FAILED: "not_accepted",
     zmq.Event.DISCONNECTED: "closed",
 }
-_MOST_AT_ONCE = 100
+_TAKE_SEC = 0.002
 
 
 class ConnectionCounts:
     """Counts what became of the connections to a bound socket.
 
-    `opened`: the handshake of ZeroMQ succeeded; `failed`: it did not, or not in time; `not_accepted`: no file
-    descriptor was left; `closed`: opened or not, it is over.
+    `opened`: the handshake of ZeroMQ succeeded; `failed`: it did not, or not in time; `closed`: opened or not, it is
+    over.
+
+    The queue of events has no bound, since a full one would block the thread that serves every connection. So it takes
+    only events that cost a peer a connection each. ACCEPT_FAILED costs nothing: without file descriptors libzmq tries
+    the same connection again in an endless loop, faster than anything could count.
     """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._watched = socket
         self._events = socket.context.socket(zmq.PAIR)
-        self._events.setsockopt(zmq.RCVHWM, 0)  # a full queue would hold up the thread that serves every connection
+        self._events.setsockopt(zmq.RCVHWM, 0)
         address = f"inproc://connections-{id(socket)}"
         socket.monitor(address, sum(_COUNTED))
         self._events.connect(address)
 
     def take(self) -> Counter[str]:
-        """What happened since the last call, or the first part of it: whoever floods shall not keep the caller."""
+        """What happened since the last call, or the first part of it: a flood shall not keep the caller."""
         news: Counter[str] = Counter()
-        for _ in range(_MOST_AT_ONCE):
-            if not self._events.poll(0):
-                break
+        enough = time.perf_counter() + _TAKE_SEC
+        while time.perf_counter() < enough and self._events.poll(0):
             news[_COUNTED[parse_monitor_message(self._events.recv_multipart())["event"]]] += 1
         return news
 

@@ -1,8 +1,8 @@
 """`python -m inference_server.proxy CONTROL SERVER LIMITS`: started by the server, between it and everybody else.
 
-libzmq gives a program a message only when all of it has arrived, and takes as many frames and bytes as there are until then:
-in a process where libzmq reads from anybody, neither memory nor the time until the next message has a bound. This process
-reads instead, and the server hears of a peer only what is within the limits. Neither torch nor numpy nor zmq is imported.
+libzmq gives a program a message only when all of it has arrived, and takes as many frames and bytes as there are until
+then: where it reads from any peer, neither memory nor the time until the next message has a bound. This process reads
+instead, and the server gets of a peer's bytes only what is within the limits. It imports neither torch, numpy nor zmq.
 """
 
 from __future__ import annotations

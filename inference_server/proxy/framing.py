@@ -1,8 +1,8 @@
 """The framing of ZMTP 3 on one connection, as far as the proxy has to know it. Pure; no message is interpreted.
 
-A connection begins with a greeting of 64 bytes on either side: signature (10), version (2), mechanism (20), filler. Then
-come frames: flags (1 byte), size (1 byte, or 8 with the flag LONG), body. With the mechanism CURVE the body of a frame is
-encrypted together with its own flags, so that nobody but the server knows where a message ends.
+A connection begins with a greeting of 64 bytes on either side: signature (10), version (2), mechanism (20), filler.
+Then come frames: flags (1 byte), size (1 byte, or 8 with the flag LONG), body. With the mechanism CURVE the body of a
+frame is encrypted together with its own flags, so that only the two ends know where a message ends.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ MORE, LONG, COMMAND = 1, 2, 4
 SHORT_HEADER, LONG_HEADER = 2, 9
 FRAME_COST = 256  # bytes of memory that a frame costs the server besides its own
 COMMAND_BYTES = 64 * 1024
+MESSAGE_BYTES = 128 << 20
 # The answer of libzmq itself to a heartbeat, with CURVE: command name, nonce, box, flags, PONG and its longest context.
 MOST_OF_A_HEARTBEAT = 8 + 8 + 16 + 1 + 5 + 16
 
@@ -36,7 +37,7 @@ class Limits:
 
     connections: int = 1024
     message_frames: int = 16
-    message_bytes: int = 128 << 20
+    message_bytes: int = MESSAGE_BYTES
     unanswered_frames: int = 2048
     unanswered_bytes: int = 160 << 20
     budget_bytes: int = 192 << 20
@@ -119,8 +120,8 @@ class _Frames:
 class FromClient(_Frames):
     """What a peer has sent and the server has not answered.
 
-    `pending`: bytes; `frames`: frames. Without encryption a message counts until it is complete and the server has answered
-    something since. With CURVE everything counts that was sent before the last answer but one `tick`: answers to earlier
+    `pending`: bytes; `frames`: frames. Without encryption a message counts until it is complete and the server has
+    answered something since. With CURVE an answer settles what was sent before the last `tick`: answers to earlier
     messages may still arrive while a message goes on for ever.
     """
 

@@ -1,8 +1,8 @@
 """The proxy's loop: bytes between peers and the server, both ways, without libzmq. One thread, no socket ever blocks.
 
-Whatever a peer sends lies in the kernel's buffers or in one chunk here until the server takes it: the proxy stops reading
-where the other side does not. What peers sent and the server has not answered is counted (`framing.py`) and bounded, for
-each connection and for all of them together; whoever exceeds that loses the connection, and only that one.
+What a peer sends lies in the kernel's buffers or in one chunk here until the server takes it: the proxy stops reading
+where the other side does not. What peers sent and the server has not answered is counted (`framing.py`) and bounded,
+for each connection and for all of them together; a peer that exceeds the bound loses its connection.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TURN_SEC = 0.05  # at least so often while there are connections
 REPORT_SEC = 0.1
 ALIVE_SEC = 1.0  # a report also where there is nothing new
 ACCEPTS = 64  # in one turn
-LAST_SEC = 2.0  # for the server's last answers
+LAST_SEC = 1.0  # for the server's last answers
 OWN_DESCRIPTORS = 32
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _NONE_LEFT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)

@@ -14,6 +14,7 @@ from common.codec import encode
 from common.messages import PROTOCOL, Hello
 from common.transport import DealerSocket, RouterSocket, base, client_keys, new_keys, server_keys, sockets
 from env_worker.games.pokemon.websocket.local_server import free_port
+from inference_server.proxy.framing import Limits
 from tests.support.faults import count, dial, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.sockets import receive
@@ -25,11 +26,11 @@ def handshake_ms() -> int:
     return 300
 
 
-@pytest.fixture
-def stand(handshake_ms: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+@pytest.fixture(params=[None, Limits(message_bytes=1 << 20)], ids=["direct", "proxy"])
+def stand(request: pytest.FixtureRequest, handshake_ms: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     monkeypatch.setattr(sockets, "HANDSHAKE_MS", handshake_ms)
     monkeypatch.setattr(base, "MAX_FRAME_BYTES", 1 << 20)
-    with Stand(endpoint=f"tcp://127.0.0.1:{free_port()}") as one:
+    with Stand(endpoint=f"tcp://127.0.0.1:{free_port()}", proxy=request.param) as one:
         yield one
 
 

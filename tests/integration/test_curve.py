@@ -7,8 +7,10 @@ import stat
 import time
 
 import pytest
+import zmq
 
 from common import cli
+from common.checkout import CHECKOUT
 from common.config import Config, ServerConfig
 from common.config_rules import broken_rules
 from common.errors import ConfigError, InferenceError
@@ -90,6 +92,21 @@ def test_a_listed_key_gets_in_and_others_do_not(keys, strange):
         unlisted = ClientKeys(ours.server, strange.public, strange.secret)
         assert refuses(router, unlisted, "not_allowed")
         assert reaches(router, ours)  # the others did no harm
+
+
+def test_a_send_of_a_refused_client_ends_with_the_time_that_the_examples_set(keys, strange):
+    unlisted = ClientKeys(client_keys(keys).server, strange.public, strange.secret)
+    with RouterSocket(free_endpoint(), keys=server_keys(keys)) as router:
+        with DealerSocket(router.endpoint, keys=unlisted) as dealer:
+            dealer.raw.setsockopt(zmq.SNDTIMEO, 50)
+            deadline = time.monotonic() + PATIENCE_SEC
+            with pytest.raises(zmq.Again):
+                while time.monotonic() < deadline:
+                    dealer.raw.send(b"hello")
+                    time.sleep(0.001)
+            assert dealer.send([b"hello"]) is False
+    assert "SNDTIMEO" in (CHECKOUT / "examples" / "external_agent.py").read_text()
+    assert "sendTimeout" in (CHECKOUT / "examples" / "external_agent.mjs").read_text()
 
 
 def test_the_list_is_read_at_every_handshake(keys, strange):

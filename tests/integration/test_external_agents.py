@@ -97,7 +97,7 @@ def test_the_python_agent_is_short_and_imports_nothing_of_ours() -> None:
         alias.name for line in ast.walk(ast.parse(text)) if isinstance(line, ast.Import) for alias in line.names
     } | {line.module for line in ast.walk(ast.parse(text)) if isinstance(line, ast.ImportFrom)}
     assert imported == {"sys", "time", "typing", "gymnasium", "msgpack", "numpy", "zmq"}
-    assert len(text.splitlines()) < 80
+    assert len(text.splitlines()) <= 80
 
 
 def _frames(vector: dict) -> list[bytes]:

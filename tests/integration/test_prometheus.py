@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -14,8 +16,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from common.errors import ERR_HELLO, ERR_MALFORMED, ERR_MASK, ConfigError
 from common.messages import Ping
 from env_worker.games.pokemon.websocket.local_server import free_port
-from inference_server.prometheus import Exporter
+from inference_server.prometheus import MOST_REQUESTS, Exporter
 from inference_server.statistics import STAGES
+from tests.support.faults import dial, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
@@ -83,3 +86,21 @@ def test_a_port_in_use_is_a_sentence() -> None:
         holder.listen()
         with pytest.raises(ConfigError, match=r"Address already in use.*server.prometheus_port"):
             Exporter(holder.getsockname()[1])
+
+
+@pytest.mark.timeout(60)
+def test_requests_that_never_end_hold_neither_threads_nor_a_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    exporter, before = Exporter(port), threading.active_count()
+    with contextlib.ExitStack() as lines:
+        opened = [lines.enter_context(dial(port)) for _ in range(300)]
+        for line in opened:
+            with contextlib.suppress(ConnectionError):  # cut already, for the sake of a newer one
+                line.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
+        scrape(port)
+        wait_for(lambda: threading.active_count() <= before + MOST_REQUESTS)
+        with monkeypatch.context() as impatient:
+            impatient.setattr("inference_server.prometheus.REQUEST_SEC", 0.0)
+            wait_for(lambda: threading.active_count() <= before)
+        scrape(port)
+    exporter.close()

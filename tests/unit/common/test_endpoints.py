@@ -107,6 +107,47 @@ def test_a_lock_that_vanished_is_taken_again_before_anybody_else_does(endpoint):
         assert receive(router)[1] == [b"x"]
 
 
+@pytest.fixture
+def no_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there")
+@pytest.mark.parametrize(("access", "mode"), [("owner", 0o600), ("group", 0o660), ("everyone", 0o666)])
+def test_an_ipc_socket_is_its_owners_whatever_the_umask_is(endpoint, no_umask, access, mode):
+    path = Path(endpoint.removeprefix("ipc://"))
+
+    def mode_now():
+        return stat.S_IMODE(path.stat().st_mode)
+
+    with RouterSocket(endpoint, access=access) as router:
+        assert mode_now() == mode
+        path.unlink()
+        assert EndpointKeeper(router).look(0.0)
+        assert mode_now() == mode
+    assert not path.exists()
+    with PullSocket(endpoint):
+        assert mode_now() == 0o600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there")
+def test_nobody_connects_before_the_permissions_are_set(endpoint, no_umask, monkeypatch):
+    """Between bind and chmod the file has the umask's permissions, but the system refuses every connection."""
+    path, chmod, tried = endpoint.removeprefix("ipc://"), os.chmod, []
+
+    def late(file, mode):
+        with socket.socket(socket.AF_UNIX) as early, pytest.raises(ConnectionRefusedError):
+            early.connect(path)
+        tried.append(file)
+        chmod(file, mode)
+
+    monkeypatch.setattr(os, "chmod", late)
+    with RouterSocket(endpoint):
+        assert tried == [path]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="abstract names are Linux's")
 def test_endpoints_without_files_are_not_missed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the lock of an abstract name lies there

@@ -1,0 +1,232 @@
+"""Faults 2, 5, 6, 24 and 28 through the proxy: what peers without the run's token can do to the server's memory and time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from common.checkout import CHECKOUT
+from common.client import InferenceClient
+from common.transport import DealerSocket, client_keys, new_keys
+from env_worker.games.pokemon.websocket.local_server import free_port
+from inference_server.proxy.framing import Limits
+from tests.support.faults import FREE, count, unharmed, wait_for
+from tests.support.hostile import HostilePeer, frame, open_line
+from tests.support.stand import SPEC, Stand, exchange
+
+BUDGET = 8 << 20
+SMALL = Limits(message_bytes=4 << 20, unanswered_bytes=5 << 20, budget_bytes=BUDGET, patience_sec=0.5)
+PING = b"\x81\xa4type\xa4PING"
+PING_FRAME = frame(PING)
+_STARTER = """
+import sys, time
+from inference_server.proxy.framing import Limits
+from inference_server.proxy_process import ProxyProcess
+proxy = ProxyProcess("ipc://" + sys.argv[1], "ipc://nobody", Limits())
+print(proxy.pid, flush=True)
+time.sleep(100)
+"""
+
+
+@pytest.fixture(scope="module")
+def stand() -> Iterator[Stand]:
+    with Stand(proxy=SMALL) as one:
+        yield one
+
+
+@pytest.fixture
+def endpoint(stand: Stand) -> str:
+    return stand.run_dir.endpoint("data")
+
+
+@contextlib.contextmanager
+def own_client(stand: Stand, **more) -> Iterator[InferenceClient]:
+    """A client of the run, which does not come through the proxy; it is served until the end."""
+    token = stand.run_dir.token()
+    client = InferenceClient(stand.run_dir.own_endpoint(""), name="own", spec=SPEC, training_token=token, **more)
+    client.connect()
+    exchange(client, [stand.decision(0, 0, flags=FREE)])
+    yield client
+    exchange(client, [stand.decision(0, 1)])
+    client.close()
+
+
+@pytest.fixture
+def most_frames(stand: Stand, monkeypatch) -> list[int]:
+    """Frames of the messages that the server's loop has read."""
+    return count_frames(stand, monkeypatch)
+
+
+def count_frames(stand: Stand, monkeypatch) -> list[int]:
+    seen, socket = [0], stand.server._gateway.socket
+    receive = socket.receive
+
+    def counted():
+        received = receive()
+        seen.append(len(received[1]) if received else 0)
+        return received
+
+    monkeypatch.setattr(socket, "receive", counted)
+    return seen
+
+
+@pytest.mark.counts("connections_cut.frames", by=3)
+def test_fault_02_a_message_of_endless_frames_costs_its_sender_the_connection(stand, endpoint, most_frames) -> None:
+    """libzmq would read all of it, and hold it, before anything else of the same socket."""
+    with own_client(stand), contextlib.ExitStack() as open_lines:
+        for _ in range(3):
+            peer = open_lines.enter_context(HostilePeer(endpoint))
+            assert not peer.empty_frames(500_000) or peer.hung_up()
+    wait_for(lambda: count(stand, "unanswered_bytes") == 0)
+    assert max(most_frames) <= 16
+
+
+@pytest.mark.counts("connections_cut.budget")
+def test_fault_02_unfinished_frames_of_many_peers_stay_within_one_budget(stand, endpoint) -> None:
+    seen = []
+    with own_client(stand), contextlib.ExitStack() as open_lines:
+        for _ in range(6):
+            open_lines.enter_context(HostilePeer(endpoint)).unfinished_frame(4 << 20, 3 << 20)
+            seen.append(count(stand, "unanswered_bytes"))
+        wait_for(lambda: count(stand, "connections_cut.budget") >= 4)
+        wait_for(lambda: 0 < count(stand, "unanswered_bytes") <= BUDGET)
+    assert max(seen) <= BUDGET
+    wait_for(lambda: count(stand, "unanswered_bytes") == 0)
+
+
+@pytest.mark.counts("connections_cut.message", by=2)
+def test_fault_02_a_message_of_too_many_bytes_is_cut_where_it_becomes_too_large(stand, endpoint) -> None:
+    with HostilePeer(endpoint) as announced, HostilePeer(endpoint) as added_up:
+        assert not announced.unfinished_frame((4 << 20) + 1, 0) or announced.hung_up()
+        part = frame(bytes(1 << 20), more=True)
+        assert not all(added_up.send(part) for _ in range(5)) or added_up.hung_up()
+
+
+def test_fault_02_a_listed_key_gets_no_more_than_strangers_do(tmp_path: Path, monkeypatch) -> None:
+    """With CURVE the ends of messages are hidden: what was sent since the last answer is bounded instead."""
+    new_keys(tmp_path / "keys")
+    keys, address = client_keys(tmp_path / "keys"), f"tcp://127.0.0.1:{free_port()}"
+    with Stand(proxy=SMALL, endpoint=address, curve_keys=str(tmp_path / "keys")) as stand:
+        client, frames = stand.client("a", training=False, keys=keys), count_frames(stand, monkeypatch)
+        with (
+            own_client(stand, keys=keys),
+            DealerSocket(address, keys=keys) as frames_only,
+            DealerSocket(address, keys=keys) as bytes_too,
+        ):
+            frames_only.send([PING, *[b""] * 50_000])
+            bytes_too.send([PING, *[bytes(1 << 20)] * 15])
+            for step in range(20):
+                exchange(client, [stand.decision(1, step, flags=0 if step else FREE)])
+            wait_for(lambda: count(stand, "connections_cut.unanswered") >= 2)
+            assert count(stand, "unanswered_bytes") <= BUDGET
+        exchange(client, [stand.decision(1, 20)])
+        assert max(frames) <= 16
+
+
+@pytest.mark.counts("connections_cut.unread")
+def test_fault_24_who_reads_no_answer_is_heard_no_longer_and_then_cut(stand, endpoint) -> None:
+    with HostilePeer(endpoint) as deaf:
+        _send_until_cut(deaf)
+
+
+def test_fault_05_who_says_nothing_after_the_handshake_is_let_go() -> None:
+    with Stand(proxy=Limits(silent_sec=0.5)) as stand, unharmed(stand, "connections_cut.silent", by=20):
+        proxy = psutil.Process(stand.server._gateway.proxy.pid)
+        with contextlib.ExitStack() as open_lines:
+            peers = [open_lines.enter_context(HostilePeer(stand.run_dir.endpoint("data"))) for _ in range(20)]
+            assert all(peer.hung_up() for peer in peers)
+        wait_for(lambda: len(proxy.net_connections("unix")) <= 4)  # listener, control, and one pair of the neighbour's
+
+
+def test_fault_06_more_connections_than_the_proxy_takes_wait_and_everybody_inside_is_served() -> None:
+    limits = Limits(connections=8, silent_sec=0.5)
+    with Stand(proxy=limits) as stand, unharmed(stand, "connections.not_accepted") as neighbour:
+        with contextlib.ExitStack() as open_lines, own_client(stand):
+            for _ in range(50):
+                open_lines.enter_context(open_line(stand.run_dir.endpoint("data")))
+            wait_for(lambda: count(stand, "connections.not_accepted"))
+            neighbour.play(5)
+            assert stand.server._gateway.proxy.connections <= limits.connections
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are Linux's")
+@pytest.mark.counts("connections.not_accepted")
+def test_fault_06_a_proxy_without_file_descriptors_waits_for_some(stand, endpoint, neighbour) -> None:
+    proxy = psutil.Process(stand.server._gateway.proxy.pid)
+    former = resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE)
+    with contextlib.ExitStack() as open_lines, own_client(stand):
+        resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE, (proxy.num_fds() + 20, former[1]))
+        for _ in range(30):
+            open_lines.enter_context(open_line(endpoint))
+        wait_for(lambda: count(stand, "connections.not_accepted"))
+        neighbour.play(5)
+    resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE, former)
+
+
+@pytest.mark.counts("proxy_restarts", by=2)
+def test_fault_28_a_proxy_that_is_killed_is_started_again_and_its_clients_go_on(stand, neighbour) -> None:
+    proxy = stand.server._gateway.proxy
+    with own_client(stand):
+        for restarts in (proxy.restarts + 1, proxy.restarts + 2):
+            os.kill(proxy.pid, signal.SIGKILL)
+            wait_for(lambda restarts=restarts: proxy.restarts == restarts and proxy.pid)
+            neighbour.play(3)
+
+
+@pytest.mark.counts("proxy_restarts")
+def test_fault_28_a_proxy_that_stands_still_is_replaced(stand, neighbour, monkeypatch) -> None:
+    proxy = stand.server._gateway.proxy
+    before, pid = proxy.restarts, proxy.pid
+    with own_client(stand), monkeypatch.context() as impatient:
+        impatient.setattr("inference_server.proxy_process.FROZEN_SEC", 1.5)
+        os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: proxy.restarts > before)
+    wait_for(lambda: proxy.pid not in (0, pid))
+    neighbour.play(3)
+
+
+@pytest.mark.counts("connections.opened")
+def test_extra_the_endpoints_file_is_made_again_and_leads_to_the_same_proxy(stand, endpoint) -> None:
+    path, pid = Path(endpoint.removeprefix("ipc://")), stand.server._gateway.proxy.pid
+    for missing in (path, path.with_name(f"{path.name}.lock")):
+        missing.unlink()
+        wait_for(missing.exists)
+    assert path.stat().st_mode & 0o777 == 0o600
+    with HostilePeer(endpoint):
+        assert stand.server._gateway.proxy.pid == pid
+
+
+def test_a_proxy_does_not_outlive_a_server_that_is_killed(tmp_path: Path) -> None:
+    line = [sys.executable, "-c", _STARTER, str(tmp_path / "data.ipc")]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as server:
+        proxy = psutil.Process(int(server.stdout.readline()))
+        server.kill()
+    proxy.wait(100)
+
+
+def test_extra_stalled_peers_do_not_hold_up_the_end_of_a_server() -> None:
+    """The proxy passes on the server's last answers, and then goes whatever its peers do."""
+    with contextlib.ExitStack() as open_lines:
+        with Stand(proxy=Limits()) as stand:
+            peer = open_lines.enter_context(HostilePeer(stand.run_dir.endpoint("data")))
+            proxy = psutil.Process(stand.server._gateway.proxy.pid)
+            flood = threading.Thread(target=_send_until_cut, args=[peer])
+            flood.start()
+            wait_for(lambda: count(stand, "malformed"))
+        assert not proxy.is_running()
+        flood.join()
+
+
+def _send_until_cut(peer: HostilePeer) -> None:
+    while peer.send(PING_FRAME):
+        pass

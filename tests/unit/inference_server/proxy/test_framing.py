@@ -1,0 +1,100 @@
+"""What a peer holds, however its bytes arrive."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference_server.proxy.framing import COMMAND_BYTES, FRAME_COST, Broken, FromClient, FromServer, Limits
+
+HEAD = b"\xff" + bytes(8) + b"\x7f\x03\x00"
+NULL, CURVE = HEAD + b"NULL".ljust(52, b"\0"), HEAD + b"CURVE".ljust(52, b"\0")
+READY = b"\x04\x06\x05READY"
+LIMITS = Limits(message_frames=3, message_bytes=1000, unanswered_frames=10, unanswered_bytes=5000)
+
+
+def fed(greeting: bytes, *parts: bytes, step: int = 0) -> FromClient:
+    """A peer's bytes, `step` at a time; 0: part by part."""
+    peer = FromClient(LIMITS)
+    for part in (greeting, READY, *parts):
+        for at in range(0, len(part), step or len(part)):
+            peer.feed(memoryview(part)[at : at + (step or len(part))])
+    return peer
+
+
+MESSAGE = b"\x01\x03abc" + b"\x03" + (300).to_bytes(8, "big") + bytes(300) + b"\x00\x00"
+
+
+@pytest.mark.parametrize("step", [0, 1, 2, 7, 64, 1000])
+def test_a_message_counts_until_it_is_complete_and_answered(step: int) -> None:
+    peer = fed(NULL, MESSAGE[:-1], step=step)
+    peer.answered()
+    assert peer.pending == 303 + 2 * FRAME_COST  # the third frame's header is not complete
+    peer.feed(memoryview(MESSAGE[-1:]))
+    assert (peer.pending, peer.frames) == (303 + 3 * FRAME_COST, 1)
+    peer.answered()
+    assert (peer.pending, peer.frames) == (0, 0)
+
+
+@pytest.mark.parametrize("step", [0, 1, 5])
+@pytest.mark.parametrize(
+    ("bytes_", "cause"),
+    [
+        (b"\x01\x00" * 4, "frames"),
+        (b"\x03" + (1001).to_bytes(8, "big"), "message"),
+        (b"\x03" + (2**63).to_bytes(8, "big"), "message"),
+        ((b"\x01\xfa" + bytes(250)) * 3 + b"\x00\xff" + bytes(255), "frames"),
+        (b"\x01\xfa" + bytes(250) + (b"\x04\xfa" + bytes(250)) * 8, "message"),  # commands between two frames
+        (b"\x06" + (COMMAND_BYTES + 1).to_bytes(8, "big"), "frame"),
+    ],
+)
+def test_no_message_is_larger_than_the_limits(bytes_: bytes, cause: str, step: int) -> None:
+    with pytest.raises(Broken) as broken:
+        fed(NULL, bytes_, step=step)
+    assert broken.value.cause == cause
+
+
+def test_messages_up_to_the_limits_pass_for_ever_where_they_are_answered() -> None:
+    peer = fed(NULL)
+    for _ in range(100):
+        peer.feed(memoryview(MESSAGE))
+        assert not peer.full
+        peer.answered()
+    for _ in range(4):
+        peer.feed(memoryview(MESSAGE))
+    assert peer.full  # 12 frames
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_with_curve_everything_counts_that_was_sent_since_a_moment_before_the_last_answer(step: int) -> None:
+    peer = fed(CURVE, b"\x00\x28" + bytes(40), step=step)
+    peer.tick()
+    peer.feed(memoryview(b"\x00\x30" + bytes(48)))
+    assert peer.opaque
+    assert peer.frames == 3  # the handshake's command, too
+    peer.answered()  # of the first message; the second may be the beginning of one that never ends
+    assert (peer.pending, peer.frames) == (48 + FRAME_COST, 0)
+    peer.tick()
+    peer.answered()
+    assert peer.pending == 0
+
+
+def test_a_heartbeat_is_no_answer() -> None:
+    for greeting, heartbeat, answer in ((NULL, b"\x04\x06\x04PONG\0", b"\x00\x02hi"),
+                                        (CURVE, b"\x00\x26" + bytes(38), b"\x00\x40" + bytes(64))):  # fmt: skip
+        server = FromServer()
+        assert not server.feed(memoryview(greeting + READY + heartbeat))
+        assert server.feed(memoryview(answer))
+        assert not server.feed(memoryview(heartbeat))
+
+
+@pytest.mark.parametrize(
+    "said", [b"G", b"GET / HTTP/1.1\r\n\r\n", HEAD[:9] + b"\0", HEAD[:10] + b"\1", b"\x01\0" * 1000]
+)
+def test_what_is_no_zmtp_3_is_told_by_its_first_bytes_and_not_read_on(said: bytes) -> None:
+    peer = FromClient(LIMITS)
+    peer.feed(memoryview(said))
+    assert (peer.foreign, peer.pending) == (True, 0)
+
+
+def test_limits_travel_as_text() -> None:
+    assert Limits.from_text(LIMITS.as_text()) == LIMITS
