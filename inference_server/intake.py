@@ -16,7 +16,7 @@ from inference_server.faults import TOLD, contain
 from inference_server.gateway import Gateway
 from inference_server.limits import InFlight
 from inference_server.sessions import SessionTable
-from inference_server.shared_memory import Copies, with_observation
+from inference_server.shared_memory import with_observation
 from inference_server.statistics import Statistics
 
 
@@ -35,7 +35,6 @@ class Intake:
         statistics: Statistics,
     ) -> None:
         self.closed = False
-        self._copies = Copies()
         self._spec = spec
         self._gateway = gateway
         self._sessions = sessions
@@ -88,8 +87,8 @@ class Intake:
             )  # fmt: skip
 
     def _step(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
-        if message.observation_at >= 0:  # behind every check of limits: a message that is refused is not copied
-            tensors = with_observation(client.memory, self._spec, message.observation_at, tensors, self._copies)
+        if message.observation_at >= 0:
+            tensors = with_observation(client.memory, self._spec, message.observation_at, tensors)
         admitted = self._admission.admit(client, message, tensors, now)
         deadline = now + message.deadline_ms / 1000 if message.deadline_ms else math.inf
         for chunk in admitted.chunks:

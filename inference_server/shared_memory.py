@@ -10,7 +10,6 @@ from __future__ import annotations
 import mmap
 import os
 import secrets
-import sys
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,6 @@ from common.specs import GameSpec
 MESSAGES = 2  # of the most rows have room
 MAX_BYTES = 256 * 1024 * 1024  # reserved for a client at most; the system backs what is touched
 NONCE_BYTES = 16
-BUFFER_STEP = 64 * 1024  # bytes of a buffer for copies are a multiple of this
-MOST_BUFFERS = 64
-MOST_BUFFER_BYTES = 2 * 1024 * 1024  # a larger one is not kept
-UNUSED = 2  # references to a buffer that only the list holds: the list's, and the one that is passed to be counted
 
 
 class AnonymousFile:
@@ -52,45 +47,17 @@ class AnonymousFile:
             self._file = -1
 
 
-class Copies:
-    """Copies of arrays in buffers that are used again once no array refers to them.
-
-    A fresh allocation of this size is unmapped when it is freed and faulted in again, page by page: several times the
-    cost of the copy itself. A chunk that waits, in whatever queue, keeps its buffer by its reference; nothing has to
-    give it back.
-    """
-
-    def __init__(self) -> None:
-        self._buffers: list[NDArray[np.uint8]] = []
-
-    def of(self, array: NDArray[Any]) -> NDArray[Any]:
-        """A copy of a contiguous array, flat."""
-        size = array.nbytes
-        copy = self._buffer(size)[:size].view(array.dtype)
-        np.copyto(copy, array.reshape(-1))
-        return copy
-
-    def _buffer(self, size: int) -> NDArray[np.uint8]:
-        for i in range(len(self._buffers)):
-            if len(self._buffers[i]) >= size and sys.getrefcount(self._buffers[i]) <= UNUSED:
-                return self._buffers[i]
-        buffer = np.empty(-(-size // BUFFER_STEP) * BUFFER_STEP, np.uint8)
-        if len(buffer) <= MOST_BUFFER_BYTES:
-            self._buffers = [*self._buffers, buffer][-MOST_BUFFERS:]  # the oldest goes when its last chunk does
-        return buffer
-
-
 class SharedMemory(AnonymousFile):
     """One client's memory, which it writes and the server reads."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, writable=False)
 
-    def observation(self, spec: GameSpec, offset: int, rows: int, copies: Copies) -> NDArray[Any]:
-        """Copy the observations at `offset`, wire dtype [rows, D]. Raises ProtocolError ERR_VALUE.
+    def observation(self, spec: GameSpec, offset: int, rows: int) -> NDArray[Any]:
+        """A view of the observations at `offset`, wire dtype [rows, D]. Raises ProtocolError ERR_VALUE.
 
-        The client can write here at any time. Each byte is read once, into memory of the server's own; everything is
-        checked, forwarded and recorded from the copy.
+        The client can write here at any time: nothing is judged by what stands here. Each row is read once, when it is
+        copied into its batch, and checked, forwarded and recorded from the copy.
         """
         size = rows * spec.observation_size * spec.dtype().itemsize
         if offset < ALIGNMENT or offset % ALIGNMENT or offset + size > self.grant.size:
@@ -100,7 +67,7 @@ class SharedMemory(AnonymousFile):
                 f"and an end within {self.grant.size}",
             )
         flat = np.frombuffer(self._memory, spec.dtype(), rows * spec.observation_size, offset)
-        return copies.of(flat).reshape(rows, spec.observation_size)
+        return flat.reshape(rows, spec.observation_size)
 
 
 def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
@@ -110,14 +77,12 @@ def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
     return min(MAX_BYTES, ALIGNMENT + MESSAGES * rows * spec.observation_size * spec.dtype().itemsize)
 
 
-def with_observation(
-    memory: SharedMemory | None, spec: GameSpec, offset: int, tensors: Tensors, copies: Copies
-) -> Tensors:
-    """The tensors of a STEP whose observation lies at `offset` of its client's memory, copied. Raises ProtocolError."""
+def with_observation(memory: SharedMemory | None, spec: GameSpec, offset: int, tensors: Tensors) -> Tensors:
+    """The tensors of a STEP whose observation lies at `offset` of its client's memory. Raises ProtocolError."""
     if memory is None:
         raise ProtocolError(ERR_VALUE, "observation_at needs shared memory, and WELCOME granted none; send the tensor")
     if "observation" in tensors:
         raise ProtocolError(ERR_SHAPE, "the observation came twice, as a tensor and by observation_at; expected one")
     keys = tensors.get("keys")
     rows = len(keys) if keys is not None and keys.ndim else 0
-    return {**tensors, "observation": memory.observation(spec, offset, rows, copies)}
+    return {**tensors, "observation": memory.observation(spec, offset, rows)}
