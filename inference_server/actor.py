@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ERR_INTERNAL, ERR_NO_SESSION
+from common.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
+from common.finite import finite_rows
 from common.messages import ABORTED
 from inference_server.batcher import Chunk
 from inference_server.endings import Endings
@@ -21,6 +22,7 @@ from inference_server.gateway import Gateway
 from inference_server.isolation import FAILED, NOT_FINITE, halves, not_finite
 from inference_server.policies import Policy, PolicyTable
 from inference_server.recorder import Recorder
+from inference_server.rows import numbers_missing
 from inference_server.session import Session
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
@@ -79,12 +81,17 @@ class Actor:
         batch = self._living(batch)
         if not batch:
             return 0.0
-        policy = self._policies[batch[0].policy]
-        slots = np.concatenate([chunk.slots for chunk in batch])
-        redo = np.concatenate([chunk.redo for chunk in batch])
-        n, stages = len(slots), self._statistics.stages
+        policy, stages = self._policies[batch[0].policy], self._statistics.stages
         try:
-            staging = self._gather(batch, slots, redo, policy)
+            staging = self._gather(batch, policy)
+            if any(chunk.unread for chunk in batch):
+                batch, staging = self._judge(batch, staging, policy)
+                if not batch:
+                    return 0.0
+            slots = np.concatenate([chunk.slots for chunk in batch])
+            redo = np.concatenate([chunk.redo for chunk in batch])
+            n = len(slots)
+            self._find_states(staging, slots, redo, policy)
             stages.lap("gather")
             table = self._sessions
             draw_gumbel(slots, table.noise_key, table.due, table.attempt, table.greedy, staging.legal, staging.noise)
@@ -126,11 +133,11 @@ class Actor:
         self._statistics.forward_failure = NOT_FINITE
         kept, start = [], 0
         for chunk in batch:
-            fine = finite[start : start + len(chunk)]
-            start += len(chunk)
+            part = slice(start, start + len(chunk))
+            fine, start = finite[part], part.stop
             if not fine.all():
-                refused, chunk = chunk.pick(~fine), chunk.pick(fine)
-                self._refuse(refused, not_finite(refused.observation[refused.rows]), now)
+                self._refuse(chunk.pick(~fine), not_finite(done.observation[part][~fine]), now)
+                chunk = chunk.pick(fine)
             if len(chunk):
                 kept.append(chunk)
         return kept, done.pick(finite)
@@ -152,19 +159,59 @@ class Actor:
         for slot in chunk.slots.tolist():
             self._endings.end(Session(self._sessions, slot), ABORTED, None, "forward_failed", now)
 
-    def _gather(self, batch: list[Chunk], slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy) -> Staging:
-        n, start = len(slots), 0
-        staging = policy.engine.stage(n)
+    def _gather(self, batch: list[Chunk], policy: Policy) -> Staging:
+        """Copy observations and masks. From here on nothing else of a row is looked at."""
+        staging, start = policy.engine.stage(sum(map(len, batch))), 0
         for chunk in batch:
             stop = start + len(chunk)
             chunk.observation.take(chunk.rows, axis=0, out=staging.observation[start:stop], mode="clip")
             chunk.mask.take(chunk.rows, axis=0, out=staging.mask[start:stop], mode="clip")
             start = stop
+        return staging
+
+    def _judge(self, batch: list[Chunk], staging: Staging, policy: Policy) -> tuple[list[Chunk], Staging]:
+        """Refuse the rows that were copied out of their client's memory and are not finite. The others, staged.
+
+        Their sessions wait for the same row, as after a deadline.
+        """
+        n = sum(map(len, batch))
+        finite = finite_rows(staging.observation[:n])
+        if np.count_nonzero(finite) == n:
+            return batch, staging
+        kept, start = [], 0
+        for chunk in batch:
+            part = slice(start, start + len(chunk))
+            fine, start = finite[part], part.stop
+            if not fine.all():
+                self._refuse_copies(chunk.pick(~fine), staging.observation[part][~fine])
+                chunk = chunk.pick(fine)
+            if len(chunk):
+                kept.append(chunk)
+        observation, mask = staging.observation[:n][finite], staging.mask[:n][finite]
+        staging.observation[:n] = 0  # rows that a batch leaves free hold finite numbers
+        if kept:
+            staging = policy.engine.stage(len(observation))
+            staging.observation[: len(observation)], staging.mask[: len(observation)] = observation, mask
+        return kept, staging
+
+    def _refuse_copies(self, chunk: Chunk, observation: NDArray[Any]) -> None:
+        """observation: the copies of the chunk's rows, [M, D]."""
+        self._sessions.expire(chunk.slots, chunk.numbers)
+        self._statistics.rows_errored[ERR_VALUE] += len(chunk)
+        by_text: dict[str, list[int]] = {}
+        for row, copied in zip(chunk.rows.tolist(), observation):
+            by_text.setdefault(numbers_missing(copied), []).append(row)
+        for text, rows in by_text.items():
+            self._gateway.refuse(chunk.client, chunk.message, rows, ERR_VALUE, text)
+
+    def _find_states(
+        self, staging: Staging, slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy
+    ) -> None:  # fmt: skip
+        n = len(slots)
         self._sessions.state_rows(slots, redo, staging.read_rows, staging.write_rows)
         if self._zero_state:
             staging.read_rows[:n] = policy.engine.zero_row
         staging.temperature[:n] = self._sessions.temperature.take(slots)
-        return staging
 
     def _record(self, batch: list[Chunk], done: Done, policy: Policy, now: float) -> None:
         """Recorded rows stand first in a batch."""

@@ -81,7 +81,7 @@ class Admission:
         Raises:
             ProtocolError: the message as a whole is wrong (a tensor is missing or has another shape).
         """
-        rows = unpack(self._spec, tensors)
+        rows = unpack(self._spec, tensors, unread=message.observation_at >= 0)
         result, queued = Admitted(), _Queued()
         ordinary = self._sessions.begin_ordinary(client, rows.keys, rows.plain)
         recorded = self._sessions.unroll_row.take(ordinary.slots)
@@ -137,7 +137,8 @@ class Admission:
             return
         groups = table.group.take(slots)
         everything = Chunk(
-            client, message.id, "", False, now, rows.observation, rows.mask, which, slots, numbers, redo
+            client, message.id, "", False, now, rows.observation, rows.mask, which, slots, numbers, redo,
+            unread=rows.unread,
         )  # fmt: skip
         alike = np.count_nonzero(groups == groups[0]) == len(groups)
         kinds = groups[:1].tolist() if alike else np.unique(groups).tolist()
@@ -220,13 +221,12 @@ class Admission:
             return  # over already: a resent END, or one that raced with the reaper
         if kind != ABORTED:  # an abort forgets what is open, also a row that was refused
             check_end(session, step)
-        if kind == TRUNCATED and not rows.finite[i]:
-            raise ProtocolError(ERR_VALUE, rows.not_finite(i))
+        final = rows.final_observation(i) if kind == TRUNCATED else None
         if kind == TERMINATED and not math.isfinite(rows.reward[i]):
             raise ProtocolError(ERR_VALUE, "the final reward is not finite")
         if kind != ABORTED:
             self._reward(session, rows, i)
-        self._endings.end(session, kind, rows.observation[i], _CAUSES[kind], now)
+        self._endings.end(session, kind, final, _CAUSES[kind], now)
 
     def _reward(self, session: Session, rows: Rows, i: int) -> None:
         self._recorder.rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]])

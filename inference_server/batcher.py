@@ -43,6 +43,7 @@ class Chunk:
     numbers: NDArray[np.int64]
     redo: NDArray[np.bool_]
     deadline: float = math.inf  # rows that wait until then are refused
+    unread: bool = False  # `observation` lies where its client can still write: whoever copies a row judges the copy
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -52,7 +53,7 @@ class Chunk:
         return Chunk(
             self.client, self.message, self.policy, self.recorded, self.arrived_at, self.observation, self.mask,
             self.rows[which], self.slots[which], self.numbers[which], self.redo[which],
-            self.deadline,
+            self.deadline, self.unread,
         )  # fmt: skip
 
 

@@ -87,7 +87,7 @@ class Intake:
             )  # fmt: skip
 
     def _step(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
-        if message.observation_at >= 0:  # behind every check of limits: a message that is refused is not copied
+        if message.observation_at >= 0:
             tensors = with_observation(client.memory, self._spec, message.observation_at, tensors)
         admitted = self._admission.admit(client, message, tensors, now)
         deadline = now + message.deadline_ms / 1000 if message.deadline_ms else math.inf

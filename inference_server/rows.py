@@ -26,6 +26,8 @@ class Rows:
 
     finite: observation and reward are finite; has_legal: the mask allows an action and is made of 0 and 1;
     plain: both, the row is a decision, and its flags are known ones.
+    unread: the observations lie where their client can still write. `finite` says nothing of them; whoever copies a row
+    judges the copy.
     """
 
     keys: NDArray[np.int64]
@@ -39,17 +41,24 @@ class Rows:
     finite: NDArray[np.bool_]
     has_legal: NDArray[np.bool_]
     plain: NDArray[np.bool_]
+    unread: bool
 
     def not_finite(self, row: int) -> str:
         """What of a row that is not `finite` is wrong."""
         if not np.isfinite(self.reward[row]):
             return f"the reward is {self.reward[row]}; expected a finite number"
-        places = np.flatnonzero(~np.isfinite(self.observation[row]))
-        first = int(places[0])
-        return (
-            f"observation[{first}] is {self.observation[row, first]}; expected finite numbers, "
-            f"{len(places)} of {self.observation.shape[1]} are not"
-        )
+        return numbers_missing(self.observation[row])
+
+    def final_observation(self, row: int) -> NDArray[Any]:
+        """Of an episode that was cut short, wire dtype [D]. Raises ProtocolError ERR_VALUE."""
+        if not self.finite[row]:
+            raise ProtocolError(ERR_VALUE, self.not_finite(row))
+        if not self.unread:
+            return self.observation[row]
+        copied = self.observation[row].copy()
+        if not np.isfinite(copied).all():
+            raise ProtocolError(ERR_VALUE, numbers_missing(copied))
+        return copied
 
     def temperature_of(self, row: int) -> float:
         """The sampling temperature of a row with START. Raises ProtocolError ERR_VALUE."""
@@ -67,8 +76,18 @@ class Rows:
         return temperature
 
 
-def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
-    """The columns of a STEP message.
+def numbers_missing(observation: NDArray[Any]) -> str:
+    """What is wrong with an observation [D] that is not finite."""
+    places = np.flatnonzero(~np.isfinite(observation))
+    first = int(places[0])
+    return (
+        f"observation[{first}] is {observation[first]}; expected finite numbers, "
+        f"{len(places)} of {len(observation)} are not"
+    )
+
+
+def unpack(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> Rows:
+    """The columns of a STEP message. `unread`: see `Rows`.
 
     Raises:
         ProtocolError: ERR_LIMIT or ERR_SHAPE: the message as a whole is wrong.
@@ -84,7 +103,8 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
     kind, flags = expect(tensors, "kind", _UINT8, (n,)), expect(tensors, "flags", _UINT8, (n,))
     finite, has_legal, plain = (np.empty(n, np.bool_) for _ in range(3))
     bits, exponent, check = _FINITE[observation.dtype]
-    check(observation.view(bits), exponent, reward, mask, kind, flags, finite, has_legal, plain)
+    judged = np.empty((n, 0), bits) if unread else observation.view(bits)
+    check(judged, exponent, reward, mask, kind, flags, finite, has_legal, plain)
     return Rows(
         keys=keys,
         kind=kind,
@@ -97,6 +117,7 @@ def unpack(spec: GameSpec, tensors: Tensors) -> Rows:
         finite=finite,
         has_legal=has_legal,
         plain=plain,
+        unread=unread,
     )
 
 

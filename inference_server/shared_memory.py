@@ -54,10 +54,10 @@ class SharedMemory(AnonymousFile):
         super().__init__(size, writable=False)
 
     def observation(self, spec: GameSpec, offset: int, rows: int) -> NDArray[Any]:
-        """Copy the observations at `offset`, wire dtype [rows, D]. Raises ProtocolError ERR_VALUE.
+        """A view of the observations at `offset`, wire dtype [rows, D]. Raises ProtocolError ERR_VALUE.
 
-        The client can write here at any time. Each byte is read once, into memory of the server's own; everything is
-        checked, forwarded and recorded from the copy.
+        The client can write here at any time: nothing is judged by what stands here. Each row is read once, when it is
+        copied into its batch, and checked, forwarded and recorded from the copy.
         """
         size = rows * spec.observation_size * spec.dtype().itemsize
         if offset < ALIGNMENT or offset % ALIGNMENT or offset + size > self.grant.size:
@@ -67,7 +67,7 @@ class SharedMemory(AnonymousFile):
                 f"and an end within {self.grant.size}",
             )
         flat = np.frombuffer(self._memory, spec.dtype(), rows * spec.observation_size, offset)
-        return flat.reshape(rows, spec.observation_size).copy()
+        return flat.reshape(rows, spec.observation_size)
 
 
 def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
@@ -78,7 +78,7 @@ def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
 
 
 def with_observation(memory: SharedMemory | None, spec: GameSpec, offset: int, tensors: Tensors) -> Tensors:
-    """The tensors of a STEP whose observation lies at `offset` of its client's memory, copied. Raises ProtocolError."""
+    """The tensors of a STEP whose observation lies at `offset` of its client's memory. Raises ProtocolError."""
     if memory is None:
         raise ProtocolError(ERR_VALUE, "observation_at needs shared memory, and WELCOME granted none; send the tensor")
     if "observation" in tensors:

@@ -72,10 +72,10 @@ def trainer(stand: Stand) -> Any:
 _lives = iter(range(1, 1000))
 
 WHOLE = {  # a method of the server's parts: the message is refused, and its sessions end
-    "admission": ("_intake._admission", "admit", False),
-    "begun": ("_recorder", "rewards", False),
-    "chunks": ("_intake._admission", "_chunks", False),
-    "limits": ("_in_flight", "has_room", False),
+    "before it is looked at": ("_in_flight", "has_room"),
+    "before its rows begin": ("_intake._admission", "admit"),
+    "when its rows have begun": ("_recorder", "rewards"),
+    "when all of it is judged": ("_intake._admission", "_chunks"),
 }
 
 
@@ -88,11 +88,11 @@ def part(stand: Stand, path: str) -> Any:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_fault_14_a_defect_costs_its_message(stand, trainer, monkeypatch, name) -> None:
-    path, method, after = WHOLE[name]
+    path, method = WHOLE[name]
     with unharmed(stand, "messages_refused.ERR_INTERNAL", by=1):
-        break_once(monkeypatch, part(stand, path), method, after=after)
+        break_once(monkeypatch, part(stand, path), method)
         assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, ())]
-        assert answers_to(trainer, *rows_of(stand, 2)) == [(ERR_NO_SESSION, (0, 1, 2))]
+        assert {code for code, _ in answers_to(trainer, *rows_of(stand, 2))} == {ERR_NO_SESSION}
         assert answers_to(trainer, *rows_of(stand, 0)) == [("", (0, 1, 2))]
 
 

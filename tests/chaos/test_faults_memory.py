@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from common.errors import ERR_VALUE
-from common.messages import Actions, Close, Error
+from common.messages import TRUNCATED, Actions, Close, Error
 from common.shared_memory import Block, open_memory
 from common.specs import GameSpec
 from common.step_book import pack_step
@@ -37,13 +37,14 @@ class Liar(RawClient):
     """Lays its observations into memory, and changes them there when it likes."""
 
     block: Block
+    texts: list[str]  # of the refusals
 
     def lay(self, rows: int) -> None:
         memory = open_memory(self.hello("liar", run_id=time.time_ns(), shared_memory=True).shared_memory)
         assert memory is not None
         block = memory.block(1, rows, self.spec, owed={1})
         assert block is not None
-        self.block = block
+        self.block, self.texts = block, []
 
     def step(self, stand: Stand, number: int, episode: int) -> dict[int, str]:
         """STEP of every row of the block, which is written first: the code that each row gets, "" for an action."""
@@ -55,6 +56,8 @@ class Liar(RawClient):
             message, found = self.receive()
             assert isinstance(message, Actions | Error)
             assert message.id == number
+            if isinstance(message, Error):
+                self.texts.append(message.message)
             code, answered = (message.code, message.rows) if isinstance(message, Error) else ("", found["row"].tolist())
             assert not codes.keys() & set(answered)
             codes |= dict.fromkeys(answered, code)
@@ -68,37 +71,51 @@ def liar(stand: Stand) -> Iterator[Liar]:
         client.send(Close())
 
 
-@pytest.mark.counts("rows_errored.ERR_VALUE", by=1)
-def test_fault_12_a_row_that_turns_finite_after_it_was_judged_is_refused_as_it_was_read(stand, liar, monkeypatch):
+@pytest.mark.counts("decisions")
+def test_fault_12_a_row_is_judged_by_one_copy_however_it_changes_while_it_is_admitted(stand, liar, monkeypatch):
     liar.lay(2)
     unpack = admission.unpack
 
-    def unpack_and_scribble(spec, tensors):
-        rows = unpack(spec, tensors)
+    def unpack_and_scribble(*args, **more):
+        liar.block.observation[0] = np.nan
+        rows = unpack(*args, **more)
         liar.block.observation[0] = 0.0
         return rows
 
     monkeypatch.setattr(admission, "unpack", unpack_and_scribble)
-    nan = stand.decision(0, 0, flags=FREE, observation=np.full(1500, np.nan, np.float32))
-    liar.send(*pack_step(1, [nan, stand.decision(1, 0, flags=FREE)], stand.spec, liar.block))
-    answers = [liar.receive() for _ in range(2)]
-    (refused,) = (message for message, _ in answers if isinstance(message, Error))
-    assert (refused.code, refused.rows) == (ERR_VALUE, (0,))
-    assert "observation[0] is nan" in refused.message
+    assert liar.step(stand, 1, episode=0) == {0: "", 1: ""}
 
 
-@pytest.mark.counts("decisions")
-def test_fault_12_what_was_read_as_finite_is_what_is_forwarded(stand, liar, monkeypatch):
+@pytest.mark.counts("rows_errored.ERR_VALUE", by=1)
+def test_fault_12_a_row_that_is_not_finite_when_it_is_copied_is_refused_and_may_come_again(stand, liar, monkeypatch):
     liar.lay(2)
     add = stand.server._batcher.add
 
-    def scribble(chunk) -> None:  # between the check of the rows and their batch
+    def scribble(chunk) -> None:  # behind every check of the message, before its batch
         if chunk.client.name == "liar":
-            liar.block.observation[0] = np.nan
+            liar.block.observation[0, 7] = np.nan
         add(chunk)
 
-    monkeypatch.setattr(stand.server._batcher, "add", scribble)
-    assert liar.step(stand, 1, episode=0) == {0: "", 1: ""}
+    with monkeypatch.context() as patch:
+        patch.setattr(stand.server._batcher, "add", scribble)
+        assert liar.step(stand, 1, episode=0) == {0: ERR_VALUE, 1: ""}
+    assert liar.texts == ["observation[7] is nan; expected finite numbers, 1 of 1500 are not"]
+    mended = stand.decision(0, 0, flags=FREE)
+    liar.send(*pack_step(2, [mended], stand.spec))
+    message, found = liar.receive()
+    assert (type(message), found["row"].tolist()) == (Actions, [0])
+    assert np.isfinite(stand.server._housekeeping._policies["learner"].engine._table.numpy()).all()
+
+
+@pytest.mark.counts("rows_errored.ERR_VALUE", by=1)
+def test_fault_12_a_final_observation_is_copied_before_it_is_judged(stand, liar):
+    liar.lay(1)
+    assert liar.step(stand, 1, episode=0) == {0: ""}
+    for number, value, code in ((2, np.nan, ERR_VALUE), (3, 0.5, "")):
+        final = stand.decision(0, 1, kind=TRUNCATED, observation=np.full(1500, value, np.float32), mask=None)
+        liar.send(*pack_step(number, [final], stand.spec, liar.block))
+        message, _ = liar.receive()
+        assert getattr(message, "code", "") == code
 
 
 @pytest.mark.counts("decisions")

@@ -13,7 +13,10 @@ import zmq
 from common.errors import (
     ERR_DENIED,
     ERR_NO_SESSION,
+    ERR_SPEC,
+    ERR_STALE_RUN,
     ERR_VALUE,
+    ERR_VERSION,
 )
 from common.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
 from common.step_book import pack_step
@@ -46,6 +49,32 @@ def test_fault_20_another_runs_training_token_is_refused_at_once_also_of_who_com
         assert raw.ask(msgspec.structs.replace(hello, token=token)).code == ERR_DENIED
         assert raw.alive()
         raw.send(Close())
+
+
+@pytest.mark.counts("messages_refused.ERR_STALE_RUN", by=1)
+def test_fault_20_an_equal_run_id_without_the_token_evicts_nobody(stand) -> None:
+    incumbent = stand.client("incumbent", training=False, run_id=7)
+    exchange(incumbent, [stand.decision(0, 0, flags=FREE)])
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
+        hello = Hello(PROTOCOL, "incumbent", 7, stand.spec.fingerprint())
+        refused = raw.ask(hello)
+        assert (refused.code, "expected its token" in refused.message) == (ERR_STALE_RUN, True)
+        assert exchange(incumbent, [stand.decision(0, 1)]).actions[0].step == 1
+        token = incumbent._line.hello.token
+        assert raw.ask(msgspec.structs.replace(hello, token=token)).resumed  # who holds it is the same client
+        raw.send(Close())
+
+
+@pytest.mark.counts("malformed", by=2)
+@pytest.mark.parametrize("field", ["protocol", "spec_fingerprint"])
+def test_fault_20_a_refusal_repeats_little_of_what_was_sent(stand, field) -> None:
+    with RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
+        for text in ("x" * 40_000, "\x1b[2J" * 4000):
+            hello = Hello(PROTOCOL, "long", 1, stand.spec.fingerprint())
+            refused = raw.ask(msgspec.structs.replace(hello, **{field: text}))
+            assert refused.code == (ERR_VERSION if field == "protocol" else ERR_SPEC)
+            assert len(refused.message) < 400
+            assert refused.message.isprintable()
 
 
 @pytest.mark.counts("malformed", by=1)

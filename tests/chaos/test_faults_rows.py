@@ -221,6 +221,37 @@ def test_fault_14_where_the_answer_is_not_finite_its_sender_is_told_so(stand, cl
     exchange(client, stand.ends(1, 1))
 
 
+@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=48)
+def test_fault_14_results_that_are_not_finite_cost_no_further_forward(stand, client, monkeypatch, caplog) -> None:
+    engine = stand.server._housekeeping._policies["learner"].engine
+    run, forwards = engine._backend.run, []
+
+    def overflowing(observation, mask, state):
+        logits, value, new_state = run(observation, mask, state)
+        forwards.append(len(observation))
+        return logits, torch.where(observation[:, 0] > 1e38, torch.nan, value), new_state
+
+    alike = [exchange(client, [stand.decision(env, 0, flags=FREE) for env in range(32)])]
+    monkeypatch.setattr(engine._backend, "run", overflowing)
+    rows = [stand.decision(env, 1) for env in range(32)]
+    for row in rows[8:]:
+        row.observation[:] = 3e38
+    replies = exchange(client, rows)
+    assert len(forwards) == 1
+    assert [len(reply.actions) for reply in (*alike, replies)] == [32, 8]
+    assert {(f.env, f.code) for f in replies.failures} == {(env, ERR_INTERNAL) for env in range(8, 32)}
+    assert len([record for record in caplog.records if "not finite" in record.message]) == 1
+    client.evaluate(np.stack([row.observation for row in rows]), np.ones((32, 5)))
+    deadline = time.monotonic() + PATIENCE_SEC
+    while not (evaluations := client.poll().evaluations) and time.monotonic() < deadline:
+        client.poller.wait(0.01)
+    assert len(forwards) == 2
+    assert sorted(evaluations[0].errors) == list(range(8, 32))
+    assert np.isfinite(evaluations[0].value[:8]).all()
+    assert len(exchange(client, [stand.decision(env, 2) for env in range(8)]).actions) == 8
+    exchange(client, stand.ends(3, *range(8)))
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_fault_14_a_lost_device_ends_the_server_instead_of_one_row_after_the_other() -> None:
     with Stand() as stand:

@@ -11,19 +11,21 @@ import numpy as np
 import pytest
 
 from common.client import InferenceClient
+from common.codec import Codec
 from common.errors import (
     ERR_CAPACITY,
     ERR_NO_SESSION,
     ERR_ORDER,
 )
-from common.messages import ABORTED, DECISION, TERMINATED, Actions, Close, Error
+from common.messages import ABORTED, DECISION, TERMINATED, TO_SUPERVISOR, Actions, Close, Error, Figures, Report
 from common.step_book import pack_step
+from common.transport import PullSocket
 from inference_server import housekeeping
 from inference_server.session import Session
 from tests.support.faults import FREE, count, let_idle, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import SPEC, Stand, exchange
+from tests.support.stand import PATIENCE_SEC, SPEC, Stand, exchange
 
 
 @pytest.mark.counts("rows_errored.ERR_NO_SESSION", by=1)
@@ -134,6 +136,50 @@ def test_fault_22_when_every_session_is_taken_the_answer_comes_at_once_and_an_en
         exchange(client, stand.ends(1, 0))
         assert len(exchange(client, [stand.decision(6, 0)]).actions) == 1
         exchange(client, stand.ends(1, *range(1, 7)))
+
+
+def test_fault_22_clients_without_the_token_leave_the_runs_workers_their_sessions_and_the_view_says_so() -> None:
+    with (
+        Stand(max_sessions=16, envs=6, max_sessions_of_client=8) as stand,
+        PullSocket(stand.run_dir.endpoint("status")) as status,
+    ):
+        strangers = [stand.client(name, training=False) for name in ("one", "two")]
+        taken = [exchange(one, [stand.decision(env, 0, flags=FREE) for env in range(8)]) for one in strangers]
+        assert [len(replies.actions) for replies in taken] == [8, 2]
+        assert {failure.code for failure in taken[1].failures} == {ERR_CAPACITY}
+        assert "all 10 sessions for clients without the run's token are in use; the other 6 of 16 are reserved" in (
+            taken[1].failures[0].message
+        )
+        strangers[1].ask_status()
+        limits = _figures(strangers[1]).limits
+        assert (limits["sessions"], limits["sessions_without_token"], limits["sessions_of_client"]) == (16, 10, 8)
+        events: list[str] = []
+        codec: Codec[Report] = Codec(TO_SUPERVISOR)
+
+        def told() -> bool:
+            while (frames := status.receive()) is not None:
+                events.append(codec.decode(frames)[0].event)
+            return any("session free" in event for event in events)
+
+        wait_for(told)
+        (event,) = (event for event in events if "session free" in event)
+        assert event.startswith("6 games found no session free; the last was refused to client 'two': all 10")
+        for life in (1, 2):  # also of a worker that was killed and comes back
+            worker = stand.client("worker", run_id=life)
+            assert len(exchange(worker, [stand.decision(env, 0) for env in range(6)]).actions) == 6
+        exchange(strangers[0], stand.ends(1, *range(8)))
+        assert len(exchange(strangers[1], [stand.decision(env, 0, flags=FREE) for env in range(2, 8)]).actions) == 6
+        exchange(strangers[1], stand.ends(1, *range(8)))
+        with unharmed(stand, "decisions"):
+            exchange(worker, stand.ends(1, *range(6)))
+
+
+def _figures(client: InferenceClient) -> Figures:
+    deadline = time.monotonic() + PATIENCE_SEC
+    while (figures := client.poll().figures) is None:
+        assert time.monotonic() < deadline
+        client.poller.wait(0.01)
+    return figures
 
 
 @pytest.mark.counts("batches")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from common.errors import ERR_VALUE
+from inference_server.engine.sampling import sample, sample_on_host
+from inference_server.rows import MIN_TEMPERATURE
 from tests.support.faults import FREE
 from tests.support.stand import Stand, exchange
 
@@ -28,7 +31,7 @@ def test_each_session_keeps_its_temperature_and_the_log_probs_say_so() -> None:
         assert np.mean(spread[2]) < np.mean(spread[0]) < np.mean(spread[1])  # hotter: nearer to uniform
 
 
-@pytest.mark.parametrize("temperature", [0.0, -1.0, np.nan, np.inf, 100.5])
+@pytest.mark.parametrize("temperature", [0.0, -1.0, np.nan, np.inf, 100.5, 1e-40, 0.00099])
 def test_what_is_no_temperature_is_refused_and_opens_nothing(temperature: float) -> None:
     with Stand() as stand:
         client = stand.client("a")
@@ -37,6 +40,25 @@ def test_what_is_no_temperature_is_refused_and_opens_nothing(temperature: float)
         assert [(f.env, f.code) for f in replies.failures] == [(0, ERR_VALUE)]
         assert [a.env for a in replies.actions] == [1]
         assert stand.server.metrics()["sessions"] == 1
+
+
+def test_the_smallest_temperature_divides_the_largest_logits_to_finite_numbers() -> None:
+    logits = np.array([[3e35, -3e35, 0.0], [1.0, 1.0, -3e38]], np.float32)
+    legal, noise = np.ones((2, 3), np.bool_), np.zeros((2, 3), np.float32)
+    legal[1, 2] = False
+    smallest = np.full(2, MIN_TEMPERATURE, np.float32)
+    action, log_prob = sample_on_host(logits, legal, noise, smallest)
+    assert action.tolist() == [0, 0]
+    assert np.allclose(log_prob, [0.0, -np.log(2)])
+    on_device = sample(*map(torch.from_numpy, (logits, legal, noise, smallest)))
+    assert np.allclose(on_device[1], log_prob)
+
+
+def test_the_smallest_temperature_is_served() -> None:
+    with Stand() as stand:
+        rows = [stand.decision(0, 0, flags=FREE, temperature=MIN_TEMPERATURE)]
+        (action,) = exchange(stand.client("a"), rows).actions
+        assert np.isfinite(action.log_prob)
 
 
 def test_what_is_learned_from_is_sampled_at_temperature_1() -> None:

@@ -35,6 +35,20 @@ def test_a_newer_life_ends_the_older_and_an_older_one_is_refused() -> None:
     assert table.resume(first.token, b"1", 1.0) is None
 
 
+def test_an_equal_run_id_ends_no_life_without_its_token() -> None:
+    table = ClientTable("secret")
+    first, _ = table.open("a", 5, "", b"1", 0.0)
+    for peer in (b"2", b"3"):
+        with pytest.raises(StaleRunError, match=r"run_id 5 is here already; expected its token .* or a higher run_id"):
+            table.open("a", 5, "", peer, 1.0)
+    assert list(table) == [first]
+    assert table.same_life(b"1", "a", 5) is first  # HELLO again on its own connection
+    assert table.resume(first.token, b"2", 2.0) is first
+    table.forget(first)
+    again, ended = table.open("a", 5, "", b"3", 3.0)
+    assert (again.run_id, ended) == (5, [])
+
+
 @pytest.mark.parametrize("wrong", ["wrong", "secre", "secret\n", "Secret", "\0"])
 def test_another_training_token_is_refused_and_ends_nobodys_life(wrong: str) -> None:
     table = ClientTable("secret")

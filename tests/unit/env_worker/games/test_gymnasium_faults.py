@@ -116,7 +116,7 @@ class Broken(gymnasium.Env):
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        ("shape", "declares 2"),
+        ("shape", "has shape [3]; its space declares [2]"),
         ("nan", "not finite"),
         ("reward", "reward is inf"),
         ("width", "[2]"),
