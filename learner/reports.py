@@ -161,6 +161,7 @@ class Journal:
         self._csv = SideFile("learner.csv", self._begin_csv)
         self._board = SideFile("TensorBoard's file", self._begin_board)
         self._board_file: tuple[Path, bytes] | None = None
+        self._last: tuple[dict[str, float], int] | None = None
 
     @property
     def rows_lost(self) -> int:
@@ -168,13 +169,15 @@ class Journal:
         return self._csv.lost + self._board.lost
 
     def write(self, row: dict[str, float], decisions: int) -> list[str]:
-        """One row, at most one a second; `row` has exactly the keys COLUMNS. Never raises OSError.
+        """One row, at most one a second, and the last one at the end; `row` has exactly the keys COLUMNS.
 
-        Returns sentences about a file that cannot be written, or can be again.
+        Returns sentences about a file that cannot be written, or can be again. Never raises OSError.
         """
         now = time.monotonic()
         if now < self._next:
+            self._last = row, decisions
             return []
+        self._last = None
         self._next = now + self._every
         values = [f"{row[name]:.6g}" if isinstance(row[name], float) else row[name] for name in COLUMNS]
         tagged = {f"learner/{name}": row[name] for name in COLUMNS}
@@ -182,7 +185,10 @@ class Journal:
         return [sentence for sentence in sentences if sentence]
 
     def close(self) -> None:
-        """Close both files."""
+        """Write the last row, and close both files."""
+        if self._last is not None:
+            self._next = 0.0
+            self.write(*self._last)
         self._csv.close()
         self._board.close()
 

@@ -59,6 +59,10 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "updates": number(learner, "updates"),
         "loss": {name: number(learner, name) for name in LOSSES},
         "ratio_error_p99": number(learner, "ratio_error_p99"),
+        "skipped_minibatches": number(learner, "skipped_minibatches") or 0,
+        "skipped_cause": learner.get("skipped_cause", ""),
+        "untrusted": counts(learner, "untrusted"),
+        "journal_rows_lost": number(learner, "journal_rows_lost") or 0,
         "steps": server.get("steps", {}),
         "unrolls": unrolls(snapshot, books),
         "rows_errored": counts(server, "rows_errored"),
@@ -100,6 +104,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
         f"{battles['aborted']:,.0f} aborted ({causes(battles['aborted_by_cause']) or 'none'})",
         f"learned: policy_version {shown(summary['policy_version'])}, {shown(summary['decisions_learned'])} steps; "
         f"policy_lag {shown(lag.get('mean'), 2)} mean, {shown(lag.get('max'))} max",
+        *_skipped_in_words(summary),
         _unrolls_in_words(unrolls),
         f"steps dropped before an unroll was sent: {causes(counts(summary, 'steps', 'dropped')) or 'none'}",
     ]
@@ -109,6 +114,12 @@ def in_words(summary: Mapping[str, Any]) -> str:
         lines.append(f"recent wins: {', '.join(rates)}")
     lines += imbalances(summary)
     return "\n".join(lines)
+
+
+def _skipped_in_words(summary: Mapping[str, Any]) -> list[str]:
+    if not (skipped := summary["skipped_minibatches"]):
+        return []
+    return [f"skipped: {skipped:,.0f} minibatches, from which nothing was learned. {summary['skipped_cause']}".rstrip()]
 
 
 def _unrolls_in_words(unrolls: Mapping[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""Between the run's owner and the inference server, on its control socket."""
+"""Between the run's owner and the inference server, on its control socket.
+
+`token` of a request is the run's: without it nothing is done.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,32 @@ import msgspec
 from common.messages.base import Message
 
 
-class ControlRequest(Message, frozen=True, kw_only=True):
-    """Base of all requests. `token` is the run's: without it nothing is done."""
-
-    token: str = ""
-
-
-class LoadPolicy(ControlRequest, frozen=True, kw_only=True, tag="LOAD_POLICY"):
+class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):
     """Serve a checkpoint's weights, frozen, under a name of its own."""
 
     name: str
     checkpoint: str  # absolute path of a checkpoint directory
+    token: str = ""
 
 
-class UnloadPolicy(ControlRequest, frozen=True, kw_only=True, tag="UNLOAD_POLICY"):
+class UnloadPolicy(Message, frozen=True, tag="UNLOAD_POLICY"):
     """Serve a policy no longer. Refused while sessions are bound to it, unless they may `drain`: play to their end."""
 
     name: str
     drain: bool = False
+    token: str = ""
 
 
-class ListPolicies(ControlRequest, frozen=True, kw_only=True, tag="LIST_POLICIES"):
+class ListPolicies(Message, frozen=True, tag="LIST_POLICIES"):
     """Ask which policies are served."""
 
+    token: str = ""
 
-class Shutdown(ControlRequest, frozen=True, kw_only=True, tag="SHUTDOWN"):
+
+class Shutdown(Message, frozen=True, tag="SHUTDOWN"):
     """Answer what waits, then stop, as on SIGTERM."""
+
+    token: str = ""
 
 
 class PolicyFacts(msgspec.Struct, frozen=True):

@@ -78,6 +78,90 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so(store, fa
     assert not store.take_notes()
 
 
+def _damage(path, how):
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2] if how == "torn" else data[:-1] + bytes([data[-1] ^ 1]))
+
+
+@pytest.mark.parametrize("damage", ["torn", "flipped"])
+def test_a_damaged_checkpoint_never_pushes_out_a_whole_one(store, facts, network, damage):
+    optimizer = trained(network)
+    for version in (1, 2):
+        save(store, facts, network, optimizer, version)
+    _damage(store.path(2) / OPTIMIZER_FILE, damage)
+    save(store, facts, network, optimizer, 3)
+    assert store.versions() == [1, 3]
+    (note,) = store.take_notes()
+    assert "000000002 is damaged: optimizer.safetensors does not have the hash" in note
+    assert "It does not count among the newest 2, which are kept. It is now damaged-000000002." in note
+    save(store, facts, network, optimizer, 4)
+    assert store.versions() == [3, 4]
+    assert not store.take_notes()
+    again = CheckpointStore(store.path(0).parent)  # another life, which has written none of them
+    _damage(store.path(4) / WEIGHTS_FILE, damage)
+    assert again.latest(facts.spec).meta.version == 3
+    save(again, facts, network, optimizer, 5)
+    assert again.versions() == [3, 5]
+
+
+def test_whole_checkpoints_are_not_read_again_at_every_save(store, facts, network, monkeypatch):
+    optimizer = trained(network)
+    save(store, facts, network, optimizer, 1)
+    read = []
+    monkeypatch.setattr(checkpoints, "read_verified", lambda path, *_: read.append(path.name))
+    for version in (2, 3, 4):
+        save(store, facts, network, optimizer, version)
+    assert not read
+    os.utime(store.path(4) / WEIGHTS_FILE, ns=(1, 1))
+    save(store, facts, network, optimizer, 5)
+    assert set(read) == {"000000004"}
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nothing that tidies up is run."""
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename"])
+def test_a_kill_at_any_moment_of_a_save_leaves_the_newest_whole_one(tmp_path, facts, network, monkeypatch, call):
+    optimizer, calls = trained(network), [0, 0]
+    owner = checkpoints.os if call == "fsync" else checkpoints.Path
+
+    def killed(*arguments, real=getattr(owner, call)):
+        calls[0] += 1
+        if calls[0] == calls[1]:
+            raise Killed
+        return real(*arguments)
+
+    monkeypatch.setattr(owner, call, killed)
+    for moment in range(1, 10):
+        folder = tmp_path / str(moment)
+        store = CheckpointStore(folder)
+        save(store, facts, network, optimizer, 1)
+        calls[:] = [0, moment]
+        try:
+            save(store, facts, network, optimizer, 2)
+        except Killed:
+            again = CheckpointStore(folder)
+            calls[1] = 0
+            newest = again.latest(facts.spec).meta.version
+            assert newest in (1, 2)
+            assert not again.take_notes(), "what was not finished is no damaged checkpoint"
+            save(again, facts, network, optimizer, 3)
+            assert again.versions() == [newest, 3]
+            assert not list(folder.glob(".writing-*"))
+        else:
+            assert moment > 1
+            return
+    pytest.fail("a save makes fewer calls")
+
+
+def test_versions_of_more_than_nine_digits_are_not_used_and_said(store, facts, network):
+    save(store, facts, network, trained(network), 7)
+    (store.path(0).parent / "9223372036854775801").mkdir()
+    assert store.latest(facts.spec).meta.version == 7
+    assert "9223372036854775801 is not used" in store.take_notes()[0]
+
+
 def test_nothing_at_all_is_a_fresh_start_but_nothing_whole_is_refused(store, facts, network):
     assert store.latest(facts.spec) is None
     (save(store, facts, network, trained(network), 1) / WEIGHTS_FILE).write_bytes(b"")
