@@ -135,10 +135,10 @@ class Fleet:
         return sentences
 
     def all_reported(self) -> bool:
-        """Every life that ended with exit code 0 is known to have stopped."""
+        """Every life that worked and ended with exit code 0 is known to have stopped."""
         lives = (place.child for place in self.places.values() if place.child.exit_code() == 0)
         reports = (self._state.life((child.role, child.index), child.run_id) for child in lives)
-        return all(report is None or report.state == "stopped" for report in reports)
+        return all(report is None or report.state not in ("ready", "draining") for report in reports)
 
     def kill_all(self) -> None:
         """End everything now."""

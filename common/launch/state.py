@@ -51,7 +51,7 @@ class RunState:
         self._lives: dict[Key, dict[int, Report]] = {}
         self._seen_at: dict[tuple[Key, int], float] = {}
         self._were_ready: set[tuple[Key, int]] = set()
-        self._ended_at: dict[tuple[Key, int], float] = {}
+        self._untold_sec: dict[tuple[Key, int], float] = {}
         self._over = False
 
     def receive(self, report: Report, now: float) -> list[str]:
@@ -86,7 +86,8 @@ class RunState:
 
     def ended(self, key: Key, run_id: int, now: float) -> None:
         """A life is over. Where its last report does not say so, what it did after that is in no figure."""
-        self._ended_at[key, run_id] = now
+        if (key, run_id) in self._seen_at:
+            self._untold_sec[key, run_id] = now - self._seen_at[key, run_id]
 
     def all_ended(self) -> None:
         """Nothing runs any more: from now on what the last lives left open is closed, too."""
@@ -95,13 +96,12 @@ class RunState:
     def untold(self) -> dict[str, dict[str, float]]:
         """By role, of lives that ended without a last report: how many, and seconds since the last one, in all."""
         found: dict[str, dict[str, float]] = {}
-        for (key, run_id), at in self._ended_at.items():
-            report = self.life(key, run_id)
-            if report is None or report.state in ("stopped", "failed"):
+        for (key, run_id), seconds in self._untold_sec.items():
+            if self._lives[key][run_id].state in ("stopped", "failed"):  # it came in later
                 continue
             figures = found.setdefault(key[0], {"lives": 0, "seconds": 0.0})
             figures["lives"] += 1
-            figures["seconds"] = round(figures["seconds"] + max(at - self._seen_at[key, run_id], 0.0), 3)
+            figures["seconds"] = round(figures["seconds"] + seconds, 3)
         return found
 
     def totals(self, role: str) -> Metrics:

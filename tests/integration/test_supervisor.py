@@ -223,8 +223,9 @@ def _seen_after(run, pid: int) -> float:
     return took
 
 
-def test_a_role_that_fails_in_every_start_ends_the_run_with_a_summary(up):
-    run = up()
+def test_a_role_that_fails_in_every_start_is_an_event_and_ends_the_run_with_a_summary(up):
+    soon = "from common.launch import silences; silences.STANDSTILL_SEC = 0.5\n"
+    run = up(program=soon + PROGRAM)
     run.wait_until_training()
     (run.run_dir.root / "crash-learner").touch()
     os.kill(run.process_of("simul-learner-0")["pid"], signal.SIGKILL)
@@ -233,6 +234,10 @@ def test_a_role_that_fails_in_every_start_ends_the_run_with_a_summary(up):
     assert "RuntimeError: a fault of the stand-in" in output
     summary = read_json(run.run_dir, "summary.json")
     assert summary["restarts"]["simul-learner-0"] == MOST_FAILED_STARTS
+    events = "\n".join(summary["events"])
+    assert "simul-learner-0 has not worked for" in events
+    assert "it died with: RuntimeError: a fault of the stand-in" in events
+    assert "nothing was learned for" in events
     assert imbalances(summary) == []
 
 

@@ -126,6 +126,7 @@ def test_lives_that_ended_without_a_last_report_are_told_with_the_time_that_no_f
         state.receive(report(run_id=run_id), float(run_id))
         state.ended(("inference_server", 0), run_id, run_id + 0.4)
     state.receive(msgspec.structs.replace(report(run_id=2), state="stopped"), 2.5)  # it was on its way
+    state.slept(10.0)
     assert state.untold() == {"inference_server": {"lives": 2, "seconds": 0.8}}
 
 
