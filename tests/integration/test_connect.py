@@ -26,7 +26,7 @@ def refused(monkeypatch, capsys):
     """Fails, and says why: not every attempt learns that, and on a busy machine it takes longer."""
 
     def check(words, *arguments):
-        for patience in (0.7, 3.0, 10.0, 30.0):
+        for patience in (0.4, 3.0, 10.0, 30.0):
             with monkeypatch.context() as short:
                 short.setattr(module, "ANSWER_SEC", patience)
                 assert cli.main(["connect", *arguments]) == 1

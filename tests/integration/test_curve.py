@@ -28,7 +28,7 @@ from env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
-REFUSED_SEC = 0.7
+REFUSED_SEC = 0.4
 
 
 @pytest.fixture

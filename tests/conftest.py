@@ -1,0 +1,15 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others."""
+    same = "not slow" in config.option.markexpr
+    settings.register_profile(
+        "simul", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same, print_blob=True
+    )
+    settings.load_profile("simul")
