@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import signal
 import sys
 
 import pytest
@@ -21,7 +20,7 @@ def _goes_on(run) -> None:
     """Decisions grow after output failed."""
     run.wait_until_training()
     before = run.status()["server"]["decisions"]
-    run.wait_for(lambda status: status["server"]["decisions"] > before + 500, "it goes on")
+    run.wait_for(lambda status: status["server"]["decisions"] > before + 200, "it goes on")
 
 
 def _stopped_cleanly(run, code: int) -> None:
@@ -32,6 +31,7 @@ def _stopped_cleanly(run, code: int) -> None:
     assert (run.run_dir.checkpoints / "version").exists(), "the learner has saved"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device there")
 def test_a_full_disk_below_the_log_stops_nothing(up):
     with open("/dev/full", "wb") as full:
         run = up(stdout=full.fileno(), program=OFTEN + PROGRAM)
@@ -50,38 +50,10 @@ def test_a_reader_that_has_enough_stops_nothing(up):
     _stopped_cleanly(run, run.finish()[0])
 
 
-def test_a_reader_that_stands_still_stops_nothing(up):
-    """`simul up | less`"""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    try:
-        while True:
-            os.write(writing, bytes(512))
-    except BlockingIOError:
-        os.set_blocking(writing, True)
-    run = up(stdout=writing, program=OFTEN + PROGRAM)
-    os.close(writing)
-    _goes_on(run)
-    _stopped_cleanly(run, run.finish()[0])
-    os.close(reading)
-
-
-@pytest.mark.parametrize("controlled", [True, False])
-def test_a_terminal_that_is_gone_ends_the_run_with_a_save_and_a_summary(up, controlled):
+def test_a_terminal_that_is_gone_ends_the_run_with_a_save_and_a_summary(up):
     terminal, inside = pty.openpty()
-    run = up(stdout=inside, program=OFTEN + CONTROLLED * controlled + PROGRAM)
+    run = up(stdout=inside, program=OFTEN + CONTROLLED + PROGRAM)
     os.close(inside)
     run.wait_until_training()
     os.close(terminal)
     _stopped_cleanly(run, run.process.wait(60))
-
-
-def test_under_nohup_a_terminal_that_is_gone_ends_nothing(up):
-    terminal, inside = pty.openpty()
-    nohup = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-    run = up(stdout=inside, program=OFTEN + nohup + PROGRAM)
-    os.close(inside)
-    run.wait_until_training()
-    os.close(terminal)
-    _goes_on(run)
-    _stopped_cleanly(run, run.finish(signal.SIGTERM)[0])

@@ -31,3 +31,14 @@ def test_a_stop_that_comes_twice_at_once_is_one_stop(signals, monkeypatch) -> No
     now += ECHO_SEC
     os.kill(os.getpid(), signal.SIGTERM)
     assert signals.now
+
+
+def test_a_terminal_that_closes_is_one_stop_however_often_it_says_so(signals, monkeypatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    for _ in range(3):
+        os.kill(os.getpid(), signal.SIGHUP)
+        now += 2 * ECHO_SEC
+    assert (signals.stop, signals.now) == (True, False)
+    os.kill(os.getpid(), signal.SIGINT)
+    assert signals.now
