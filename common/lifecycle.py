@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,17 @@ def parse_role_arguments(role: str) -> RoleArguments:
     parser = argparse.ArgumentParser(prog=f"python -m {role}")
     add_role_arguments(parser)
     return role_arguments(parser.parse_args())
+
+
+def name_temporary_folder() -> None:
+    """Give Python a temporary folder where it finds none that can be written, as on a full disk.
+
+    torch asks for its name while an optimizer is made. What is really written there fails by itself, and is handled.
+    """
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        tempfile.tempdir = os.path.abspath(os.sep)
 
 
 class StopFlag:
