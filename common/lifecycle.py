@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -62,6 +63,17 @@ def parse_role_arguments(role: str) -> RoleArguments:
 
 class Stopped(BaseException):
     """A stop came while nothing was there yet that had to be ended well. No `except Exception` of a game takes it."""
+
+
+def name_temporary_folder() -> None:
+    """Give Python a temporary folder where it finds none that can be written, as on a full disk.
+
+    torch asks for its name while an optimizer is made. What is really written there fails by itself, and is handled.
+    """
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        tempfile.tempdir = os.path.abspath(os.sep)
 
 
 class StopFlag:

@@ -11,7 +11,7 @@ import torch
 
 from common import logs
 from common.errors import CheckpointError, ConfigError, SimulError
-from common.lifecycle import Reporter, StopFlag, add_role_arguments, role_arguments
+from common.lifecycle import Reporter, StopFlag, add_role_arguments, name_temporary_folder, role_arguments
 from inference_server.build import build_server
 from inference_server.descriptors import raise_limit
 from inference_server.proxy.framing import Limits
@@ -28,6 +28,7 @@ def main() -> int:
     options = parser.parse_args()
     arguments = role_arguments(options)
     log = logs.set_up(f"simul-inference-{arguments.index}")
+    name_temporary_folder()
     raise_limit()
     sys.setswitchinterval(SWITCH_SEC)
     try:

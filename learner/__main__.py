@@ -11,7 +11,14 @@ import torch
 
 from common.config import Config, LearnerConfig
 from common.errors import CheckpointError, ConfigError, DivergedError, NothingLearnedError
-from common.lifecycle import ENDS_RUN, Reporter, RoleArguments, StopFlag, parse_role_arguments
+from common.lifecycle import (
+    ENDS_RUN,
+    Reporter,
+    RoleArguments,
+    StopFlag,
+    name_temporary_folder,
+    parse_role_arguments,
+)
 from common.logs import set_up
 from common.nets.base import RecurrentNetwork
 from common.nets.build import build_network
@@ -40,6 +47,7 @@ def main() -> int:
     """
     arguments = parse_role_arguments("learner")
     log = set_up(f"simul-learner-{arguments.index}")
+    name_temporary_folder()
     stop = StopFlag(arguments.parent).install()
     reporter = Reporter(arguments, "learner")
     reporter.send({}, state="starting")

@@ -137,7 +137,7 @@ class Learner:
         self._save(last=True)
         raise NothingLearnedError(
             f"The run ends: {in_a_row} minibatches in a row were skipped, and nothing was learned from them "
-            f"(learner.max_skipped_minibatches). {self._statistics.skipped_cause} {self._keeper.last_good()}"
+            f"(learner.max_skipped_minibatches): {self._statistics.skipped_cause} {self._keeper.last_good()}"
         )
 
     def _publish(self) -> None:

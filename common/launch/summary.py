@@ -119,7 +119,8 @@ def in_words(summary: Mapping[str, Any]) -> str:
 def _skipped_in_words(summary: Mapping[str, Any]) -> list[str]:
     if not (skipped := summary["skipped_minibatches"]):
         return []
-    return [f"skipped: {skipped:,.0f} minibatches, from which nothing was learned. {summary['skipped_cause']}".rstrip()]
+    cause = f": {summary['skipped_cause']}" if summary["skipped_cause"] else ""
+    return [f"skipped: {skipped:,.0f} minibatches, from which nothing was learned{cause}"]
 
 
 def _unrolls_in_words(unrolls: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from common.messages import (
 from common.messages.serving import SharedMemory
 from common.nets.load import WEIGHTS_FILE, load_policy
 from common.transport import DealerSocket
-from learner.checkpoints import CheckpointStore
+from learner.checkpoints import CheckpointStore, RunFacts, write_folder
 from tests.support.faults import unharmed, wait_for
 from tests.support.learner_stand import LearnerStand
 
@@ -125,6 +125,19 @@ def test_fault_51_versions_that_were_never_published_are_not_believed_of_anybody
         wait_for(lambda: stand.learner.metrics["unrolls"]["dropped"].get("bad_version") == 2)
         _learns_on(stand)
         assert 0 <= stand.learner.metrics["policy_lag"]["max"] < 1000
+
+
+def test_fault_51_a_run_that_was_hurt_by_such_a_version_resumes_from_its_newest_checkpoint() -> None:
+    stand = LearnerStand()
+    files = {WEIGHTS_FILE: stand.weights()}
+    facts = RunFacts(stand.spec, stand.config.network, "0" * 16, 0)
+    write_folder(stand.run_dir.checkpoints / "000000003", facts.meta(3, 500, 9, files, False), files)
+    (stand.run_dir.checkpoints / "last_version").write_text(str(HUGE + 1))
+    with stand, unharmed(stand):
+        assert stand.learner.said(f"holds version {HUGE + 1}, which this run cannot have published")
+        assert stand.learner.said("Resumed from checkpoint 3 (500 decisions learned).")
+        assert stand.learner.metrics["policy_version"] == 4
+        _learns_on(stand)
 
 
 def test_fault_51_the_control_socket_obeys_who_shows_the_runs_token(stand) -> None:

@@ -102,6 +102,21 @@ def test_what_could_not_be_saved_at_the_end_is_no_clean_end(supervisor):
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+def test_a_learner_that_starts_on_a_full_disk_learns_and_says_what_it_cannot_write(supervisor):
+    process = supervisor.start(full_disk=True)
+    server = FakeServer(supervisor.run_dir)
+    server.until(lambda: server.versions and server.versions[-1] >= 3, "updates")
+    server.close()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 1, process.stderr.read().decode()
+    said = supervisor.events()
+    for words in ("learner.csv could not be written", "TensorBoard's file could not be written", "could not be noted"):
+        assert said.count(words) == 1
+    assert "What was learned since is lost." in said
+    assert not list(supervisor.run_dir.checkpoints.rglob("*.safetensors"))
+
+
 def test_drops_by_cause_and_learns_on(supervisor):
     supervisor.start()
     server = FakeServer(supervisor.run_dir)

@@ -43,6 +43,11 @@ CONFIG = Config(
     ),
 )  # fmt: skip
 PATIENCE_SEC = 100.0
+FULL_DISK = """
+import resource, runpy
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+runpy.run_module("learner", run_name="__main__")
+"""
 
 
 class FakeServer:
@@ -155,8 +160,10 @@ class LearnerProcess:
         self.reports: list[Report] = []
         self.lives: list[subprocess.Popen[bytes]] = []
 
-    def start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "learner", "--run-dir", str(self.run_dir.root), "--parent", str(os.getpid())]
+    def start(self, *, full_disk: bool = False) -> subprocess.Popen[bytes]:
+        """`full_disk`: it can write no byte to any file."""
+        module = ["-c", FULL_DISK] if full_disk else ["-m", "learner"]
+        command = [sys.executable, *module, "--run-dir", str(self.run_dir.root), "--parent", str(os.getpid())]
         self.lives.append(subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE))
         return self.lives[-1]
 

@@ -2,8 +2,8 @@
 
 `python stand_in_role.py ROLE --run-dir D ...`. What it does besides reporting is set by files in the run directory:
 `sentence-ROLE` (exit 2 with its text; also beside the run directory), `crash-ROLE` (traceback), `deaf-ROLE`
-(ignores every request to stop), `unready-ROLE` (never says that it is ready), `checkpoints/version` (the learner
-resumes from it).
+(ignores every request to stop), `unready-ROLE` (never says that it is ready), `ends-ROLE` (ends the run, with its text),
+`checkpoints/version` (the learner resumes from it).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 
 import msgspec
 
-from common.lifecycle import ASK, Reporter, StopFlag, add_role_arguments, role_arguments
+from common.lifecycle import ASK, ENDS_RUN, Reporter, StopFlag, add_role_arguments, role_arguments
 from common.specs import GameSpec
 
 
@@ -54,6 +54,9 @@ def main() -> int:
         reporter.send({}, event=f"Resumed from checkpoint {saved.read_text()} (1,234 decisions learned).")
     began = time.monotonic()
     while not stop:
+        if (root / f"ends-{role}").exists():
+            print((root / f"ends-{role}").read_text(), file=sys.stderr)
+            return ENDS_RUN
         if reporter.due(time.monotonic()):
             state = "starting" if (root / f"unready-{role}").exists() else "ready"
             reporter.send(figures(role, time.monotonic() - began), state=state)

@@ -126,7 +126,9 @@ def test_a_kill_at_any_moment_of_a_save_leaves_the_newest_whole_one(tmp_path, fa
     optimizer, calls = trained(network), [0, 0]
     owner = checkpoints.os if call == "fsync" else checkpoints.Path
 
-    def killed(*arguments, real=getattr(owner, call)):
+    real = getattr(owner, call)
+
+    def killed(*arguments):
         calls[0] += 1
         if calls[0] == calls[1]:
             raise Killed
