@@ -48,6 +48,16 @@ def number_of(file: int) -> int:
     return os.fstat(file).st_ino
 
 
+def keeps_its_size(file: int) -> bool:
+    """The system lets nobody make this file shorter. False of files that cannot be sealed."""
+    import fcntl  # not there on Windows
+
+    try:
+        return bool(fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK)
+    except OSError:  # no anonymous file
+        return False
+
+
 def open_unchangeable(path: str, number: int) -> int:
     """A descriptor of the anonymous file at `path`, which nobody can change any more.
 

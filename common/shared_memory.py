@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from common.anonymous_file import keeps_its_size
 from common.messages import SharedMemory
 from common.specs import GameSpec
 
@@ -67,11 +68,14 @@ class ObservationMemory:
 
 
 def map_memory(grant: SharedMemory, *, writable: bool) -> mmap.mmap:
-    """The bytes that a server granted. Raises OSError or ValueError where they are not to be had here."""
-    file = os.open(grant.path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
+    """The bytes that a server granted. Raises OSError or ValueError where they are not to be had here.
+
+    Only a file that nobody can cut short: reading behind the end of a mapped file is a SIGBUS.
+    """
+    file = os.open(grant.path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode) or status.st_size != grant.size:
+        if not stat.S_ISREG(status.st_mode) or status.st_size != grant.size or not keeps_its_size(file):
             raise ValueError("another file than the server's has this name here")
         memory = mmap.mmap(file, grant.size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
     finally:

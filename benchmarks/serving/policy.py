@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig
+from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
 from common.specs import GameSpec
 
 # Linear(2160, 256) + ReLU, LSTM(256), 26 masked logits and a value: 1.09 M parameters
@@ -19,10 +19,16 @@ UNROLL_ROW_BYTES = (UNROLL_LENGTH + 1) * (SPEC.observation_size * 4 + SPEC.num_a
 
 
 def served(precision: str, *, device: str = "cpu", **server: Any) -> Config:
-    """What the server is started with. One client may fill it: the clients here hold no token of the run."""
+    """What the server is started with. The clients here hold no token of the run, and together they may fill it.
+
+    One session more is reserved for the run's only worker, which does not exist.
+    """
     limits = ServerConfig(device=device, precision=precision, **server)  # type: ignore[arg-type]
     return Config(
         network=NETWORK,
-        server=msgspec.structs.replace(limits, max_sessions_of_client=limits.max_sessions),
+        server=msgspec.structs.replace(
+            limits, max_sessions=limits.max_sessions + 1, max_sessions_of_client=limits.max_sessions
+        ),
+        workers=WorkersConfig(envs=1),
         learner=LearnerConfig(unroll_length=UNROLL_LENGTH),
     )

@@ -26,7 +26,7 @@ MENDS = {
     ERR_VERSION: "use a client and a server of the same version of Simul (`simul connect` comes with both)",
     ERR_SPEC: "the client encodes for another game or encoder; encode for this one and say its fingerprint in HELLO",
     ERR_NOT_READY: "wait until it has weights (`simul status` shows it), then try again",
-    ERR_STALE_RUN: "choose another `client` name, or a higher `run_id` (the time in ns does)",
+    ERR_STALE_RUN: "say that life's token, or choose another `client` name or a higher `run_id` (the time in ns does)",
     ERR_DENIED: "leave `training_token` empty and RECORD out, or hold this run's training token",
     ERR_HELLO: "say HELLO first on every connection, and again, with the token, after each reconnect",
     ERR_MALFORMED: "hold your frames against section 2 of docs/protocol.md and the vectors in tests/golden/protocol",

@@ -36,6 +36,10 @@ def test_columns_get_what_rows_get() -> None:
         for env in range(6):
             decision = stand.decision(env, 0)
             columns.observation[env], columns.mask[env] = decision.observation, decision.mask
+        upright, columns.observation = columns.observation, columns.observation[:1]
+        with pytest.raises(ValueError, match=r"shape \[1, 12\]; expected \[7, 12\]"):
+            client.submit(columns)
+        columns.observation = upright
         answers = _answered(client, client.submit(columns), 7)
         assert [refusal.rows for refusal in client.refusals] == [(6,)]
         assert client.refusals[0].code == ERR_NO_SESSION

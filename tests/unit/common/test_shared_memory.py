@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
-from common.shared_memory import ALIGNMENT, ObservationMemory, open_memory
+from common.shared_memory import ALIGNMENT, ObservationMemory, map_memory, open_memory
 from common.specs import GameSpec
 from inference_server.shared_memory import SharedMemory, memory_size, with_observation
 
@@ -104,6 +104,17 @@ def test_another_file_of_this_name_is_not_taken(granted, tmp_path) -> None:
     granted.close()
     assert open_memory(granted.grant) is None
     assert open_memory(None) is None
+
+
+def test_a_file_that_could_be_cut_short_is_not_taken_and_a_pipe_stops_nobody(granted, tmp_path) -> None:
+    plain, pipe = tmp_path / "plain", tmp_path / "pipe"
+    plain.write_bytes(granted.grant.nonce.encode().ljust(SIZE, b"\0"))
+    os.mkfifo(pipe)
+    for path in (plain, pipe):
+        grant = msgspec.structs.replace(granted.grant, path=str(path))
+        for writable in (False, True):
+            with pytest.raises(ValueError, match="another file"):
+                map_memory(grant, writable=writable)
 
 
 def test_who_has_it_keeps_it_when_the_server_lets_go(granted, client) -> None:

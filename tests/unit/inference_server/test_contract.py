@@ -6,15 +6,21 @@ leaked from another session, or a step that was applied twice, would show in the
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple, cast
+
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
+from msgspec import structs
+from numpy.typing import NDArray
 
 from common.decisions import Decision, start_flags
 from common.errors import ERR_CAPACITY, ERR_DEADLINE, ERR_NO_SESSION, ERR_ORDER
 from common.evaluation_client import pack_evaluate
 from common.messages import ABORTED, TERMINATED, TRUNCATED
+from common.step_book import pack_step
 from tests.support.contract import ENVS, MASK, NAMES, SLOTS, SPEC, Game, ServerWithoutSockets
 
 
@@ -169,11 +175,38 @@ class Interleavings(ServerWithoutSockets):
             assert game.waiting is None or self.gateway.answers[game.waiting["keys"][-1]] == [ERR_DEADLINE]
 
 
+class Laid(NamedTuple):
+    """Memory of a client in which one message's observations lie, float32 [N, D]."""
+
+    rows: NDArray[np.float32]
+
+    def observation(self, spec, offset, rows) -> NDArray[np.float32]:
+        return self.rows
+
+    def close(self) -> None:
+        pass
+
+
+class InterleavingsInMemory(Interleavings):
+    """The same, with observations in memory: they are read when their batch is made."""
+
+    def send(self, seat, row, deadline_ms=0) -> tuple[int, int]:
+        self.message += 1
+        message, tensors = pack_step(self.message, [row], SPEC)
+        message = structs.replace(message, deadline_ms=deadline_ms, observation_at=64)
+        client = self.clients[seat[0]]
+        client.memory = cast(Any, Laid(tensors.pop("observation")))
+        self.intake.take(client, message, tensors, self.now)
+        return self.message, 0
+
+
 class ManyInterleavings(Interleavings):
     """The same, for longer."""
 
 
 Interleavings.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+InterleavingsInMemory.TestCase.settings = settings(max_examples=15, stateful_step_count=40, deadline=None)
 ManyInterleavings.TestCase.settings = settings(max_examples=3000, stateful_step_count=60, deadline=None)
 TestInterleavings = Interleavings.TestCase
+TestInterleavingsInMemory = InterleavingsInMemory.TestCase
 TestManyInterleavings = pytest.mark.timeout(3600)(pytest.mark.slow(ManyInterleavings.TestCase))

@@ -83,3 +83,25 @@ def test_an_env_of_the_old_interface_is_refused():
 
     with pytest.raises(ConfigError, match=r"TypeError.*Expected a Gymnasium env"):
         check_env(lambda: Old(spaces.Discrete(2)), "old")
+
+
+UPRIGHT = spaces.Box(0, 1, (2, 3), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("space", "observation", "says"),
+    [
+        (UPRIGHT, np.zeros((3, 2)), r"an observation has shape \[3, 2\]; its space declares \[2, 3\]"),
+        (UPRIGHT, np.zeros(6), r"has shape \[6\]; its space declares \[2, 3\]"),
+        (spaces.Box(0, 1, (3,), np.float32), np.zeros((3, 1)), r"\[3, 1\]; its space declares \[3\]"),
+        (spaces.Dict(a=UPRIGHT), {"a": np.zeros((3, 2))}, r"an observation\['a'\] has shape \[3, 2\]"),
+        (spaces.Dict(a=UPRIGHT), {}, "an observation lacks 'a', which its space declares"),
+        (spaces.Tuple((UPRIGHT, UPRIGHT)), (np.zeros((2, 3)), np.zeros((3, 2))), r"an observation\[1\] has shape"),
+        (spaces.Tuple((UPRIGHT, UPRIGHT)), (np.zeros((2, 3)),), "has 1 parts; its space declares 2"),
+        (spaces.MultiBinary((2, 2)), np.zeros(4, np.int8), r"\[4\]; its space declares \[2, 2\]"),
+        (spaces.MultiDiscrete([[2, 2], [2, 2]]), np.zeros((1, 4), np.int64), r"\[1, 4\]; its space declares \[2, 2\]"),
+    ],
+)
+def test_as_many_numbers_in_another_shape_are_not_an_observation(space, observation, says) -> None:
+    with pytest.raises(EnvError, match=says):
+        flat_observation(space, observation)
