@@ -1,4 +1,4 @@
-"""Faults 2, 5, 6, 24 and 28 through the proxy: what peers without the run's token can do to the server's memory and time."""
+"""Faults 2, 5, 6, 24 and 28 through the proxy: what peers without the run's token do to the server's memory and time."""
 
 from __future__ import annotations
 
@@ -150,13 +150,17 @@ def test_fault_05_who_says_nothing_after_the_handshake_is_let_go() -> None:
 
 def test_fault_06_more_connections_than_the_proxy_takes_wait_and_everybody_inside_is_served() -> None:
     limits = Limits(connections=8, silent_sec=0.5)
-    with Stand(proxy=limits) as stand, unharmed(stand, "connections.not_accepted") as neighbour:
-        with contextlib.ExitStack() as open_lines, own_client(stand):
-            for _ in range(50):
-                open_lines.enter_context(open_line(stand.run_dir.endpoint("data")))
-            wait_for(lambda: count(stand, "connections.not_accepted"))
-            neighbour.play(5)
-            assert stand.server._gateway.proxy.connections <= limits.connections
+    with (
+        Stand(proxy=limits) as stand,
+        unharmed(stand, "connections.not_accepted") as neighbour,
+        contextlib.ExitStack() as open_lines,
+        own_client(stand),
+    ):
+        for _ in range(50):
+            open_lines.enter_context(open_line(stand.run_dir.endpoint("data")))
+        wait_for(lambda: count(stand, "connections.not_accepted"))
+        neighbour.play(5)
+        assert stand.server._gateway.proxy.connections <= limits.connections
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are Linux's")
