@@ -1,4 +1,4 @@
-"""Faults 2, 5, 6, 24 and 28 through the proxy: what peers without the run's token do to the server's memory and time."""
+"""Faults 2, 5, 6, 24 and 28 through the proxy: memory and time that peers without the run's token cost the server."""
 
 from __future__ import annotations
 

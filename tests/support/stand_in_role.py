@@ -2,8 +2,8 @@
 
 `python stand_in_role.py ROLE --run-dir D ...`. What it does besides reporting is set by files in the run directory:
 `sentence-ROLE` (exit 2 with its text; also beside the run directory), `crash-ROLE` (traceback), `deaf-ROLE`
-(ignores every request to stop), `unready-ROLE` (never says that it is ready), `ends-ROLE` (ends the run, with its text),
-`checkpoints/version` (the learner resumes from it).
+(ignores every request to stop), `unready-ROLE` (never says that it is ready), `ends-ROLE` (ends the run, with its
+text), `checkpoints/version` (the learner resumes from it).
 """
 
 from __future__ import annotations
