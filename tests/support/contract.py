@@ -71,6 +71,9 @@ class KeepingLearner:
     def __init__(self) -> None:
         self.last: list[tuple[bool, bool, list[float]]] = []
 
+    def backlog(self) -> tuple[int, int]:
+        return 0, 0
+
     def reads_memory(self, now) -> bool:
         return False
 
