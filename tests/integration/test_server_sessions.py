@@ -80,6 +80,7 @@ def test_resend_returns_the_identical_reply_and_advances_the_state_once() -> Non
         again = exchange(client, [stand.decision(0, 0)]).actions[0]
         assert first == again
         after = exchange(client, [stand.decision(0, 1)]).actions[0]
+        client.close()
         plain = _play(stand, "a", [0])
         assert (after.value, after.action) == (plain[0, 1].value, plain[0, 1].action)
 
