@@ -1,4 +1,4 @@
-"""Faults 2, 5, 6, 24 and 28 through the proxy: what peers without the run's token do to the server's memory and time."""
+"""Faults 2, 5, 6, 24 and 28 through the proxy: what peers without the run's token do to its memory and time."""
 
 from __future__ import annotations
 
