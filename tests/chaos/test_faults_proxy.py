@@ -179,13 +179,15 @@ def test_fault_06_a_proxy_without_file_descriptors_waits_for_some(stand, endpoin
 
 
 @pytest.mark.counts("proxy_restarts", by=2)
-def test_fault_28_a_proxy_that_is_killed_is_started_again_and_its_clients_go_on(stand, neighbour) -> None:
-    proxy = stand.server._gateway.proxy
+def test_fault_28_a_proxy_that_is_killed_is_started_again_and_its_clients_go_on(stand, neighbour, monkeypatch) -> None:
+    proxy, said = stand.server._gateway.proxy, []
+    monkeypatch.setattr(stand.server._reporting, "say", said.append)
     with own_client(stand):
         for restarts in (proxy.restarts + 1, proxy.restarts + 2):
             os.kill(proxy.pid, signal.SIGKILL)
             wait_for(lambda restarts=restarts: proxy.restarts == restarts and proxy.pid)
             neighbour.play(3)
+    assert sum("the proxy in front of the server died, restarting" in event for event in said) == 2
 
 
 @pytest.mark.counts("proxy_restarts")
