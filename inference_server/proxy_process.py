@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from common.checkout import CHECKOUT
@@ -43,7 +44,7 @@ class ProxyProcess:
         self.connections = 0
         self.unanswered_bytes = 0
         self._server = server.removeprefix("ipc://")
-        self._limits = limits
+        self._limits = replace(limits, owner_only=access == "owner")
         self._access = access
         self._listener: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None

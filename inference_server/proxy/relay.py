@@ -133,8 +133,6 @@ class Relay:
                 self._keep_budget()
 
     def _from_client(self, line: Line) -> None:
-        if self._stop:
-            return
         try:
             size = line.client.recv_into(self._buffer)
         except BlockingIOError:
@@ -142,6 +140,8 @@ class Relay:
         if not size:
             self._end(line)
             return
+        if self._stop:
+            return  # the server reads no longer
         data = self._buffer[:size]
         line.sent.feed(data)
         line.to_server = _send(line.server, data[:GREETING_BYTES] if line.sent.foreign else data)
@@ -278,7 +278,7 @@ class Relay:
     def _check_user(self, client: socket.socket) -> None:
         """An abstract name has no permissions of its own. Raises Broken."""
         if self._limits.owner_only and sys.platform == "linux":
-            _, user, _ = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            _, user, _ = struct.unpack("iII", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             if user not in (os.getuid(), 0):
                 raise Broken("other_user")
 

@@ -1,4 +1,4 @@
-"""Faults 2, 5, 6, 24 and 28 through the proxy: memory and time that peers without the run's token cost the server."""
+"""Faults 2, 5, 6, 24 and 28 through the proxy: what peers without the run's token do to its memory and time."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_fault_02_a_message_of_too_many_bytes_is_cut_where_it_becomes_too_large(
         assert not all(added_up.send(part) for _ in range(5)) or added_up.hung_up()
 
 
-def test_fault_02_a_listed_key_gets_no_more_than_strangers_do(tmp_path: Path, monkeypatch) -> None:
+def test_extra_a_listed_key_gets_no_more_than_strangers_do(tmp_path: Path, monkeypatch) -> None:
     """With CURVE the ends of messages are hidden: what was sent since the last answer is bounded instead."""
     new_keys(tmp_path / "keys")
     keys, address = client_keys(tmp_path / "keys"), f"tcp://127.0.0.1:{free_port()}"
@@ -140,11 +140,12 @@ def test_fault_24_who_reads_no_answer_is_heard_no_longer_and_then_cut(stand, end
 
 
 def test_fault_05_who_says_nothing_after_the_handshake_is_let_go() -> None:
-    with Stand(proxy=Limits(silent_sec=0.5)) as stand, unharmed(stand, "connections_cut.silent", by=20):
+    with Stand(proxy=Limits(silent_sec=0.5)) as stand, unharmed(stand, "connections_cut.silent"):
         proxy = psutil.Process(stand.server._gateway.proxy.pid)
         with contextlib.ExitStack() as open_lines:
             peers = [open_lines.enter_context(HostilePeer(stand.run_dir.endpoint("data"))) for _ in range(20)]
             assert all(peer.hung_up() for peer in peers)
+            wait_for(lambda: count(stand, "connections_cut.silent") >= 20)
         wait_for(lambda: len(proxy.net_connections("unix")) <= 4)  # listener, control, and one pair of the neighbour's
 
 
@@ -178,13 +179,15 @@ def test_fault_06_a_proxy_without_file_descriptors_waits_for_some(stand, endpoin
 
 
 @pytest.mark.counts("proxy_restarts", by=2)
-def test_fault_28_a_proxy_that_is_killed_is_started_again_and_its_clients_go_on(stand, neighbour) -> None:
-    proxy = stand.server._gateway.proxy
+def test_fault_28_a_proxy_that_is_killed_is_started_again_and_its_clients_go_on(stand, neighbour, monkeypatch) -> None:
+    proxy, said = stand.server._gateway.proxy, []
+    monkeypatch.setattr(stand.server._reporting, "say", said.append)
     with own_client(stand):
         for restarts in (proxy.restarts + 1, proxy.restarts + 2):
             os.kill(proxy.pid, signal.SIGKILL)
             wait_for(lambda restarts=restarts: proxy.restarts == restarts and proxy.pid)
             neighbour.play(3)
+    assert sum("the proxy in front of the server died, restarting" in event for event in said) == 2
 
 
 @pytest.mark.counts("proxy_restarts")

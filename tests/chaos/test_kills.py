@@ -158,7 +158,7 @@ def test_a_run_whose_socket_files_were_removed_finds_together_after_every_death(
         than = (simul.decisions(), simul.versions())
         simul.wait_for(_is_learning(simul, than), f"decisions and versions go on without the former {role}")
     output = _ends_well(simul, simul.finish())
-    for name in ("data", "unrolls", "weights", "status", "control"):
+    for name in ("data", "own", "unrolls", "weights", "status", "control"):
         assert f"{name}.ipc had vanished and was made again" in output
 
 

@@ -21,10 +21,11 @@ class HostilePeer:
 
     def __init__(self, endpoint: str) -> None:
         self.socket = open_line(endpoint)
-        self.socket.sendall(GREETING + READY)
-        self.said = b""
-        while b"READY" not in self.said:
-            self.said += self.socket.recv(4096)
+        self.send(GREETING + READY)
+        said = b""
+        with contextlib.suppress(ConnectionError):
+            while b"READY" not in said and (more := self.socket.recv(4096)):
+                said += more
 
     def __enter__(self) -> Self:
         return self
