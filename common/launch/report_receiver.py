@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 
 from common.codec import Codec
 from common.errors import ProtocolError
@@ -24,8 +25,13 @@ class ReportReceiver:
     def __init__(self, run_dir: RunDir) -> None:
         self.socket = PullSocket(run_dir.endpoint("status"))
         self.refused: Counter[str] = Counter()
-        self._token = run_dir.token()
+        self._run_dir = run_dir
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
+
+    @cached_property
+    def _token(self) -> str:
+        """Read when the first report has come: a start makes a token anew that it finds empty."""
+        return self._run_dir.token()
 
     def receive(self) -> tuple[list[Report], list[str]]:
         """What has arrived: reports of this run, and sentences about what was refused. Never blocks."""

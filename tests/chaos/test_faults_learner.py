@@ -1,4 +1,4 @@
-"""Faults 51 to 54: strangers on the learner's sockets, rewards that nothing can be learned from, damaged checkpoints,
+"""Faults 33 to 36: strangers on the learner's sockets, rewards that nothing can be learned from, damaged checkpoints,
 and files beside the training that cannot be written."""
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _learns_on(stand: LearnerStand) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "0" * 32])
-def test_fault_51_what_comes_without_the_runs_token_is_refused_and_teaches_nothing(stand, stranger, token) -> None:
+def test_fault_33_what_comes_without_the_runs_token_is_refused_and_teaches_nothing(stand, stranger, token) -> None:
     with unharmed(stand):
         before = stand.learner.metrics["untrusted"]
         stranger.unroll(10**9)
@@ -115,7 +115,7 @@ def test_fault_51_what_comes_without_the_runs_token_is_refused_and_teaches_nothi
         assert not stand.learner.said("forged")
 
 
-def test_fault_51_versions_that_were_never_published_are_not_believed_of_anybody(stand, stranger) -> None:
+def test_fault_33_versions_that_were_never_published_are_not_believed_of_anybody(stand, stranger) -> None:
     with unharmed(stand):
         stranger.hello(stand.run_dir.token(), HUGE)
         wait_for(lambda: stand.learner.said(f"served version {HUGE}, which no learner of this run can have published"))
@@ -127,7 +127,7 @@ def test_fault_51_versions_that_were_never_published_are_not_believed_of_anybody
         assert 0 <= stand.learner.metrics["policy_lag"]["max"] < 1000
 
 
-def test_fault_51_a_run_that_was_hurt_by_such_a_version_resumes_from_its_newest_checkpoint() -> None:
+def test_fault_33_a_run_that_was_hurt_by_such_a_version_resumes_from_its_newest_checkpoint() -> None:
     stand = LearnerStand()
     files = {WEIGHTS_FILE: stand.weights()}
     facts = RunFacts(stand.spec, stand.config.network, "0" * 16, 0)
@@ -140,7 +140,7 @@ def test_fault_51_a_run_that_was_hurt_by_such_a_version_resumes_from_its_newest_
         _learns_on(stand)
 
 
-def test_fault_51_the_control_socket_obeys_who_shows_the_runs_token(stand) -> None:
+def test_fault_33_the_control_socket_obeys_who_shows_the_runs_token(stand) -> None:
     with unharmed(stand), DealerSocket(stand.run_dir.endpoint("control")) as control:
         for message in (Shutdown(), ListPolicies(token="0" * 32)):
             assert control.send(encode(message))
@@ -150,7 +150,7 @@ def test_fault_51_the_control_socket_obeys_who_shows_the_runs_token(stand) -> No
         assert not stand.server._control.shutdown
 
 
-def test_fault_52_rewards_that_nothing_can_be_learned_from_end_the_learner_with_a_sentence(monkeypatch) -> None:
+def test_fault_34_rewards_that_nothing_can_be_learned_from_end_the_learner_with_a_sentence(monkeypatch) -> None:
     monkeypatch.setattr("inference_server.learner_link.SILENT_AFTER_SEC", 1.0)  # clients need not wait for so long
     with LearnerStand(max_skipped_minibatches=30, epochs=3) as stand, unharmed(stand):
         learner, client = stand.learner, stand.client("teacher")
@@ -182,7 +182,7 @@ def _rows(stand: LearnerStand) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "meta"])
-def test_fault_53_a_damaged_checkpoint_is_set_aside_and_pushes_out_no_good_one(damage: str) -> None:
+def test_fault_35_a_damaged_checkpoint_is_set_aside_and_pushes_out_no_good_one(damage: str) -> None:
     with LearnerStand(checkpoint_every_sec=0.001) as stand, unharmed(stand):
         client, store = stand.client("teacher"), CheckpointStore(stand.run_dir.checkpoints)
         stand.train(client, lambda: len(store.versions()) == 3)  # the first is a milestone
@@ -207,7 +207,7 @@ def _damage(checkpoint: Path, how: str) -> None:
     path.write_bytes(data)
 
 
-def test_fault_54_files_beside_the_training_fail_and_come_back_while_it_goes_on() -> None:
+def test_fault_36_files_beside_the_training_fail_and_come_back_while_it_goes_on() -> None:
     with LearnerStand() as stand:
         root = stand.run_dir.root
         (root / "learner.csv").mkdir()

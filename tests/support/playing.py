@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 
 from poke_env.concurrency import POKE_LOOP
@@ -56,7 +57,8 @@ def playing(server: Showdown, stand: Stand, name: str, **more):
     desk = RecordingDesk()
     options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
     agent = RecordingAgent(account(name, None), server.configuration, desk, **options)
-    table = Table(agent, desk, stand.client(f"play {name}", training=False), quiet=True)
+    client = stand.client(f"play {name}", training=False, run_id=time.time_ns())  # as `simul play` numbers its lives
+    table = Table(agent, desk, client, quiet=True)
     try:
         yield agent, desk, table
     finally:
