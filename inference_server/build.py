@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from logging import Logger
@@ -57,6 +57,9 @@ from inference_server.unroll_memory import UnrollMemory
 from inference_server.unrolls import UnrollBuilder
 from inference_server.watchdog import Watchdog
 from inference_server.workshop import Workshop
+
+STEP_ROW_BYTES = 51  # besides observation and mask; more than a row of EVALUATE has
+EVALUATED_ROW_BYTES = 12  # with one legal action; less than a row of ACTIONS has
 
 
 @dataclass
@@ -127,7 +130,7 @@ def _assemble(
     admission = Admission(spec, sessions, policies, recorder, endings, statistics)
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
     figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
-    socket, proxy = _data_sockets(server, run_dir, limits_of_proxy)
+    socket, proxy = _data_sockets(server, run_dir, spec, limits_of_proxy)
     control = RouterSocket(run_dir.endpoint("control"))
     keeper = EndpointKeeper(socket, control, *([proxy] if proxy else []))
     public = server.endpoint or run_dir.endpoint("data")
@@ -178,7 +181,7 @@ def _unroll_memory(run_dir: RunDir, served: Served, layout: UnrollLayout) -> Unr
 
 
 def _data_sockets(
-    server: ServerConfig, run_dir: RunDir, limits: Limits | None
+    server: ServerConfig, run_dir: RunDir, spec: GameSpec, limits: Limits | None
 ) -> tuple[RouterSocket, ProxyProcess | None]:
     """The server's own socket, for processes of the run, and the proxy at the endpoint that everybody else knows."""
     keys = server_keys(Path(server.curve_keys)) if server.curve_keys else None
@@ -189,6 +192,8 @@ def _data_sockets(
             socket.bind_also(own)
         return socket, None
     socket = RouterSocket(own, keys=keys, counted=True)
+    row_bytes = spec.observation_size * spec.dtype().itemsize + spec.num_actions + STEP_ROW_BYTES
+    limits = replace(limits, answer_worth=limits.answer_worth + row_bytes // EVALUATED_ROW_BYTES)
     try:
         return socket, ProxyProcess(public, own, limits, curve=keys is not None, access=server.ipc_access)
     except ConfigError:

@@ -50,7 +50,7 @@ class ProxyProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self.bound = [BoundEndpoint(endpoint, self._listen, curve=curve)]
         self._wait_sec, self._start_at, self._look_at = FIRST_WAIT_SEC, 0.0, 0.0
-        self._start()
+        self._start_again(time.monotonic())
 
     @property
     def pid(self) -> int:
@@ -107,10 +107,15 @@ class ProxyProcess:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
         line = [sys.executable, "-P", "-m", "inference_server.proxy", str(theirs.fileno()), self._server,
                 self._limits.as_text()]  # fmt: skip
-        with theirs:
+        try:
             self._process = subprocess.Popen(
                 line, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
             )
+        except OSError:
+            self._control.close()
+            raise
+        finally:
+            theirs.close()
         self._said = b""
         self._last: dict[str, Any] = {"not_accepted": 0, "cut": Counter()}
         self._started_at = self._heard_at = time.monotonic()

@@ -8,6 +8,7 @@ frame is encrypted together with its own flags, so that only the two ends know w
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass
 
 GREETING_BYTES = 64
@@ -16,6 +17,8 @@ MORE, LONG, COMMAND = 1, 2, 4
 SHORT_HEADER, LONG_HEADER = 2, 9
 FRAME_COST = 256  # bytes of memory that a frame costs the server besides its own
 COMMAND_BYTES = 64 * 1024
+COMMANDS = 100  # of one connection from one tick to the next
+HANDSHAKE_FRAMES = 2  # commands of a CURVE client: HELLO, INITIATE
 MESSAGE_BYTES = 128 << 20
 # The answer of libzmq itself to a heartbeat, with CURVE: command name, nonce, box, flags, PONG and its longest context.
 MOST_OF_A_HEARTBEAT = 8 + 8 + 16 + 1 + 5 + 16
@@ -30,8 +33,10 @@ class Limits:
         message_frames: in one message; its bytes are at most `message_bytes`.
         unanswered_frames, unanswered_bytes: of one connection; beyond them the proxy stops reading it.
         budget_bytes: of all connections together, unfinished or unanswered.
-        patience_sec: that a peer may stop reading answers, or be over its limits, before its connection is cut.
-        silent_sec: until the first answer to a new connection.
+        answer_worth: with CURVE, bytes of a request that one byte of its answer settles at most.
+        patience_sec: that a peer may stop reading answers before its connection is cut.
+        unanswered_sec: that a peer may be over its limits; long, since a server that stands still is not its fault.
+        silent_sec: until a new connection has sent a message.
         owner_only: peers of other users are refused on ipc.
     """
 
@@ -41,7 +46,9 @@ class Limits:
     unanswered_frames: int = 2048
     unanswered_bytes: int = 160 << 20
     budget_bytes: int = 192 << 20
+    answer_worth: int = 16
     patience_sec: float = 5.0
+    unanswered_sec: float = 30.0
     silent_sec: float = 10.0
     owner_only: bool = True
 
@@ -63,6 +70,15 @@ class Broken(Exception):
         self.cause = cause
 
 
+@dataclass
+class Answers:
+    """What the server sent. `number`, `size`: frames of answers and their bytes; `short`: frames like heartbeats."""
+
+    number: int = 0
+    size: int = 0
+    short: int = 0
+
+
 class _Frames:
     """Cuts a stream of bytes into greeting and frames. `frame(flags, size)` is called at each header."""
 
@@ -77,10 +93,15 @@ class _Frames:
         self.greeting += part
         return len(part)
 
-    def _parse(self, data: memoryview, at: int) -> None:
-        """`data` from `at` on."""
+    @property
+    def left(self) -> int:
+        """Bytes of the frame's body that are still to come."""
+        return self._left
+
+    def _parse(self, data: memoryview, at: int, most: int = sys.maxsize) -> int:
+        """`data` from `at` on, at most so many frames of it. Where it stopped."""
         end = len(data)
-        while at < end:
+        while at < end and (most or self._left):
             if self._left:
                 some = min(self._left, end - at)
                 self._left -= some
@@ -104,9 +125,11 @@ class _Frames:
                     size = data[at + 1]
                     at += SHORT_HEADER
             self.begin(flags, size)
+            most -= 1
             self._left = size
             if not size:
                 self.body(0, 0)
+        return at
 
     def begin(self, flags: int, size: int) -> None:
         """A frame of `size` bytes begins."""
@@ -121,7 +144,8 @@ class FromClient(_Frames):
     """What a peer has sent and the server has not answered.
 
     `pending`: bytes; `frames`: frames. Without encryption a message counts until it is complete and the server has
-    answered something since. With CURVE an answer settles what was sent before the last `tick`: answers to earlier
+    answered something since. With CURVE, where the end of a message cannot be seen, an answer settles as much as a
+    request may hold that gets such an answer (`answer_worth`), and a heartbeat settles a heartbeat: answers to earlier
     messages may still arrive while a message goes on for ever.
     """
 
@@ -133,14 +157,21 @@ class FromClient(_Frames):
         self._opaque = False
         self._unfinished = 0
         self._complete = 0
-        self._newer, self._older = 0, 0
+        self._hidden = 0  # bytes of frames whose messages' ends cannot be seen
+        self._handshake = HANDSHAKE_FRAMES
+        self._commands = 0  # since the last tick
         self._message_frames = 0
         self._flags = 0
 
     @property
     def pending(self) -> int:
         """Bytes without an answer, and what their frames cost."""
-        return self._unfinished + self._complete + self._newer + self._older
+        return self._unfinished + self._complete + self._hidden
+
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether a message has been sent that the server has not answered."""
+        return self._complete + self._hidden > 0
 
     @property
     def opaque(self) -> bool:
@@ -153,8 +184,8 @@ class FromClient(_Frames):
         limits = self._limits
         return self.frames > limits.unanswered_frames or self.pending > limits.unanswered_bytes
 
-    def feed(self, data: memoryview) -> None:
-        """Bytes came. Raises Broken."""
+    def feed(self, data: memoryview, most: int = sys.maxsize) -> int:
+        """Bytes came. How many were taken: those of at most so many frames. Raises Broken."""
         at = 0
         if len(self.greeting) < GREETING_BYTES:
             at = self._greet(data)
@@ -165,17 +196,20 @@ class FromClient(_Frames):
                 or (len(said) > SIGNATURE_BYTES and said[SIGNATURE_BYTES] < 3)
             )
             self._opaque = len(said) == GREETING_BYTES and said[12:17] == b"CURVE"
-        if not self.foreign:
-            self._parse(data, at)
+        return len(data) if self.foreign else self._parse(data, at, most)
 
-    def answered(self) -> None:
-        """The server sent an answer."""
-        self.frames = self._complete = self._older = 0
+    def answered(self, said: Answers) -> None:
+        """The server sent something."""
+        if self._opaque:
+            self.frames -= min(self.frames, said.number * self._limits.message_frames + said.short)
+            worth = said.size * self._limits.answer_worth + said.short * (FRAME_COST + MOST_OF_A_HEARTBEAT)
+            self._hidden -= min(self._hidden, worth)
+        elif said.number:
+            self.frames = self._complete = 0
 
     def tick(self) -> None:
-        """Called now and then: what came until now is old enough to be what an answer is about."""
-        self._older += self._newer
-        self._newer = 0
+        """Called now and then: COMMANDS more may come."""
+        self._commands = 0
 
     def begin(self, flags: int, size: int) -> None:
         """Raises Broken."""
@@ -184,11 +218,14 @@ class FromClient(_Frames):
         if flags & COMMAND:
             if size > COMMAND_BYTES:
                 raise Broken("frame")
+            self._commands += 1
+            if self._commands > COMMANDS:
+                raise Broken("commands")
         elif size > limits.message_bytes:
             raise Broken("message")
         self.frames += 1
         if self._opaque:
-            self._newer += FRAME_COST
+            self._hidden += FRAME_COST
             return
         self._unfinished += FRAME_COST
         if not flags & COMMAND:
@@ -199,7 +236,11 @@ class FromClient(_Frames):
     def body(self, some: int, left: int) -> None:
         """Raises Broken."""
         if self._opaque:
-            self._newer += some
+            self._hidden += some
+            if not left and self._handshake:
+                self._handshake -= 1
+                if self._flags & COMMAND:  # libzmq deals with it at once
+                    self.frames = self._hidden = 0
             return
         self._unfinished += some
         if self._unfinished > self._limits.message_bytes + self._limits.message_frames * FRAME_COST:
@@ -207,7 +248,7 @@ class FromClient(_Frames):
         if left:
             return
         if self._flags & COMMAND:  # libzmq deals with it at once
-            self.frames -= 1
+            self.frames -= bool(self.frames)
             if not self._message_frames:
                 self._unfinished = 0
         elif not self._flags & MORE:
@@ -220,18 +261,23 @@ class FromServer(_Frames):
 
     def __init__(self) -> None:
         super().__init__()
-        self._answers = False
+        self._answers = Answers()
 
-    def feed(self, data: memoryview) -> bool:
-        """Bytes came. True when an answer is among them."""
-        self._answers = False
+    def feed(self, data: memoryview) -> Answers:
+        """Bytes came: the answers that begin among them."""
+        self._answers = Answers()
         self._parse(data, self._greet(data) if len(self.greeting) < GREETING_BYTES else 0)
         return self._answers
 
     def begin(self, flags: int, size: int) -> None:
         """Handshakes and heartbeats are commands; with CURVE a heartbeat looks like a short frame."""
-        if not flags & COMMAND and (size > MOST_OF_A_HEARTBEAT or self.greeting[12:16] == b"NULL"):
-            self._answers = True
+        if flags & COMMAND:
+            return
+        if size > MOST_OF_A_HEARTBEAT or self.greeting[12:16] == b"NULL":
+            self._answers.number += 1
+            self._answers.size += size
+        else:
+            self._answers.short += 1
 
     def body(self, some: int, left: int) -> None:
         """Nothing to know."""

@@ -22,10 +22,11 @@ from collections.abc import Iterator
 from inference_server.proxy.framing import GREETING_BYTES, Broken, FromClient, FromServer, Limits
 
 CHUNK_BYTES = 64 * 1024
+FRAMES = 256  # of one connection in one turn: a chunk holds 32,768 empty ones, which take 10 ms and more
 TURN_SEC = 0.05  # at least so often while there are connections
 REPORT_SEC = 0.1
 ALIVE_SEC = 1.0  # a report also where there is nothing new
-ACCEPTS = 64  # in one turn
+ACCEPTS = 25  # from one tick to the next: at most 500 a second
 LAST_SEC = 1.0  # for the server's last answers
 OWN_DESCRIPTORS = 32
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -71,6 +72,8 @@ class Relay:
         self._listener: socket.socket | None = None
         self._accepts = False
         self._accept_again_at = 0.0
+        self._accepted = 0  # since the last tick
+        self._newcomer: socket.socket | None = None  # accepted, and without a connection to the server yet
         self._lines: set[Line] = set()
         self._total = 0
         self._buffer = memoryview(bytearray(CHUNK_BYTES))
@@ -133,17 +136,22 @@ class Relay:
                 self._keep_budget()
 
     def _from_client(self, line: Line) -> None:
+        """What is beyond FRAMES stays in the kernel's buffer."""
+        one_body = line.sent.left >= CHUNK_BYTES
         try:
-            size = line.client.recv_into(self._buffer)
+            size = line.client.recv_into(self._buffer, 0, 0 if one_body else socket.MSG_PEEK)
         except BlockingIOError:
             return
         if not size:
             self._end(line)
             return
+        data = self._buffer[:size]
+        if not self._stop:
+            data = data[: line.sent.feed(data, FRAMES)]
+        if not one_body:
+            line.client.recv_into(data)
         if self._stop:
             return  # the server reads no longer
-        data = self._buffer[:size]
-        line.sent.feed(data)
         line.to_server = _send(line.server, data[:GREETING_BYTES] if line.sent.foreign else data)
 
     def _from_server(self, line: Line) -> bool:
@@ -160,10 +168,13 @@ class Relay:
                 self._end(line)
                 return False
             data = self._buffer[:size]
-            if line.said.feed(data):
+            said = line.said.feed(data)
+            if said.number:
                 line.answered_at = line.owing_since = self._now
-                line.sent.answered()
+            line.sent.answered(said)
             line.to_client = _send(line.client, data)
+            if line.to_client:
+                line.stuck_since = 0.0  # it was the server that did not read
             if size < CHUNK_BYTES and not line.sent.opaque:
                 break
         return not line.to_client
@@ -223,41 +234,51 @@ class Relay:
 
     def _look(self) -> None:
         """Connections that stand still; whether newcomers may be accepted again."""
-        patience, silent = self._now - self._limits.patience_sec, self._now - self._limits.silent_sec
+        limits, silent = self._limits, self._now - self._limits.silent_sec
         for line in list(self._lines):
             line.sent.tick()
-            if 0.0 < line.stuck_since < patience:
+            patience = limits.patience_sec if line.to_client else limits.unanswered_sec
+            if 0.0 < line.stuck_since < self._now - patience:
                 self._end(line, "unread" if line.to_client else "unanswered")
-            elif not line.answered_at and line.accepted_at < silent:
+            elif not line.answered_at and line.accepted_at < silent and not line.sent.awaits_answer:
                 self._end(line, "silent")
+        self._accepted = 0
         if self._accept_again_at and self._now >= self._accept_again_at:
             self._accept_again_at = 0.0
             self._await_newcomers(True)
+            if self._newcomer is not None and self._listener is not None:
+                self._accept()
 
     def _accept(self) -> None:
+        """Newcomers, ACCEPTS until the next tick; the others wait in the kernel's backlog."""
         assert self._listener is not None
-        for _ in range(ACCEPTS):
+        while self._accepted < ACCEPTS:
             if len(self._lines) >= self._most and not self._make_room():
                 self._pause()
                 return
             try:
-                client, _ = self._listener.accept()
+                client = self._newcomer or self._listener.accept()[0]
             except BlockingIOError:
                 return
             except OSError as error:
                 if error.errno in _NONE_LEFT:
                     self._pause()
                 return  # a newcomer that is gone already
-            self._open(client)
+            self._newcomer = None
+            if not self._open(client):
+                self._newcomer = client
+                self._pause()
+                return
+            self._accepted += 1
+        self._await_newcomers(False)
+        self._accept_again_at = self._tick_at
 
-    def _open(self, client: socket.socket) -> None:
-        """A connection to the server for a newcomer's."""
+    def _open(self, client: socket.socket) -> bool:
+        """A connection to the server for a newcomer's. False where there is none to have now: try again."""
         try:
             server = socket.socket(socket.AF_UNIX)
         except OSError:
-            client.close()
-            self._pause()
-            return
+            return False
         client.setblocking(False)
         server.setblocking(False)
         try:
@@ -266,14 +287,18 @@ class Relay:
             else:
                 _set_up_tcp(client)
             server.connect(self._server)
+        except BlockingIOError:  # as many wait at the server as the system allows
+            server.close()
+            return False
         except (Broken, OSError) as error:
             self._cut[error.cause if isinstance(error, Broken) else "no_server"] += 1
             client.close()
             server.close()
-            return
+            return True
         line = Line(client, server, self._limits, self._now)
         self._lines.add(line)
         self._watch(line)
+        return True
 
     def _check_user(self, client: socket.socket) -> None:
         """An abstract name has no permissions of its own. Raises Broken."""

@@ -25,7 +25,14 @@ from tests.support.hostile import HostilePeer, frame, open_line
 from tests.support.stand import SPEC, Stand, exchange
 
 BUDGET = 8 << 20
-SMALL = Limits(message_bytes=4 << 20, unanswered_bytes=5 << 20, budget_bytes=BUDGET, patience_sec=0.5)
+SMALL = Limits(
+    message_bytes=4 << 20,
+    unanswered_bytes=5 << 20,
+    budget_bytes=BUDGET,
+    patience_sec=0.5,
+    unanswered_sec=0.5,
+    silent_sec=1000.0,
+)
 PING = b"\x81\xa4type\xa4PING"
 PING_FRAME = frame(PING)
 _STARTER = """
@@ -124,6 +131,8 @@ def test_extra_a_listed_key_gets_no_more_than_strangers_do(tmp_path: Path, monke
             DealerSocket(address, keys=keys) as bytes_too,
         ):
             frames_only.send([PING, *[b""] * 50_000])
+            for _ in range(200):  # whose answers may come while the message does
+                bytes_too.send([PING])
             bytes_too.send([PING, *[bytes(1 << 20)] * 15])
             for step in range(20):
                 exchange(client, [stand.decision(1, step, flags=0 if step else FREE)])
@@ -131,6 +140,13 @@ def test_extra_a_listed_key_gets_no_more_than_strangers_do(tmp_path: Path, monke
             assert count(stand, "unanswered_bytes") <= BUDGET
         exchange(client, [stand.decision(1, 20)])
         assert max(frames) <= 16
+
+
+@pytest.mark.counts("connections_cut.commands")
+def test_fault_02_endless_commands_cost_their_sender_the_connection(stand, endpoint) -> None:
+    """Each is complete at once and so within every other limit, but takes the proxy's time."""
+    with own_client(stand), HostilePeer(endpoint) as peer:
+        assert not peer.send(b"\x04\x07\x04PING\0\0" * 100_000) or peer.hung_up()
 
 
 @pytest.mark.counts("connections_cut.unread")
@@ -150,7 +166,7 @@ def test_fault_05_who_says_nothing_after_the_handshake_is_let_go() -> None:
 
 
 def test_fault_06_more_connections_than_the_proxy_takes_wait_and_everybody_inside_is_served() -> None:
-    limits = Limits(connections=8, silent_sec=0.5)
+    limits = Limits(connections=8)
     with (
         Stand(proxy=limits) as stand,
         unharmed(stand, "connections.not_accepted") as neighbour,

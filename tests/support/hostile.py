@@ -59,9 +59,13 @@ class HostilePeer:
 
     def hung_up(self) -> bool:
         """Whether the connection is over by now, or within PATIENCE_SEC."""
-        with contextlib.suppress(ConnectionError):
+        try:
             while self.socket.recv(65536):
                 pass
+        except TimeoutError:
+            return False
+        except ConnectionError:
+            pass
         return True
 
 

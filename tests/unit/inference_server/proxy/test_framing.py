@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from inference_server.proxy.framing import COMMAND_BYTES, FRAME_COST, Broken, FromClient, FromServer, Limits
+from inference_server.proxy.framing import (
+    COMMAND_BYTES,
+    COMMANDS,
+    FRAME_COST,
+    MOST_OF_A_HEARTBEAT,
+    Answers,
+    Broken,
+    FromClient,
+    FromServer,
+    Limits,
+)
 
 HEAD = b"\xff" + bytes(8) + b"\x7f\x03\x00"
 NULL, CURVE = HEAD + b"NULL".ljust(52, b"\0"), HEAD + b"CURVE".ljust(52, b"\0")
 READY = b"\x04\x06\x05READY"
 LIMITS = Limits(message_frames=3, message_bytes=1000, unanswered_frames=10, unanswered_bytes=5000)
+ANSWER = Answers(number=1, size=100)
 
 
 def fed(greeting: bytes, *parts: bytes, step: int = 0) -> FromClient:
@@ -27,11 +38,11 @@ MESSAGE = b"\x01\x03abc" + b"\x03" + (300).to_bytes(8, "big") + bytes(300) + b"\
 @pytest.mark.parametrize("step", [0, 1, 2, 7, 64, 1000])
 def test_a_message_counts_until_it_is_complete_and_answered(step: int) -> None:
     peer = fed(NULL, MESSAGE[:-1], step=step)
-    peer.answered()
+    peer.answered(ANSWER)
     assert peer.pending == 303 + 2 * FRAME_COST  # the third frame's header is not complete
     peer.feed(memoryview(MESSAGE[-1:]))
     assert (peer.pending, peer.frames) == (303 + 3 * FRAME_COST, 1)
-    peer.answered()
+    peer.answered(ANSWER)
     assert (peer.pending, peer.frames) == (0, 0)
 
 
@@ -58,33 +69,80 @@ def test_messages_up_to_the_limits_pass_for_ever_where_they_are_answered() -> No
     for _ in range(100):
         peer.feed(memoryview(MESSAGE))
         assert not peer.full
-        peer.answered()
+        peer.answered(ANSWER)
     for _ in range(4):
         peer.feed(memoryview(MESSAGE))
     assert peer.full  # 12 frames
 
 
 @pytest.mark.parametrize("step", [0, 1])
-def test_with_curve_everything_counts_that_was_sent_since_a_moment_before_the_last_answer(step: int) -> None:
-    peer = fed(CURVE, b"\x00\x28" + bytes(40), step=step)
-    peer.tick()
-    peer.feed(memoryview(b"\x00\x30" + bytes(48)))
-    assert peer.opaque
-    assert peer.frames == 3  # the handshake's command, too
-    peer.answered()  # of the first message; the second may be the beginning of one that never ends
-    assert (peer.pending, peer.frames) == (48 + FRAME_COST, 0)
-    peer.tick()
-    peer.answered()
-    assert peer.pending == 0
+def test_with_curve_an_answer_settles_what_it_may_be_worth_and_the_handshake_counts_for_nothing(step: int) -> None:
+    peer = fed(CURVE, READY, step=step)
+    assert (peer.opaque, peer.pending, peer.frames, peer.awaits_answer) == (True, 0, 0, False)
+    peer.feed(memoryview((b"\x02" + (1000).to_bytes(8, "big") + bytes(1000)) * 2))
+    assert (peer.pending, peer.frames, peer.awaits_answer) == (2 * (1000 + FRAME_COST), 2, True)
+    peer.answered(ANSWER)
+    assert peer.pending == 2 * (1000 + FRAME_COST) - 100 * LIMITS.answer_worth
+    peer.answered(ANSWER)
+    assert (peer.pending, peer.frames) == (0, 0)
+
+
+def test_with_curve_later_answers_to_earlier_requests_do_not_settle_a_message_without_an_end() -> None:
+    """1,000 small requests, then one message of many large frames; the answers trickle meanwhile."""
+    limits = Limits(unanswered_frames=10_000, unanswered_bytes=32 << 20)
+    peer = FromClient(limits)
+    peer.feed(memoryview(CURVE + READY + READY + (b"\x00\x50" + bytes(80)) * 1000))
+    sent, part = 0, b"\x02" + (1 << 20).to_bytes(8, "big") + bytes(1 << 20)
+    while not peer.full:
+        peer.feed(memoryview(part))
+        peer.tick()
+        peer.answered(Answers(number=1, size=150))
+        sent += 1
+        assert sent < 40
+
+
+def test_with_curve_a_heartbeat_settles_a_heartbeat() -> None:
+    peer, ping = fed(CURVE, READY), b"\x00\x28" + bytes(40)
+    for _ in range(100):
+        peer.feed(memoryview(ping * 2))
+        peer.answered(Answers(short=2))
+    assert (peer.pending, peer.frames) == (0, 0)
+    peer.feed(memoryview(b"\x02" + (1000).to_bytes(8, "big") + bytes(1000)))
+    peer.answered(Answers(short=1))
+    assert peer.pending == 1000 - MOST_OF_A_HEARTBEAT
+
+
+def test_more_commands_than_a_client_sends_are_not_parsed_on() -> None:
+    ping = b"\x04\x07\x04PING\0\0"
+    peer = fed(NULL)
+    for _ in range(10):
+        peer.tick()
+        peer.feed(memoryview(ping * COMMANDS))
+    with pytest.raises(Broken) as broken:
+        peer.feed(memoryview(ping))
+    assert broken.value.cause == "commands"
+
+
+@pytest.mark.parametrize("greeting", [NULL, CURVE])
+def test_no_more_frames_are_parsed_than_wanted_and_the_rest_can_be_fed_later(greeting: bytes) -> None:
+    limits = Limits(unanswered_frames=10_000)
+    data, at, turns = greeting + READY + READY + b"\x00\x01x" * 1000, 0, 0
+    peer = FromClient(limits)
+    while at < len(data):
+        before = peer.frames
+        at += peer.feed(memoryview(data)[at : at + 4000], 256)
+        turns += 1
+        assert peer.frames - before <= 256
+    assert (peer.frames, turns) == (1000, 4)
 
 
 def test_a_heartbeat_is_no_answer() -> None:
     for greeting, heartbeat, answer in ((NULL, b"\x04\x06\x04PONG\0", b"\x00\x02hi"),
                                         (CURVE, b"\x00\x26" + bytes(38), b"\x00\x40" + bytes(64))):  # fmt: skip
         server = FromServer()
-        assert not server.feed(memoryview(greeting + READY + heartbeat))
-        assert server.feed(memoryview(answer))
-        assert not server.feed(memoryview(heartbeat))
+        assert not server.feed(memoryview(greeting + READY + heartbeat)).number
+        assert server.feed(memoryview(answer)) == Answers(number=1, size=len(answer) - 2)
+        assert not server.feed(memoryview(heartbeat)).number
 
 
 @pytest.mark.parametrize(

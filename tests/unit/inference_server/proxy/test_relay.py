@@ -1,0 +1,134 @@
+"""The proxy's loop, turn by turn, in front of a server that never answers."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from inference_server.proxy.framing import Limits
+from inference_server.proxy.relay import ACCEPTS, FRAMES, Relay
+from tests.support.hostile import GREETING, READY, frame
+from tests.support.stand import PATIENCE_SEC
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the proxy needs Unix sockets")
+NEVER = float("inf")
+
+
+class Stage:
+    """A relay between `peer`s and `server`."""
+
+    def __init__(self, folder: Path, own: contextlib.ExitStack) -> None:
+        self._own = own
+        self.server = self._listen(folder / "server", backlog=0)
+        self._public = self._listen(folder / "public", backlog=100)
+        control, theirs = (own.enter_context(side) for side in socket.socketpair())
+        self.relay = Relay(theirs, str(folder / "server"), Limits())
+        socket.send_fds(control, [b"L"], [self._public.fileno()])
+        while self.relay._listener is None:
+            self.relay._turn()
+
+    def _listen(self, path: Path, backlog: int) -> socket.socket:
+        one = self._own.enter_context(socket.socket(socket.AF_UNIX))
+        one.bind(str(path))
+        one.listen(backlog)
+        one.settimeout(PATIENCE_SEC)
+        return one
+
+    def peer(self, said: bytes = b"") -> socket.socket:
+        """A connection that has said something."""
+        one = self._own.enter_context(socket.socket(socket.AF_UNIX))
+        one.connect(self._public.getsockname())
+        one.sendall(said)
+        return one
+
+    def accept(self) -> socket.socket:
+        """The next connection of the relay's to the server."""
+        return self._own.enter_context(self.server.accept()[0])
+
+    def look_after(self, seconds: float) -> None:
+        """So much later."""
+        self.relay._now += seconds
+        self.relay._look()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with contextlib.ExitStack() as own:
+        one = Stage(tmp_path, own)
+        yield one
+        for line in list(one.relay._lines):
+            one.relay._end(line)
+        one.relay._listen(None)
+        one.relay._selector.close()
+
+
+def test_who_waits_for_an_answer_is_not_silent_and_is_cut_late(stage: Stage) -> None:
+    """A server that stands still is not the fault of its clients."""
+    stage.peer(GREETING + READY + frame(b"hello"))
+    while not any(line.sent.awaits_answer for line in stage.relay._lines):
+        stage.relay._turn()
+    stage.peer(GREETING + READY)
+    stage.accept()  # the kernel's queue has place again
+    while len(stage.relay._lines) < 2:
+        stage.relay._turn()
+    (waits,) = (line for line in stage.relay._lines if line.sent.awaits_answer)
+    stage.look_after(11.0)
+    assert stage.relay._lines == {waits}
+    assert stage.relay._cut == {"silent": 1}
+    waits.stuck_since = stage.relay._now
+    stage.look_after(29.0)
+    assert stage.relay._lines == {waits}
+    stage.look_after(2.0)
+    assert stage.relay._cut == {"silent": 1, "unanswered": 1}
+
+
+def test_newcomers_are_accepted_at_a_pace_and_wait_while_the_server_accepts_none(stage: Stage) -> None:
+    stage.server.listen(100)
+    for _ in range(2 * ACCEPTS):
+        stage.peer()
+    stage.relay._tick_at = NEVER
+    while stage.relay._accepts:
+        stage.relay._turn()
+    assert len(stage.relay._lines) == ACCEPTS
+    stage.relay._tick_at, stage.relay._accept_again_at = 0.0, stage.relay._now
+    while len(stage.relay._lines) < 2 * ACCEPTS:
+        stage.relay._turn()
+    assert not stage.relay._cut
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system refuses such a connection")
+def test_newcomers_wait_while_the_servers_queue_is_full(stage: Stage) -> None:
+    for _ in range(5):
+        stage.peer()
+    while stage.relay._newcomer is None:
+        stage.relay._turn()
+    assert len(stage.relay._lines) < 5
+    while len(stage.relay._lines) < 5:
+        before = len(stage.relay._lines)
+        stage.accept()
+        while len(stage.relay._lines) == before:
+            stage.relay._turn()
+    assert not stage.relay._cut
+    assert stage.relay._not_accepted
+
+
+def test_one_turn_takes_no_more_frames_of_a_peer_than_it_should(stage: Stage) -> None:
+    stage.peer(GREETING + READY + b"\x00\x00" * 1000)
+    while not stage.relay._lines:
+        stage.relay._turn()
+    (line,) = stage.relay._lines
+    seen = [0]
+    while seen[-1] < 1000:
+        stage.relay._turn()
+        seen.append(line.sent.frames)
+    assert max(after - before for before, after in pairwise(seen)) <= FRAMES
+    server, passed = stage.accept(), b""
+    while len(passed) < len(GREETING + READY) + 2000:
+        passed += server.recv(65536)
+    assert passed == GREETING + READY + b"\x00\x00" * 1000
