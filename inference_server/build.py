@@ -150,7 +150,7 @@ def _assemble(
         evaluator=evaluator,
         recorder=recorder,
         swaps=served.swaps,
-        control=Control(control, run_dir.token(), policies, sessions, log),
+        control=Control(control, run_dir.token(), policies, sessions, statistics, log),
         housekeeping=Housekeeping(
             clients, sessions, endings, recorder, policies, keeper,
             idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,
