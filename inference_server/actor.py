@@ -151,8 +151,9 @@ class Actor:
         A session that is refused is ended before anything of its row is committed or recorded.
         """
         finite = which_finite(done.outputs.log_prob, done.outputs.value)
-        self._log.error("%s in %d of %d rows of a batch", NOT_FINITE, np.count_nonzero(~finite), len(finite))
-        self._statistics.forward_failure = NOT_FINITE
+        failed = int(np.count_nonzero(~finite))
+        self._log.error("%s in %d of %d rows of a batch", NOT_FINITE, failed, len(finite))
+        self._statistics.forward_failed(failed, NOT_FINITE)
         kept, start = [], 0
         for chunk in batch:
             part = slice(start, start + len(chunk))
@@ -171,7 +172,7 @@ class Actor:
             return self.act(first, now) + self.act(second, now)
         (chunk,) = second
         self._log.error("the forward of one row failed: %s", error)
-        self._statistics.forward_failure = str(error)
+        self._statistics.forward_failed(len(chunk), str(error))
         self._refuse(chunk, FAILED, "forward_failed", now)
         return 0.0
 

@@ -163,8 +163,8 @@ class Evaluator:
     ) -> None:
         """Answer the rows whose result is finite, refuse the others: float32 [M, A] and [M], bool [M]."""
         if not finite.all():
-            self._statistics.forward_failure = NOT_FINITE
             refused = request.rows[~finite]
+            self._statistics.forward_failed(len(refused), NOT_FINITE)
             text = not_finite(request.observation[refused])
             self._refuse(request.client, request.message, refused, ERR_INTERNAL, text)
             request, priors, value = request.pick(finite), priors[finite], value[finite]
@@ -180,7 +180,7 @@ class Evaluator:
             self._forward(name, second)
             return
         (request,) = second
-        self._statistics.forward_failure = str(error)
+        self._statistics.forward_failed(len(request), str(error))
         self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, FAILED)
 
     def _find_states(self, batch: list[Request], zero_row: int) -> tuple[list[Request], NDArray[np.int64]]:

@@ -218,3 +218,11 @@ def test_fault_14_a_defect_costs_an_evaluation_or_one_of_its_rows(stand, trainer
     question["session"] = np.array([[env, 0, 0] for env in range(ROWS)], np.int64)
     break_once(monkeypatch, stand.server._sessions, "state_row")
     assert sorted(answers_to(trainer, Evaluate(id=6), question)) == [("", (1, 2)), (ERR_INTERNAL, (0,))]
+
+
+@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS)
+def test_fault_14_the_view_calls_a_defect_no_failed_forward(stand, trainer, monkeypatch) -> None:
+    failures = stand.server._statistics.forward_failures
+    break_once(monkeypatch, stand.server._batcher, "add")
+    assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, (0, 1, 2))]
+    assert stand.server._statistics.forward_failures == failures
