@@ -71,7 +71,7 @@ class Reporting:
             ),
             _Complaint(
                 lambda: statistics.faults,
-                lambda faults: f"{faults:,} messages were refused by a fault of the server's own: {statistics.fault}",
+                lambda faults: f"{faults:,} messages met a fault of the server's own: {statistics.fault}",
             ),
         )
         self._statistics = statistics
