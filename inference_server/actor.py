@@ -18,6 +18,7 @@ from inference_server.engine.backends import DeviceLost, Outputs
 from inference_server.engine.noise import draw_gumbel
 from inference_server.engine.sampling import all_finite, which_finite
 from inference_server.engine.staging import Staging
+from inference_server.faults import TOLD, contain
 from inference_server.gateway import Gateway
 from inference_server.isolation import FAILED, NOT_FINITE, halves, not_finite
 from inference_server.policies import Policy, PolicyTable
@@ -78,6 +79,13 @@ class Actor:
         Returns:
             Seconds that the forward took, sampling included; 0 where there was none.
         """
+        try:
+            return self._act(batch, now)
+        except Exception as error:  # noqa: BLE001 a defect costs the rows of the batch that are not answered
+            self._give_up(batch, error, now, answered=False)
+            return 0.0
+
+    def _act(self, batch: list[Chunk], now: float) -> float:
         batch = self._living(batch)
         if not batch:
             return 0.0
@@ -117,11 +125,25 @@ class Actor:
         stages, outputs = self._statistics.stages, done.outputs
         self._reply(batch, outputs, policy.version)  # first: clients go on while the rest is written down
         stages.lap("reply")
-        self._sessions.commit(
-            done.slots, done.write_rows, outputs.action, outputs.log_prob, outputs.value, policy.version, now
-        )
-        self._record(batch, done, policy, now)
+        try:
+            self._sessions.commit(
+                done.slots, done.write_rows, outputs.action, outputs.log_prob, outputs.value, policy.version, now
+            )
+            self._record(batch, done, policy, now)
+        except Exception as error:  # noqa: BLE001 a defect costs the sessions of the batch
+            self._give_up(batch, error, now, answered=True)
         stages.lap("record")
+
+    def _give_up(self, batch: list[Chunk], error: Exception, now: float, *, answered: bool) -> None:
+        """End the sessions that live of a batch on which the server failed; refuse their rows, if not `answered`."""
+        contain(error, self._statistics)
+        for chunk in batch:
+            chunk = chunk.pick(self._sessions.number.take(chunk.slots) == chunk.numbers)
+            if len(chunk) and not answered:
+                self._refuse(chunk, TOLD, "server_fault", now)
+            elif len(chunk):
+                self._end(chunk, "server_fault", now)
+        self._recorder.balance(self._sessions.pending_recorded())
 
     def _refuse_not_finite(self, batch: list[Chunk], done: Done, now: float) -> tuple[list[Chunk], Done]:
         """Refuse the rows whose result is not finite. The others, in the same order, are answered as they are.
@@ -129,14 +151,15 @@ class Actor:
         A session that is refused is ended before anything of its row is committed or recorded.
         """
         finite = which_finite(done.outputs.log_prob, done.outputs.value)
-        self._log.error("%s in %d of %d rows of a batch", NOT_FINITE, np.count_nonzero(~finite), len(finite))
-        self._statistics.forward_failure = NOT_FINITE
+        failed = int(np.count_nonzero(~finite))
+        self._log.error("%s in %d of %d rows of a batch", NOT_FINITE, failed, len(finite))
+        self._statistics.forward_failed(failed, NOT_FINITE)
         kept, start = [], 0
         for chunk in batch:
             part = slice(start, start + len(chunk))
             fine, start = finite[part], part.stop
             if not fine.all():
-                self._refuse(chunk.pick(~fine), not_finite(done.observation[part][~fine]), now)
+                self._refuse(chunk.pick(~fine), not_finite(done.observation[part][~fine]), "forward_failed", now)
                 chunk = chunk.pick(fine)
             if len(chunk):
                 kept.append(chunk)
@@ -149,15 +172,18 @@ class Actor:
             return self.act(first, now) + self.act(second, now)
         (chunk,) = second
         self._log.error("the forward of one row failed: %s", error)
-        self._statistics.forward_failure = str(error)
-        self._refuse(chunk, FAILED, now)
+        self._statistics.forward_failed(len(chunk), str(error))
+        self._refuse(chunk, FAILED, "forward_failed", now)
         return 0.0
 
-    def _refuse(self, chunk: Chunk, text: str, now: float) -> None:
+    def _refuse(self, chunk: Chunk, text: str, cause: str, now: float) -> None:
         self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
         self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, text)
+        self._end(chunk, cause, now)
+
+    def _end(self, chunk: Chunk, cause: str, now: float) -> None:
         for slot in chunk.slots.tolist():
-            self._endings.end(Session(self._sessions, slot), ABORTED, None, "forward_failed", now)
+            self._endings.end(Session(self._sessions, slot), ABORTED, None, cause, now)
 
     def _gather(self, batch: list[Chunk], policy: Policy) -> Staging:
         """Copy observations and masks. From here on nothing else of a row is looked at."""

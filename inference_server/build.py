@@ -120,7 +120,7 @@ def _assemble(
     spec, policies, statistics = served.spec, served.policies, served.statistics
     clients = ClientTable(run_dir.token(), server.max_clients)
     reserved = reserved_sessions(served.config, spec) if served.link is not None else 0  # from a checkpoint: no workers
-    limits = limits_of(server, reserved)
+    limits = limits_of(server, spec, reserved)
     sessions = SessionTable(server.max_sessions, served.config.seed, sessions_of_client(server), reserved)
     state_size, unroll_length = policies[LEARNER].engine.state_size, served.config.learner.unroll_length
     memory = _unroll_memory(run_dir, served, UnrollLayout(spec, unroll_length, state_size))
@@ -153,7 +153,7 @@ def _assemble(
         evaluator=evaluator,
         recorder=recorder,
         swaps=served.swaps,
-        control=Control(control, run_dir.token(), policies, sessions, log),
+        control=Control(control, run_dir.token(), policies, sessions, statistics, log),
         housekeeping=Housekeeping(
             clients, sessions, endings, recorder, policies, keeper,
             idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,

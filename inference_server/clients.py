@@ -25,6 +25,7 @@ class Client:
     peer: bytes
     training: bool
     heard_at: float
+    confirmed: bool = False  # WELCOME has reached it: it sent something else than HELLO, or showed its token
     seats: SeatMap = field(default_factory=SeatMap)  # its live sessions
     memory: SharedMemory | None = None  # where it lays its observations
     replies_lost: int = 0  # in a row, because it does not read
@@ -91,6 +92,7 @@ class ClientTable:
     def open(self, name: str, run_id: int, training_token: str, peer: bytes, now: float) -> tuple[Client, list[Client]]:
         """A new client, and those that it ends: the older life of the same name, whoever had this connection.
 
+        An equal run_id ends a life only where WELCOME may have been lost with its connection: it has no token to show.
         Who holds the training token and who does not are different people, whatever their names.
 
         Raises:
@@ -101,7 +103,7 @@ class ClientTable:
         older = self._by_name.get((name, training))
         if older is not None and older.run_id > run_id:
             raise StaleRunError(f"client {name!r} has run_id {older.run_id} already; {run_id} is an older life")
-        if older is not None and older.run_id == run_id:
+        if older is not None and older.run_id == run_id and older.confirmed:
             raise StaleRunError(
                 f"client {name!r} with run_id {run_id} is here already; expected its token to come back as it, or a "
                 "higher run_id to replace it"

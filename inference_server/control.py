@@ -7,20 +7,32 @@ from functools import partial
 from logging import Logger
 from pathlib import Path
 
-from common.codec import Codec, encode
+from common.codec import Codec, Frame, encode
 from common.errors import CheckpointError, ConfigError, ProtocolError, WeightsError
 from common.messages import TO_CONTROL, ControlAnswer, ListPolicies, LoadPolicy, PolicyFacts, Shutdown, UnloadPolicy
 from common.run_token import is_run_token
 from common.transport import RouterSocket
+from inference_server.faults import contain
 from inference_server.policies import Policy, PolicyTable
 from inference_server.sessions import SessionTable
+from inference_server.statistics import Statistics
+
+MOST_AT_ONCE = 20  # requests, after which clients have their turn
+DENIED = "expected the run's token, which the file `token` of its run directory holds; nothing was done"
+TOLD = "the server failed on this request, by a fault of its own; its log says more"
 
 
 class Control:
     """Answers requests between two batches; a policy is read, verified and warmed up on a thread of its own."""
 
     def __init__(
-        self, socket: RouterSocket, token: str, policies: PolicyTable, sessions: SessionTable, log: Logger
+        self,
+        socket: RouterSocket,
+        token: str,
+        policies: PolicyTable,
+        sessions: SessionTable,
+        statistics: Statistics,
+        log: Logger,
     ) -> None:
         """`token`: the run's, which every request has to carry."""
         self.socket = socket
@@ -28,23 +40,24 @@ class Control:
         self._token = token
         self._policies = policies
         self._sessions = sessions
+        self._statistics = statistics
         self._log = log
         self._codec: Codec[TO_CONTROL] = Codec(TO_CONTROL)
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="policy-builder")
         self._building: list[tuple[bytes, str, Future[Policy]]] = []
 
     def poll(self) -> None:
-        """Answer what came; serve the policies that are ready."""
-        while (received := self.socket.receive()) is not None:
+        """Answer some of what came; serve the policies that are ready."""
+        for _ in range(MOST_AT_ONCE):
+            received = self.socket.receive()
+            if received is None:
+                break
             peer, frames = received
             try:
-                message, _ = self._codec.decode(frames)
-                if is_run_token(message.token, self._token):
-                    self._handle(peer, message)
-                else:
-                    self._deny(peer)
-            except (ProtocolError, ConfigError) as error:
-                self._answer(peer, False, str(error))
+                self._take(peer, frames)
+            except Exception as error:  # noqa: BLE001 a defect costs this request, not the loop
+                contain(error, self._statistics)
+                self._refuse(peer, TOLD)
         for item in [item for item in self._building if item[2].done()]:
             self._building.remove(item)
             self._adopt(*item)
@@ -54,9 +67,21 @@ class Control:
         self._builder.shutdown(wait=True, cancel_futures=True)
         self.socket.close()
 
-    def _deny(self, peer: bytes) -> None:
-        words = "expected the run's token, which the file `token` of its run directory holds; nothing was done"
-        self.socket.send(peer, encode(ControlAnswer(ok=False, text=words, policies=())))
+    def _take(self, peer: bytes, frames: list[Frame]) -> None:
+        try:
+            message, _ = self._codec.decode(frames)
+        except ProtocolError as error:
+            return self._refuse(peer, str(error))
+        if not is_run_token(message.token, self._token):
+            return self._refuse(peer, DENIED)
+        try:
+            self._handle(peer, message)
+        except (ProtocolError, ConfigError) as error:
+            self._answer(peer, False, str(error))
+
+    def _refuse(self, peer: bytes, text: str) -> None:
+        """Whoever has not shown the token learns nothing of what is served."""
+        self._send(peer, ControlAnswer(ok=False, text=text, policies=()))
 
     def _handle(self, peer: bytes, message: TO_CONTROL) -> None:
         if isinstance(message, LoadPolicy):
@@ -81,13 +106,13 @@ class Control:
         try:
             policy = future.result()
             self._policies.check_free(name)
+            self._policies.adopt(policy)
         except (CheckpointError, ConfigError, WeightsError) as error:
             self._answer(peer, False, str(error))
         except Exception as error:  # noqa: BLE001 - a user's own network may raise anything while it is built
             self._log.exception("policy %s could not be built", name)
             self._answer(peer, False, f"The network of {name} could not be built: {type(error).__name__}: {error}")
         else:
-            self._policies.adopt(policy)
             self._log.info("policy %s version %d is served", name, policy.version)
             self._answer(peer, True, f"{name} is served at version {policy.version}")
 
@@ -102,4 +127,10 @@ class Control:
             )
             for policy in self._policies
         )
-        self.socket.send(peer, encode(ControlAnswer(ok=ok, text=text, policies=facts)))
+        self._send(peer, ControlAnswer(ok=ok, text=text, policies=facts))
+
+    def _send(self, peer: bytes, answer: ControlAnswer) -> None:
+        try:
+            self.socket.send(peer, encode(answer))
+        except Exception as error:  # noqa: BLE001 the answer is lost, as one to a peer that is gone
+            contain(error, self._statistics)

@@ -17,6 +17,7 @@ from common.specs import GameSpec
 from inference_server.clients import Client
 from inference_server.engine.backends import DeviceLost
 from inference_server.fair_queue import FairQueue
+from inference_server.faults import TOLD, contain
 from inference_server.gateway import Gateway
 from inference_server.isolation import FAILED, NOT_FINITE, halves, not_finite
 from inference_server.policies import PolicyTable
@@ -145,7 +146,11 @@ class Evaluator:
         start = 0
         for request in batch:
             part = slice(start, start + len(request))
-            self._answer(request, priors[part], value[part], finite[part], policy.version)
+            try:
+                self._answer(request, priors[part], value[part], finite[part], policy.version)
+            except Exception as error:  # noqa: BLE001 a defect costs this message
+                contain(error, self._statistics)
+                self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, TOLD)
             start = part.stop
 
     def _answer(
@@ -158,8 +163,8 @@ class Evaluator:
     ) -> None:
         """Answer the rows whose result is finite, refuse the others: float32 [M, A] and [M], bool [M]."""
         if not finite.all():
-            self._statistics.forward_failure = NOT_FINITE
             refused = request.rows[~finite]
+            self._statistics.forward_failed(len(refused), NOT_FINITE)
             text = not_finite(request.observation[refused])
             self._refuse(request.client, request.message, refused, ERR_INTERNAL, text)
             request, priors, value = request.pick(finite), priors[finite], value[finite]
@@ -175,7 +180,7 @@ class Evaluator:
             self._forward(name, second)
             return
         (request,) = second
-        self._statistics.forward_failure = str(error)
+        self._statistics.forward_failed(len(request), str(error))
         self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, FAILED)
 
     def _find_states(self, batch: list[Request], zero_row: int) -> tuple[list[Request], NDArray[np.int64]]:
@@ -191,6 +196,9 @@ class Evaluator:
                         state = self._sessions.state_row(request.client, env, seat, episode, request.policy)
                 except ProtocolError as error:
                     self._refuse(request.client, request.message, [row], error.code, str(error))
+                except Exception as error:  # noqa: BLE001 a defect costs this row
+                    contain(error, self._statistics)
+                    self._refuse(request.client, request.message, [row], ERR_INTERNAL, TOLD)
                 else:
                     kept.append(row)
                     states.append(state)

@@ -20,4 +20,4 @@ def contain(error: Exception, statistics: Statistics) -> None:
         raise error
     statistics.faults += 1
     statistics.fault = f"{type(error).__name__}: {error}"[:200]
-    _log.error("an exception while one message was handled; it was refused with ERR_INTERNAL", exc_info=error)
+    _log.error("an exception out of one message, which is refused; or its batch, whose sessions end", exc_info=error)

@@ -14,15 +14,17 @@ from inference_server.rows import MAX_ROWS
 from inference_server.sessions import SessionTable
 from inference_server.statistics import Statistics
 
+STEP_ROW_BYTES = 5 * 8 + 3 * 1 + 2 * 4  # keys; kind, flags, policy; reward, temperature
 
-def limits_of(config: ServerConfig, reserved: int = 0) -> dict[str, int]:
+
+def limits_of(config: ServerConfig, spec: GameSpec, reserved: int = 0) -> dict[str, int]:
     """Every limit that a client can run into, as WELCOME names them; docs/protocol.md explains each.
 
     `reserved`: sessions that only holders of the run's token may open.
     """
     without_token = config.max_sessions - reserved
     return {
-        "rows_per_step": min(MAX_ROWS, config.max_rows_of_client, config.max_rows_waiting),
+        "rows_per_step": min(MAX_ROWS, config.max_rows_of_client, config.max_rows_waiting, _rows_of_a_message(spec)),
         "rows_waiting": config.max_rows_waiting,
         "rows_of_client": config.max_rows_of_client,
         "sessions": config.max_sessions,
@@ -37,6 +39,12 @@ def limits_of(config: ServerConfig, reserved: int = 0) -> dict[str, int]:
         "idle_timeout_ms": round(config.idle_timeout_sec * 1000),
         "client_timeout_ms": round(config.client_timeout_sec * 1000),
     }
+
+
+def _rows_of_a_message(spec: GameSpec) -> int:
+    """Rows of which a STEP stays within MESSAGE_BYTES, whatever its header; a row of EVALUATE is smaller."""
+    row = spec.observation_size * spec.dtype().itemsize + spec.num_actions + STEP_ROW_BYTES
+    return max(1, (MESSAGE_BYTES - MAX_HEADER_BYTES) // row)
 
 
 def sessions_of_client(config: ServerConfig) -> int:

@@ -91,7 +91,7 @@ class Gateway:
                 elif client is None:
                     raise ProtocolError(ERR_HELLO, "this connection is not known; say HELLO first")
                 else:
-                    client.heard_at = now
+                    client.heard_at, client.confirmed = now, True
                     if isinstance(message, Step | Evaluate):
                         yield client, message, tensors
                     else:

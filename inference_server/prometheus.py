@@ -32,6 +32,8 @@ REQUEST_SEC = 5.0  # for all of a request and its answer
 # name: (key of the server's metrics, meaning)
 COUNTERS = {
     "simul_decisions": ("decisions", "Decisions answered."),
+    "simul_faults": ("faults", "Messages on which the server failed by a defect of its own."),
+    "simul_proxy_restarts": ("proxy_restarts", "Starts of the proxy after it had died or stood still."),
     "simul_replies_dropped": ("replies_dropped", "Replies to clients that were gone or did not read."),
     "simul_sessions_started": ("sessions_started", "Sessions opened."),
     "simul_weight_swaps": ("swaps", "Weights taken."),
@@ -42,6 +44,7 @@ GAUGES = {
     "simul_rows_waiting": ("waiting", "Rows that wait for a batch."),
     "simul_clients": ("clients", "Connected clients."),
     "simul_sessions": ("sessions", "Live sessions."),
+    "simul_unanswered_bytes": ("unanswered_bytes", "Bytes that came through the proxy and are not answered."),
     "simul_learner_alive": ("learner_alive", "1: the learner was heard of lately."),
     "simul_ready": ("ready", "1: sessions may begin: weights are loaded and warm, the loop turns, nobody stops it."),
 }

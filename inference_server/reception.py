@@ -51,6 +51,7 @@ class Reception:
                 client, ended = self._clients.open(hello.client, hello.run_id, hello.training_token, peer, now)
             except StaleRunError as error:
                 raise ProtocolError(ERR_STALE_RUN, str(error)) from None
+        client.confirmed = client.confirmed or hello.token == client.token
         if hello.shared_memory and client.memory is None:
             client.memory = self._memory()
         welcome = Welcome(

@@ -73,6 +73,12 @@ class Recorder:
             self._statistics.steps_dropped["unanswered"] += unanswered
         self._builder.abort(rows, cause)
 
+    def balance(self, pending: int) -> None:
+        """Drop the recorded steps that a fault of the server's own left in no book; `pending` as for `steps`."""
+        book = self.steps(pending)
+        lost = book["seen"] - book["sent"] - sum(book["dropped"].values()) - book["open"]
+        self._statistics.steps_dropped["server_fault"] += lost
+
     def settle(self, now: float, cause: str = "learner_down") -> None:
         """Count what waited for a learner that died. With `now` = inf, what waits for any learner."""
         for message in self._link.drop_backlog(now) if self._link else ():
@@ -105,9 +111,14 @@ class Recorder:
 
     def _send(self, finished: Finished, now: float) -> None:
         self._statistics.unrolls_completed += 1
-        if self._link is not None and self._link.reads_memory(now):
-            finished = self._builder.lend(finished)
-        if self._link is not None and self._link.offer(finished.message, finished.tensors, now):
+        try:
+            if self._link is not None and self._link.reads_memory(now):
+                finished = self._builder.lend(finished)
+            taken = self._link is not None and self._link.offer(finished.message, finished.tensors, now)
+        except Exception:
+            self._drop(finished.steps, "server_fault")
+            raise
+        if taken:
             self._statistics.unrolls_sent += 1
             self._statistics.steps_sent += finished.steps
         else:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from common.errors import ERR_CAPACITY, ERR_INTERNAL
+from common.errors import ERR_CAPACITY
 from common.lifecycle import Reporter
 from inference_server.batcher import Batcher
 from inference_server.clients import ClientTable
@@ -62,7 +62,7 @@ class Reporting:
         self._events: deque[str] = deque(maxlen=MOST_EVENTS)
         self._complaints = (
             _Complaint(
-                lambda: statistics.rows_errored[ERR_INTERNAL],
+                lambda: statistics.forward_failures,
                 lambda rows: f"the forward failed for {rows:,} rows: {statistics.forward_failure}",
             ),
             _Complaint(
@@ -71,7 +71,7 @@ class Reporting:
             ),
             _Complaint(
                 lambda: statistics.faults,
-                lambda faults: f"{faults:,} messages were refused by a fault of the server's own: {statistics.fault}",
+                lambda faults: f"{faults:,} messages met a fault of the server's own: {statistics.fault}",
             ),
         )
         self._statistics = statistics

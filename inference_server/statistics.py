@@ -39,6 +39,7 @@ class Statistics:
         self.batches = 0
         self.batch_histogram: Counter[int] = Counter()
         self.rows_errored: Counter[str] = Counter()
+        self.forward_failures = 0  # rows, of those errored
         self.forward_failure = ""  # what the last forward that failed said
         self.faults = 0  # messages on which the server failed by a fault of its own
         self.fault = ""  # the last of them
@@ -78,6 +79,11 @@ class Statistics:
         self.decisions += answered
         self.batch_histogram[power_of_two_bucket(rows)] += 1
         self.forward_us.add(forward_sec * 1e6)
+
+    def forward_failed(self, rows: int, why: str) -> None:
+        """The forward of so many rows raised, or its result is not finite."""
+        self.forward_failures += rows
+        self.forward_failure = why
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for a report."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from common.errors import ERR_INTERNAL, ERR_NO_SESSION
 from common.messages import Error, Evaluate, Ping, Step
 from common.step_book import pack_step
-from tests.support.faults import count, unharmed
+from tests.support.faults import count, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand
 
@@ -163,3 +164,65 @@ def test_fault_14_an_end_that_cannot_be_recorded_frees_its_slot(stand, trainer, 
     ends = pack_step(1, stand.ends(1, *range(ROWS)), stand.spec)
     assert answers_to(trainer, *ends) == [("", (0, 1, 2))]
     assert count(stand, "sessions") == sessions - ROWS
+
+
+AFTER_THE_REPLY = {  # the rows have their actions, and their sessions end
+    "before the states are taken": ("_actor._sessions", "commit", False),
+    "when the states are taken": ("_actor._sessions", "commit", True),
+    "before the steps are recorded": ("_recorder", "append", False),
+    "when the steps are recorded": ("_recorder", "append", True),
+}
+
+
+@pytest.mark.counts("faults", by=1)
+@pytest.mark.parametrize("name", AFTER_THE_REPLY)
+def test_fault_14_a_defect_after_the_reply_ends_the_sessions_of_its_batch(stand, trainer, monkeypatch, name) -> None:
+    path, method, after = AFTER_THE_REPLY[name]
+    ended, dropped = (count(stand, name) for name in ("sessions_ended.server_fault", "steps.dropped.server_fault"))
+    break_once(monkeypatch, part(stand, path), method, after=after)
+    assert answers_to(trainer, *rows_of(stand, 1)) == [("", (0, 1, 2))]
+    assert {code for code, _ in answers_to(trainer, *rows_of(stand, 2))} == {ERR_NO_SESSION}
+    assert count(stand, "sessions_ended.server_fault") == ended + ROWS
+    assert count(stand, "steps.dropped.server_fault") > dropped
+    assert answers_to(trainer, *rows_of(stand, 0)) == [("", (0, 1, 2))]
+
+
+@pytest.mark.counts("unrolls.dropped.server_fault", by=1)
+@pytest.mark.parametrize("owner", ["_builder", "_link"])
+@pytest.mark.parametrize("ends", [False, True])
+def test_fault_14_an_unroll_that_cannot_be_handed_over_is_dropped(stand, trainer, monkeypatch, owner, ends) -> None:
+    for step in range(1, 4):
+        assert answers_to(trainer, *rows_of(stand, step)) == [("", (0, 1, 2))]
+    wait_for(lambda: stand.server._recorder._link.reads_memory(time.monotonic()))
+    break_once(monkeypatch, part(stand, f"_recorder.{owner}"), "lend" if owner == "_builder" else "offer")
+    dropped = count(stand, "steps.dropped.server_fault")
+    last = pack_step(4, stand.ends(4, *range(ROWS)), stand.spec) if ends else rows_of(stand, 4)
+    assert answers_to(trainer, *last) == [("", (0, 1, 2))]
+    wait_for(lambda: count(stand, "steps.dropped.server_fault") > dropped)
+    unrolls = stand.server.metrics()["unrolls"]
+    assert unrolls["completed"] == unrolls["sent"] + unrolls["waiting"] + sum(unrolls["dropped"].values())
+
+
+@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS)
+def test_fault_14_a_defect_while_results_are_judged_costs_the_rows_of_the_batch(stand, trainer, monkeypatch) -> None:
+    break_once(monkeypatch, stand.server._statistics, "batch")
+    assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, (0, 1, 2))]
+    assert answers_to(trainer, *rows_of(stand, 0)) == [("", (0, 1, 2))]
+
+
+@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS + 1)
+def test_fault_14_a_defect_costs_an_evaluation_or_one_of_its_rows(stand, trainer, monkeypatch) -> None:
+    question = {"observation": np.zeros((ROWS, 12), np.float32), "mask": np.full((ROWS, 1), 31, np.uint8)}
+    break_once(monkeypatch, stand.server._evaluator, "_reply")
+    assert answers_to(trainer, Evaluate(id=5), question) == [(ERR_INTERNAL, (0, 1, 2))]
+    question["session"] = np.array([[env, 0, 0] for env in range(ROWS)], np.int64)
+    break_once(monkeypatch, stand.server._sessions, "state_row")
+    assert sorted(answers_to(trainer, Evaluate(id=6), question)) == [("", (1, 2)), (ERR_INTERNAL, (0,))]
+
+
+@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS)
+def test_fault_14_the_view_calls_a_defect_no_failed_forward(stand, trainer, monkeypatch) -> None:
+    failures = stand.server._statistics.forward_failures
+    break_once(monkeypatch, stand.server._batcher, "add")
+    assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, (0, 1, 2))]
+    assert stand.server._statistics.forward_failures == failures

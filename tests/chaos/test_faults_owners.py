@@ -65,6 +65,23 @@ def test_fault_20_an_equal_run_id_without_the_token_evicts_nobody(stand) -> None
         raw.send(Close())
 
 
+def test_fault_20_whoever_never_read_its_welcome_connects_with_the_same_run_id(stand) -> None:
+    hello = Hello(PROTOCOL, "unheard", 7, stand.spec.fingerprint())
+    with unharmed(stand, "messages_refused.ERR_STALE_RUN", by=2):
+        with RawClient(stand.run_dir.endpoint("data"), stand.spec) as lost:
+            lost.hello("unheard", run_id=7)  # nobody keeps the token
+            client = stand.client("unheard", training=False, run_id=7)
+            exchange(client, [stand.decision(0, 0, flags=FREE)])
+            assert lost.ask(hello).code == ERR_STALE_RUN  # a client that plays is replaced no more
+        with RawClient(stand.run_dir.endpoint("data"), stand.spec) as first:
+            token = first.hello("resumed", run_id=7).token
+            assert first.hello("resumed", run_id=7, token=token).resumed
+            with RawClient(stand.run_dir.endpoint("data"), stand.spec) as second:
+                assert second.ask(msgspec.structs.replace(hello, client="resumed")).code == ERR_STALE_RUN
+            first.send(Close())
+        client.close()
+
+
 @pytest.mark.counts("malformed", by=2)
 @pytest.mark.parametrize("field", ["protocol", "spec_fingerprint"])
 def test_fault_20_a_refusal_repeats_little_of_what_was_sent(stand, field) -> None:

@@ -38,6 +38,7 @@ def test_a_newer_life_ends_the_older_and_an_older_one_is_refused() -> None:
 def test_an_equal_run_id_ends_no_life_without_its_token() -> None:
     table = ClientTable("secret")
     first, _ = table.open("a", 5, "", b"1", 0.0)
+    first.confirmed = True
     for peer in (b"2", b"3"):
         with pytest.raises(StaleRunError, match=r"run_id 5 is here already; expected its token .* or a higher run_id"):
             table.open("a", 5, "", peer, 1.0)
@@ -47,6 +48,14 @@ def test_an_equal_run_id_ends_no_life_without_its_token() -> None:
     table.forget(first)
     again, ended = table.open("a", 5, "", b"3", 3.0)
     assert (again.run_id, ended) == (5, [])
+
+
+def test_an_equal_run_id_replaces_a_life_whose_welcome_may_be_lost() -> None:
+    table = ClientTable("secret")
+    lost, _ = table.open("a", 5, "", b"1", 0.0)
+    found, ended = table.open("a", 5, "", b"2", 1.0)
+    assert (ended, list(table), table.of_peer(b"1")) == ([lost], [found], None)
+    assert table.resume(lost.token, b"3", 2.0) is None
 
 
 @pytest.mark.parametrize("wrong", ["wrong", "secre", "secret\n", "Secret", "\0"])
