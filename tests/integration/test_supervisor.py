@@ -253,20 +253,6 @@ def test_a_role_that_fails_in_every_start_is_an_event_and_ends_the_run_with_a_su
     assert imbalances(summary) == []
 
 
-def test_a_supervisor_that_was_frozen_itself_accuses_no_role(up):
-    strict = "from common.launch import silences; silences.TOLD_AFTER_SEC = 1.5\n"
-    run = up(program=strict + PROGRAM)
-    run.wait_until_training()
-    run.process.send_signal(signal.SIGSTOP)
-    time.sleep(2.0)  # longer than a role may be silent
-    run.process.send_signal(signal.SIGCONT)
-    before = run.status()["time"]
-    run.wait_for(lambda status: status["time"] > before + 0.5)
-    assert "says nothing" not in str(run.status()["events"])
-    code, output = run.finish()
-    assert code == 0, output
-
-
 def test_an_empty_token_is_named_and_made_anew_when_the_run_starts(up, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "token").touch()
