@@ -28,7 +28,9 @@ STUCK_SEC = 5.0  # so long after the parent's death a call that no signal interr
 # stop, not two.
 ASK = getattr(signal, "SIGUSR1", signal.SIGTERM)
 
-ENDS_RUN = 3  # exit code of a role that has said in a sentence why it ends, and that another life would not help
+# Exit code of a role that has said in a sentence why it ends, and that another life would not help: sysexits.h's
+# EX_CONFIG. Not 3, with which abort() ends a process on Windows.
+ENDS_RUN = 78
 
 
 @dataclass(frozen=True)
