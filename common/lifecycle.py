@@ -28,7 +28,9 @@ STUCK_SEC = 5.0  # so long after the parent's death a call that no signal interr
 # stop, not two.
 ASK = getattr(signal, "SIGUSR1", signal.SIGTERM)
 
-ENDS_RUN = 3  # exit code of a role that has said in a sentence why it ends, and that another life would not help
+# Exit code of a role that has said in a sentence why it ends, and that another life would not help: sysexits.h's
+# EX_CONFIG. Not 3, with which abort() ends a process on Windows.
+ENDS_RUN = 78
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,16 @@ def name_temporary_folder() -> None:
 
 
 class StopFlag:
-    """Set by SIGINT and SIGTERM, by `ASK`, or by the parent's death. The second SIGINT or SIGTERM ends it at once."""
+    """Set by SIGINT and SIGTERM, by `ASK`, or by the parent's death. The second SIGINT or SIGTERM ends it at once.
+
+    Attributes:
+        signalled: SIGINT or SIGTERM came, which the supervisor does not send to a role.
+    """
 
     def __init__(self, parent: int = 0) -> None:
         self._parent = parent
         self._set = False
-        self._signalled = False
+        self.signalled = False
         self._interrupts = False
         self._next_look = 0.0
 
@@ -134,9 +140,9 @@ class StopFlag:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._set = True
         if number in (signal.SIGINT, signal.SIGTERM):
-            if self._signalled:
+            if self.signalled:
                 os._exit(130)
-            self._signalled = True
+            self.signalled = True
         if self._interrupts:
             self._interrupts = False
             raise Stopped

@@ -22,6 +22,9 @@ from learner.memories import UnrollMemories
 from learner.postbox import MOST_AT_ONCE, Postbox
 from learner.unrolls import ReceivedUnroll, RejectedUnroll, UnrollChecker
 
+QUIET_SEC = 0.1  # nothing came for so long: whatever servers had sent before they ended is here
+LAST_READS_SEC = 2.0
+
 
 @dataclass
 class InboxCounts:
@@ -69,12 +72,16 @@ class Inbox:
         """Start the thread."""
         self._thread.start()
 
-    def close(self) -> None:
-        """Stop the thread; what was published goes out first."""
-        self._closing = True
-        self._wake()
-        if self._thread.ident is not None:
+    def finish(self) -> None:
+        """Stop the thread. What was published goes out first, and what servers have sent is taken in."""
+        if self._thread.is_alive():
+            self._closing = True
+            self._wake()
             self._thread.join(timeout=5)
+
+    def close(self) -> None:
+        """Finish, and close everything."""
+        self.finish()
         for end in (self._wake_up, self._woken):
             end.close()
         self.postbox.close()
@@ -161,7 +168,18 @@ class Inbox:
                 self.postbox.exchange()
                 self._events.extend(self._endpoints.look(time.monotonic()))
             self._grants.send(self._waiting_steps)
-        self.postbox.exchange()
+        self._take_in_the_last(poller)
+
+    def _take_in_the_last(self, poller: Poller) -> None:
+        """Until nothing comes any more. No credit is granted, so that servers that go on soon have to stop."""
+        deadline = time.monotonic() + LAST_READS_SEC
+        while poller.wait(QUIET_SEC) and time.monotonic() < deadline:
+            self._sleep_again()
+            self._receive()
+            with self._changed:
+                self.postbox.exchange()
+        with self._changed:
+            self.postbox.exchange()
 
     def _receive(self) -> None:
         for _ in range(MOST_AT_ONCE):

@@ -98,6 +98,7 @@ class Learner:
                 self._check_skipped()
             self._report()
         saved = self._save(last=True)
+        self._inbox.finish()
         self._report(state="stopped")
         return saved
 
@@ -222,6 +223,7 @@ class Learner:
             "journal_rows_lost": self._journal.rows_lost,
             "past_resident": [past.name for past in self._keeper.league.resident],
             "stalled": self._alarm.raised,
+            "signalled": self._stop.signalled,
             **statistics.figures,
         }
 

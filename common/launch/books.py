@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.launch.figures import counts, number
+from common.launch.processes import LOG_NAMES
 from common.launch.snapshot import Snapshot
 
 NAMES = ("battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "unrolls_received")
@@ -65,6 +66,7 @@ def unrolls(snapshot: Snapshot, books: Mapping[str, Mapping[str, Any]]) -> dict[
         "completed": completed["total"],
         "dropped_before_sending": completed["dropped"],
         "sent": completed["sent"],
+        "taken_back": number(snapshot.server, "unrolls", "taken_back") or 0,
         "sent_unreported": sent["total"] - completed["sent"],
         "received": received["total"],
         "lost_on_the_way": sent["lost_on_the_way"],
@@ -92,7 +94,20 @@ def imbalances(summary: Mapping[str, Any]) -> list[str]:
     found += [f"unrolls: {name} is negative" for name, n in summary["unrolls"].items() if _least(n) < 0]
     if summary["unrolls"]["sent_unreported"] and "inference_server" not in summary["unreported"]:
         found.append("the learner received more unrolls than were sent, although every server made its last report")
+    lost = summary["unrolls"]["lost_on_the_way"]
+    if lost and not _may_lose_unrolls(summary):
+        found.append(
+            f"{lost:,.0f} unrolls were lost on the way, although nothing died and the learner was never silent"
+        )
     return found
+
+
+def _may_lose_unrolls(summary: Mapping[str, Any]) -> bool:
+    """An end of the wire died, servers took the learner for dead, or a signal of somebody else ended it before them."""
+    unrolls, ends = summary["unrolls"], ("learner", "inference_server")
+    restarted = any(n for name, n in summary["restarts"].items() if name.startswith(tuple(LOG_NAMES[e] for e in ends)))
+    silent = unrolls["taken_back"] or unrolls["dropped_before_sending"].get("learner_down")
+    return bool(restarted or silent or summary["learner_signalled"] or summary["unreported"].keys() & set(ends))
 
 
 def _book(total: float | None, **parts: Mapping[str, float] | float | None) -> dict[str, Any]:

@@ -105,9 +105,7 @@ class Fleet:
                 sentences.append(f"{_spoken(child)} died ({child.how_it_ended()}), restarting")
             elif place.restart_at is not None and now >= place.restart_at:
                 sentences += self._needed.restore()
-                place.child = self._spawn(child.role, child.index, place.threads, place.arguments)
-                place.restart_at = None
-                place.restarts += 1
+                sentences += self._start_again(place, now)
         return sentences
 
     def stop(self, role: str, patience_sec: float, meanwhile: Callable[[], bool]) -> list[str]:
@@ -149,6 +147,23 @@ class Fleet:
         """Sample CPU and memory of every process."""
         for place in self.places.values():
             place.meter.sample(place.child.pid)
+
+    def _start_again(self, place: _Place, now: float) -> list[str]:
+        """Where the system has no process to give (EAGAIN, ENOMEM), that is a start that failed. Raises RoleDied."""
+        child = place.child
+        try:
+            place.child = self._spawn(child.role, child.index, place.threads, place.arguments)
+        except OSError as error:
+            place.last_words = str(error)
+            failed = f"{_spoken(child)} could not be started ({error.strerror})"
+            delay = place.policy.died(now, was_ready=False)
+            if delay is None:
+                raise RoleDied(f"{failed} too often. Free memory or processes, then start the run again.", 1) from error
+            place.restart_at = now + delay
+            return [f"{failed}, trying again"]
+        place.restart_at = None
+        place.restarts += 1
+        return []
 
     def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> Child:
         return Child(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)

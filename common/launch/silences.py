@@ -36,6 +36,10 @@ class Silences:
         sentences, self._sentences = self._sentences, []
         return sentences
 
+    def slept(self, seconds: float) -> None:
+        """Who watches stood still itself for so long, which counts for nobody."""
+        self._silent_since = {name: at + seconds for name, at in self._silent_since.items()}
+
 
 class Standstill:
     """Since when something does not go on, and when that is to be told."""
@@ -59,6 +63,11 @@ class Standstill:
         self._tell_at = self._since + 2 * max(lasted_sec, STANDSTILL_SEC)
         return lasted_sec
 
+    def slept(self, seconds: float) -> None:
+        """Who watches stood still itself for so long, which does not count."""
+        self._since += seconds
+        self._tell_at += seconds
+
 
 class Outages:
     """Processes that are not ready for long, such as one that dies in every start."""
@@ -76,6 +85,11 @@ class Outages:
         why = f"; it died with: {last_words}" if last_words else ""
         return f"{name} has not worked for {lasted_sec:.0f} s{why}" if lasted_sec else ""
 
+    def slept(self, seconds: float) -> None:
+        """As `Standstill.slept`."""
+        for standstill in self._standstills.values():
+            standstill.slept(seconds)
+
 
 class LearningWatch:
     """A run in which nothing is learned, and what its rows and steps became instead."""
@@ -84,6 +98,10 @@ class LearningWatch:
         self._standstill = Standstill(now)
         self._learned = -1.0
         self._before: dict[str, float] = {}
+
+    def slept(self, seconds: float) -> None:
+        """As `Standstill.slept`."""
+        self._standstill.slept(seconds)
 
     def note(self, learned: float, waiting: float, became: Mapping[str, float], now: float) -> str:
         """A sentence, or nothing.

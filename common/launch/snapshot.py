@@ -118,6 +118,12 @@ class Watch:
             batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(now, batches),
         )
 
+    def slept(self, seconds: float) -> None:
+        """The supervisor itself stood still for so long: that is nobody's silence, and no standstill of the run."""
+        self._state.slept(seconds)
+        for watch in (self._silences, self._outages, self._learning):
+            watch.slept(seconds)
+
     def changed(self, now: float) -> bool:
         """Whether a process is in another state than in the last snapshot, silence included."""
         return self._states(now) != self._shown

@@ -87,7 +87,7 @@ class RunState:
     def ended(self, key: Key, run_id: int, now: float) -> None:
         """A life is over. Where its last report does not say so, what it did after that is in no figure."""
         if (key, run_id) in self._seen_at:
-            self._untold_sec[key, run_id] = now - self._seen_at[key, run_id]
+            self._untold_sec.setdefault((key, run_id), now - self._seen_at[key, run_id])  # the first to see it
 
     def all_ended(self) -> None:
         """Nothing runs any more: from now on what the last lives left open is closed, too."""

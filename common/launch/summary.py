@@ -65,6 +65,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "journal_rows_lost": number(learner, "journal_rows_lost") or 0,
         "steps": server.get("steps", {}),
         "unrolls": unrolls(snapshot, books),
+        "learner_signalled": learner.get("signalled", False),
         "rows_errored": counts(server, "rows_errored"),
         "accounting": books,
         "unreported": snapshot.unreported,

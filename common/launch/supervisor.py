@@ -163,7 +163,7 @@ class Supervisor:
         now, before = time.monotonic(), self._turned_at
         self._turned_at = now
         if now - before > LONGEST_TURN_SEC:
-            self._state.slept(now - before)
+            self._watch.slept(now - before)
 
     def _look(self) -> Snapshot:
         self._fleet.measure()

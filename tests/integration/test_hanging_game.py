@@ -55,7 +55,7 @@ def test_ctrl_c_ends_the_start(starting, temporary) -> None:
     output, _ = simul.communicate(timeout=PATIENCE_SEC)
     assert simul.returncode == 0, output
     assert "nothing was learned" in output
-    assert not psutil.pid_exists(pid)
+    assert _gone(pid)
     assert list(temporary.glob("simul-spec-*")) == []
 
 

@@ -56,4 +56,4 @@ def test_a_terminal_that_is_gone_ends_the_run_with_a_save_and_a_summary(up):
     os.close(inside)
     run.wait_until_training()
     os.close(terminal)
-    _stopped_cleanly(run, run.process.wait(60))
+    _stopped_cleanly(run, run.result()[0])

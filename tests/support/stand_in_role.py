@@ -85,10 +85,10 @@ def figures(role: str, seconds: float, over: bool = False) -> dict:
             "decisions": done, "batches": done // 10, "batch_histogram": {"8": done // 10}, "policy_version": 1,
             "latency_us": {"p50": 800.0, "p99": 2000.0},
             "steps": {"seen": done, "sent": done // 2, **_rest(over, "open", "dropped", done - done // 2)},
-            "unrolls": {"completed": 10, "sent": 9, "waiting": 0, "dropped": {"learner_down": 1}},
+            "unrolls": {"completed": 1, "sent": 0, "waiting": 0, "dropped": {"shutdown": 1}},
         }  # fmt: skip
     if role == "learner":
-        return {"policy_version": 1, "unrolls": {"received": 3, "learned": 2, "waiting": 1, "dropped": {"stale": 0}}}
+        return {"policy_version": 1, "unrolls": {"received": 0, "learned": 0, "waiting": 0, "dropped": {"stale": 0}}}
     return {
         "decisions": done,
         "answered": done - 8,

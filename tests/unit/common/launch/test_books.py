@@ -9,7 +9,7 @@ import pytest
 
 from common.config import Config
 from common.launch.books import NAMES, imbalances
-from common.launch.snapshot import Snapshot
+from common.launch.snapshot import ProcessFigures, Snapshot
 from common.launch.summary import in_words, summarise
 
 SERVER = {
@@ -24,11 +24,14 @@ WORKERS = {
 }  # fmt: skip
 
 
-def _summary(server: Any = SERVER, learner: Any = LEARNER, workers: Any = WORKERS, **more) -> dict[str, Any]:
+def _summary(
+    server: Any = SERVER, learner: Any = LEARNER, workers: Any = WORKERS, processes: Any = (), **more
+) -> dict[str, Any]:  # fmt: skip
     """As it stands in the file."""
     snapshot = Snapshot(
         phase="stopped", run_dir="runs/x", time=0.0, elapsed_sec=1.0, ready_sec=1.0, decisions_per_sec=1.0,
-        battles_per_sec=1.0, server=server, learner=learner, workers=workers, processes=[], events=[], **more,
+        battles_per_sec=1.0, server=server, learner=learner, workers=workers,
+        processes=list(processes), events=[], **more,
     )  # fmt: skip
     return msgspec.json.decode(msgspec.json.encode(summarise(Config(), snapshot)))
 
@@ -38,8 +41,9 @@ def test_a_run_whose_books_balance() -> None:
     assert imbalances(summary) == []
     assert tuple(summary["accounting"]) == NAMES
     assert summary["unrolls"] == {
-        "completed": 15, "dropped_before_sending": {"learner_down": 3}, "sent": 12, "sent_unreported": 0,
-        "received": 12, "lost_on_the_way": 0, "learned": 9, "dropped_after_sending": {"stale": 2}, "waiting": 1,
+        "completed": 15, "dropped_before_sending": {"learner_down": 3}, "sent": 12, "taken_back": 0,
+        "sent_unreported": 0, "received": 12, "lost_on_the_way": 0, "learned": 9,
+        "dropped_after_sending": {"stale": 2}, "waiting": 1,
     }  # fmt: skip
 
 
@@ -64,14 +68,48 @@ def test_what_does_not_add_up_is_found(role, group, name, wrong, says) -> None:
     assert says in in_words(summary)
 
 
-def test_unrolls_that_no_learner_reported_are_lost_on_the_way() -> None:
-    learner = {"unrolls": {**LEARNER["unrolls"], "received": 10, "learned": 7}}
-    summary = _summary(learner=learner)
+def _process(name: str, restarts: int) -> ProcessFigures:
+    return ProcessFigures(
+        name=name, pid=1, create_time=0.0, state="stopped", restarts=restarts, cpu_percent=0.0, rss_mb=0.0,
+        children_rss_mb=0.0, peak_rss_mb=0.0, peak_children_rss_mb=0.0,
+    )  # fmt: skip
+
+
+RECEIVED_TEN = {"unrolls": {**LEARNER["unrolls"], "received": 10, "learned": 7}}
+NOT_SILENT = {**SERVER, "unrolls": {"completed": 12, "sent": 12, "waiting": 0, "taken_back": 0, "dropped": {}}}
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        {"processes": [_process("simul-learner-0", 1)]},
+        {"processes": [_process("simul-inference-0", 1)]},
+        {"unreported": {"learner": {"lives": 1, "seconds": 0.4}}},
+        {"unreported": {"inference_server": {"lives": 1, "seconds": 0.4}}},
+        {"server": SERVER},  # dropped as learner_down
+        {"server": {**NOT_SILENT, "unrolls": {**NOT_SILENT["unrolls"], "taken_back": 1}}},
+        {"learner": {**RECEIVED_TEN, "signalled": True}},
+    ],
+)
+def test_unrolls_that_no_learner_reported_are_lost_on_the_way(why) -> None:
+    summary = _summary(**{"server": NOT_SILENT, "learner": RECEIVED_TEN, **why})
     assert imbalances(summary) == []
     assert summary["unrolls"]["lost_on_the_way"] == 2
     assert "12 sent, 7 learned, 1 waiting at the stop, 2 lost on the way, dropped: stale 2; never sent: " in in_words(
         summary
     )
+
+
+def test_unrolls_that_are_lost_although_nothing_died_are_found() -> None:
+    summary = _summary(
+        server=NOT_SILENT,
+        learner={**RECEIVED_TEN, "signalled": False},
+        processes=[_process("simul-learner-0", 0), _process("simul-worker-0", 3)],
+        unreported={"env_worker": {"lives": 3, "seconds": 1.0}},
+    )
+    found = ["2 unrolls were lost on the way, although nothing died and the learner was never silent"]
+    assert imbalances(summary) == found
+    assert found[0] in in_words(summary)
 
 
 def test_more_received_than_sent_is_what_a_killed_server_did_not_report_and_needs_one() -> None:

@@ -70,3 +70,18 @@ def test_a_run_that_learns_nothing_says_so_with_what_became_of_its_rows():
     assert watch.note(100.0, 7.0, new, 71.0) == ""
     assert watch.note(101.0, 7.0, new, 80.0) == "the run learns again, after 70 s"
     assert watch.note(101.0, 0.0, new, 140.0).endswith("no row was refused and no step dropped")
+
+
+def test_the_time_in_which_the_supervisor_stood_still_itself_is_in_no_sentence():
+    silences, outages, watch = Silences(), Outages(), LearningWatch(0.0)
+    silences.note("simul-learner-0", 10.0, 10.0)
+    silences.take()
+    outages.note("learner", False, "", 0.0)
+    for sleeper in (silences, outages, watch):
+        sleeper.slept(1000.0)
+    assert watch.note(0.0, 0.0, {}, 1010.0) == ""
+    assert watch.note(0.0, 0.0, {}, 1069.0) == ""
+    assert watch.note(0.0, 0.0, {}, 1070.0).startswith("nothing was learned for 60 s")
+    assert outages.note("learner", True, "", 1059.0) == ""
+    silences.note("simul-learner-0", 0.0, 1012.0)
+    assert silences.take() == ["simul-learner-0 speaks again, after 12 s"]

@@ -135,3 +135,11 @@ def test_the_supervisors_own_sleep_is_nobodys_silence():
     state.receive(report(), 10.0)
     state.slept(30.0)
     assert state.silent_sec(("inference_server", 0), 1, 41.0) == 1.0
+
+
+def test_the_time_that_no_figure_covers_ends_with_the_life_however_late_the_run_stops():
+    state = RunState()
+    state.receive(report(), 10.0)
+    state.ended(("inference_server", 0), 1, 10.5)
+    state.ended(("inference_server", 0), 1, 40.0)
+    assert state.untold() == {"inference_server": {"lives": 1, "seconds": 0.5}}
