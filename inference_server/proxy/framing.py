@@ -18,6 +18,8 @@ SHORT_HEADER, LONG_HEADER = 2, 9
 FRAME_COST = 256  # bytes of memory that a frame costs the server besides its own
 COMMAND_BYTES = 64 * 1024
 COMMANDS = 100  # of one connection from one tick to the next
+# Commands that libzmq passes on to the server like messages, by the length of their names: CANCEL and SUBSCRIBE.
+PASSED_ON = (6, 9)
 HANDSHAKE_FRAMES = 2  # commands of a CURVE client: HELLO, INITIATE
 MESSAGE_BYTES = 128 << 20
 # The answer of libzmq itself to a heartbeat, with CURVE: command name, nonce, box, flags, PONG and its longest context.
@@ -103,10 +105,10 @@ class _Frames:
         end = len(data)
         while at < end and (most or self._left):
             if self._left:
-                some = min(self._left, end - at)
+                first, some = data[at], min(self._left, end - at)
                 self._left -= some
                 at += some
-                self.body(some, self._left)
+                self.body(first, some, self._left)
                 continue
             if self._header or end - at < LONG_HEADER:
                 self._header.append(data[at])
@@ -128,15 +130,15 @@ class _Frames:
             most -= 1
             self._left = size
             if not size:
-                self.body(0, 0)
+                self.body(0, 0, 0)
         return at
 
     def begin(self, flags: int, size: int) -> None:
         """A frame of `size` bytes begins."""
         raise NotImplementedError
 
-    def body(self, some: int, left: int) -> None:
-        """`some` bytes of its body came, `left` are to come."""
+    def body(self, first: int, some: int, left: int) -> None:
+        """`some` bytes of its body came, the first of which is `first`; `left` are to come."""
         raise NotImplementedError
 
 
@@ -162,6 +164,7 @@ class FromClient(_Frames):
         self._commands = 0  # since the last tick
         self._message_frames = 0
         self._flags = 0
+        self._names_command = False  # the next byte is the length of a command's name
 
     @property
     def pending(self) -> int:
@@ -218,6 +221,9 @@ class FromClient(_Frames):
         if flags & COMMAND:
             if size > COMMAND_BYTES:
                 raise Broken("frame")
+            if flags & MORE:
+                raise Broken("commands")
+            self._names_command = size > 0
             self._commands += 1
             if self._commands > COMMANDS:
                 raise Broken("commands")
@@ -233,8 +239,12 @@ class FromClient(_Frames):
             if self._message_frames > limits.message_frames:
                 raise Broken("frames")
 
-    def body(self, some: int, left: int) -> None:
+    def body(self, first: int, some: int, left: int) -> None:
         """Raises Broken."""
+        if self._names_command:
+            self._names_command = False
+            if first in PASSED_ON:
+                raise Broken("commands")
         if self._opaque:
             self._hidden += some
             if not left and self._handshake:
@@ -279,5 +289,5 @@ class FromServer(_Frames):
         else:
             self._answers.short += 1
 
-    def body(self, some: int, left: int) -> None:
+    def body(self, first: int, some: int, left: int) -> None:
         """Nothing to know."""

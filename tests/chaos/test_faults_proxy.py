@@ -142,11 +142,22 @@ def test_extra_a_listed_key_gets_no_more_than_strangers_do(tmp_path: Path, monke
         assert max(frames) <= 16
 
 
+_SUBSCRIBE = b"\x09SUBSCRIBE" + bytes(60_000)
+
+
 @pytest.mark.counts("connections_cut.commands")
-def test_fault_02_endless_commands_cost_their_sender_the_connection(stand, endpoint) -> None:
-    """Each is complete at once and so within every other limit, but takes the proxy's time."""
+@pytest.mark.parametrize(
+    "command",
+    [b"\x04\x07\x04PING\0\0", b"\x04\x00", b"\x07" + len(_SUBSCRIBE).to_bytes(8, "big") + _SUBSCRIBE],
+    ids=["PING", "empty", "SUBSCRIBE and MORE"],
+)
+def test_fault_02_commands_that_are_no_heartbeats_cost_their_sender_the_connection(
+    stand, endpoint, most_frames, command
+) -> None:
+    """Each is complete at once and so within every other limit, but takes the proxy's time; SUBSCRIBE reaches the server."""
     with own_client(stand), HostilePeer(endpoint) as peer:
-        assert not peer.send(b"\x04\x07\x04PING\0\0" * 100_000) or peer.hung_up()
+        assert not peer.send(command * (6_000_000 // max(len(command), 60))) or peer.hung_up()
+    assert max(most_frames) <= 16
 
 
 @pytest.mark.counts("connections_cut.unread")

@@ -56,6 +56,9 @@ def test_a_message_counts_until_it_is_complete_and_answered(step: int) -> None:
         ((b"\x01\xfa" + bytes(250)) * 3 + b"\x00\xff" + bytes(255), "frames"),
         (b"\x01\xfa" + bytes(250) + (b"\x04\xfa" + bytes(250)) * 8, "message"),  # commands between two frames
         (b"\x06" + (COMMAND_BYTES + 1).to_bytes(8, "big"), "frame"),
+        (b"\x04\x0e\x09SUBSCRIBEtopi", "commands"),  # libzmq hands it to the server as a message
+        (b"\x04\x0b\x06CANCELtopi", "commands"),
+        (b"\x05\x07\x04PING\x00\x00", "commands"),  # a command with MORE
     ],
 )
 def test_no_message_is_larger_than_the_limits(bytes_: bytes, cause: str, step: int) -> None:
