@@ -139,6 +139,7 @@ def test_extra_a_listed_key_gets_no_more_than_strangers_do(tmp_path: Path, monke
             wait_for(lambda: count(stand, "connections_cut.unanswered") >= 2)
             assert count(stand, "unanswered_bytes") <= BUDGET
         exchange(client, [stand.decision(1, 20)])
+        wait_for(lambda: count(stand, "unanswered_bytes") == 0)
         assert max(frames) <= 16
 
 
