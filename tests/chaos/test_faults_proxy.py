@@ -155,7 +155,7 @@ _SUBSCRIBE = b"\x09SUBSCRIBE" + bytes(60_000)
 def test_fault_02_commands_that_are_no_heartbeats_cost_their_sender_the_connection(
     stand, endpoint, most_frames, command
 ) -> None:
-    """Each is complete at once and so within every other limit, but takes the proxy's time; SUBSCRIBE reaches the server."""
+    """Each is complete at once and so within every other limit, but takes the proxy's time, or reaches the server."""
     with own_client(stand), HostilePeer(endpoint) as peer:
         assert not peer.send(command * (6_000_000 // max(len(command), 60))) or peer.hung_up()
     assert max(most_frames) <= 16
