@@ -166,9 +166,13 @@ class Server:
         stages.start()
         for client, message, tensors in self._gateway.receive(now):
             stages.lap("receive")
+            self._end_departed()  # a newer life may begin its sessions in the message after its HELLO
             self._intake.take(client, message, tensors, now)
             stages.lap("admit")
         stages.lap("receive")
+        self._end_departed()
+
+    def _end_departed(self) -> None:
         while self._gateway.departed:
             self._housekeeping.end_sessions(*self._gateway.departed.pop())
 

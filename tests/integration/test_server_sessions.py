@@ -12,9 +12,13 @@ import pytest
 
 from common.decisions import Action
 from common.errors import ERR_DENIED, ERR_MASK, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ERR_VALUE, CheckpointError
+from common.messages import PROTOCOL, Actions, Hello, Welcome
 from common.nets.load import WEIGHTS_FILE
+from common.step_book import pack_step
 from learner.checkpoints import RunFacts, write_folder
 from tests.support.faults import wait_for
+from tests.support.raw_client import RawClient
+from tests.support.stall import stalled
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 STEPS = 12
@@ -198,3 +202,20 @@ def test_a_checkpoint_of_another_encoder_is_not_served(tmp_path) -> None:
             policies.install_checkpoint(tmp_path / "000000008")
         assert "another encoder" in policies.install_newest(tmp_path)[0]
         assert policies.learner_version == 7
+
+
+def test_the_sessions_of_an_older_life_are_free_for_the_message_after_the_newer_ones_hello() -> None:
+    with Stand(max_sessions=2) as stand, RawClient(stand.run_dir.endpoint("data"), stand.spec) as newer:
+        older, other = stand.client("worker", run_id=1), stand.client("other")
+        assert len(exchange(older, [stand.decision(0, 0)]).actions) == 1
+        assert len(exchange(other, [stand.decision(1, 0)]).actions) == 1
+        hello = Hello(PROTOCOL, "worker", 2, stand.spec.fingerprint(), training_token=stand.run_dir.token())
+        with stalled(stand) as stall:
+            other.submit([stand.decision(1, 1)])
+            stall.wait_until_inside()
+            newer.send(hello)
+            newer.send(*pack_step(1, [stand.decision(0, 0)], stand.spec))
+            stall.wait_until_arrived(2)
+            stall.go.set()
+        assert isinstance(newer.receive()[0], Welcome)
+        assert isinstance(newer.receive()[0], Actions)
