@@ -70,6 +70,10 @@ class Reporting:
                 lambda rows: f"{rows:,} games found no session free; the last was refused to {sessions.refusal}",
             ),
             _Complaint(
+                lambda: statistics.connections["not_accepted"],
+                lambda times: f"the proxy let new connections wait {times:,} times: too many are open, or come at once",
+            ),
+            _Complaint(
                 lambda: statistics.faults,
                 lambda faults: f"{faults:,} messages met a fault of the server's own: {statistics.fault}",
             ),

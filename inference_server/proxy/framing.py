@@ -16,11 +16,13 @@ SIGNATURE_BYTES = 10
 MORE, LONG, COMMAND = 1, 2, 4
 SHORT_HEADER, LONG_HEADER = 2, 9
 FRAME_COST = 256  # bytes of memory that a frame costs the server besides its own
+LARGE_BYTES = 32 * 1024  # a connection that holds so much waits for its turn where all together hold much
 COMMAND_BYTES = 64 * 1024
 COMMANDS = 100  # of one connection from one tick to the next
 # Commands that libzmq passes on to the server like messages, by the length of their names: CANCEL and SUBSCRIBE.
 PASSED_ON = (6, 9)
 HANDSHAKE_FRAMES = 2  # commands of a CURVE client: HELLO, INITIATE
+WELCOME = b"\xa4type\xa7WELCOME"  # in the answer that makes a peer a client
 MESSAGE_BYTES = 128 << 20
 # The answer of libzmq itself to a heartbeat, with CURVE: command name, nonce, box, flags, PONG and its longest context.
 MOST_OF_A_HEARTBEAT = 8 + 8 + 16 + 1 + 5 + 16
@@ -34,10 +36,13 @@ class Limits:
         connections: open at a time.
         message_frames: in one message; its bytes are at most `message_bytes`.
         unanswered_frames, unanswered_bytes: of one connection; beyond them the proxy stops reading it.
-        budget_bytes: of all connections together, unfinished or unanswered.
+        shared_bytes: of all connections together; beyond them those that hold LARGE_BYTES are read one after another.
+        budget_bytes: of all connections together, unfinished or unanswered; beyond them one is cut.
         answer_worth: with CURVE, bytes of a request that one byte of its answer settles at most.
-        patience_sec: that a peer may stop reading answers before its connection is cut.
-        unanswered_sec: that a peer may be over its limits; long, since a server that stands still is not its fault.
+        patience_sec: that a peer may stop reading answers, or stop within a large message while others wait for their
+            turn, before its connection is cut.
+        unanswered_sec: that a peer may be over its limits; long, since a server that stands still is not its fault. As
+            long may a large message take while others wait for theirs.
         silent_sec: until a new connection has sent a message.
         owner_only: peers of other users are refused on ipc.
     """
@@ -47,6 +52,7 @@ class Limits:
     message_bytes: int = MESSAGE_BYTES
     unanswered_frames: int = 2048
     unanswered_bytes: int = 160 << 20
+    shared_bytes: int = 24 << 20
     budget_bytes: int = 192 << 20
     answer_worth: int = 16
     patience_sec: float = 5.0
@@ -170,6 +176,16 @@ class FromClient(_Frames):
     def pending(self) -> int:
         """Bytes without an answer, and what their frames cost."""
         return self._unfinished + self._complete + self._hidden
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a message has begun and not ended. False with CURVE, where that cannot be seen."""
+        return self._unfinished > 0
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether more bytes of a message may come."""
+        return self._opaque or self._unfinished > 0
 
     @property
     def awaits_answer(self) -> bool:

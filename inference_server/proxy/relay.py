@@ -2,7 +2,8 @@
 
 What a peer sends lies in the kernel's buffers or in one chunk here until the server takes it: the proxy stops reading
 where the other side does not. What peers sent and the server has not answered is counted (`framing.py`) and bounded,
-for each connection and for all of them together; a peer that exceeds the bound loses its connection.
+for each connection and for all of them together. Where all together hold much, large messages are read one after
+another (`_take_turns`); a peer that does not finish its own, or exceeds a bound, loses its connection.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from inference_server.proxy.framing import GREETING_BYTES, Broken, FromClient, FromServer, Limits
+from inference_server.proxy.framing import GREETING_BYTES, LARGE_BYTES, WELCOME, Broken, FromClient, FromServer, Limits
 
 CHUNK_BYTES = 64 * 1024
 FRAMES = 256  # of one connection in one turn: a chunk holds 32,768 empty ones, which take 10 ms and more
@@ -42,17 +43,31 @@ class Line:
         self.sent, self.said = FromClient(limits), FromServer()
         self.to_server = self.to_client = b""  # what the other side did not take at once
         self.accepted_at = now
+        self.is_client = False  # the server has welcomed it
         self.answered_at = 0.0
         self.counted = 0  # of the relay's total
         self.owing_since = now  # the server owes an answer, or the peer the rest of a message
         self.stuck_since = 0.0  # 0: it is not
+        self.heard_at = now
+        self.large_since = 0.0  # 0: it is not; later by as long as it was held
+        self.held_since = 0.0  # not read until others hold less; 0: it is not
         self.events = {client: 0, server: 0}
+
+    @property
+    def last_use(self) -> float:
+        """Since when a newcomer may need its place more. Refusals do not keep it."""
+        return (self.answered_at if self.is_client else 0.0) or self.accepted_at
 
     @property
     def wants_client(self) -> int:
         """Events of the peer that matter now."""
-        reads = not (self.to_server or self.to_client or self.sent.full or self.sent.foreign)
-        return READ * reads | WRITE * bool(self.to_client)
+        waits = self.to_server or self.to_client or self.sent.full or self.sent.foreign or self.held_since
+        return READ * (not waits) | WRITE * bool(self.to_client)
+
+    @property
+    def is_slow_sender(self) -> bool:
+        """A large message has begun whose rest has not come."""
+        return self.large_since > 0.0 and self.sent.is_unfinished
 
     @property
     def wants_server(self) -> int:
@@ -76,6 +91,8 @@ class Relay:
         self._newcomer: socket.socket | None = None  # accepted, and without a connection to the server yet
         self._lines: set[Line] = set()
         self._total = 0
+        self._crowded = False  # all together hold so much that large messages are read in turns
+        self._in_turn: Line | None = None
         self._buffer = memoryview(bytearray(CHUNK_BYTES))
         self._cut: Counter[str] = Counter()
         self._not_accepted = 0
@@ -132,6 +149,7 @@ class Relay:
         else:
             if line in self._lines:
                 self._account(line)
+                self._take_turns(line)
                 self._watch(line)
                 self._keep_budget()
 
@@ -146,6 +164,7 @@ class Relay:
             self._end(line)
             return
         data = self._buffer[:size]
+        line.heard_at = self._now
         if not self._stop:
             data = data[: line.sent.feed(data, FRAMES)]
         if not one_body:
@@ -169,6 +188,7 @@ class Relay:
                 return False
             data = self._buffer[:size]
             said = line.said.feed(data)
+            line.is_client = line.is_client or (said.number > 0 if line.sent.opaque else WELCOME in bytes(data))
             if said.number:
                 line.answered_at = line.owing_since = self._now
             line.sent.answered(said)
@@ -195,6 +215,10 @@ class Relay:
             line.owing_since = self._now
         self._total += pending - line.counted
         line.counted = pending
+        if pending < LARGE_BYTES:
+            line.large_since = 0.0
+        elif not line.large_since:
+            line.large_since = self._now
         if not (line.to_client or line.sent.full):
             line.stuck_since = 0.0
         elif not line.stuck_since:
@@ -213,6 +237,50 @@ class Relay:
                 self._selector.unregister(side)
             line.events[side] = wanted
 
+    def _take_turns(self, line: Line) -> None:
+        """Above `shared_bytes` one connection at a time may hold LARGE_BYTES and more; the others are not read."""
+        shared = self._limits.shared_bytes
+        crowded = self._total > (shared * 3 // 4 if self._crowded else shared)
+        over = self._in_turn is None or (line is self._in_turn and not line.large_since)
+        if crowded != self._crowded or (crowded and over and self._lines):
+            self._crowded = crowded
+            self._next_turn()
+        else:
+            self._hold(line)
+
+    def _next_turn(self) -> None:
+        """It is the turn of the unfinished large message that began first, or else of the first large one."""
+        large = [line for line in self._lines if self._crowded and line.large_since]
+        self._in_turn = min(large, key=lambda line: (not line.sent.may_go_on, line.large_since), default=None)
+        for line in self._lines:
+            self._hold(line)
+            self._watch(line)
+
+    def _hold(self, line: Line) -> None:
+        """Whether it is read now. The time in which it is not does not count as its own."""
+        held = self._crowded and line.large_since > 0.0 and line is not self._in_turn
+        if held == bool(line.held_since):
+            return
+        if not held and line.large_since:
+            line.large_since += self._now - line.held_since
+        line.held_since = self._now if held else 0.0
+
+    def _end_slow_senders(self) -> None:
+        """While others wait: whoever sends nothing of the rest of a large message, or too slowly."""
+        limits = self._limits
+        for line in [line for line in self._lines if line.is_slow_sender]:
+            if line.held_since and _has_more(line.client):
+                line.heard_at = self._now
+            until = line.held_since or self._now
+            if self._now - line.heard_at > limits.patience_sec or until - line.large_since > limits.unanswered_sec:
+                self._end(line, "budget")
+        turn = self._in_turn
+        if turn is not None and turn.sent.opaque and self._now - turn.heard_at > limits.patience_sec:
+            turn.large_since = self._now  # perhaps complete, perhaps not: the next one's turn
+            self._in_turn = None
+        if self._in_turn is None:
+            self._next_turn()
+
     def _keep_budget(self) -> None:
         """Where all together hold too much, the connection goes that has held most for longest."""
         while self._total > self._limits.budget_bytes:
@@ -225,6 +293,8 @@ class Relay:
             return
         self._lines.discard(line)
         self._total -= line.counted
+        if line is self._in_turn:
+            self._in_turn = None
         if cause:
             self._cut[cause] += 1
         for side, events in line.events.items():
@@ -242,6 +312,11 @@ class Relay:
                 self._end(line, "unread" if line.to_client else "unanswered")
             elif not line.answered_at and line.accepted_at < silent and not line.sent.awaits_answer:
                 self._end(line, "silent")
+        if self._crowded:
+            self._end_slow_senders()
+            if self._total <= limits.shared_bytes * 3 // 4:
+                self._crowded = False
+                self._next_turn()
         self._accepted = 0
         if self._accept_again_at and self._now >= self._accept_again_at:
             self._accept_again_at = 0.0
@@ -308,10 +383,12 @@ class Relay:
                 raise Broken("other_user")
 
     def _make_room(self) -> bool:
-        """End the connection that was answered least recently, where that is long ago."""
-        oldest = min(self._lines, key=lambda line: line.answered_at or line.accepted_at)
-        if (oldest.answered_at or oldest.accepted_at) > self._now - self._limits.silent_sec:
+        """End the oldest connection that became no client's, or else the client's that was answered least recently."""
+        since = self._now - self._limits.silent_sec
+        unused = [line for line in self._lines if line.last_use <= since]
+        if not unused:
             return False
+        oldest = min(unused, key=lambda line: (line.is_client, line.last_use))
         self._end(oldest, "idle")
         return True
 
@@ -375,6 +452,14 @@ def _send(side: socket.socket, data: bytes | memoryview) -> bytes:
         return bytes(data[side.send(data) :])
     except BlockingIOError:
         return bytes(data)
+
+
+def _has_more(client: socket.socket) -> bool:
+    """Whether bytes of a peer wait in the kernel's buffer."""
+    try:
+        return bool(client.recv(1, socket.MSG_PEEK))
+    except OSError:
+        return False
 
 
 def _set_up_tcp(client: socket.socket) -> None:

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -20,14 +22,17 @@ from common.client import InferenceClient
 from common.transport import DealerSocket, client_keys, new_keys
 from env_worker.games.pokemon.websocket.local_server import free_port
 from inference_server.proxy.framing import Limits
+from inference_server.proxy_process import ProxyProcess
 from tests.support.faults import FREE, count, unharmed, wait_for
 from tests.support.hostile import HostilePeer, frame, open_line
+from tests.support.stall import stalled
 from tests.support.stand import SPEC, Stand, exchange
 
 BUDGET = 8 << 20
 SMALL = Limits(
     message_bytes=4 << 20,
     unanswered_bytes=5 << 20,
+    shared_bytes=2 << 20,
     budget_bytes=BUDGET,
     patience_sec=0.5,
     unanswered_sec=0.5,
@@ -102,13 +107,30 @@ def test_fault_02_a_message_of_endless_frames_costs_its_sender_the_connection(st
 def test_fault_02_unfinished_frames_of_many_peers_stay_within_one_budget(stand, endpoint) -> None:
     seen = []
     with own_client(stand), contextlib.ExitStack() as open_lines:
+        before = count(stand, "connections_cut.budget")
         for _ in range(6):
             open_lines.enter_context(HostilePeer(endpoint)).unfinished_frame(4 << 20, 3 << 20)
             seen.append(count(stand, "unanswered_bytes"))
-        wait_for(lambda: count(stand, "connections_cut.budget") >= 4)
-        wait_for(lambda: 0 < count(stand, "unanswered_bytes") <= BUDGET)
+        wait_for(lambda: count(stand, "connections_cut.budget") >= before + 6)
     assert max(seen) <= BUDGET
     wait_for(lambda: count(stand, "unanswered_bytes") == 0)
+
+
+@pytest.mark.counts("malformed")
+def test_fault_02_large_messages_of_many_peers_are_read_one_after_another_and_all_answered(stand, endpoint) -> None:
+    """Each is within the limits; together they exceed the budget by far while the server stands still."""
+    wait_for(lambda: count(stand, "unanswered_bytes") == 0)
+    cut = stand.server.metrics()["connections_cut"]
+    with own_client(stand) as client, contextlib.ExitStack() as open_lines, ThreadPoolExecutor(6) as threads:
+        peers = [open_lines.enter_context(HostilePeer(endpoint)) for _ in range(6)]
+        with stalled(stand) as stall:
+            client.submit([stand.decision(5, 0, flags=FREE)])
+            stall.wait_until_inside()
+            answered = [threads.submit(_ask_twice, peer, bytes(3 << 20)) for peer in peers]
+            held = _watch_unanswered(stand.server._gateway.proxy, 2.0)
+        assert all(future.result() for future in answered)
+    assert 3 << 20 <= max(held) <= BUDGET
+    assert stand.server.metrics()["connections_cut"] == cut
 
 
 @pytest.mark.counts("connections_cut.message", by=2)
@@ -265,3 +287,18 @@ def test_extra_stalled_peers_do_not_hold_up_the_end_of_a_server() -> None:
 def _send_until_cut(peer: HostilePeer) -> None:
     while peer.send(PING_FRAME):
         pass
+
+
+def _ask_twice(peer: HostilePeer, body: bytes) -> bool:
+    """Whether two large messages were answered, one after the other."""
+    return all(peer.message(PING, body) and b"ERROR" in peer.socket.recv(65536) for _ in range(2))
+
+
+def _watch_unanswered(proxy: ProxyProcess, seconds: float) -> list[int]:
+    """What the proxy says that it holds; the server, which listens to it otherwise, stands still."""
+    seen, end = [0], time.monotonic() + seconds
+    while time.monotonic() < end:
+        proxy.look(time.monotonic())
+        seen.append(proxy.unanswered_bytes)
+        time.sleep(0.05)
+    return seen

@@ -23,12 +23,12 @@ NEVER = float("inf")
 class Stage:
     """A relay between `peer`s and `server`."""
 
-    def __init__(self, folder: Path, own: contextlib.ExitStack) -> None:
+    def __init__(self, folder: Path, own: contextlib.ExitStack, limits: Limits | None = None) -> None:
         self._own = own
         self.server = self._listen(folder / "server", backlog=0)
         self._public = self._listen(folder / "public", backlog=100)
         control, theirs = (own.enter_context(side) for side in socket.socketpair())
-        self.relay = Relay(theirs, str(folder / "server"), Limits())
+        self.relay = Relay(theirs, str(folder / "server"), limits or Limits())
         socket.send_fds(control, [b"L"], [self._public.fileno()])
         while self.relay._listener is None:
             self.relay._turn()
@@ -56,16 +56,19 @@ class Stage:
         self.relay._now += seconds
         self.relay._look()
 
+    def close(self) -> None:
+        for line in list(self.relay._lines):
+            self.relay._end(line)
+        self.relay._listen(None)
+        self.relay._selector.close()
+
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
     with contextlib.ExitStack() as own:
         one = Stage(tmp_path, own)
         yield one
-        for line in list(one.relay._lines):
-            one.relay._end(line)
-        one.relay._listen(None)
-        one.relay._selector.close()
+        one.close()
 
 
 def test_who_waits_for_an_answer_is_not_silent_and_is_cut_late(stage: Stage) -> None:
@@ -132,3 +135,68 @@ def test_one_turn_takes_no_more_frames_of_a_peer_than_it_should(stage: Stage) ->
     while len(passed) < len(GREETING + READY) + 2000:
         passed += server.recv(65536)
     assert passed == GREETING + READY + b"\x00\x00" * 1000
+
+
+def test_who_never_became_a_client_makes_room_first_however_often_it_was_refused(stage: Stage) -> None:
+    stage.server.listen(100)
+    hello = GREETING + READY + frame(b"hello")
+    lines = []
+    for answer in (b"\x82\xa4type\xa7WELCOME", b"\x82\xa4type\xa5ERROR"):
+        stage.peer(hello)
+        while len(stage.relay._lines) == len(lines):
+            stage.relay._turn()
+        (line,) = stage.relay._lines.difference(lines)
+        lines.append(line)
+        while not line.sent.awaits_answer:
+            stage.relay._turn()
+        stage.accept().sendall(GREETING + READY + frame(answer))
+        while line.sent.awaits_answer:
+            stage.relay._turn()
+    client, refused = lines
+    assert (client.is_client, refused.is_client) == (True, False)
+    refused.answered_at = client.answered_at + 10.5
+    stage.relay._now = client.answered_at + 11.0
+    assert stage.relay._make_room()
+    assert stage.relay._lines == {client}
+
+
+def test_large_messages_are_read_one_after_another_and_who_stops_within_one_is_cut(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as own:
+        stage = Stage(tmp_path, own, Limits(shared_bytes=100_000, silent_sec=1000.0))
+        stage.server.listen(100)
+        head = GREETING + READY + b"\x02" + (1 << 20).to_bytes(8, "big")
+        for _ in range(3):
+            stage.peer(head + bytes(60_000))
+        while sum(line.counted > 60_000 for line in stage.relay._lines) < 3:
+            stage.relay._turn()
+        turn = stage.relay._in_turn
+        stage.relay._tick_at = NEVER
+        others = [line for line in stage.relay._lines if line is not turn]
+        assert all(line.held_since for line in others)
+        waits = others[0]
+        waits.heard_at = stage.relay._now + 5.0
+        stage.look_after(5.5)  # `turn` and the third one sent nothing of the rest
+        assert stage.relay._cut == {"budget": 2}
+        assert stage.relay._lines == {waits}
+        assert not waits.held_since
+        stage.close()
+
+
+def test_who_sends_a_large_message_too_slowly_is_cut_while_others_wait_and_only_then(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as own:
+        stage = Stage(tmp_path, own, Limits(shared_bytes=100_000, silent_sec=1000.0))
+        stage.server.listen(100)
+        head = GREETING + READY + b"\x02" + (1 << 20).to_bytes(8, "big")
+        stage.peer(head + bytes(60_000))
+        while not any(line.large_since for line in stage.relay._lines):
+            stage.relay._turn()
+        (slow,) = stage.relay._lines
+        slow.heard_at += 100.0
+        stage.look_after(31.0)
+        assert not stage.relay._cut
+        stage.peer(head + bytes(60_000))
+        while not stage.relay._crowded:
+            stage.relay._turn()
+        stage.look_after(31.0)
+        assert slow not in stage.relay._lines
+        stage.close()
