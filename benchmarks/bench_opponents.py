@@ -18,10 +18,10 @@ from typing import NamedTuple
 sys.path[0] = str(Path(__file__).resolve().parents[1])  # started as a script: import from the checkout
 
 from benchmarks.pokemon_layers.sourced import WAIT_SEC, SourcedBattles  # noqa: E402
-from common.checkout import CHECKOUT  # noqa: E402
-from common.conditions import machine  # noqa: E402
-from common.strict_yaml import load_config  # noqa: E402
-from env_worker.__main__ import COLLECTOR_THRESHOLDS  # noqa: E402
+from simul.common.checkout import CHECKOUT  # noqa: E402
+from simul.common.conditions import machine  # noqa: E402
+from simul.common.strict_yaml import load_config  # noqa: E402
+from simul.env_worker.__main__ import COLLECTOR_THRESHOLDS  # noqa: E402
 
 MIXES = (
     "self:1",

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from common.checkout import CHECKOUT
-from common.errors import ConfigError, SimulError
-from common.launch.connect_options import add_connect
-from common.launch.eval_options import add_eval
-from common.launch.output import complain
-from common.launch.play_options import add_play
-from common.launch.policies_options import add_policies
-from common.launch.serve_options import add_serve
-from common.launch.up_options import add_up
-from common.option_types import path
+from simul.common.checkout import CHECKOUT
+from simul.common.errors import ConfigError, SimulError
+from simul.common.launch.connect_options import add_connect
+from simul.common.launch.eval_options import add_eval
+from simul.common.launch.output import complain
+from simul.common.launch.play_options import add_play
+from simul.common.launch.policies_options import add_policies
+from simul.common.launch.serve_options import add_serve
+from simul.common.launch.up_options import add_up
+from simul.common.option_types import path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     loadtest = commands.add_parser(
         "loadtest", add_help=False, help="how many actions a second the server gives at which latency"
     )
-    loadtest.set_defaults(run=_loadtest)  # its options are its own: see inference_server.loadtest
+    loadtest.set_defaults(run=_loadtest)  # its options are its own: see simul.inference_server.loadtest
 
     add_policies(command("policies", "which policies a running server serves: list, load, unload"))
 
@@ -100,31 +100,31 @@ def _version() -> str:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from common.launch.remote import status
+    from simul.common.launch.remote import status
 
     return status(options.run_dir, as_json=options.json)
 
 
 def _down(options: argparse.Namespace) -> int:
-    from common.launch.remote import down
+    from simul.common.launch.remote import down
 
     return down(options.run_dir)
 
 
 def _keys_new(options: argparse.Namespace) -> int:
-    from common.launch.keys import keys_new
+    from simul.common.launch.keys import keys_new
 
     return keys_new(options.folder, options.client)
 
 
 def _loadtest(options: argparse.Namespace) -> int:
-    from common.launch.processes import run_in_foreground
+    from simul.common.launch.processes import run_in_foreground
 
-    return run_in_foreground("inference_server.loadtest", options.rest)
+    return run_in_foreground("simul.inference_server.loadtest", options.rest)
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from common.launch.doctor import doctor
+    from simul.common.launch.doctor import doctor
 
     return doctor()
 

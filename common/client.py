@@ -17,15 +17,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 from numpy.typing import ArrayLike
 
-from common.decisions import Action, Decision, Failure
-from common.errors import ERR_BUSY, ERR_HELLO, InferenceError
-from common.evaluation_client import Evaluation, pack_evaluate
-from common.messages import Actions, Error, Evaluated, Figures, Pong, StatusRequest, Welcome
-from common.outbox import Outbox
-from common.server_line import ServerLine
-from common.specs import GameSpec
-from common.step_book import check_shapes
-from common.transport import ClientKeys
+from simul.common.decisions import Action, Decision, Failure
+from simul.common.errors import ERR_BUSY, ERR_HELLO, InferenceError
+from simul.common.evaluation_client import Evaluation, pack_evaluate
+from simul.common.messages import Actions, Error, Evaluated, Figures, Pong, StatusRequest, Welcome
+from simul.common.outbox import Outbox
+from simul.common.server_line import ServerLine
+from simul.common.specs import GameSpec
+from simul.common.step_book import check_shapes
+from simul.common.transport import ClientKeys
 
 SILENT_AFTER_SEC = 3.0  # the server is taken for gone, HELLO is said again
 RESEND_AFTER_SEC = 5.0
@@ -44,7 +44,7 @@ class Replies(msgspec.Struct):
 class InferenceClient:
     """One client's life at the inference socket. Not thread-safe; never blocks after `connect`.
 
-    `keys` (see `common.transport.client_keys`) are needed where the server has CURVE keys.
+    `keys` (see `simul.common.transport.client_keys`) are needed where the server has CURVE keys.
     """
 
     def __init__(

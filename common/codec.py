@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
-from common.messages import PROTOCOL, Message
+from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
+from simul.common.messages import PROTOCOL, Message
 
 Tensors = Mapping[str, NDArray[Any]]
 Frame = bytes | memoryview

@@ -6,7 +6,7 @@
     for answer in client.poll():             # never blocks; an answer holds rows of one message
         actions[answer.rows] = answer.action
 
-It pings and nothing more: who needs resends and reconnects without a thought takes `common.client`.
+It pings and nothing more: who needs resends and reconnects without a thought takes `simul.common.client`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import expect
-from common.errors import InferenceError
-from common.messages import Actions, Error, Step, Welcome
-from common.server_line import ServerLine
-from common.specs import GameSpec
-from common.transport import ClientKeys
+from simul.common.codec import expect
+from simul.common.errors import InferenceError
+from simul.common.messages import Actions, Error, Step, Welcome
+from simul.common.server_line import ServerLine
+from simul.common.specs import GameSpec
+from simul.common.transport import ClientKeys
 
 _ANSWER = (("action", "int32"), ("log_prob", "float32"), ("value", "float32"), ("policy_version", "int64"))
 
 
 @dataclass
 class Columns:
-    """Rows of a STEP message, see `common.messages.Step`: N rows, D numbers an observation, A actions.
+    """Rows of a STEP message, see `simul.common.messages.Step`: N rows, D numbers an observation, A actions.
 
     keys: int64 [N, 5]; kind, flags, policy: uint8 [N]; reward: float32 [N]; observation: wire dtype [N, D];
     mask: uint8 [N, A]. The arrays may be written to again as soon as `submit` has returned.
@@ -60,7 +60,7 @@ class Columns:
 
 
 class Answer(NamedTuple):
-    """Answered rows of message `id`; arrays [M], see `common.messages.Actions`."""
+    """Answered rows of message `id`; arrays [M], see `simul.common.messages.Actions`."""
 
     id: int
     rows: NDArray[np.int32]

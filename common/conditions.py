@@ -6,7 +6,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from common.checkout import CHECKOUT
+from simul.common.checkout import CHECKOUT
 
 
 def machine() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Frozen typed configuration. Loaded strictly: see `common.strict_yaml`. One comment a field; YAML repeats them."""
+"""Frozen typed configuration, loaded strictly (`simul.common.strict_yaml`). One comment a field; YAML repeats them."""
 
 from __future__ import annotations
 

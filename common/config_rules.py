@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.config import Config
-from common.errors import ConfigError
-from common.transport import check_endpoint, client_keys, server_keys
+from simul.common.config import Config
+from simul.common.errors import ConfigError
+from simul.common.transport import check_endpoint, client_keys, server_keys
 
 Rule = tuple[tuple[str, ...], str]  # (dotted paths that the rule reads, the first is blamed; sentence)
 

@@ -1,4 +1,4 @@
-"""Plain builtins against the types of `common.config`: every problem with its dotted path and what was expected.
+"""Plain builtins against the types of `simul.common.config`: every problem with its dotted path and what was expected.
 
 msgspec reports the first problem only, so the struct types are walked here. Pure.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import inspect
 
-from common.config import Config
+from simul.common.config import Config
 
 Tree = dict[str, Any]
 Problems = dict[str, str]  # dotted path -> sentence
@@ -81,7 +81,7 @@ def _mismatch(kind: inspect.Type, value: object) -> str | None:
             if isinstance(value, str):
                 return None if len(value) >= (kind.min_length or 0) else "text that is not empty"
             return "text"
-    raise TypeError(f"common.config uses {kind}, which common.config_types does not check")
+    raise TypeError(f"simul.common.config uses {kind}, which simul.common.config_types does not check")
 
 
 def _in_range(kind: inspect.IntType | inspect.FloatType, value: Any) -> bool:

@@ -7,11 +7,19 @@ from pathlib import Path
 
 import msgspec
 
-from common.codec import Codec, encode
-from common.errors import ConfigError, InferenceError
-from common.messages import FROM_CONTROL, TO_CONTROL, ControlAnswer, ListPolicies, LoadPolicy, Shutdown, UnloadPolicy
-from common.rundir import RunDir
-from common.transport import DealerSocket, Poller
+from simul.common.codec import Codec, encode
+from simul.common.errors import ConfigError, InferenceError
+from simul.common.messages import (
+    FROM_CONTROL,
+    TO_CONTROL,
+    ControlAnswer,
+    ListPolicies,
+    LoadPolicy,
+    Shutdown,
+    UnloadPolicy,
+)
+from simul.common.rundir import RunDir
+from simul.common.transport import DealerSocket, Poller
 
 ANSWER_SEC = 60.0  # a policy is read, verified, built and warmed up before it is answered
 

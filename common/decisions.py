@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from numpy.typing import NDArray
 
-from common.messages import DECISION, GREEDY, RECORD, START
+from simul.common.messages import DECISION, GREEDY, RECORD, START
 
 
 class Decision(msgspec.Struct, gc=False):
@@ -17,8 +17,8 @@ class Decision(msgspec.Struct, gc=False):
         env, seat, episode: with the client's token, the session's key.
         step, attempt: step 0, 1, 2, ...; attempt 0, or 1, 2, ... when the game refused the action (REDO).
             An end carries the step after the last decision and attempt 0.
-        kind: DECISION, TERMINATED, TRUNCATED or ABORTED of `common.messages`.
-        flags: START | RECORD | GREEDY of `common.messages`, read with START.
+        kind: DECISION, TERMINATED, TRUNCATED or ABORTED of `simul.common.messages`.
+        flags: START | RECORD | GREEDY of `simul.common.messages`, read with START.
         reward: earned since this session's last decision.
         observation: wire dtype [D]; None for TERMINATED and ABORTED, the final one for TRUNCATED.
         mask: uint8 [A], 1 = legal; None for ends.
@@ -55,7 +55,7 @@ class Action(msgspec.Struct, gc=False):
 
 
 class Failure(msgspec.Struct, gc=False):
-    """The server refused a row: the session cannot go on as it is. `code` is one of `common.errors`."""
+    """The server refused a row: the session cannot go on as it is. `code` is one of `simul.common.errors`."""
 
     env: int
     seat: int

@@ -1,4 +1,4 @@
-"""EVALUATE from Python: packs positions, unpacks priors and values. `common.client.InferenceClient` uses it.
+"""EVALUATE from Python: packs positions, unpacks priors and values. `simul.common.client.InferenceClient` uses it.
 
 number = client.evaluate(observations, masks)          # zero state; or sessions=[(env, seat, episode), ...]
 for evaluation in client.poll().evaluations: ...        # evaluation.id == number
@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from common.codec import Tensors, expect
-from common.messages import Error, Evaluate, Evaluated
-from common.specs import GameSpec
+from simul.common.codec import Tensors, expect
+from simul.common.messages import Error, Evaluate, Evaluated
+from simul.common.specs import GameSpec
 
 NO_SESSION = (-1, -1, -1)  # in `sessions`: evaluate this row with zero state
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from common.codec import encode
-from common.errors import ConfigError
-from common.messages import Report
-from common.rundir import RunDir
-from common.transport import PushSocket
+from simul.common.codec import encode
+from simul.common.errors import ConfigError
+from simul.common.messages import Report
+from simul.common.rundir import RunDir
+from simul.common.transport import PushSocket
 
 REPORT_EVERY_SEC = 0.5
 PARENT_EVERY_SEC = 0.5

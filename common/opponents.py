@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 
-from common.config import OpponentsConfig
-from common.errors import ConfigError
+from simul.common.config import OpponentsConfig
+from simul.common.errors import ConfigError
 
 KINDS: tuple[str, ...] = OpponentsConfig.__struct_fields__
 SCRIPTED = tuple(kind for kind in KINDS if kind not in ("self_play", "past"))  # need no network

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from common.evaluation_client import EvaluationBook
-from common.messages import Error
-from common.server_line import ServerLine
-from common.specs import GameSpec
-from common.step_book import Parcel, StepBook, pack_step
+from simul.common.evaluation_client import EvaluationBook
+from simul.common.messages import Error
+from simul.common.server_line import ServerLine
+from simul.common.specs import GameSpec
+from simul.common.step_book import Parcel, StepBook, pack_step
 
 LONGEST_RETRY_SEC = 2.0  # however often the server says that it is busy
 MOST_DOUBLINGS = 8

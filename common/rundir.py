@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from common.config import Config
-from common.errors import ConfigError
-from common.specs import GameSpec
-from common.transport import connectable
+from simul.common.config import Config
+from simul.common.errors import ConfigError
+from simul.common.specs import GameSpec
+from simul.common.transport import connectable
 
 IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
 FILES = ("config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "learner.csv", "origin")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Container
 
 import msgspec
 
-from common.codec import Codec, Tensors, encode
-from common.errors import InferenceError
-from common.messages import PROTOCOL, TO_CLIENT, Close, Error, Hello, Message, Ping, Welcome
-from common.shared_memory import Block, ObservationMemory, open_memory
-from common.specs import GameSpec
-from common.transport import ClientKeys, DealerSocket, Poller
+from simul.common.codec import Codec, Tensors, encode
+from simul.common.errors import InferenceError
+from simul.common.messages import PROTOCOL, TO_CLIENT, Close, Error, Hello, Message, Ping, Welcome
+from simul.common.shared_memory import Block, ObservationMemory, open_memory
+from simul.common.specs import GameSpec
+from simul.common.transport import ClientKeys, DealerSocket, Poller
 
 PING_EVERY_SEC = 1.0
 HELLO_EVERY_SEC = 0.5

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from common.anonymous_file import keeps_its_size
-from common.messages import SharedMemory
-from common.specs import GameSpec
+from simul.common.anonymous_file import keeps_its_size
+from simul.common.messages import SharedMemory
+from simul.common.specs import GameSpec
 
 ALIGNMENT = 64  # bytes: where a block may begin, and what lies before the first: the nonce
 SMALL_BYTES = 4096  # below, a frame of the message is as cheap

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from common.errors import ConfigError
+from simul.common.errors import ConfigError
 
 PATH = "/showdown/websocket"
 PUBLIC = "showdown"  # stands for the public server

@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Tensors, expect
-from common.decisions import Action, Decision, Failure
-from common.messages import Actions, Error, Step
-from common.shared_memory import Block
-from common.specs import GameSpec
+from simul.common.codec import Tensors, expect
+from simul.common.decisions import Action, Decision, Failure
+from simul.common.messages import Actions, Error, Step
+from simul.common.shared_memory import Block
+from simul.common.specs import GameSpec
 
 
 class Ticket(msgspec.Struct):
@@ -150,7 +150,7 @@ def check_shapes(decisions: Sequence[Decision], spec: GameSpec) -> None:
 def pack_step(
     number: int, decisions: Sequence[Decision], spec: GameSpec, block: Block | None = None
 ) -> tuple[Step, dict[str, NDArray[Any]]]:
-    """The STEP message `number` for decisions, and its tensors (see `common.messages.Step`).
+    """The STEP message `number` for decisions, and its tensors (see `simul.common.messages.Step`).
 
     `block`: shared memory where the observations are laid; None: they are a tensor of the message.
     """

@@ -1,6 +1,6 @@
 """YAML -> `Config`, strictly: every problem is reported at once, with its dotted path and what was expected.
 
-`common.config_types` checks each value, `common.config_rules` what spans several keys.
+`simul.common.config_types` checks each value, `simul.common.config_rules` what spans several keys.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import msgspec
 import yaml
 from msgspec import inspect
 
-from common.config import Config
-from common.config_rules import broken_rules
-from common.config_types import Problems, Tree, section, shown
-from common.errors import ConfigError
-from common.opponents import MIX, parse_mix
+from simul.common.config import Config
+from simul.common.config_rules import broken_rules
+from simul.common.config_types import Problems, Tree, section, shown
+from simul.common.errors import ConfigError
+from simul.common.opponents import MIX, parse_mix
 
 # YAML 1.1 reads 3e-4 as a string; people mean the number, as YAML 1.2 does.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")

@@ -1,6 +1,6 @@
 """How unrolls lie in memory that server and learner share: a table a tensor, [places, ...], one behind the other.
 
-T = the unroll length, D = observation size, A = actions, S = state size; see `common.messages.Unroll`.
+T = the unroll length, D = observation size, A = actions, S = state size; see `simul.common.messages.Unroll`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.shared_memory import ALIGNMENT
-from common.specs import GameSpec
+from simul.common.shared_memory import ALIGNMENT
+from simul.common.specs import GameSpec
 
 Tables = dict[str, NDArray[Any]]
 WITH_BOOTSTRAP = "observation", "mask", "value"  # length + 1 rows of an unroll are filled

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import msgspec
 
-from common import logs
-from common.client import InferenceClient
-from common.config import Config
-from common.errors import ConfigError, InferenceError, SimulError
-from common.lifecycle import Reporter, RoleArguments, StopFlag, Stopped, add_role_arguments, role_arguments
-from common.pairings import decode_pairings, only_bots
-from common.transport import client_keys
-from env_worker.games.loading import build_source, game_spec
-from env_worker.source import EnvSource
-from env_worker.worker import Worker
+from simul.common import logs
+from simul.common.client import InferenceClient
+from simul.common.config import Config
+from simul.common.errors import ConfigError, InferenceError, SimulError
+from simul.common.lifecycle import Reporter, RoleArguments, StopFlag, Stopped, add_role_arguments, role_arguments
+from simul.common.pairings import decode_pairings, only_bots
+from simul.common.transport import client_keys
+from simul.env_worker.games.loading import build_source, game_spec
+from simul.env_worker.source import EnvSource
+from simul.env_worker.worker import Worker
 
 COLLECTOR_THRESHOLDS = (50_000, 20, 20)  # battles are big and live long: looking through them often finds nothing
 

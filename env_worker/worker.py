@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from logging import Logger
 from typing import Any
 
-from common.client import InferenceClient, Replies
-from common.decisions import Failure
-from common.lifecycle import Reporter, StopFlag, Stopped
-from env_worker.source import EnvSource
+from simul.common.client import InferenceClient, Replies
+from simul.common.decisions import Failure
+from simul.common.lifecycle import Reporter, StopFlag, Stopped
+from simul.env_worker.source import EnvSource
 
 WAIT_SEC = 0.05
 DRAIN_SEC = 2.0

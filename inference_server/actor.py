@@ -9,24 +9,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
-from common.finite import finite_rows
-from common.messages import ABORTED
-from inference_server.batcher import Chunk
-from inference_server.endings import Endings
-from inference_server.engine.backends import DeviceLost, Outputs
-from inference_server.engine.noise import draw_gumbel
-from inference_server.engine.sampling import all_finite, which_finite
-from inference_server.engine.staging import Staging
-from inference_server.faults import TOLD, contain
-from inference_server.gateway import Gateway
-from inference_server.isolation import FAILED, NOT_FINITE, halves, not_finite
-from inference_server.policies import Policy, PolicyTable
-from inference_server.recorder import Recorder
-from inference_server.rows import numbers_missing
-from inference_server.session import Session
-from inference_server.sessions import SessionTable
-from inference_server.statistics import Statistics
+from simul.common.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
+from simul.common.finite import finite_rows
+from simul.common.messages import ABORTED
+from simul.inference_server.batcher import Chunk
+from simul.inference_server.endings import Endings
+from simul.inference_server.engine.backends import DeviceLost, Outputs
+from simul.inference_server.engine.noise import draw_gumbel
+from simul.inference_server.engine.sampling import all_finite, which_finite
+from simul.inference_server.engine.staging import Staging
+from simul.inference_server.faults import TOLD, contain
+from simul.inference_server.gateway import Gateway
+from simul.inference_server.isolation import FAILED, NOT_FINITE, halves, not_finite
+from simul.inference_server.policies import Policy, PolicyTable
+from simul.inference_server.recorder import Recorder
+from simul.inference_server.rows import numbers_missing
+from simul.inference_server.session import Session
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.statistics import Statistics
 
 
 class Done(NamedTuple):

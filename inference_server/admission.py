@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Tensors
-from common.errors import ERR_DENIED, ERR_INTERNAL, ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
-from common.messages import ABORTED, DECISION, FLAGS, RECORD, START, TERMINATED, TRUNCATED, Step
-from common.specs import GameSpec
-from inference_server.batcher import Chunk
-from inference_server.clients import Client
-from inference_server.endings import Endings
-from inference_server.faults import TOLD, contain
-from inference_server.policies import PolicyTable
-from inference_server.recorder import Recorder
-from inference_server.rows import Rows, unpack
-from inference_server.session import END_ACKNOWLEDGED, Reply, Session, Verdict, check_end, check_start, judge
-from inference_server.sessions import Ordinary, SessionTable
-from inference_server.statistics import Statistics
+from simul.common.codec import Tensors
+from simul.common.errors import ERR_DENIED, ERR_INTERNAL, ERR_MASK, ERR_ORDER, ERR_SHAPE, ERR_VALUE, ProtocolError
+from simul.common.messages import ABORTED, DECISION, FLAGS, RECORD, START, TERMINATED, TRUNCATED, Step
+from simul.common.specs import GameSpec
+from simul.inference_server.batcher import Chunk
+from simul.inference_server.clients import Client
+from simul.inference_server.endings import Endings
+from simul.inference_server.faults import TOLD, contain
+from simul.inference_server.policies import PolicyTable
+from simul.inference_server.recorder import Recorder
+from simul.inference_server.rows import Rows, unpack
+from simul.inference_server.session import END_ACKNOWLEDGED, Reply, Session, Verdict, check_end, check_start, judge
+from simul.inference_server.sessions import Ordinary, SessionTable
+from simul.inference_server.statistics import Statistics
 
 _CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}
 

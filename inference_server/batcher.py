@@ -1,10 +1,10 @@
 """Which rows go into the next batch. Pure: no sockets, no torch; time is an argument.
 
 Work-conserving: when the device is free, take what is there; while it is busy, rows pile up. With `fill` it waits a
-moment for clients that are about to be back (see `inference_server.fill`), where that answers more rows a second
-(see `inference_server.trials`).
+moment for clients that are about to be back (see `simul.inference_server.fill`), where that answers more rows a second
+(see `simul.inference_server.trials`).
 A batch is of one policy; the policy whose oldest row waited longest goes first, so none starves. Clients share a
-batch equally, see `inference_server.fair_queue`.
+batch equally, see `simul.inference_server.fair_queue`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.clients import Client
-from inference_server.fair_queue import FairQueue
-from inference_server.fill import Fill
-from inference_server.trials import Trials
+from simul.inference_server.clients import Client
+from simul.inference_server.fair_queue import FairQueue
+from simul.inference_server.fill import Fill
+from simul.inference_server.trials import Trials
 
 
 @dataclass(eq=False, slots=True)

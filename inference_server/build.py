@@ -12,51 +12,51 @@ from typing import Any
 
 import torch
 
-from common.anonymous_file import can_share
-from common.config import Config, ServerConfig
-from common.errors import ConfigError
-from common.lifecycle import Reporter, RoleArguments, StopFlag
-from common.nets.base import RecurrentNetwork
-from common.nets.devices import choose_device, choose_precision
-from common.rundir import RunDir
-from common.specs import GameSpec
-from common.transport import EndpointKeeper, RouterSocket, connectable, server_keys
-from common.unroll_layout import UnrollLayout
-from inference_server.actor import Actor
-from inference_server.admission import Admission
-from inference_server.batcher import Batcher
-from inference_server.clients import ClientTable
-from inference_server.control import Control
-from inference_server.endings import Endings
-from inference_server.engine.cuda import CudaGraphs
-from inference_server.engine.engine import BUCKETS, PolicyEngine
-from inference_server.engine.graph_device import GraphDevice
-from inference_server.engine.graphs import GraphEngine
-from inference_server.engine.staging import Staging
-from inference_server.evaluation import Evaluator
-from inference_server.figures import FiguresOf, limits_of, reserved_sessions, sessions_of_client
-from inference_server.fill import Fill
-from inference_server.gateway import Gateway
-from inference_server.housekeeping import Housekeeping
-from inference_server.intake import Intake
-from inference_server.learner_link import LearnerLink
-from inference_server.limits import InFlight
-from inference_server.policies import LEARNER, PolicyTable
-from inference_server.prometheus import Exporter
-from inference_server.proxy.framing import Limits
-from inference_server.proxy_process import ProxyProcess
-from inference_server.reception import Reception
-from inference_server.recorder import Recorder
-from inference_server.reporting import Reporting
-from inference_server.server import Server
-from inference_server.sessions import SessionTable
-from inference_server.shared_memory import memory_size
-from inference_server.statistics import Statistics
-from inference_server.swaps import Swaps
-from inference_server.unroll_memory import UnrollMemory
-from inference_server.unrolls import UnrollBuilder
-from inference_server.watchdog import Watchdog
-from inference_server.workshop import Workshop
+from simul.common.anonymous_file import can_share
+from simul.common.config import Config, ServerConfig
+from simul.common.errors import ConfigError
+from simul.common.lifecycle import Reporter, RoleArguments, StopFlag
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.devices import choose_device, choose_precision
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.common.transport import EndpointKeeper, RouterSocket, connectable, server_keys
+from simul.common.unroll_layout import UnrollLayout
+from simul.inference_server.actor import Actor
+from simul.inference_server.admission import Admission
+from simul.inference_server.batcher import Batcher
+from simul.inference_server.clients import ClientTable
+from simul.inference_server.control import Control
+from simul.inference_server.endings import Endings
+from simul.inference_server.engine.cuda import CudaGraphs
+from simul.inference_server.engine.engine import BUCKETS, PolicyEngine
+from simul.inference_server.engine.graph_device import GraphDevice
+from simul.inference_server.engine.graphs import GraphEngine
+from simul.inference_server.engine.staging import Staging
+from simul.inference_server.evaluation import Evaluator
+from simul.inference_server.figures import FiguresOf, limits_of, reserved_sessions, sessions_of_client
+from simul.inference_server.fill import Fill
+from simul.inference_server.gateway import Gateway
+from simul.inference_server.housekeeping import Housekeeping
+from simul.inference_server.intake import Intake
+from simul.inference_server.learner_link import LearnerLink
+from simul.inference_server.limits import InFlight
+from simul.inference_server.policies import LEARNER, PolicyTable
+from simul.inference_server.prometheus import Exporter
+from simul.inference_server.proxy.framing import Limits
+from simul.inference_server.proxy_process import ProxyProcess
+from simul.inference_server.reception import Reception
+from simul.inference_server.recorder import Recorder
+from simul.inference_server.reporting import Reporting
+from simul.inference_server.server import Server
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.shared_memory import memory_size
+from simul.inference_server.statistics import Statistics
+from simul.inference_server.swaps import Swaps
+from simul.inference_server.unroll_memory import UnrollMemory
+from simul.inference_server.unrolls import UnrollBuilder
+from simul.inference_server.watchdog import Watchdog
+from simul.inference_server.workshop import Workshop
 
 STEP_ROW_BYTES = 51  # besides observation and mask; more than a row of EVALUATE has
 EVALUATED_ROW_BYTES = 12  # with one legal action; less than a row of ACTIONS has

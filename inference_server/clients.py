@@ -8,9 +8,9 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
-from inference_server.seats import SeatMap
-from inference_server.shared_memory import SharedMemory
+from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
+from simul.inference_server.seats import SeatMap
+from simul.inference_server.shared_memory import SharedMemory
 
 MOST_ENDINGS = 1000
 

@@ -7,15 +7,23 @@ from functools import partial
 from logging import Logger
 from pathlib import Path
 
-from common.codec import Codec, Frame, encode
-from common.errors import CheckpointError, ConfigError, ProtocolError, WeightsError
-from common.messages import TO_CONTROL, ControlAnswer, ListPolicies, LoadPolicy, PolicyFacts, Shutdown, UnloadPolicy
-from common.run_token import is_run_token
-from common.transport import RouterSocket
-from inference_server.faults import contain
-from inference_server.policies import Policy, PolicyTable
-from inference_server.sessions import SessionTable
-from inference_server.statistics import Statistics
+from simul.common.codec import Codec, Frame, encode
+from simul.common.errors import CheckpointError, ConfigError, ProtocolError, WeightsError
+from simul.common.messages import (
+    TO_CONTROL,
+    ControlAnswer,
+    ListPolicies,
+    LoadPolicy,
+    PolicyFacts,
+    Shutdown,
+    UnloadPolicy,
+)
+from simul.common.run_token import is_run_token
+from simul.common.transport import RouterSocket
+from simul.inference_server.faults import contain
+from simul.inference_server.policies import Policy, PolicyTable
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.statistics import Statistics
 
 MOST_AT_ONCE = 20  # requests, after which clients have their turn
 DENIED = "expected the run's token, which the file `token` of its run directory holds; nothing was done"

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.clients import Client
-from inference_server.faults import contain
-from inference_server.recorder import Recorder
-from inference_server.session import Session
-from inference_server.sessions import SessionTable
-from inference_server.statistics import Statistics
+from simul.inference_server.clients import Client
+from simul.inference_server.faults import contain
+from simul.inference_server.recorder import Recorder
+from simul.inference_server.session import Session
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.statistics import Statistics
 
 _TOLD = {  # what a client is told that goes on with a session which it did not end
     "idle": "no step of it came for longer than the server's idle_timeout_sec",

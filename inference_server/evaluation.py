@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Tensors
-from common.errors import ERR_INTERNAL, ERR_MASK, ERR_POLICY, ERR_VALUE, ProtocolError
-from common.messages import Evaluate, Evaluated
-from common.specs import GameSpec
-from inference_server.clients import Client
-from inference_server.engine.backends import DeviceLost
-from inference_server.fair_queue import FairQueue
-from inference_server.faults import TOLD, contain
-from inference_server.gateway import Gateway
-from inference_server.isolation import FAILED, NOT_FINITE, halves, not_finite
-from inference_server.policies import PolicyTable
-from inference_server.rows import unpack_evaluate
-from inference_server.sessions import SessionTable
-from inference_server.statistics import Statistics
+from simul.common.codec import Tensors
+from simul.common.errors import ERR_INTERNAL, ERR_MASK, ERR_POLICY, ERR_VALUE, ProtocolError
+from simul.common.messages import Evaluate, Evaluated
+from simul.common.specs import GameSpec
+from simul.inference_server.clients import Client
+from simul.inference_server.engine.backends import DeviceLost
+from simul.inference_server.fair_queue import FairQueue
+from simul.inference_server.faults import TOLD, contain
+from simul.inference_server.gateway import Gateway
+from simul.inference_server.isolation import FAILED, NOT_FINITE, halves, not_finite
+from simul.inference_server.policies import PolicyTable
+from simul.inference_server.rows import unpack_evaluate
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.statistics import Statistics
 
 STEPS_BETWEEN = 4  # while evaluations wait, at most so many batches of steps go before one of theirs: a fifth
 

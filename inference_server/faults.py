@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 
-from inference_server.engine.backends import DeviceLost
-from inference_server.statistics import Statistics
+from simul.inference_server.engine.backends import DeviceLost
+from simul.inference_server.statistics import Statistics
 
 _log = logging.getLogger("simul-inference")
 TOLD = "the server failed on this message, by a fault of its own; the sessions of its rows ended as aborted"
 
 
 def contain(error: Exception, statistics: Statistics) -> None:
-    """Count the exception and log its traceback (throttled, see `common.logs`).
+    """Count the exception and log its traceback (throttled, see `simul.common.logs`).
 
     The caller answers ERR_INTERNAL and leaves its tables consistent. DeviceLost is raised again: no batch can succeed.
     """

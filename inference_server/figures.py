@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from common.codec import MAX_DIMENSIONS, MAX_FRAMES, MAX_HEADER_BYTES
-from common.config import Config, ServerConfig
-from common.messages import Figures
-from common.specs import GameSpec
-from inference_server.clients import Client, ClientTable
-from inference_server.limits import InFlight
-from inference_server.policies import PolicyTable
-from inference_server.proxy.framing import MESSAGE_BYTES
-from inference_server.rows import MAX_ROWS
-from inference_server.sessions import SessionTable
-from inference_server.statistics import Statistics
+from simul.common.codec import MAX_DIMENSIONS, MAX_FRAMES, MAX_HEADER_BYTES
+from simul.common.config import Config, ServerConfig
+from simul.common.messages import Figures
+from simul.common.specs import GameSpec
+from simul.inference_server.clients import Client, ClientTable
+from simul.inference_server.limits import InFlight
+from simul.inference_server.policies import PolicyTable
+from simul.inference_server.proxy.framing import MESSAGE_BYTES
+from simul.inference_server.rows import MAX_ROWS
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.statistics import Statistics
 
 STEP_ROW_BYTES = 5 * 8 + 3 * 1 + 2 * 4  # keys; kind, flags, policy; reward, temperature
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from inference_server.clients import Client
+from simul.inference_server.clients import Client
 
 MOST_DOUBLINGS = 6
 LAST_BATCHES = 2

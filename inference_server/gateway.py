@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Codec, Tensors, encode, expect_only
-from common.errors import ERR_HELLO, ERR_INTERNAL, ProtocolError
-from common.messages import (
+from simul.common.codec import Codec, Tensors, encode, expect_only
+from simul.common.errors import ERR_HELLO, ERR_INTERNAL, ProtocolError
+from simul.common.messages import (
     TO_SERVER,
     Actions,
     Close,
@@ -24,15 +24,15 @@ from common.messages import (
     StatusRequest,
     Step,
 )
-from common.transport import RouterSocket
-from inference_server.clients import Client, ClientTable
-from inference_server.faults import TOLD, contain
-from inference_server.figures import FiguresOf
-from inference_server.policies import PolicyTable
-from inference_server.proxy_process import ProxyProcess
-from inference_server.reception import Reception, SpecAsked
-from inference_server.session import Reply
-from inference_server.statistics import Statistics
+from simul.common.transport import RouterSocket
+from simul.inference_server.clients import Client, ClientTable
+from simul.inference_server.faults import TOLD, contain
+from simul.inference_server.figures import FiguresOf
+from simul.inference_server.policies import PolicyTable
+from simul.inference_server.proxy_process import ProxyProcess
+from simul.inference_server.reception import Reception, SpecAsked
+from simul.inference_server.session import Reply
+from simul.inference_server.statistics import Statistics
 
 RECEIVE_SEC = 0.005
 COUNT_EVERY_SEC = 0.05
@@ -175,7 +175,7 @@ class Gateway:
         value: NDArray[np.float32],
         version: NDArray[np.int64],
     ) -> None:
-        """Answer rows of the STEP message number `message`; arrays [M], see `common.messages.Actions`."""
+        """Answer rows of the STEP message number `message`; arrays [M], see `simul.common.messages.Actions`."""
         tensors: dict[str, NDArray[Any]] = {
             "row": rows.astype(np.int32),
             "action": action,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from common.messages import ABORTED
-from common.transport import EndpointKeeper
-from inference_server.clients import Client, ClientTable
-from inference_server.endings import Endings
-from inference_server.policies import PolicyTable
-from inference_server.recorder import Recorder
-from inference_server.sessions import SessionTable
+from simul.common.messages import ABORTED
+from simul.common.transport import EndpointKeeper
+from simul.inference_server.clients import Client, ClientTable
+from simul.inference_server.endings import Endings
+from simul.inference_server.policies import PolicyTable
+from simul.inference_server.recorder import Recorder
+from simul.inference_server.sessions import SessionTable
 
 EVERY_SEC = 1.0
 MOST_IDLE = 128  # sessions ended in one turn, half a millisecond's work; the others in the next ones

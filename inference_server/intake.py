@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 
-from common.codec import Tensors
-from common.errors import ERR_BUSY, ERR_DEADLINE, ERR_INTERNAL, ERR_LIMIT, ERR_NOT_READY, ERR_VALUE, ProtocolError
-from common.messages import Evaluate, Step
-from common.specs import GameSpec
-from inference_server.admission import Admission
-from inference_server.batcher import Batcher, Chunk
-from inference_server.clients import Client
-from inference_server.evaluation import Evaluator
-from inference_server.faults import TOLD, contain
-from inference_server.gateway import Gateway
-from inference_server.limits import InFlight
-from inference_server.sessions import SessionTable
-from inference_server.shared_memory import with_observation
-from inference_server.statistics import Statistics
+from simul.common.codec import Tensors
+from simul.common.errors import ERR_BUSY, ERR_DEADLINE, ERR_INTERNAL, ERR_LIMIT, ERR_NOT_READY, ERR_VALUE, ProtocolError
+from simul.common.messages import Evaluate, Step
+from simul.common.specs import GameSpec
+from simul.inference_server.admission import Admission
+from simul.inference_server.batcher import Batcher, Chunk
+from simul.inference_server.clients import Client
+from simul.inference_server.evaluation import Evaluator
+from simul.inference_server.faults import TOLD, contain
+from simul.inference_server.gateway import Gateway
+from simul.inference_server.limits import InFlight
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.shared_memory import with_observation
+from simul.inference_server.statistics import Statistics
 
 
 class Intake:

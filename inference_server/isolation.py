@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.fair_queue import Portion
+from simul.inference_server.fair_queue import Portion
 
 P = TypeVar("P", bound=Portion)
 

@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Codec, Tensors, encode, expect
-from common.errors import ProtocolError
-from common.messages import FROM_LEARNER, PROTOCOL, Credit, ServerHello, Unroll, Weights, WeightsAck
-from common.specs import GameSpec
-from common.transport import DealerSocket
-from inference_server.unroll_memory import UnrollMemory
+from simul.common.codec import Codec, Tensors, encode, expect
+from simul.common.errors import ProtocolError
+from simul.common.messages import FROM_LEARNER, PROTOCOL, Credit, ServerHello, Unroll, Weights, WeightsAck
+from simul.common.specs import GameSpec
+from simul.common.transport import DealerSocket
+from simul.inference_server.unroll_memory import UnrollMemory
 
 Received = tuple[Weights, NDArray[np.uint8] | None]  # with their bytes; None: they lie in memory
 SILENT_AFTER_SEC = 3.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from inference_server.clients import Client
+from simul.inference_server.clients import Client
 
 MAX_RETRY_MS = 1000
 

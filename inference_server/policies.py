@@ -10,13 +10,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from common.errors import CheckpointError, ConfigError, WeightsError
-from common.messages import Weights
-from common.nets.load import WEIGHTS_FILE, check_spec, checkpoint_folders, read_meta, read_verified
-from common.nets.weights import fingerprint
-from common.specs import GameSpec
-from inference_server.engine.engine import PolicyEngine
-from inference_server.workshop import Prepared, Workshop
+from simul.common.errors import CheckpointError, ConfigError, WeightsError
+from simul.common.messages import Weights
+from simul.common.nets.load import WEIGHTS_FILE, check_spec, checkpoint_folders, read_meta, read_verified
+from simul.common.nets.weights import fingerprint
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.workshop import Prepared, Workshop
 
 LEARNER = "learner"
 MAX_NAME = 100

@@ -20,9 +20,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from common.errors import ConfigError
-from common.metrics import Histogram
-from inference_server.statistics import Statistics
+from simul.common.errors import ConfigError
+from simul.common.metrics import Histogram
+from simul.inference_server.statistics import Statistics
 
 BOUNDS_US = tuple(50.0 * 2**k for k in range(17))  # 50 us to 3.3 s
 LOOPBACK = "127.0.0.1"

@@ -17,10 +17,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from common.checkout import CHECKOUT
-from common.transport.bound import BoundEndpoint, listen_tcp, listen_unix
-from common.transport.endpoints import IpcAccess
-from inference_server.proxy.framing import Limits
+from simul.common.checkout import CHECKOUT
+from simul.common.transport.bound import BoundEndpoint, listen_tcp, listen_unix
+from simul.common.transport.endpoints import IpcAccess
+from simul.inference_server.proxy.framing import Limits
 
 LOOK_EVERY_SEC = 0.05
 FROZEN_SEC = 10.0  # it says something every second
@@ -105,7 +105,7 @@ class ProxyProcess:
         self._control.setblocking(False)
         paths = [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
-        line = [sys.executable, "-P", "-m", "inference_server.proxy", str(theirs.fileno()), self._server,
+        line = [sys.executable, "-P", "-m", "simul.inference_server.proxy", str(theirs.fileno()), self._server,
                 self._limits.as_text()]  # fmt: skip
         try:
             self._process = subprocess.Popen(

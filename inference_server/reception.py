@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from common.errors import ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION, ProtocolError, StaleRunError
-from common.messages import PROTOCOL, Hello, Welcome
-from common.specs import GameSpec
-from inference_server.clients import Client, ClientTable
-from inference_server.policies import PolicyTable
-from inference_server.shared_memory import SharedMemory
+from simul.common.errors import ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION, ProtocolError, StaleRunError
+from simul.common.messages import PROTOCOL, Hello, Welcome
+from simul.common.specs import GameSpec
+from simul.inference_server.clients import Client, ClientTable
+from simul.inference_server.policies import PolicyTable
+from simul.inference_server.shared_memory import SharedMemory
 
 ASKED = "?"  # a fingerprint that asks for the server's own
 MAX_NAME = 64  # characters of a client's declared name

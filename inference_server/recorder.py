@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.engine.backends import Outputs
-from inference_server.engine.engine import PolicyEngine
-from inference_server.learner_link import LearnerLink
-from inference_server.session import Session
-from inference_server.statistics import Statistics
-from inference_server.unrolls import Finished, UnrollBuilder
+from simul.inference_server.engine.backends import Outputs
+from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.learner_link import LearnerLink
+from simul.inference_server.session import Session
+from simul.inference_server.statistics import Statistics
+from simul.inference_server.unrolls import Finished, UnrollBuilder
 
 
 class Recorder:

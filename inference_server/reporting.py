@@ -7,18 +7,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from common.errors import ERR_CAPACITY
-from common.lifecycle import Reporter
-from inference_server.batcher import Batcher
-from inference_server.clients import ClientTable
-from inference_server.evaluation import Evaluator
-from inference_server.policies import PolicyTable
-from inference_server.prometheus import Exporter
-from inference_server.recorder import Recorder
-from inference_server.sessions import SessionTable
-from inference_server.statistics import Statistics
-from inference_server.swaps import Swaps
-from inference_server.watchdog import Watchdog
+from simul.common.errors import ERR_CAPACITY
+from simul.common.lifecycle import Reporter
+from simul.inference_server.batcher import Batcher
+from simul.inference_server.clients import ClientTable
+from simul.inference_server.evaluation import Evaluator
+from simul.inference_server.policies import PolicyTable
+from simul.inference_server.prometheus import Exporter
+from simul.inference_server.recorder import Recorder
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.statistics import Statistics
+from simul.inference_server.swaps import Swaps
+from simul.inference_server.watchdog import Watchdog
 
 COMPLAIN_EVERY_SEC = 60.0
 MOST_EVENTS = 3  # of half a second; the newest ones

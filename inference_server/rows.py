@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Tensors, expect, expect_only
-from common.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
-from common.finite import finite_rows
-from common.messages import DECISION, EVALUATE_TENSORS, FLAGS, RECORD, STEP_TENSORS
-from common.specs import GameSpec
-from inference_server.compiled import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
+from simul.common.codec import Tensors, expect, expect_only
+from simul.common.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
+from simul.common.finite import finite_rows
+from simul.common.messages import DECISION, EVALUATE_TENSORS, FLAGS, RECORD, STEP_TENSORS
+from simul.common.specs import GameSpec
+from simul.inference_server.compiled import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
 
 MAX_ROWS = 4096
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 100.0  # a finite logit below 3e35 stays finite when it is divided
@@ -22,7 +22,7 @@ _INT64, _FLOAT32, _UINT8 = (np.dtype(name) for name in ("int64", "float32", "uin
 
 @dataclass(eq=False, slots=True)
 class Rows:
-    """Columns of STEP (see `common.messages.Step`), and bool [N] each:
+    """Columns of STEP (see `simul.common.messages.Step`), and bool [N] each:
 
     finite: observation and reward are finite; has_legal: the mask allows an action and is made of 0 and 1;
     plain: both, the row is a decision, and its flags are known ones.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.compiled import INT64, column, compiled, read
+from simul.inference_server.compiled import INT64, column, compiled, read
 
 NOBODY = -1  # as an index: the table's last slot, which is free for ever
 MOST_CELLS = 65_536  # of the dense array; a client that numbers its envs from 10**9 costs no more than its sessions

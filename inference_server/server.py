@@ -7,22 +7,22 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from common.lifecycle import StopFlag
-from common.transport import DealerSocket, Poller, RouterSocket
-from inference_server.actor import Actor
-from inference_server.batcher import Batcher, Chunk
-from inference_server.control import Control
-from inference_server.evaluation import Evaluator, Request
-from inference_server.gateway import Gateway
-from inference_server.housekeeping import Housekeeping
-from inference_server.intake import Intake
-from inference_server.limits import InFlight
-from inference_server.recorder import Recorder
-from inference_server.reporting import Reporting
-from inference_server.sessions import SessionTable
-from inference_server.statistics import Statistics
-from inference_server.swaps import Swaps
-from inference_server.watchdog import Watchdog
+from simul.common.lifecycle import StopFlag
+from simul.common.transport import DealerSocket, Poller, RouterSocket
+from simul.inference_server.actor import Actor
+from simul.inference_server.batcher import Batcher, Chunk
+from simul.inference_server.control import Control
+from simul.inference_server.evaluation import Evaluator, Request
+from simul.inference_server.gateway import Gateway
+from simul.inference_server.housekeeping import Housekeeping
+from simul.inference_server.intake import Intake
+from simul.inference_server.limits import InFlight
+from simul.inference_server.recorder import Recorder
+from simul.inference_server.reporting import Reporting
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.statistics import Statistics
+from simul.inference_server.swaps import Swaps
+from simul.inference_server.watchdog import Watchdog
 
 WAIT_SEC = 0.02
 LOOK_ASIDE_SEC = 0.001

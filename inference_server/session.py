@@ -6,11 +6,11 @@ from collections.abc import Set
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from common.errors import ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ProtocolError
-from common.messages import START
+from simul.common.errors import ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ProtocolError
+from simul.common.messages import START
 
 if TYPE_CHECKING:
-    from inference_server.sessions import SessionTable
+    from simul.inference_server.sessions import SessionTable
 
 Reply = tuple[int, float, float, int]  # action, log_prob, value, policy_version
 END_ACKNOWLEDGED: Reply = (-1, 0.0, 0.0, -1)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.compiled import BOOL, FLOAT32, FLOAT64, INT32, INT64, column, compiled, read
-from inference_server.session import WAITING
+from simul.inference_server.compiled import BOOL, FLOAT32, FLOAT64, INT32, INT64, column, compiled, read
+from simul.inference_server.session import WAITING
 
 
 class SessionColumns:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng
-from common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_NOT_READY, ERR_POLICY, ProtocolError
-from common.messages import GREEDY, RECORD
-from inference_server import session_columns as columns
-from inference_server.clients import Client
-from inference_server.session import WAITING, Session
+from simul.common import rng
+from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_NOT_READY, ERR_POLICY, ProtocolError
+from simul.common.messages import GREEDY, RECORD
+from simul.inference_server import session_columns as columns
+from simul.inference_server.clients import Client
+from simul.inference_server.session import WAITING, Session
 
 
 class Ordinary(NamedTuple):

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common import messages
-from common.anonymous_file import anonymous_file, can_share, path_of
-from common.codec import Tensors
-from common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
-from common.shared_memory import ALIGNMENT
-from common.specs import GameSpec
+from simul.common import messages
+from simul.common.anonymous_file import anonymous_file, can_share, path_of
+from simul.common.codec import Tensors
+from simul.common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
+from simul.common.shared_memory import ALIGNMENT
+from simul.common.specs import GameSpec
 
 MESSAGES = 2  # of the most rows have room
 MAX_BYTES = 256 * 1024 * 1024  # reserved for a client at most; the system backs what is touched

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from common.metrics import Timings, power_of_two_bucket
+from simul.common.metrics import Timings, power_of_two_bucket
 
 STAGES = ("receive", "admit", "gather", "forward", "sample", "reply", "record")
 

@@ -13,14 +13,14 @@ from functools import partial
 from logging import Logger
 from pathlib import Path
 
-from common.errors import UnreadableWeightsError, WeightsError
-from common.lifecycle import StopFlag
-from common.messages import Weights
-from common.transport import DealerSocket, Poller
-from inference_server.learner_link import LearnerLink
-from inference_server.policies import LEARNER, PolicyTable
-from inference_server.statistics import Statistics
-from inference_server.workshop import Prepared
+from simul.common.errors import UnreadableWeightsError, WeightsError
+from simul.common.lifecycle import StopFlag
+from simul.common.messages import Weights
+from simul.common.transport import DealerSocket, Poller
+from simul.inference_server.learner_link import LearnerLink
+from simul.inference_server.policies import LEARNER, PolicyTable
+from simul.inference_server.statistics import Statistics
+from simul.inference_server.workshop import Prepared
 
 LEARNER_PATIENCE_SEC = 5.0
 

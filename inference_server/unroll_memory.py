@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from common import messages
-from common.unroll_layout import UnrollLayout
-from inference_server.places import Places
-from inference_server.shared_memory import AnonymousFile
+from simul.common import messages
+from simul.common.unroll_layout import UnrollLayout
+from simul.inference_server.places import Places
+from simul.inference_server.shared_memory import AnonymousFile
 
 MOST_LENT_BYTES = 256 * 1024 * 1024
 

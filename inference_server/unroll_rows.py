@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.compiled import (
+from simul.inference_server.compiled import (
     BOOL,
     FLOAT32,
     INT32,

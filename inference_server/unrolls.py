@@ -15,19 +15,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from common.messages import TERMINATED, TRUNCATED, Unroll
-from common.specs import GameSpec
-from common.unroll_layout import Tables, UnrollLayout, unroll_at
-from inference_server.places import Places
-from inference_server.unroll_memory import UnrollMemory
-from inference_server.unroll_rows import add_rewards, append_rows
+from simul.common.messages import TERMINATED, TRUNCATED, Unroll
+from simul.common.specs import GameSpec
+from simul.common.unroll_layout import Tables, UnrollLayout, unroll_at
+from simul.inference_server.places import Places
+from simul.inference_server.unroll_memory import UnrollMemory
+from simul.inference_server.unroll_rows import add_rewards, append_rows
 
 RESERVED_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class Finished:
-    """An unroll and its tensors, see `common.messages.Unroll`.
+    """An unroll and its tensors, see `simul.common.messages.Unroll`.
 
     The tensors are views of the builder's tables: lend, send or copy them before their row's next step is appended.
     """

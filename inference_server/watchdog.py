@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from common.lifecycle import Reporter, RoleArguments
+from simul.common.lifecycle import Reporter, RoleArguments
 
 STUCK_AFTER_SEC = 0.75
 LOOK_EVERY_SEC = 0.1

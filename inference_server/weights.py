@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from common.anonymous_file import open_unchangeable
-from common.errors import UnreadableWeightsError, WeightsError
-from common.messages import MOST_VERSION, Weights
-from common.nets.weights import bytes_to_state, check_state, file_to_state
-from common.rests import Rest, no_rest
+from simul.common.anonymous_file import open_unchangeable
+from simul.common.errors import UnreadableWeightsError, WeightsError
+from simul.common.messages import MOST_VERSION, Weights
+from simul.common.nets.weights import bytes_to_state, check_state, file_to_state
+from simul.common.rests import Rest, no_rest
 
 PIECE_BYTES = 512 * 1024  # hashed between two rests
 

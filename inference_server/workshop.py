@@ -14,16 +14,16 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import Tensor
 
-from common.config import NetworkConfig
-from common.messages import Weights
-from common.nets.base import RecurrentNetwork
-from common.nets.build import build_network
-from common.nets.load import WEIGHTS_FILE, check_spec, read_meta, read_verified
-from common.nets.weights import bytes_to_state, check_state
-from common.rests import Rest, Rests, no_rest
-from common.specs import GameSpec
-from inference_server.engine.engine import PolicyEngine, Ready
-from inference_server.weights import verify
+from simul.common.config import NetworkConfig
+from simul.common.messages import Weights
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.build import build_network
+from simul.common.nets.load import WEIGHTS_FILE, check_spec, read_meta, read_verified
+from simul.common.nets.weights import bytes_to_state, check_state
+from simul.common.rests import Rest, Rests, no_rest
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.engine import PolicyEngine, Ready
+from simul.inference_server.weights import verify
 
 
 @dataclass(frozen=True)

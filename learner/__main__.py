@@ -9,9 +9,9 @@ from contextlib import closing
 
 import torch
 
-from common.config import Config, LearnerConfig
-from common.errors import CheckpointError, ConfigError, DivergedError, NothingLearnedError
-from common.lifecycle import (
+from simul.common.config import Config, LearnerConfig
+from simul.common.errors import CheckpointError, ConfigError, DivergedError, NothingLearnedError
+from simul.common.lifecycle import (
     ENDS_RUN,
     Reporter,
     RoleArguments,
@@ -19,25 +19,25 @@ from common.lifecycle import (
     name_temporary_folder,
     parse_role_arguments,
 )
-from common.logs import set_up
-from common.nets.base import RecurrentNetwork
-from common.nets.build import build_network
-from common.nets.devices import choose_device, choose_precision
-from common.specs import GameSpec
-from common.transport import RouterSocket
-from learner.algorithms import ALGORITHMS, Settings
-from learner.checkpoints import CheckpointStore, RunFacts, restore
-from learner.credits import CreditBook
-from learner.handshake import Handshake
-from learner.inbox import Inbox
-from learner.keeper import Keeper
-from learner.league import League
-from learner.learner import Learner, Pace, Progress
-from learner.published import PublishedVersion
-from learner.reports import Journal
-from learner.schedules import linear
-from learner.unrolls import UnrollChecker
-from learner.update import Updater
+from simul.common.logs import set_up
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.build import build_network
+from simul.common.nets.devices import choose_device, choose_precision
+from simul.common.specs import GameSpec
+from simul.common.transport import RouterSocket
+from simul.learner.algorithms import ALGORITHMS, Settings
+from simul.learner.checkpoints import CheckpointStore, RunFacts, restore
+from simul.learner.credits import CreditBook
+from simul.learner.handshake import Handshake
+from simul.learner.inbox import Inbox
+from simul.learner.keeper import Keeper
+from simul.learner.league import League
+from simul.learner.learner import Learner, Pace, Progress
+from simul.learner.published import PublishedVersion
+from simul.learner.reports import Journal
+from simul.learner.schedules import linear
+from simul.learner.unrolls import UnrollChecker
+from simul.learner.update import Updater
 
 
 def main() -> int:

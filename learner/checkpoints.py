@@ -23,11 +23,19 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from common.config import NetworkConfig
-from common.errors import CheckpointError, WeightsError
-from common.nets.load import META_FILE, WEIGHTS_FILE, Meta, check_spec, checkpoint_folders, read_meta, read_verified
-from common.nets.weights import bytes_to_state, check_state, fingerprint, not_finite
-from common.specs import GameSpec
+from simul.common.config import NetworkConfig
+from simul.common.errors import CheckpointError, WeightsError
+from simul.common.nets.load import (
+    META_FILE,
+    WEIGHTS_FILE,
+    Meta,
+    check_spec,
+    checkpoint_folders,
+    read_meta,
+    read_verified,
+)
+from simul.common.nets.weights import bytes_to_state, check_state, fingerprint, not_finite
+from simul.common.specs import GameSpec
 
 OPTIMIZER_FILE = "optimizer.safetensors"
 KEEP_NEWEST = 2

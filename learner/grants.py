@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from common.codec import encode
-from common.lifecycle import REPORT_EVERY_SEC
-from common.messages import Credit
-from common.transport import RouterSocket
-from learner.credits import CreditBook
-from learner.memories import UnrollMemories
+from simul.common.codec import encode
+from simul.common.lifecycle import REPORT_EVERY_SEC
+from simul.common.messages import Credit
+from simul.common.transport import RouterSocket
+from simul.learner.credits import CreditBook
+from simul.learner.memories import UnrollMemories
 
 
 class Grants:

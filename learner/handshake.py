@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from common.messages import MOST_VERSION, PROTOCOL, Message, ServerHello
-from common.run_token import is_run_token
+from simul.common.messages import MOST_VERSION, PROTOCOL, Message, ServerHello
+from simul.common.run_token import is_run_token
 
 # Versions that a former life of the learner may have published without a note of them on disk.
 MOST_UNNOTED = 10**8

@@ -10,17 +10,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.codec import Codec, Tensors
-from common.errors import ProtocolError
-from common.lifecycle import REPORT_EVERY_SEC
-from common.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory
-from common.transport import EndpointKeeper, Poller, RouterSocket
-from learner.credits import CreditBook
-from learner.grants import Grants
-from learner.handshake import Handshake
-from learner.memories import UnrollMemories
-from learner.postbox import MOST_AT_ONCE, Postbox
-from learner.unrolls import ReceivedUnroll, RejectedUnroll, UnrollChecker
+from simul.common.codec import Codec, Tensors
+from simul.common.errors import ProtocolError
+from simul.common.lifecycle import REPORT_EVERY_SEC
+from simul.common.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory
+from simul.common.transport import EndpointKeeper, Poller, RouterSocket
+from simul.learner.credits import CreditBook
+from simul.learner.grants import Grants
+from simul.learner.handshake import Handshake
+from simul.learner.memories import UnrollMemories
+from simul.learner.postbox import MOST_AT_ONCE, Postbox
+from simul.learner.unrolls import ReceivedUnroll, RejectedUnroll, UnrollChecker
 
 QUIET_SEC = 0.1  # nothing came for so long: whatever servers had sent before they ended is here
 LAST_READS_SEC = 2.0

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from common.nets.load import WEIGHTS_FILE
-from learner.checkpoints import OPTIMIZER_FILE, Checkpoint, CheckpointStore, RunFacts, optimizer_to_bytes
-from learner.league import League
+from simul.common.nets.load import WEIGHTS_FILE
+from simul.learner.checkpoints import OPTIMIZER_FILE, Checkpoint, CheckpointStore, RunFacts, optimizer_to_bytes
+from simul.learner.league import League
 
 GOES_ON = "Training goes on."
 

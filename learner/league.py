@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.errors import CheckpointError
-from common.nets.load import WEIGHTS_FILE, Meta, check_spec, read_meta, read_verified
-from common.specs import GameSpec
-from learner.checkpoints import write_folder
+from simul.common.errors import CheckpointError
+from simul.common.nets.load import WEIGHTS_FILE, Meta, check_spec, read_meta, read_verified
+from simul.common.specs import GameSpec
+from simul.learner.checkpoints import write_folder
 
 
 @dataclass(frozen=True)

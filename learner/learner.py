@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from common.errors import DivergedError, NothingLearnedError
-from common.lifecycle import Reporter, StopFlag
-from common.nets.weights import not_finite, weights_to_bytes
-from learner.algorithms import Settings
-from learner.inbox import Inbox
-from learner.keeper import Keeper
-from learner.postbox import LEARNER
-from learner.published import PublishedVersion
-from learner.reports import Journal, SkipAlarm, StallAlarm, Statistics
-from learner.unrolls import ReceivedUnroll
-from learner.update import Updater
+from simul.common.errors import DivergedError, NothingLearnedError
+from simul.common.lifecycle import Reporter, StopFlag
+from simul.common.nets.weights import not_finite, weights_to_bytes
+from simul.learner.algorithms import Settings
+from simul.learner.inbox import Inbox
+from simul.learner.keeper import Keeper
+from simul.learner.postbox import LEARNER
+from simul.learner.published import PublishedVersion
+from simul.learner.reports import Journal, SkipAlarm, StallAlarm, Statistics
+from simul.learner.unrolls import ReceivedUnroll
+from simul.learner.update import Updater
 
 PULL_SEC = 0.2  # how long one look for a full batch lasts; signals and reports come in between
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from common.messages import Unroll, UnrollMemory
-from common.shared_memory import map_memory
-from common.unroll_layout import Tables, UnrollLayout, unroll_at
-from learner.unrolls import RejectedUnroll
+from simul.common.messages import Unroll, UnrollMemory
+from simul.common.shared_memory import map_memory
+from simul.common.unroll_layout import Tables, UnrollLayout, unroll_at
+from simul.learner.unrolls import RejectedUnroll
 
 
 class UnrollMemories:

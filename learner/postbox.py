@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 
-from common.anonymous_file import can_share
-from common.codec import Codec, Frame
-from common.errors import ProtocolError
-from common.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
-from common.nets.weights import fingerprint
-from common.transport import RouterSocket
-from learner.handshake import Handshake
-from learner.publication import Publication
+from simul.common.anonymous_file import can_share
+from simul.common.codec import Codec, Frame
+from simul.common.errors import ProtocolError
+from simul.common.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
+from simul.common.nets.weights import fingerprint
+from simul.common.transport import RouterSocket
+from simul.learner.handshake import Handshake
+from simul.learner.publication import Publication
 
 LEARNER = "learner"
 MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from common.messages import MOST_VERSION
-from learner.handshake import MOST_UNNOTED
+from simul.common.messages import MOST_VERSION
+from simul.learner.handshake import MOST_UNNOTED
 
 FILE = "last_version"
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.event_file import new_event_file, scalars
-from learner.side_file import SAY_EVERY_SEC, SideFile
-from learner.unrolls import ReceivedUnroll
-from learner.update import UpdateResult
+from simul.learner.event_file import new_event_file, scalars
+from simul.learner.side_file import SAY_EVERY_SEC, SideFile
+from simul.learner.unrolls import ReceivedUnroll
+from simul.learner.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.
 FIGURES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance", "gradient_norm")

@@ -14,13 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from common.codec import expect
-from common.errors import ProtocolError, SimulError
-from common.finite import finite_rows
-from common.messages import Unroll
-from common.specs import GameSpec
-from common.unroll_layout import UnrollLayout
-from learner.algorithms import Trajectories
+from simul.common.codec import expect
+from simul.common.errors import ProtocolError, SimulError
+from simul.common.finite import finite_rows
+from simul.common.messages import Unroll
+from simul.common.specs import GameSpec
+from simul.common.unroll_layout import UnrollLayout
+from simul.learner.algorithms import Trajectories
 
 
 class RejectedUnroll(SimulError):

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from common.nets.base import RecurrentNetwork
-from learner.algorithms import Algorithm, Loss, Settings
-from learner.unrolls import Minibatch, ReceivedUnroll, make_minibatch
+from simul.common.nets.base import RecurrentNetwork
+from simul.learner.algorithms import Algorithm, Loss, Settings
+from simul.learner.unrolls import Minibatch, ReceivedUnroll, make_minibatch
 
 LARGE_REWARD = 1e3  # a reward above it is the likely cause of a gradient that is not finite
 
@@ -24,7 +24,7 @@ class UpdateResult:
     """Figures of an update, means over its minibatches.
 
     Attributes:
-        figures: losses and the rest of `learner.reports.FIGURES`.
+        figures: losses and the rest of `simul.learner.reports.FIGURES`.
         ratio_error: float32 [n], |ratio - 1| of the steps chosen by the very weights that were updated
             (unrolls of lag 0 throughout, first minibatch): what the server's and the learner's precision cost.
         learned: bool [n], which of the unrolls a step was made with.

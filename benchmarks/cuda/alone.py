@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from benchmarks.serving.policy import NETWORK, SPEC
-from common.nets.build import build_network
-from inference_server.engine.cuda import CudaGraphs
-from inference_server.engine.engine import PolicyEngine
-from inference_server.engine.graphs import GraphEngine
+from simul.common.nets.build import build_network
+from simul.inference_server.engine.cuda import CudaGraphs
+from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.engine.graphs import GraphEngine
 
 LEAST_BATCHES = 20
 UNTIMED_BATCHES = 5

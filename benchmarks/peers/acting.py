@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.serving.policy import NETWORK, SPEC
-from common.nets.build import build_network
-from common.nets.traced import trace
-from inference_server.engine.sampling import recorded_sampler
+from simul.common.nets.build import build_network
+from simul.common.nets.traced import trace
+from simul.inference_server.engine.sampling import recorded_sampler
 
 
 class Acting:

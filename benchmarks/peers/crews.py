@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.peers.promises import Window
 from benchmarks.pokemon_layers.cores import family_seconds
 from benchmarks.serving.stand import WARM_UP_SEC, Child
-from common.checkout import CHECKOUT
+from simul.common.checkout import CHECKOUT
 
 CLIENTS = 4
 ENVS = 32  # of one client, where the peers are compared

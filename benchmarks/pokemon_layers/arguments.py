@@ -15,10 +15,10 @@ from benchmarks.pokemon_layers.children import LayerFailed, interruptible
 from benchmarks.pokemon_layers.conditions import conditions
 from benchmarks.pokemon_layers.cores import claim_cores
 from benchmarks.pokemon_layers.setting import Setting
-from common.checkout import CHECKOUT
-from common.errors import SimulError
-from common.strict_yaml import load_config
-from env_worker.games.pokemon.node import find_node
+from simul.common.checkout import CHECKOUT
+from simul.common.errors import SimulError
+from simul.common.strict_yaml import load_config
+from simul.env_worker.games.pokemon.node import find_node
 
 PURE_SELF_PLAY = ("opponents=self:1",)
 

@@ -16,7 +16,7 @@ import orjson
 import psutil
 
 from benchmarks.pokemon_layers.cores import family
-from common.checkout import CHECKOUT
+from simul.common.checkout import CHECKOUT
 
 PACKAGE = "benchmarks.pokemon_layers"
 STOP_SEC = 10.0

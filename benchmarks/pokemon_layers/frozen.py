@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from common.nets.build import build_network
-from common.nets.load import WEIGHTS_FILE
-from common.nets.weights import weights_to_bytes
-from common.rundir import RunDir
-from learner.checkpoints import RunFacts, write_folder
+from simul.common.nets.build import build_network
+from simul.common.nets.load import WEIGHTS_FILE
+from simul.common.nets.weights import weights_to_bytes
+from simul.common.rundir import RunDir
+from simul.learner.checkpoints import RunFacts, write_folder
 
 
 def main() -> int:

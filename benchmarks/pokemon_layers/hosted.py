@@ -7,12 +7,12 @@ import select
 from pathlib import Path
 
 from benchmarks.pokemon_layers.random_choice import random_choice
-from common.config import PokemonConfig
-from common.errors import EnvError
-from env_worker.games.pokemon.battle_host import drawn_start
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.seat_battle import SeatBattle
-from env_worker.games.pokemon.source import generation
+from simul.common.config import PokemonConfig
+from simul.common.errors import EnvError
+from simul.env_worker.games.pokemon.battle_host import drawn_start
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.source import generation
 
 WAIT_SEC = 0.2
 

@@ -12,13 +12,13 @@ from benchmarks.pokemon_layers.children import PACKAGE, LayerFailed
 from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
-from common.checkout import CHECKOUT
-from common.launch.figures import counts, number
-from common.launch.game_spec import ask_for_spec
-from common.launch.panel import mean_batch
-from common.launch.processes import role_command, role_environment
-from common.launch.running import RunningRoles
-from common.rundir import RunDir
+from simul.common.checkout import CHECKOUT
+from simul.common.launch.figures import counts, number
+from simul.common.launch.game_spec import ask_for_spec
+from simul.common.launch.panel import mean_batch
+from simul.common.launch.processes import role_command, role_environment
+from simul.common.launch.running import RunningRoles
+from simul.common.rundir import RunDir
 
 ANSWER_SEC = 120.0
 TURN_SEC = 0.05

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import select
 
-from common.config import OpponentsConfig, PokemonConfig
-from common.decisions import Action, Decision
-from common.messages import DECISION
-from env_worker.games.pokemon.source import PokemonSource
+from simul.common.config import OpponentsConfig, PokemonConfig
+from simul.common.decisions import Action, Decision
+from simul.common.messages import DECISION
+from simul.env_worker.games.pokemon.source import PokemonSource
 
 WAIT_SEC = 0.2
 SELF_PLAY = OpponentsConfig(self_play=1.0)

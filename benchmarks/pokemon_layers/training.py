@@ -18,11 +18,11 @@ from benchmarks.pokemon_layers import children
 from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
-from common.launch.eval import newest_checkpoint
-from common.launch.figures import counts, number
-from common.launch.ownership import read_json
-from common.launch.panel import mean_batch
-from common.rundir import RunDir
+from simul.common.launch.eval import newest_checkpoint
+from simul.common.launch.figures import counts, number
+from simul.common.launch.ownership import read_json
+from simul.common.launch.panel import mean_batch
+from simul.common.rundir import RunDir
 
 READY_SEC = 180.0
 STEADY_UPDATES = 2  # updates made before the window opens
@@ -48,7 +48,7 @@ class Training:
         run_dir = RunDir(setting.folder(self.name))
         log = setting.temporary / f"{self.name}-{repeat}.log"
         command = [
-            sys.executable, "-P", "-m", "common.cli", "up", str(setting.config_path), "--plain",
+            sys.executable, "-P", "-m", "simul.common.cli", "up", str(setting.config_path), "--plain",
             "--run-dir", str(run_dir.root), f"--set=seed={repeat + 1}",
             *(f"--set={value}" for value in self._overrides),
         ]  # fmt: skip

@@ -14,8 +14,8 @@ import time
 import torch
 
 from benchmarks.serving.policy import NETWORK, PRECISIONS, SPEC
-from common.nets.build import build_network
-from common.nets.traced import trace
+from simul.common.nets.build import build_network
+from simul.common.nets.traced import trace
 
 ILLEGAL = torch.finfo(torch.float32).min
 

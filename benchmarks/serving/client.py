@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.serving.policy import SPEC
-from common.codec import encode
-from common.column_client import ColumnClient, Columns
-from common.messages import RECORD, START, TERMINATED, Step
-from common.rundir import RunDir
+from simul.common.codec import encode
+from simul.common.column_client import ColumnClient, Columns
+from simul.common.messages import RECORD, START, TERMINATED, Step
+from simul.common.rundir import RunDir
 
 POOL = 8  # different observations a row
 

@@ -14,15 +14,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.codec import Codec, Frame, encode
-from common.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
-from common.nets.build import build_network
-from common.nets.weights import fingerprint, weights_to_bytes
-from common.rundir import RunDir
-from common.transport import Poller, RouterSocket
-from common.unroll_layout import UnrollLayout
-from learner.memories import UnrollMemories
-from learner.publication import Publication
+from simul.common.codec import Codec, Frame, encode
+from simul.common.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
+from simul.common.nets.build import build_network
+from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.rundir import RunDir
+from simul.common.transport import Poller, RouterSocket
+from simul.common.unroll_layout import UnrollLayout
+from simul.learner.memories import UnrollMemories
+from simul.learner.publication import Publication
 
 CREDIT_EVERY_SEC = 0.3
 PLENTY = 1 << 60

@@ -18,10 +18,10 @@ from benchmarks.serving.cores import pin
 from benchmarks.serving.policy import SPEC, served
 from benchmarks.serving.sink import past_selves
 from benchmarks.serving.stall import Stall, stall
-from common.codec import Codec
-from common.messages import TO_SUPERVISOR, Report
-from common.rundir import RunDir
-from common.transport import Poller, PullSocket
+from simul.common.codec import Codec
+from simul.common.messages import TO_SUPERVISOR, Report
+from simul.common.rundir import RunDir
+from simul.common.transport import Poller, PullSocket
 
 READY_SEC = 60.0
 WARM_UP_SEC = 0.5
@@ -114,7 +114,7 @@ class Stand:
         self._sink = Child("sink", [str(self.run_dir.root)], self._others[-1], self._log)
         self._sink.wait_ready()
         self._server_log = (self.run_dir.logs / "server.log").open("ab")
-        command = [sys.executable, "-P", "-m", "inference_server", "--run-dir", str(self.run_dir.root)]
+        command = [sys.executable, "-P", "-m", "simul.inference_server", "--run-dir", str(self.run_dir.root)]
         self._server = start(command, self._server_log)
         pin(self._server.pid, *cores[:server_cores])
         deadline = time.monotonic() + READY_SEC

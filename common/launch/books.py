@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from common.launch.figures import counts, number
-from common.launch.processes import LOG_NAMES
-from common.launch.snapshot import Snapshot
+from simul.common.launch.figures import counts, number
+from simul.common.launch.processes import LOG_NAMES
+from simul.common.launch.snapshot import Snapshot
 
 NAMES = ("battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "unrolls_received")
 

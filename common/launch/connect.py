@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from common.codec import Codec, encode
-from common.decisions import Decision
-from common.errors import ERR_SPEC, ConfigError, SimulError
-from common.launch.mends import refusal_in_words, silence_in_words
-from common.launch.remote import choose_run
-from common.messages import (
+from simul.common.codec import Codec, encode
+from simul.common.decisions import Decision
+from simul.common.errors import ERR_SPEC, ConfigError, SimulError
+from simul.common.launch.mends import refusal_in_words, silence_in_words
+from simul.common.launch.remote import choose_run
+from simul.common.messages import (
     PROTOCOL,
     START,
     TERMINATED,
@@ -32,9 +32,9 @@ from common.messages import (
     Pong,
     Welcome,
 )
-from common.specs import GameSpec, WireDtype
-from common.step_book import pack_step
-from common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable
+from simul.common.specs import GameSpec, WireDtype
+from simul.common.step_book import pack_step
+from simul.common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable
 
 ANSWER_SEC = 3.0
 PINGS = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from common.option_types import path
+from simul.common.option_types import path
 
 
 def add_connect(parser: argparse.ArgumentParser) -> None:
@@ -23,9 +23,9 @@ def add_connect(parser: argparse.ArgumentParser) -> None:
 
 def _connect(options: argparse.Namespace) -> int:
     if options.listen is not None:
-        from common.launch.listen import listen
+        from simul.common.launch.listen import listen
 
         return listen(options.listen, options.target, spec=options.spec)
-    from common.launch.connect import connect
+    from simul.common.launch.connect import connect
 
     return connect(options.target, keys=options.keys, spec=options.spec)

@@ -6,8 +6,8 @@ import contextlib
 import time
 from pathlib import Path
 
-from common.launch.snapshot import Snapshot
-from common.launch.view import Display
+from simul.common.launch.snapshot import Snapshot
+from simul.common.launch.view import Display
 
 FILE = "simul-supervisor.log"
 

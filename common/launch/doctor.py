@@ -13,20 +13,20 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import NamedTuple
 
-from common.checkout import CHECKOUT
-from common.errors import ConfigError
-from common.launch.processes import role_environment
-from common.launch.temporary import temporary_folder
-from common.rundir import RunDir
-from common.transport import PullSocket
+from simul.common.checkout import CHECKOUT
+from simul.common.errors import ConfigError
+from simul.common.launch.processes import role_environment
+from simul.common.launch.temporary import temporary_folder
+from simul.common.rundir import RunDir
+from simul.common.transport import PullSocket
 
 LEAST_PYTHON = (3, 11)
 LEAST_NODE = 22
 SIM_HOST = CHECKOUT / "env_worker" / "games" / "pokemon" / "sim_host"
 ASK_FOR_NODE = """
 import sys
-from common.errors import ConfigError
-from env_worker.games.pokemon.node import find_node
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.node import find_node
 try:
     choice = find_node()
 except ConfigError as error:
@@ -35,8 +35,8 @@ print(choice.version, choice.path, f"({choice.why})")
 """
 ASK_FOR_COST = """
 import sys
-from common.errors import SimulError
-from env_worker.games.pokemon.cost import measure_cost
+from simul.common.errors import SimulError
+from simul.env_worker.games.pokemon.cost import measure_cost
 try:
     print(measure_cost())
 except SimulError as error:

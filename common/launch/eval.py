@@ -9,21 +9,21 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from common.checkout import CHECKOUT
-from common.config import Config
-from common.errors import ConfigError
-from common.launch.eval_checkpoint import config_of, newest_checkpoint
-from common.launch.eval_matrix import matrix_of, table_of
-from common.launch.eval_result import in_words, result_of
-from common.launch.fleet import Command
-from common.launch.match import Match
-from common.launch.processes import role_command
-from common.launch.signals import Signals
-from common.launch.temporary import temporary_folder
-from common.opponents import SCRIPTED, opponent_kind
-from common.pairings import Contestant, Pairing, encode_pairings, round_robin, share_out
-from common.rundir import RunDir
-from common.strict_yaml import load_config
+from simul.common.checkout import CHECKOUT
+from simul.common.config import Config
+from simul.common.errors import ConfigError
+from simul.common.launch.eval_checkpoint import config_of, newest_checkpoint
+from simul.common.launch.eval_matrix import matrix_of, table_of
+from simul.common.launch.eval_result import in_words, result_of
+from simul.common.launch.fleet import Command
+from simul.common.launch.match import Match
+from simul.common.launch.processes import role_command
+from simul.common.launch.signals import Signals
+from simul.common.launch.temporary import temporary_folder
+from simul.common.opponents import SCRIPTED, opponent_kind
+from simul.common.pairings import Contestant, Pairing, encode_pairings, round_robin, share_out
+from simul.common.rundir import RunDir
+from simul.common.strict_yaml import load_config
 
 FOR_BOTS = CHECKOUT / "configs" / "pokemon.yaml"  # where no checkpoint brings a configuration
 TABLE_COLUMNS = 30  # per contestant; a pipe has no width of its own

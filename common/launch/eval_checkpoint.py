@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from common.config import Config
-from common.errors import ConfigError
-from common.strict_yaml import config_from_tree, load_config
+from simul.common.config import Config
+from simul.common.errors import ConfigError
+from simul.common.strict_yaml import config_from_tree, load_config
 
 WEIGHTS_FILE = "weights.safetensors"
 _VERSION = re.compile(r"[0-9]{9}")

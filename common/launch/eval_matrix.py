@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.table import Table
 
-from common.launch.eval_result import OUTCOMES, outcomes_of, wilson
-from common.launch.figures import counts
-from common.launch.state import Metrics
-from common.pairings import Contestant, Pairing
+from simul.common.launch.eval_result import OUTCOMES, outcomes_of, wilson
+from simul.common.launch.figures import counts
+from simul.common.launch.state import Metrics
+from simul.common.pairings import Contestant, Pairing
 
 
 def matrix_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from common.option_types import path
+from simul.common.option_types import path
 
 
 def add_eval(evaluate: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
 
 
 def _eval(options: argparse.Namespace) -> int:
-    from common.launch.eval import evaluate
+    from simul.common.launch.eval import evaluate
 
     return evaluate(
         options.checkpoints, opponents=options.opponents, episodes=options.episodes, workers=options.workers,

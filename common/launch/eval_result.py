@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from common.launch.figures import counts, number
-from common.launch.state import Metrics
-from common.pairings import Pairing, result_key
+from simul.common.launch.figures import counts, number
+from simul.common.launch.state import Metrics
+from simul.common.pairings import Pairing, result_key
 
 Z_95 = 1.959964
 OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first

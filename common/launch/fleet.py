@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from common.errors import SimulError
-from common.launch.needed_files import NeededFiles
-from common.launch.processes import Child, Meter, role_command
-from common.launch.restarts import RestartPolicy
-from common.launch.state import Key, RunState
-from common.lifecycle import ENDS_RUN
-from common.rundir import RunDir
+from simul.common.errors import SimulError
+from simul.common.launch.needed_files import NeededFiles
+from simul.common.launch.processes import Child, Meter, role_command
+from simul.common.launch.restarts import RestartPolicy
+from simul.common.launch.state import Key, RunState
+from simul.common.lifecycle import ENDS_RUN
+from simul.common.rundir import RunDir
 
 Command = Callable[[str], list[str]]
 

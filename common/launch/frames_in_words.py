@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from common.codec import Frame
+from simul.common.codec import Frame
 
 SHOWN_BYTES = 24
 SHOWN_VALUES = 8

@@ -8,13 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from common.config import Config
-from common.launch.fleet import Command, RoleDied
-from common.launch.game_spec import ask_for_spec
-from common.launch.processes import role_command
-from common.launch.running import RunningRoles
-from common.launch.temporary import temporary_folder
-from common.rundir import RunDir
+from simul.common.config import Config
+from simul.common.launch.fleet import Command, RoleDied
+from simul.common.launch.game_spec import ask_for_spec
+from simul.common.launch.processes import role_command
+from simul.common.launch.running import RunningRoles
+from simul.common.launch.temporary import temporary_folder
+from simul.common.rundir import RunDir
 
 ROLE = "inference_server"
 STOP_SEC = 15.0

@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 import yaml
 
-from common.config import Config
-from common.errors import ConfigError, SimulError
-from common.launch.fleet import Command, RoleDied
-from common.launch.processes import end_group, role_environment
-from common.launch.temporary import temporary_folder
-from common.rundir import RunDir
-from common.specs import GameSpec
+from simul.common.config import Config
+from simul.common.errors import ConfigError, SimulError
+from simul.common.launch.fleet import Command, RoleDied
+from simul.common.launch.processes import end_group, role_environment
+from simul.common.launch.temporary import temporary_folder
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
 
 LIMIT_SEC = 120.0
 LOOK_EVERY_SEC = 0.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from common.transport import new_keys
+from simul.common.transport import new_keys
 
 
 def keys_new(folder: Path, client: str) -> int:

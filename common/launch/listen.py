@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from common.errors import ConfigError
-from common.launch.signals import Signals
-from common.launch.standin import StandIn
-from common.rundir import RunDir
-from common.specs import GameSpec
-from common.transport import Poller, RouterSocket
+from simul.common.errors import ConfigError
+from simul.common.launch.signals import Signals
+from simul.common.launch.standin import StandIn
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.common.transport import Poller, RouterSocket
 
 CARTPOLE = GameSpec("stand-in", observation_size=4, num_actions=2)
 

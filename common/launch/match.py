@@ -7,16 +7,16 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from common.config import Config
-from common.control_client import ControlClient
-from common.launch.figures import number
-from common.launch.fleet import Command, RoleDied
-from common.launch.game_spec import ask_for_spec
-from common.launch.processes import role_command
-from common.launch.running import RunningRoles
-from common.launch.signals import Signals
-from common.launch.state import Metrics
-from common.rundir import RunDir
+from simul.common.config import Config
+from simul.common.control_client import ControlClient
+from simul.common.launch.figures import number
+from simul.common.launch.fleet import Command, RoleDied
+from simul.common.launch.game_spec import ask_for_spec
+from simul.common.launch.processes import role_command
+from simul.common.launch.running import RunningRoles
+from simul.common.launch.signals import Signals
+from simul.common.launch.state import Metrics
+from simul.common.rundir import RunDir
 
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0

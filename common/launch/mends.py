@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.errors import (
+from simul.common.errors import (
     ERR_CAPACITY,
     ERR_DENIED,
     ERR_HELLO,
@@ -19,8 +19,8 @@ from common.errors import (
     ERR_VALUE,
     ERR_VERSION,
 )
-from common.messages import Error
-from common.transport import Fate
+from simul.common.messages import Error
+from simul.common.transport import Fate
 
 MENDS = {
     ERR_VERSION: "use a client and a server of the same version of Simul (`simul connect` comes with both)",

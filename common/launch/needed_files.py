@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from common.rundir import RunDir
+from simul.common.rundir import RunDir
 
 NAMES = ("config.yaml", "spec.json", "token")
 

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from common.errors import ConfigError
-from common.launch.eval_checkpoint import WEIGHTS_FILE, newest_checkpoint
-from common.rundir import RunDir
-from common.specs import GameSpec
+from simul.common.errors import ConfigError
+from simul.common.launch.eval_checkpoint import WEIGHTS_FILE, newest_checkpoint
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
 
 OPTIMIZER_FILE = "optimizer.safetensors"
 ASIDE = ".writing-"  # what the learner clears away of a life that was killed while it wrote

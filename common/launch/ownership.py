@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import psutil
 
-from common.errors import ConfigError
-from common.rundir import RunDir
+from simul.common.errors import ConfigError
+from simul.common.rundir import RunDir
 
 SAME_START_SEC = 0.1
 OWNER_FILE = "supervisor.pid"

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from common.launch.figures import counts, episodes_of, number
-from common.launch.snapshot import Snapshot
+from simul.common.launch.figures import counts, episodes_of, number
+from simul.common.launch.snapshot import Snapshot
 
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from common.config import Config
-from common.errors import ConfigError
-from common.launch.eval_checkpoint import config_of, newest_checkpoint
-from common.launch.frozen import frozen_run
-from common.launch.ownership import living_owner
-from common.launch.processes import run_in_foreground
-from common.launch.remote import choose_run
-from common.rundir import RunDir
+from simul.common.config import Config
+from simul.common.errors import ConfigError
+from simul.common.launch.eval_checkpoint import config_of, newest_checkpoint
+from simul.common.launch.frozen import frozen_run
+from simul.common.launch.ownership import living_owner
+from simul.common.launch.processes import run_in_foreground
+from simul.common.launch.remote import choose_run
+from simul.common.rundir import RunDir
 
-MODULE = "env_worker.games.pokemon.websocket.play"
+MODULE = "simul.env_worker.games.pokemon.websocket.play"
 
 
 def play(
@@ -27,7 +27,7 @@ def play(
     Args:
         checkpoint: is served for as long as play lasts; None: the server of `run_dir` is asked.
         run_dir: default: the run that is active.
-        arguments: of the player itself, see `env_worker.games.pokemon.websocket.play`.
+        arguments: of the player itself, see `simul.env_worker.games.pokemon.websocket.play`.
 
     Raises:
         ConfigError, RoleDied: with a sentence.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from common.option_types import path
-from common.showdown import check_name, check_server
+from simul.common.option_types import path
+from simul.common.showdown import check_name, check_server
 
 LONGEST_PATIENCE_SEC = 3600.0
 
@@ -56,7 +56,7 @@ def _seconds(text: str) -> float:
 
 
 def _play(options: argparse.Namespace) -> int:
-    from common.launch.play import play
+    from simul.common.launch.play import play
 
     check_server(options.server)
     if options.username is not None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from common.control_client import ControlClient
-from common.errors import ConfigError
-from common.launch.remote import choose_run
-from common.messages import ControlAnswer
-from common.rundir import RunDir
+from simul.common.control_client import ControlClient
+from simul.common.errors import ConfigError
+from simul.common.launch.remote import choose_run
+from simul.common.messages import ControlAnswer
+from simul.common.rundir import RunDir
 
 LIST_TIMEOUT_SEC = 5.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from common.option_types import path
+from simul.common.option_types import path
 
 
 def add_policies(policies: argparse.ArgumentParser) -> None:
@@ -29,18 +29,18 @@ def add_policies(policies: argparse.ArgumentParser) -> None:
 
 
 def _list_policies(options: argparse.Namespace) -> int:
-    from common.launch.policies import list_policies
+    from simul.common.launch.policies import list_policies
 
     return list_policies(options.run_dir)
 
 
 def _load_policy(options: argparse.Namespace) -> int:
-    from common.launch.policies import load_policy
+    from simul.common.launch.policies import load_policy
 
     return load_policy(options.run_dir, options.name, options.checkpoint)
 
 
 def _unload_policy(options: argparse.Namespace) -> int:
-    from common.launch.policies import unload_policy
+    from simul.common.launch.policies import unload_policy
 
     return unload_policy(options.run_dir, options.name, drain=options.drain)

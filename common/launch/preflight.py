@@ -8,18 +8,18 @@ import sys
 from collections.abc import Collection
 from contextlib import ExitStack
 
-from common.config import Config
-from common.errors import ConfigError
-from common.launch.processes import role_environment
-from common.transport import held
+from simul.common.config import Config
+from simul.common.errors import ConfigError
+from simul.common.launch.processes import role_environment
+from simul.common.transport import held
 
 LOOPBACK = "127.0.0.1"
 DEVICE_LIMIT_SEC = 60.0
 REFUSED = 2
 ASK_FOR_DEVICES = f"""
 import sys
-from common.errors import ConfigError
-from common.nets.devices import choose_device
+from simul.common.errors import ConfigError
+from simul.common.nets.devices import choose_device
 try:
     for name in sys.argv[1:]:
         choose_device(name)

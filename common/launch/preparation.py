@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from common.config import Config
-from common.launch import ownership
-from common.launch.fleet import Command
-from common.launch.game_spec import ask_for_spec, refuse_other_encoder
-from common.launch.origin import Origin
-from common.launch.preflight import check_start
-from common.rundir import RunDir
+from simul.common.config import Config
+from simul.common.launch import ownership
+from simul.common.launch.fleet import Command
+from simul.common.launch.game_spec import ask_for_spec, refuse_other_encoder
+from simul.common.launch.origin import Origin
+from simul.common.launch.preflight import check_start
+from simul.common.rundir import RunDir
 
 
 def prepare(

@@ -14,12 +14,12 @@ from typing import IO
 
 import psutil
 
-from common.checkout import CHECKOUT
-from common.lifecycle import ASK
-from common.rundir import RunDir
+from simul.common.checkout import CHECKOUT
+from simul.common.lifecycle import ASK
+from simul.common.rundir import RunDir
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
-_LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ \S+ (?P<level>[A-Z]+) ")  # see common.logs
+_LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ \S+ (?P<level>[A-Z]+) ")  # see simul.common.logs
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
 )  # fmt: skip
@@ -27,7 +27,7 @@ _THREAD_VARIABLES = (
 
 def role_command(role: str) -> list[str]:
     """How a role is started. -P: a folder called `learner` in the working directory shall not be taken for ours."""
-    return [sys.executable, "-P", "-m", role]
+    return [sys.executable, "-P", "-m", f"simul.{role}"]
 
 
 def role_environment(threads: int) -> dict[str, str]:
@@ -43,7 +43,7 @@ def role_environment(threads: int) -> dict[str, str]:
 
 def run_in_foreground(module: str, arguments: Sequence[str]) -> int:
     """Run a role's tool on this terminal and return its exit code. Ctrl-C reaches it too, and it cleans up."""
-    with subprocess.Popen([*role_command(module), *arguments], env=role_environment(1)) as process:
+    with subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=role_environment(1)) as process:
         while True:
             with contextlib.suppress(KeyboardInterrupt):
                 return process.wait()

@@ -12,11 +12,11 @@ import msgspec
 import psutil
 from rich.console import Console
 
-from common.errors import ConfigError
-from common.launch.ownership import living_owner
-from common.launch.panel import panel
-from common.launch.snapshot import Snapshot
-from common.rundir import RunDir
+from simul.common.errors import ConfigError
+from simul.common.launch.ownership import living_owner
+from simul.common.launch.panel import panel
+from simul.common.launch.snapshot import Snapshot
+from simul.common.rundir import RunDir
 
 DOWN_LIMIT_SEC = 180.0
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()

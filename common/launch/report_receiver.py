@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 
-from common.codec import Codec
-from common.errors import ProtocolError
-from common.messages import TO_SUPERVISOR, Report
-from common.run_token import is_run_token
-from common.rundir import RunDir
-from common.transport import PullSocket
+from simul.common.codec import Codec
+from simul.common.errors import ProtocolError
+from simul.common.messages import TO_SUPERVISOR, Report
+from simul.common.run_token import is_run_token
+from simul.common.rundir import RunDir
+from simul.common.transport import PullSocket
 
 MOST_AT_ONCE = 1000  # a flood of messages does not hold up the supervisor's loop
 

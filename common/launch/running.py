@@ -7,13 +7,13 @@ from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Self
 
-from common.launch.fleet import Command, Fleet
-from common.launch.processes import role_command
-from common.launch.report_receiver import ReportReceiver
-from common.launch.state import RunState
-from common.messages import Report
-from common.rundir import RunDir
-from common.transport import EndpointKeeper, Poller
+from simul.common.launch.fleet import Command, Fleet
+from simul.common.launch.processes import role_command
+from simul.common.launch.report_receiver import ReportReceiver
+from simul.common.launch.state import RunState
+from simul.common.messages import Report
+from simul.common.rundir import RunDir
+from simul.common.transport import EndpointKeeper, Poller
 
 
 class RunningRoles:

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import msgspec
 
-from common.config import Config, LearnerConfig
-from common.errors import ConfigError
-from common.launch.eval_checkpoint import config_of, newest_checkpoint
-from common.launch.fleet import Command
-from common.launch.frozen import TURN_SEC, FrozenServer
-from common.launch.preflight import check_start
-from common.launch.processes import role_command
-from common.launch.serve_view import Facts, farewell, welcome
-from common.launch.signals import Signals
-from common.launch.snapshot import Snapshot, Watch
-from common.launch.temporary import temporary_folder
-from common.launch.view import Display
-from common.rundir import RunDir
-from common.specs import GameSpec
-from common.transport import check_endpoint, server_keys
+from simul.common.config import Config, LearnerConfig
+from simul.common.errors import ConfigError
+from simul.common.launch.eval_checkpoint import config_of, newest_checkpoint
+from simul.common.launch.fleet import Command
+from simul.common.launch.frozen import TURN_SEC, FrozenServer
+from simul.common.launch.preflight import check_start
+from simul.common.launch.processes import role_command
+from simul.common.launch.serve_view import Facts, farewell, welcome
+from simul.common.launch.signals import Signals
+from simul.common.launch.snapshot import Snapshot, Watch
+from simul.common.launch.temporary import temporary_folder
+from simul.common.launch.view import Display
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.common.transport import check_endpoint, server_keys
 
 ENDPOINT = "tcp://127.0.0.1:5555"
 LOOK_EVERY_SEC = 1.0

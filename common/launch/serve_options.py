@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from common.option_types import path
+from simul.common.option_types import path
 
 LAST_PORT = 65535
 
@@ -28,9 +28,9 @@ def _port(text: str) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from common.launch.serve import serve
-    from common.launch.serve_view import line, panel
-    from common.launch.view import make_display
+    from simul.common.launch.serve import serve
+    from simul.common.launch.serve_view import line, panel
+    from simul.common.launch.view import make_display
 
     return serve(
         options.checkpoint, make_display(options.plain, panel, line), endpoint=options.endpoint,

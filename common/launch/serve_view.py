@@ -9,13 +9,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from common.config import ServerConfig
-from common.launch.figures import counts, number
-from common.launch.panel import causes, histogram, latency, mean_batch, process_table, shown
-from common.launch.snapshot import Snapshot
-from common.launch.state import add
-from common.specs import GameSpec
-from common.transport import connectable
+from simul.common.config import ServerConfig
+from simul.common.launch.figures import counts, number
+from simul.common.launch.panel import causes, histogram, latency, mean_batch, process_table, shown
+from simul.common.launch.snapshot import Snapshot
+from simul.common.launch.state import add
+from simul.common.specs import GameSpec
+from simul.common.transport import connectable
 
 MOST_EVENTS = 3
 

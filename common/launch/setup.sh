@@ -78,13 +78,13 @@ install_packages() {
 started=$(date +%s)
 if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && [ -x .venv/bin/simul ] && [ -f "$SIMULATOR" ]; then
     if [ -f "$FALLBACK" ] && { asked_for || [ -n "$(find "$FALLBACK" -mmin "+$AGAIN_MINUTES")" ]; }; then
-        .venv/bin/python -m env_worker.games.pokemon.setup_node || exit 2
+        .venv/bin/python -m simul.env_worker.games.pokemon.setup_node || exit 2
     fi
     exit 0
 fi
 [ -w . ] || fail "The folder $(pwd) cannot be written. Clone Simul into a folder of yours."
 make_venv
 install_packages
-.venv/bin/python -m env_worker.games.pokemon.setup_node || exit 2
+.venv/bin/python -m simul.env_worker.games.pokemon.setup_node || exit 2
 fingerprint >"$STAMP"
 say "done in $(($(date +%s) - started)) s"

@@ -8,10 +8,10 @@ from collections import deque
 import msgspec
 import psutil
 
-from common.launch.figures import counts, number
-from common.launch.fleet import Fleet
-from common.launch.silences import LearningWatch, Outages, Silences
-from common.launch.state import Metrics, RunState
+from simul.common.launch.figures import counts, number
+from simul.common.launch.fleet import Fleet
+from simul.common.launch.silences import LearningWatch, Outages, Silences
+from simul.common.launch.state import Metrics, RunState
 
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0

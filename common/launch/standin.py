@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.codec import Codec, Frame, encode, expect, expect_only
-from common.errors import (
+from simul.common.codec import Codec, Frame, encode, expect, expect_only
+from simul.common.errors import (
     ERR_HELLO,
     ERR_LIMIT,
     ERR_MASK,
@@ -22,9 +22,9 @@ from common.errors import (
     ERR_VERSION,
     ProtocolError,
 )
-from common.launch.frames_in_words import describe
-from common.launch.mends import refusal_in_words
-from common.messages import (
+from simul.common.launch.frames_in_words import describe
+from simul.common.launch.mends import refusal_in_words
+from simul.common.messages import (
     ABORTED,
     DECISION,
     FLAGS,
@@ -43,7 +43,7 @@ from common.messages import (
     Step,
     Welcome,
 )
-from common.specs import GameSpec
+from simul.common.specs import GameSpec
 
 ROWS_PER_STEP = 4096
 VERSION = 1

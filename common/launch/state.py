@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from common.messages import Report
+from simul.common.messages import Report
 
 Metrics = dict[str, Any]
 Key = tuple[str, int]  # (role, index)

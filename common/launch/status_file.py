@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from common.launch.ownership import write_atomically
-from common.launch.snapshot import Snapshot
-from common.rundir import RunDir
+from simul.common.launch.ownership import write_atomically
+from simul.common.launch.snapshot import Snapshot
+from simul.common.rundir import RunDir
 
 
 class StatusFile:

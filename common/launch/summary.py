@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from common.config import Config
-from common.launch.books import accounting, imbalances, unrolls
-from common.launch.figures import counts, episodes_of, number
-from common.launch.fleet import SPOKEN
-from common.launch.ownership import write_atomically
-from common.launch.panel import LOSSES, causes, mean_batch, shown, win_rates
-from common.launch.snapshot import Snapshot
-from common.rundir import RunDir
+from simul.common.config import Config
+from simul.common.launch.books import accounting, imbalances, unrolls
+from simul.common.launch.figures import counts, episodes_of, number
+from simul.common.launch.fleet import SPOKEN
+from simul.common.launch.ownership import write_atomically
+from simul.common.launch.panel import LOSSES, causes, mean_batch, shown, win_rates
+from simul.common.launch.snapshot import Snapshot
+from simul.common.rundir import RunDir
 
 PACKAGES = ("simul", "torch", "numpy", "pyzmq", "msgspec", "poke-env", "gymnasium", "safetensors")
 

@@ -6,24 +6,24 @@ import contextlib
 import time
 from contextlib import closing
 
-from common.config import Config
-from common.errors import ConfigError
-from common.launch import ownership
-from common.launch.figures import number
-from common.launch.fleet import SPOKEN, Command, Fleet, RoleDied
-from common.launch.game_spec import StartStopped
-from common.launch.origin import Origin
-from common.launch.preparation import prepare
-from common.launch.processes import role_command
-from common.launch.report_receiver import ReportReceiver
-from common.launch.signals import Signals
-from common.launch.snapshot import Snapshot, Watch
-from common.launch.state import RunState
-from common.launch.status_file import StatusFile
-from common.launch.summary import write_summary
-from common.launch.view import Display
-from common.rundir import RunDir
-from common.transport import EndpointKeeper, Poller
+from simul.common.config import Config
+from simul.common.errors import ConfigError
+from simul.common.launch import ownership
+from simul.common.launch.figures import number
+from simul.common.launch.fleet import SPOKEN, Command, Fleet, RoleDied
+from simul.common.launch.game_spec import StartStopped
+from simul.common.launch.origin import Origin
+from simul.common.launch.preparation import prepare
+from simul.common.launch.processes import role_command
+from simul.common.launch.report_receiver import ReportReceiver
+from simul.common.launch.signals import Signals
+from simul.common.launch.snapshot import Snapshot, Watch
+from simul.common.launch.state import RunState
+from simul.common.launch.status_file import StatusFile
+from simul.common.launch.summary import write_summary
+from simul.common.launch.view import Display
+from simul.common.rundir import RunDir
+from simul.common.transport import EndpointKeeper, Poller
 
 TURN_SEC = 0.1
 LOOK_EVERY_SEC = 1.0

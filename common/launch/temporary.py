@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from common.launch import ownership
-from common.launch.ownership import Owner
-from common.rundir import RunDir
+from simul.common.launch import ownership
+from simul.common.launch.ownership import Owner
+from simul.common.rundir import RunDir
 
 ANY_KIND = "simul-"
 OWNERLESS_SEC = 600.0  # younger ones without an owner are about to get one

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from contextlib import nullcontext
 
-from common.checkout import CHECKOUT
-from common.option_types import path
+from simul.common.checkout import CHECKOUT
+from simul.common.option_types import path
 
 DEFAULT = CHECKOUT / "configs" / "pokemon.yaml"
 
@@ -27,18 +27,18 @@ def add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
-    up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see common.launch.terminal
+    up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see simul.common.launch.terminal
     up.set_defaults(run=_up)
 
 
 def _up(options: argparse.Namespace) -> int:
-    from common.launch.diary import FILE, Diary
-    from common.launch.origin import Origin
-    from common.launch.supervisor import Supervisor
-    from common.launch.terminal import OwnForeground
-    from common.launch.view import make_display
-    from common.rundir import RunDir
-    from common.strict_yaml import load_config
+    from simul.common.launch.diary import FILE, Diary
+    from simul.common.launch.origin import Origin
+    from simul.common.launch.supervisor import Supervisor
+    from simul.common.launch.terminal import OwnForeground
+    from simul.common.launch.view import make_display
+    from simul.common.rundir import RunDir
+    from simul.common.strict_yaml import load_config
 
     overrides = list(options.overrides)
     if options.stop_after_decisions is not None:

@@ -9,9 +9,9 @@ from typing import Protocol
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from common.launch.output import standard_output
-from common.launch.panel import panel, plain_line
-from common.launch.snapshot import Snapshot
+from simul.common.launch.output import standard_output
+from simul.common.launch.panel import panel, plain_line
+from simul.common.launch.snapshot import Snapshot
 
 PLAIN_EVERY_SEC = 5.0
 Draw = Callable[[Snapshot], RenderableType]

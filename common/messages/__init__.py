@@ -1,12 +1,12 @@
 """Every message that crosses a process boundary, typed; a module for each pair that talks, grouped by receiver.
 
 A message travels as one MessagePack frame (the struct) followed by the raw tensor frames that
-`common.codec` declares in it. Tensors of a message are listed in its docstring as name: dtype [shape].
+`simul.common.codec` declares in it. Tensors of a message are listed in its docstring as name: dtype [shape].
 N is the number of rows, D the observation size, A the number of actions, T the unroll length.
 """
 
-from common.messages.base import PROTOCOL, Message
-from common.messages.control import (
+from simul.common.messages.base import PROTOCOL, Message
+from simul.common.messages.control import (
     FROM_CONTROL,
     TO_CONTROL,
     ControlAnswer,
@@ -16,7 +16,7 @@ from common.messages.control import (
     Shutdown,
     UnloadPolicy,
 )
-from common.messages.learning import (
+from simul.common.messages.learning import (
     FROM_LEARNER,
     MOST_VERSION,
     TO_LEARNER,
@@ -27,8 +27,8 @@ from common.messages.learning import (
     Weights,
     WeightsAck,
 )
-from common.messages.reports import TO_SUPERVISOR, Report
-from common.messages.serving import (
+from simul.common.messages.reports import TO_SUPERVISOR, Report
+from simul.common.messages.serving import (
     ABORTED,
     DECISION,
     EVALUATE_TENSORS,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from common.messages.base import Message
+from simul.common.messages.base import Message
 
 
 class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):

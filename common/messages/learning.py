@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from common.messages.base import Message
-from common.messages.serving import SharedMemory
+from simul.common.messages.base import Message
+from simul.common.messages.serving import SharedMemory
 
 MOST_VERSION = 10**9 - 1  # of a policy: nine digits, as in the names of checkpoints
 
@@ -34,7 +34,7 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
 class UnrollMemory(Message, frozen=True, tag="UNROLL_MEMORY"):
     """After SERVER_HELLO, on the unroll socket: where a server on this machine keeps unrolls, `places` of them.
 
-    `common.unroll_layout` tells from (game spec, `unroll_length`, `state_size`) where each tensor lies.
+    `simul.common.unroll_layout` tells from (game spec, `unroll_length`, `state_size`) where each tensor lies.
     """
 
     memory: SharedMemory

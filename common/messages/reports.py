@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from common.messages.base import Message
+from simul.common.messages.base import Message
 
 
 class Report(Message, frozen=True, tag="REPORT"):

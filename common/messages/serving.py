@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from common.messages.base import Message
+from simul.common.messages.base import Message
 
 # What a row of STEP is (column `kind`).
 DECISION = 0  # the seat must act

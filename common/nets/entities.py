@@ -11,8 +11,8 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 
-from common.errors import ConfigError
-from common.specs import GameSpec, Slice
+from simul.common.errors import ConfigError
+from simul.common.specs import GameSpec, Slice
 
 
 class Columns:

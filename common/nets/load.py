@@ -9,11 +9,11 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from common.config import NetworkConfig
-from common.errors import CheckpointError, ConfigError, WeightsError
-from common.nets.build import build_network
-from common.nets.weights import bytes_to_state, check_state, fingerprint
-from common.specs import GameSpec
+from simul.common.config import NetworkConfig
+from simul.common.errors import CheckpointError, ConfigError, WeightsError
+from simul.common.nets.build import build_network
+from simul.common.nets.weights import bytes_to_state, check_state, fingerprint
+from simul.common.specs import GameSpec
 
 WEIGHTS_FILE = "weights.safetensors"
 META_FILE = "meta.json"

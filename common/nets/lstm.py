@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nets.base import compute_dtype
+from simul.common.nets.base import compute_dtype
 
 
 class PackedLSTM(nn.Module):

@@ -8,10 +8,10 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from common.nets.base import RecurrentNetwork, compute_dtype
-from common.nets.lstm import PackedLSTM
-from common.nets.packing import make_packing
-from common.specs import GameSpec
+from simul.common.nets.base import RecurrentNetwork, compute_dtype
+from simul.common.nets.lstm import PackedLSTM
+from simul.common.nets.packing import make_packing
+from simul.common.specs import GameSpec
 
 
 def _scale_of_ids(spec: GameSpec) -> Tensor | None:

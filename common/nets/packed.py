@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from common.nets.base import RecurrentNetwork
-from common.rests import Rest, no_rest
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.rests import Rest, no_rest
 
 MKL_BATCH = 128  # a hint: rows for which MKL packs best
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from common.errors import ConfigError
-from common.nets.functions import mean_and_max
-from common.nets.pokemon_base import MOVES, TEAM, EntityNetwork
-from common.nets.pokemon_doubles import PokemonDoublesNetwork
-from common.specs import GameSpec
+from simul.common.errors import ConfigError
+from simul.common.nets.functions import mean_and_max
+from simul.common.nets.pokemon_base import MOVES, TEAM, EntityNetwork
+from simul.common.nets.pokemon_doubles import PokemonDoublesNetwork
+from simul.common.specs import GameSpec
 
 
 def pokemon_network(spec: GameSpec, entity: int = 64, hidden: int = 256) -> EntityNetwork:

@@ -16,12 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nets.base import RecurrentNetwork, compute_dtype
-from common.nets.entities import Blocks, Ids, number_columns
-from common.nets.functions import embedding_sum
-from common.nets.lstm import PackedLSTM
-from common.nets.packing import make_packing
-from common.specs import GameSpec
+from simul.common.nets.base import RecurrentNetwork, compute_dtype
+from simul.common.nets.entities import Blocks, Ids, number_columns
+from simul.common.nets.functions import embedding_sum
+from simul.common.nets.lstm import PackedLSTM
+from simul.common.nets.packing import make_packing
+from simul.common.specs import GameSpec
 
 TEAM, MOVES = 6, 4
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from common.errors import ConfigError
-from common.nets.entities import number_columns
-from common.nets.functions import mean_and_max
-from common.nets.pokemon_base import MOVES, TEAM, EntityNetwork
-from common.specs import GameSpec
+from simul.common.errors import ConfigError
+from simul.common.nets.entities import number_columns
+from simul.common.nets.functions import mean_and_max
+from simul.common.nets.pokemon_base import MOVES, TEAM, EntityNetwork
+from simul.common.specs import GameSpec
 
 PASS, TARGETS = 1, 5
 SIDES = ("left", "right")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from common.nets.base import RecurrentNetwork
-from common.nets.packed import PackedForward, PackedWeights, packable
-from common.rests import Rest, no_rest
-from common.specs import GameSpec
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.packed import PackedForward, PackedWeights, packable
+from simul.common.rests import Rest, no_rest
+from simul.common.specs import GameSpec
 
 Forward = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 TRACED_BATCH = 4
@@ -97,7 +97,7 @@ def record(network: RecurrentNetwork, spec: GameSpec) -> Recording:
 
 @torch.inference_mode()
 def with_packed_weights(recording: Recording, spec: GameSpec, batches: Iterable[int]) -> Recording:
-    """The same, faster (see `common.nets.packed`), where that gives the same answers at all these batch sizes.
+    """The same, faster (see `simul.common.nets.packed`), where that gives the same answers at all these batch sizes.
 
     It does not see weights that are copied into the network past `Recording.load`.
     """

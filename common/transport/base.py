@@ -9,10 +9,10 @@ from typing import Self
 
 import zmq
 
-from common.codec import Frame
-from common.errors import ConfigError
-from common.transport.bound import BoundEndpoint, listen_unix
-from common.transport.endpoints import IpcAccess
+from simul.common.codec import Frame
+from simul.common.errors import ConfigError
+from simul.common.transport.bound import BoundEndpoint, listen_unix
+from simul.common.transport.endpoints import IpcAccess
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 MAX_FRAME_BYTES = 256 * 1024 * 1024

@@ -8,8 +8,8 @@ import socket
 import sys
 from collections.abc import Callable
 
-from common.errors import ConfigError
-from common.transport.endpoints import IpcAccess, check_endpoint, files_of, lock_ipc, make_folder_of
+from simul.common.errors import ConfigError
+from simul.common.transport.endpoints import IpcAccess, check_endpoint, files_of, lock_ipc, make_folder_of
 
 BACKLOG = 1024  # connections that wait to be accepted; the system allows fewer where net.core.somaxconn says so
 _MODES: dict[IpcAccess, int] = {"owner": 0o600, "group": 0o660, "everyone": 0o666}

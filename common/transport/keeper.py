@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Protocol
 
-from common.errors import ConfigError
-from common.transport.bound import BoundEndpoint
+from simul.common.errors import ConfigError
+from simul.common.transport.bound import BoundEndpoint
 
 LOOK_EVERY_SEC = 1.0
 

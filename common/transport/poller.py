@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import zmq
 
-from common.transport.base import Socket
+from simul.common.transport.base import Socket
 
 LOOK_EVERY_SEC = 30e-6  # short enough to cost no latency, long enough to leave the core to others
 

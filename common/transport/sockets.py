@@ -11,11 +11,11 @@ from typing import Literal
 
 import zmq
 
-from common.codec import Frame
-from common.transport.base import Socket, send_parts
-from common.transport.curve import ClientKeys, Doorkeeper, ServerKeys
-from common.transport.endpoints import IpcAccess
-from common.transport.watch import ConnectionCounts, ConnectionWatch, Fate
+from simul.common.codec import Frame
+from simul.common.transport.base import Socket, send_parts
+from simul.common.transport.curve import ClientKeys, Doorkeeper, ServerKeys
+from simul.common.transport.endpoints import IpcAccess
+from simul.common.transport.watch import ConnectionCounts, ConnectionWatch, Fate
 
 HANDSHAKE_MS = 5000  # who connects and then says nothing holds a file descriptor no longer
 

@@ -1,6 +1,6 @@
 """Where the arithmetic happens: gather the states, run the network, choose actions, scatter the new states.
 
-A batch is staged on the host (`inference_server.engine.staging`); `rows` below is the slice of it that one forward
+A batch is staged on the host (`simul.inference_server.engine.staging`); `rows` is the slice of it that one forward
 takes, padding included. On a CPU only the network runs in torch: around it compiled loops cost a fraction, above all
 for small batches. On every other device all of it stays there, and one copy each way is made.
 """
@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from common.nets.traced import Forward
-from inference_server.engine.sampling import recorded_sampler, sample_on_host
-from inference_server.engine.staging import Inputs, Staging
+from simul.common.nets.traced import Forward
+from simul.inference_server.engine.sampling import recorded_sampler, sample_on_host
+from simul.inference_server.engine.staging import Inputs, Staging
 
 DeviceLost = torch.AcceleratorError  # whatever runs on the device from now on fails: only a new process helps
 Forwarded = tuple[slice, Inputs, tuple[Tensor, Tensor, Tensor]]  # rows, what went in, (logits, value, new state)

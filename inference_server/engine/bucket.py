@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from common.specs import GameSpec
-from inference_server.engine.graph_device import Graph, GraphDevice, Lane
-from inference_server.engine.staging import Packing, Staging
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.graph_device import Graph, GraphDevice, Lane
+from simul.inference_server.engine.staging import Packing, Staging
 
 OUTPUTS = 3  # action, log-prob, value
 TOLERANCE = 0.02  # between a replay and the same operations one at a time: bfloat16's

@@ -13,13 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from common.nets.base import RecurrentNetwork
-from common.nets.traced import Recording, record, with_packed_weights
-from common.rests import Rest, no_rest
-from common.specs import GameSpec
-from inference_server.engine.backends import Backend, DeviceBackend, Forwarded, HostBackend, Outputs
-from inference_server.engine.sampling import masked_softmax
-from inference_server.engine.staging import Staging
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.traced import Recording, record, with_packed_weights
+from simul.common.rests import Rest, no_rest
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.backends import Backend, DeviceBackend, Forwarded, HostBackend, Outputs
+from simul.inference_server.engine.sampling import masked_softmax
+from simul.inference_server.engine.staging import Staging
 
 # Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
 BUCKETS = (1, 2, 4, *range(8, 64, 8), *range(64, 128, 16), *range(128, 257, 32))
@@ -32,7 +32,7 @@ Ready = Recording | Mapping[str, Tensor]  # weights as `swap` takes them fastest
 class PolicyEngine:
     """Network and state table of one policy.
 
-    The table is float32 [2 * max_sessions + 2, state_size]: two rows a slot (see `inference_server.sessions`),
+    The table is float32 [2 * max_sessions + 2, state_size]: two rows a slot (see `simul.inference_server.sessions`),
     then a row of zeros that every session's first step reads, then a scratch row for padding.
     """
 

@@ -1,4 +1,4 @@
-"""What a device must offer so that batches can be replays: `inference_server.engine.cuda` is one."""
+"""What a device must offer so that batches can be replays: `simul.inference_server.engine.cuda` is one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Batches as replays of captured graphs: one copy to the device, one replay, one copy back, one wait.
 
-What captures and replays is passed in: `inference_server.engine.cuda` on a GPU, a stand-in where there is none.
+What captures and replays is passed in: `simul.inference_server.engine.cuda` on a GPU, a stand-in where there is none.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from common.nets.base import RecurrentNetwork
-from common.nets.traced import Recording
-from common.rests import Rest, no_rest
-from common.specs import GameSpec
-from inference_server.engine.backends import Outputs
-from inference_server.engine.bucket import Bucket
-from inference_server.engine.engine import BUCKETS, PolicyEngine, Ready
-from inference_server.engine.graph_device import GraphDevice, Lane
-from inference_server.engine.sampling import sample_packed
-from inference_server.engine.staging import Inputs, Staging
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.traced import Recording
+from simul.common.rests import Rest, no_rest
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.backends import Outputs
+from simul.inference_server.engine.bucket import Bucket
+from simul.inference_server.engine.engine import BUCKETS, PolicyEngine, Ready
+from simul.inference_server.engine.graph_device import GraphDevice, Lane
+from simul.inference_server.engine.sampling import sample_packed
+from simul.inference_server.engine.staging import Inputs, Staging
 
 # a GPU takes large batches whole: padding costs it less than a launch
 GRAPH_BUCKETS = (*BUCKETS, 512, 1024, 2048, 4096)

@@ -1,12 +1,12 @@
-"""`python -m inference_server.loadtest`, which `simul loadtest` starts."""
+"""`python -m simul.inference_server.loadtest`, which `simul loadtest` starts."""
 
 from __future__ import annotations
 
 import signal
 import sys
 
-from common.errors import CheckpointError, ConfigError, SimulError
-from inference_server.loadtest.options import claim_folder, parse
+from simul.common.errors import CheckpointError, ConfigError, SimulError
+from simul.inference_server.loadtest.options import claim_folder, parse
 
 
 def main() -> int:
@@ -15,7 +15,7 @@ def main() -> int:
     try:
         options = parse(None)
         claim_folder(options.out)
-        from inference_server.loadtest.run import run  # brings torch: what is wrong shall be told at once
+        from simul.inference_server.loadtest.run import run  # brings torch: what is wrong shall be told at once
 
         return run(options)
     except (ConfigError, CheckpointError) as error:

@@ -1,4 +1,4 @@
-"""`python -m inference_server.loadtest.client`: one client process. Torch is imported for the local baseline only."""
+"""One client process: `python -m simul.inference_server.loadtest.client`. Only the local baseline imports torch."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from common.column_client import ColumnClient
-from common.errors import SimulError
-from common.rundir import RunDir
-from common.specs import GameSpec
-from common.transport import client_keys
-from inference_server.loadtest.driver import Driver, Policy
-from inference_server.loadtest.orders import Done, Failed, Forward, Forwarded, Go, Inbox, Prepare, SetUp, say
-from inference_server.loadtest.schedule import PoissonSchedule
-from inference_server.loadtest.traffic import Seats
-from inference_server.loadtest.windows import Window, WindowClock
+from simul.common.column_client import ColumnClient
+from simul.common.errors import SimulError
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.common.transport import client_keys
+from simul.inference_server.loadtest.driver import Driver, Policy
+from simul.inference_server.loadtest.orders import Done, Failed, Forward, Forwarded, Go, Inbox, Prepare, SetUp, say
+from simul.inference_server.loadtest.schedule import PoissonSchedule
+from simul.inference_server.loadtest.traffic import Seats
+from simul.inference_server.loadtest.windows import Window, WindowClock
 
 if TYPE_CHECKING:
-    from inference_server.loadtest.local import LocalPolicy
+    from simul.inference_server.loadtest.local import LocalPolicy
 
 
 class Remote(ColumnClient):
@@ -78,7 +78,7 @@ def _serve(setup: SetUp, inbox: Inbox) -> None:
 
 
 def _local(setup: SetUp, spec: GameSpec) -> LocalPolicy:
-    from inference_server.loadtest.local import LocalPolicy
+    from simul.inference_server.loadtest.local import LocalPolicy
 
     return LocalPolicy(RunDir(setup.run_dir).read_config(), spec, Path(setup.checkpoint))
 

@@ -12,10 +12,10 @@ from types import TracebackType
 
 import msgspec
 
-from common.errors import InferenceError
-from common.launch.processes import role_environment
-from inference_server.loadtest.orders import Failed, Order, Report, SetUp, read_report
-from inference_server.loadtest.windows import Window
+from simul.common.errors import InferenceError
+from simul.common.launch.processes import role_environment
+from simul.inference_server.loadtest.orders import Failed, Order, Report, SetUp, read_report
+from simul.inference_server.loadtest.windows import Window
 
 ANSWER_SEC = 120.0
 LEAVE_SEC = 5.0
@@ -77,7 +77,7 @@ class Crew:
 
     def _start(self, index: int) -> None:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "inference_server.loadtest.client"],
+            [sys.executable, "-P", "-m", "simul.inference_server.loadtest.client"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=role_environment(1),
             start_new_session=sys.platform != "win32",
         )  # fmt: skip

@@ -14,12 +14,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common.column_client import Answer, Columns
-from common.errors import InferenceError
-from common.messages import Error
-from inference_server.loadtest.schedule import PoissonSchedule
-from inference_server.loadtest.traffic import Seats
-from inference_server.loadtest.windows import Window, WindowClock
+from simul.common.column_client import Answer, Columns
+from simul.common.errors import InferenceError
+from simul.common.messages import Error
+from simul.inference_server.loadtest.schedule import PoissonSchedule
+from simul.inference_server.loadtest.traffic import Seats
+from simul.inference_server.loadtest.windows import Window, WindowClock
 
 SILENT_SEC = 5.0
 WAIT_SEC = 0.02
@@ -31,7 +31,7 @@ Times = NDArray[np.float64]
 
 
 class Policy(Protocol):
-    """Whoever answers: `common.column_client.ColumnClient`, or a policy in this process."""
+    """Whoever answers: `simul.common.column_client.ColumnClient`, or a policy in this process."""
 
     refusals: list[Error]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from common.errors import InferenceError
-from inference_server.loadtest.cells import Cell, Mode
-from inference_server.loadtest.crew import Crew
-from inference_server.loadtest.heard import Heard, histogram_between, mean_batch_between, stages_between
-from inference_server.loadtest.orders import Forward, Forwarded, Go, Prepare, Stop
-from inference_server.loadtest.windows import (
+from simul.common.errors import InferenceError
+from simul.inference_server.loadtest.cells import Cell, Mode
+from simul.inference_server.loadtest.crew import Crew
+from simul.inference_server.loadtest.heard import Heard, histogram_between, mean_batch_between, stages_between
+from simul.inference_server.loadtest.orders import Forward, Forwarded, Go, Prepare, Stop
+from simul.inference_server.loadtest.windows import (
     Figures,
     Window,
     complete_windows,

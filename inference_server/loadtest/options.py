@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from common.errors import ConfigError
-from common.option_types import path
+from simul.common.errors import ConfigError
+from simul.common.option_types import path
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from inference_server.loadtest.windows import Window
+from simul.inference_server.loadtest.windows import Window
 
 
 class Order(msgspec.Struct, frozen=True, tag=True):

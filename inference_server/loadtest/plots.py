@@ -12,9 +12,9 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from common.errors import ConfigError
-from inference_server.loadtest.cells import Cell
-from inference_server.loadtest.recommend import best_setting
+from simul.common.errors import ConfigError
+from simul.inference_server.loadtest.cells import Cell
+from simul.inference_server.loadtest.recommend import best_setting
 
 matplotlib.use("Agg")
 

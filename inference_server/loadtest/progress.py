@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.status import Status
 
-from inference_server.loadtest.cells import Cell
+from simul.inference_server.loadtest.cells import Cell
 
 
 class Progress:

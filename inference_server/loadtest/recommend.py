@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from inference_server.loadtest.cells import Cell, MaxRate
+from simul.inference_server.loadtest.cells import Cell, MaxRate
 
 ENOUGH = 0.90  # of the maximum: more envs beyond this buy latency, not throughput
 LATE_US = 1000.0

@@ -14,12 +14,12 @@ import torch
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from common.conditions import machine
-from common.errors import ConfigError
-from inference_server.loadtest.cells import Cell, Result
-from inference_server.loadtest.cores import Cores
-from inference_server.loadtest.options import Options
-from inference_server.loadtest.subject import Subject
+from simul.common.conditions import machine
+from simul.common.errors import ConfigError
+from simul.inference_server.loadtest.cells import Cell, Result
+from simul.inference_server.loadtest.cores import Cores
+from simul.inference_server.loadtest.options import Options
+from simul.inference_server.loadtest.subject import Subject
 
 UNKNOWN = "—"
 SHORT = {"float32": "fp32", "bfloat16": "bf16"}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from common.errors import ConfigError
-from common.launch.temporary import temporary_folder
-from inference_server.loadtest.cells import Result
-from inference_server.loadtest.cores import Neighbours, our_cores, read_times, split_cores
-from inference_server.loadtest.options import Options
-from inference_server.loadtest.plots import write_plots
-from inference_server.loadtest.progress import Progress
-from inference_server.loadtest.recommend import recommendation
-from inference_server.loadtest.report import conditions, table, write
-from inference_server.loadtest.subject import make_subject
-from inference_server.loadtest.sweep import AUTO_RATES, Sweep
+from simul.common.errors import ConfigError
+from simul.common.launch.temporary import temporary_folder
+from simul.inference_server.loadtest.cells import Result
+from simul.inference_server.loadtest.cores import Neighbours, our_cores, read_times, split_cores
+from simul.inference_server.loadtest.options import Options
+from simul.inference_server.loadtest.plots import write_plots
+from simul.inference_server.loadtest.progress import Progress
+from simul.inference_server.loadtest.recommend import recommendation
+from simul.inference_server.loadtest.report import conditions, table, write
+from simul.inference_server.loadtest.subject import make_subject
+from simul.inference_server.loadtest.sweep import AUTO_RATES, Sweep
 
 
 def run(options: Options) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
-from common.client import InferenceClient
-from common.specs import GameSpec
-from common.transport import ClientKeys
-from inference_server.loadtest.heard import Heard
+from simul.common.client import InferenceClient
+from simul.common.specs import GameSpec
+from simul.common.transport import ClientKeys
+from simul.inference_server.loadtest.heard import Heard
 
 ASK_EVERY_SEC = 0.1
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from common.launch.frozen import ROLE, FrozenServer
-from common.messages import Report
-from inference_server.loadtest.cores import pin
-from inference_server.loadtest.heard import Heard
-from inference_server.loadtest.subject import Subject
+from simul.common.launch.frozen import ROLE, FrozenServer
+from simul.common.messages import Report
+from simul.inference_server.loadtest.cores import pin
+from simul.inference_server.loadtest.heard import Heard
+from simul.inference_server.loadtest.subject import Subject
 
 
 class StartedServer(FrozenServer):

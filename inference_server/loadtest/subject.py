@@ -10,19 +10,19 @@ from pathlib import Path
 import msgspec
 import torch
 
-from common.config import Config, NetworkConfig
-from common.errors import ConfigError
-from common.launch.eval_checkpoint import config_of, newest_checkpoint
-from common.launch.game_spec import ask_for_spec
-from common.launch.processes import role_command
-from common.nets.build import build_network
-from common.nets.load import META_FILE, WEIGHTS_FILE, Meta
-from common.nets.weights import fingerprint, weights_to_bytes
-from common.rundir import RunDir
-from common.specs import GameSpec
-from common.strict_yaml import config_from_tree, load_config
-from common.transport import client_keys, connectable
-from inference_server.loadtest.options import Options
+from simul.common.config import Config, NetworkConfig
+from simul.common.errors import ConfigError
+from simul.common.launch.eval_checkpoint import config_of, newest_checkpoint
+from simul.common.launch.game_spec import ask_for_spec
+from simul.common.launch.processes import role_command
+from simul.common.nets.build import build_network
+from simul.common.nets.load import META_FILE, WEIGHTS_FILE, Meta
+from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.common.strict_yaml import config_from_tree, load_config
+from simul.common.transport import client_keys, connectable
+from simul.inference_server.loadtest.options import Options
 
 # The policy P that every published figure of the server uses: mlp_lstm with its default of 256 units.
 POLICY_P = GameSpec(name="loadtest/P", observation_size=2160, num_actions=26)

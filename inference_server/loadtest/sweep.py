@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from common.errors import ERR_SPEC, ConfigError, InferenceError
-from common.transport import client_keys
-from inference_server.loadtest.bisection import MaxRateSearch
-from inference_server.loadtest.cells import Cell, MaxRate
-from inference_server.loadtest.cores import Cores
-from inference_server.loadtest.crew import Crew
-from inference_server.loadtest.measure import Bench, Server
-from inference_server.loadtest.options import Options
-from inference_server.loadtest.orders import SetUp
-from inference_server.loadtest.progress import Progress
-from inference_server.loadtest.running import RunningServer
-from inference_server.loadtest.served import StartedServer
-from inference_server.loadtest.subject import Subject
+from simul.common.errors import ERR_SPEC, ConfigError, InferenceError
+from simul.common.transport import client_keys
+from simul.inference_server.loadtest.bisection import MaxRateSearch
+from simul.inference_server.loadtest.cells import Cell, MaxRate
+from simul.inference_server.loadtest.cores import Cores
+from simul.inference_server.loadtest.crew import Crew
+from simul.inference_server.loadtest.measure import Bench, Server
+from simul.inference_server.loadtest.options import Options
+from simul.inference_server.loadtest.orders import SetUp
+from simul.inference_server.loadtest.progress import Progress
+from simul.inference_server.loadtest.running import RunningServer
+from simul.inference_server.loadtest.served import StartedServer
+from simul.inference_server.loadtest.subject import Subject
 
 AUTO_RATES = (0.1, 0.25, 0.5, 0.75, 0.9)  # shares of the closed loop's maximum
 LOWEST_SHARE = 0.02

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.loadtest.latencies import Latencies, merged
+from simul.inference_server.loadtest.latencies import Latencies, merged
 
 STABLE_WINDOWS = 3
 STABLE_WITHIN = 0.10

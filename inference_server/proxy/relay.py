@@ -20,7 +20,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from inference_server.proxy.framing import GREETING_BYTES, LARGE_BYTES, WELCOME, Broken, FromClient, FromServer, Limits
+from simul.inference_server.proxy.framing import (
+    GREETING_BYTES,
+    LARGE_BYTES,
+    WELCOME,
+    Broken,
+    FromClient,
+    FromServer,
+    Limits,
+)
 
 CHUNK_BYTES = 64 * 1024
 FRAMES = 256  # of one connection in one turn: a chunk holds 32,768 empty ones, which take 10 ms and more

@@ -5,8 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from learner.algorithms.base import Loss, Settings, Trajectories, evaluate, figures, masked_mean, normalise, value_loss
-from learner.algorithms.vtrace import vtrace_targets
+from simul.learner.algorithms.base import (
+    Loss,
+    Settings,
+    Trajectories,
+    evaluate,
+    figures,
+    masked_mean,
+    normalise,
+    value_loss,
+)
+from simul.learner.algorithms.vtrace import vtrace_targets
 
 
 def ppo_loss(trajectories: Trajectories, logits: Tensor, value: Tensor, settings: Settings) -> Loss:

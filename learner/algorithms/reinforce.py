@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from learner.algorithms.base import Loss, Settings, Trajectories, evaluate, figures, masked_mean, value_loss
+from simul.learner.algorithms.base import Loss, Settings, Trajectories, evaluate, figures, masked_mean, value_loss
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from learner.algorithms.base import Loss, Settings, Trajectories, evaluate, figures, masked_mean, value_loss
+from simul.learner.algorithms.base import Loss, Settings, Trajectories, evaluate, figures, masked_mean, value_loss
 
 
 @dataclass(frozen=True)

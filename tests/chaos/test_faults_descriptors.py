@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 
 import psutil
 
-from common.checkout import CHECKOUT
-from env_worker.games.pokemon.websocket.local_server import free_port
+from simul.common.checkout import CHECKOUT
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.faults import count, unharmed, wait_for
 from tests.support.stand import PATIENCE_SEC, Stand
 
@@ -30,7 +30,7 @@ sys.stdin.read()
 """
 _SERVER_ON_IPC = """
 import resource, sys
-from common.transport import Poller, RouterSocket
+from simul.common.transport import Poller, RouterSocket
 router = RouterSocket("ipc://" + sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -39,7 +39,7 @@ Poller([router]).wait(100.0)
 """
 _LIMITS = """
 import resource
-from inference_server.descriptors import raise_limit
+from simul.inference_server.descriptors import raise_limit
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 128))
 raise_limit()
 raise_limit()

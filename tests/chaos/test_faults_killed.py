@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ERR_NO_SESSION
-from inference_server import housekeeping
+from simul.common.errors import ERR_NO_SESSION
+from simul.inference_server import housekeeping
 from tests.support.faults import count, unharmed, wait_for
 from tests.support.ledger import Book, assert_own_answers
 from tests.support.player import ENVS, play

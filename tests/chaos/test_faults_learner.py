@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.codec import encode
-from common.errors import NothingLearnedError
-from common.messages import (
+from simul.common.codec import encode
+from simul.common.errors import NothingLearnedError
+from simul.common.messages import (
     PROTOCOL,
     ListPolicies,
     Message,
@@ -23,10 +23,10 @@ from common.messages import (
     UnrollMemory,
     WeightsAck,
 )
-from common.messages.serving import SharedMemory
-from common.nets.load import WEIGHTS_FILE, load_policy
-from common.transport import DealerSocket
-from learner.checkpoints import CheckpointStore, RunFacts, write_folder
+from simul.common.messages.serving import SharedMemory
+from simul.common.nets.load import WEIGHTS_FILE, load_policy
+from simul.common.transport import DealerSocket
+from simul.learner.checkpoints import CheckpointStore, RunFacts, write_folder
 from tests.support.faults import unharmed, wait_for
 from tests.support.learner_stand import LearnerStand
 
@@ -151,7 +151,9 @@ def test_fault_33_the_control_socket_obeys_who_shows_the_runs_token(stand) -> No
 
 
 def test_fault_34_rewards_that_nothing_can_be_learned_from_end_the_learner_with_a_sentence(monkeypatch) -> None:
-    monkeypatch.setattr("inference_server.learner_link.SILENT_AFTER_SEC", 1.0)  # clients need not wait for so long
+    monkeypatch.setattr(
+        "simul.inference_server.learner_link.SILENT_AFTER_SEC", 1.0
+    )  # clients need not wait for so long
     with LearnerStand(max_skipped_minibatches=30, epochs=3) as stand, unharmed(stand):
         learner, client = stand.learner, stand.client("teacher")
         stand.train(client, lambda: learner.metrics.get("policy_version", 0) >= 2)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import zmq
 
-from common.errors import (
+from simul.common.errors import (
     ERR_DENIED,
     ERR_NO_SESSION,
     ERR_SPEC,
@@ -18,9 +18,9 @@ from common.errors import (
     ERR_VALUE,
     ERR_VERSION,
 )
-from common.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
-from common.step_book import pack_step
-from env_worker.games.pokemon.websocket.local_server import free_port
+from simul.common.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
+from simul.common.step_book import pack_step
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.faults import FREE, count, dial, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import PATIENCE_SEC, Stand, exchange

@@ -12,12 +12,12 @@ import msgpack
 import psutil
 import pytest
 
-from common import errors
-from common.checkout import CHECKOUT
-from common.codec import Codec
-from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
-from common.messages import PROTOCOL, TO_SERVER, Actions, Error, Hello, Pong
-from common.step_book import pack_step
+from simul.common import errors
+from simul.common.checkout import CHECKOUT
+from simul.common.codec import Codec
+from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
+from simul.common.messages import PROTOCOL, TO_SERVER, Actions, Error, Hello, Pong
+from simul.common.step_book import pack_step
 from tests.support.faults import FREE
 from tests.support.mutants import mutate, valid_messages
 from tests.support.raw_client import RawClient

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from common.codec import encode
-from common.messages import PROTOCOL, Hello
-from common.transport import DealerSocket, RouterSocket, base, client_keys, new_keys, server_keys, sockets
-from env_worker.games.pokemon.websocket.local_server import free_port
-from inference_server.proxy.framing import Limits
+from simul.common.codec import encode
+from simul.common.messages import PROTOCOL, Hello
+from simul.common.transport import DealerSocket, RouterSocket, base, client_keys, new_keys, server_keys, sockets
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.inference_server.proxy.framing import Limits
 from tests.support.faults import count, dial, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.sockets import receive

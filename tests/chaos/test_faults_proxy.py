@@ -17,12 +17,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from common.checkout import CHECKOUT
-from common.client import InferenceClient
-from common.transport import DealerSocket, client_keys, new_keys
-from env_worker.games.pokemon.websocket.local_server import free_port
-from inference_server.proxy.framing import Limits
-from inference_server.proxy_process import ProxyProcess
+from simul.common.checkout import CHECKOUT
+from simul.common.client import InferenceClient
+from simul.common.transport import DealerSocket, client_keys, new_keys
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.inference_server.proxy.framing import Limits
+from simul.inference_server.proxy_process import ProxyProcess
 from tests.support.faults import FREE, count, unharmed, wait_for
 from tests.support.hostile import HostilePeer, frame, open_line
 from tests.support.stall import stalled
@@ -42,8 +42,8 @@ PING = b"\x81\xa4type\xa4PING"
 PING_FRAME = frame(PING)
 _STARTER = """
 import sys, time
-from inference_server.proxy.framing import Limits
-from inference_server.proxy_process import ProxyProcess
+from simul.inference_server.proxy.framing import Limits
+from simul.inference_server.proxy_process import ProxyProcess
 proxy = ProxyProcess("ipc://" + sys.argv[1], "ipc://nobody", Limits())
 print(proxy.pid, flush=True)
 time.sleep(100)
@@ -245,7 +245,7 @@ def test_fault_28_a_proxy_that_stands_still_is_replaced(stand, neighbour, monkey
     proxy = stand.server._gateway.proxy
     before, pid = proxy.restarts, proxy.pid
     with own_client(stand), monkeypatch.context() as impatient:
-        impatient.setattr("inference_server.proxy_process.FROZEN_SEC", 1.5)
+        impatient.setattr("simul.inference_server.proxy_process.FROZEN_SEC", 1.5)
         os.kill(pid, signal.SIGSTOP)
         wait_for(lambda: proxy.restarts > before)
     wait_for(lambda: proxy.pid not in (0, pid))

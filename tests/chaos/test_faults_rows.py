@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 import torch
 
-from common.codec import Codec
-from common.errors import (
+from simul.common.codec import Codec
+from simul.common.errors import (
     ERR_INTERNAL,
     ERR_MASK,
     ERR_NO_SESSION,
     ERR_SHAPE,
     ERR_VALUE,
 )
-from common.lifecycle import REPORT_EVERY_SEC
-from common.messages import TO_SUPERVISOR, Actions, Close, Error, Evaluate, Ping, Report, StatusRequest, Step
-from common.step_book import pack_step
-from common.transport import PullSocket
-from inference_server.engine.backends import DeviceLost
+from simul.common.lifecycle import REPORT_EVERY_SEC
+from simul.common.messages import TO_SUPERVISOR, Actions, Close, Error, Evaluate, Ping, Report, StatusRequest, Step
+from simul.common.step_book import pack_step
+from simul.common.transport import PullSocket
+from simul.inference_server.engine.backends import DeviceLost
 from tests.support.faults import FREE, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned

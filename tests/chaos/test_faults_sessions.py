@@ -10,18 +10,18 @@ import time
 import numpy as np
 import pytest
 
-from common.client import InferenceClient
-from common.codec import Codec
-from common.errors import (
+from simul.common.client import InferenceClient
+from simul.common.codec import Codec
+from simul.common.errors import (
     ERR_CAPACITY,
     ERR_NO_SESSION,
     ERR_ORDER,
 )
-from common.messages import ABORTED, DECISION, TERMINATED, TO_SUPERVISOR, Actions, Close, Error, Figures, Report
-from common.step_book import pack_step
-from common.transport import PullSocket
-from inference_server import housekeeping
-from inference_server.session import Session
+from simul.common.messages import ABORTED, DECISION, TERMINATED, TO_SUPERVISOR, Actions, Close, Error, Figures, Report
+from simul.common.step_book import pack_step
+from simul.common.transport import PullSocket
+from simul.inference_server import housekeeping
+from simul.inference_server.session import Session
 from tests.support.faults import FREE, count, let_idle, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled

@@ -11,12 +11,12 @@ import time
 import numpy as np
 import pytest
 
-from common.codec import encode
-from common.decisions import start_flags
-from common.nets.build import build_network
-from common.nets.weights import weights_to_bytes
-from inference_server import workshop
-from inference_server.engine.engine import PolicyEngine
+from simul.common.codec import encode
+from simul.common.decisions import start_flags
+from simul.common.nets.build import build_network
+from simul.common.nets.weights import weights_to_bytes
+from simul.inference_server import workshop
+from simul.inference_server.engine.engine import PolicyEngine
 from tests.support.fake_learner import FakeLearner
 from tests.support.faults import assert_balanced, wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
@@ -114,7 +114,7 @@ def test_replies_go_on_while_a_past_self_joins_and_nothing_is_recorded_again(mon
     with Stand() as stand:
         client, policies = stand.client("a"), stand.server._housekeeping._policies
         exchange(client, [stand.decision(0, 0)])
-        monkeypatch.setattr("inference_server.engine.engine.record", None)
+        monkeypatch.setattr("simul.inference_server.engine.engine.record", None)
         with _held(monkeypatch, PolicyEngine, "twin") as (inside, go):
             stand.learner.publish("past/7", 7, _constant(stand, range(7, 8))[0], resident=("learner", "past/7"))
             assert inside.wait(PATIENCE_SEC)
@@ -165,7 +165,7 @@ def test_fault_32_a_learner_killed_in_the_middle_of_an_upload_leaves_the_old_wei
         client = stand.client("a", training=False)
         exchange(client, [stand.decision(0, 0, flags=FREE)])
         stand.learner.stop()
-        monkeypatch.setattr("inference_server.learner_link.SILENT_AFTER_SEC", 0.6)
+        monkeypatch.setattr("simul.inference_server.learner_link.SILENT_AFTER_SEC", 0.6)
         path = stand.run_dir.sockets / "weights.ipc"
         path.unlink(missing_ok=True)  # closed sockets leave it behind
         with socket.socket(socket.AF_UNIX) as listener:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from common.checkout import CHECKOUT
-from common.codec import Codec
-from common.messages import FROM_LEARNER, Weights
-from inference_server import weights as module
+from simul.common.checkout import CHECKOUT
+from simul.common.codec import Codec
+from simul.common.messages import FROM_LEARNER, Weights
+from simul.inference_server import weights as module
 from tests.support.fake_learner import FakeLearner
 from tests.support.faults import assert_balanced, wait_for
 from tests.support.stand import Stand, exchange
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is share
 PUBLISHER = """
 import hashlib, sys
 from pathlib import Path
-from common.messages import Weights
-from learner.publication import Publication
+from simul.common.messages import Weights
+from simul.learner.publication import Publication
 weights = Path(sys.argv[1]).read_bytes()
 fingerprint = hashlib.sha256(weights).hexdigest()
 publication = Publication(Weights(policy="learner", policy_version=5, fingerprint=fingerprint), weights)

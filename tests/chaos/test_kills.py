@@ -12,8 +12,8 @@ import time
 import psutil
 import pytest
 
-from common.launch.books import imbalances
-from tests.support.simul import Simul
+from simul.common.launch.books import imbalances
+from tests.support.command import Simul
 
 RECOVERY_SEC = 10.0
 PACE_SEC = 4.7

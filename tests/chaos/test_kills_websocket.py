@@ -8,9 +8,9 @@ import signal
 import psutil
 import pytest
 
-from common.launch.books import imbalances
+from simul.common.launch.books import imbalances
 from tests.chaos.test_kills import SMALL
-from tests.support.simul import Simul
+from tests.support.command import Simul
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from common.client import InferenceClient
-from common.column_client import ColumnClient, Columns
-from common.errors import ERR_VALUE
-from common.messages import Close, Error, Step
-from common.shared_memory import ALIGNMENT
-from common.specs import GameSpec
-from common.step_book import pack_step
+from simul.common.client import InferenceClient
+from simul.common.column_client import ColumnClient, Columns
+from simul.common.errors import ERR_VALUE
+from simul.common.messages import Close, Error, Step
+from simul.common.shared_memory import ALIGNMENT
+from simul.common.specs import GameSpec
+from simul.common.step_book import pack_step
 from tests.support.anonymous import anonymous_files
 from tests.support.faults import FREE, wait_for
 from tests.support.raw_client import RawClient

@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 
-from common.client import InferenceClient, Replies
-from common.decisions import start_flags
-from common.errors import ERR_BUSY, ERR_DEADLINE
-from common.messages import Figures, StatusRequest
-from common.step_book import pack_step
-from inference_server import housekeeping
+from simul.common.client import InferenceClient, Replies
+from simul.common.decisions import start_flags
+from simul.common.errors import ERR_BUSY, ERR_DEADLINE
+from simul.common.messages import Figures, StatusRequest
+from simul.common.step_book import pack_step
+from simul.inference_server import housekeeping
 from tests.support.faults import let_idle, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import let_deadlines_pass, stalled
@@ -21,7 +21,9 @@ FREE = start_flags(record=False, greedy=False)
 
 
 def test_the_python_client_backs_off_and_everything_is_answered(monkeypatch) -> None:
-    monkeypatch.setattr("inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC)  # all that has arrived is read at once
+    monkeypatch.setattr(
+        "simul.inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC
+    )  # all that has arrived is read at once
     with Stand(max_rows_of_client=10, max_batch=4) as stand:
         client = stand.client("a", training=False)
         with stalled(stand) as stall:
@@ -124,7 +126,9 @@ def test_a_full_learner_holds_up_whom_it_learns_from_and_nobody_else_and_no_cloc
 
 
 def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait(monkeypatch) -> None:
-    monkeypatch.setattr("inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC)  # all that has arrived is read at once
+    monkeypatch.setattr(
+        "simul.inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC
+    )  # all that has arrived is read at once
     with Stand(max_batch=4) as stand:
         player, searcher, order = stand.client("player"), stand.client("searcher"), []
         act, evaluate = stand.server._actor.act, stand.server._evaluator.act

@@ -10,14 +10,14 @@ import time
 
 import pytest
 
-from common import cli
-from common.checkout import CHECKOUT
-from common.client import InferenceClient
-from common.decisions import Decision
-from common.launch import connect as module
-from common.specs import GameSpec
-from common.transport import RouterSocket, new_keys, server_keys
-from env_worker.games.pokemon.websocket.local_server import free_port
+from simul.common import cli
+from simul.common.checkout import CHECKOUT
+from simul.common.client import InferenceClient
+from simul.common.decisions import Decision
+from simul.common.launch import connect as module
+from simul.common.specs import GameSpec
+from simul.common.transport import RouterSocket, new_keys, server_keys
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
@@ -106,7 +106,7 @@ def test_what_is_no_run_is_a_sentence(tmp_path, capsys):
 
 def test_the_stand_in_shows_a_client_its_frames(tmp_path):
     where = endpoint()
-    line = [sys.executable, "-m", "common.cli", "connect", "--listen", where]
+    line = [sys.executable, "-m", "simul.common.cli", "connect", "--listen", where]
     process = subprocess.Popen(line, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
     try:
         assert "spec (any)" in process.stdout.readline()

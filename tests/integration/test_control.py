@@ -11,15 +11,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from common import cli
-from common.config import NetworkConfig
-from common.control_client import ControlClient
-from common.errors import ERR_DENIED, ERR_POLICY, ConfigError
-from common.messages import ABORTED
-from common.nets.build import build_network
-from common.nets.load import WEIGHTS_FILE
-from common.nets.weights import weights_to_bytes
-from learner.checkpoints import RunFacts, write_folder
+from simul.common import cli
+from simul.common.config import NetworkConfig
+from simul.common.control_client import ControlClient
+from simul.common.errors import ERR_DENIED, ERR_POLICY, ConfigError
+from simul.common.messages import ABORTED
+from simul.common.nets.build import build_network
+from simul.common.nets.load import WEIGHTS_FILE
+from simul.common.nets.weights import weights_to_bytes
+from simul.learner.checkpoints import RunFacts, write_folder
 from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 

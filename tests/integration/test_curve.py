@@ -9,12 +9,12 @@ import time
 import pytest
 import zmq
 
-from common import cli
-from common.checkout import CHECKOUT
-from common.config import Config, ServerConfig
-from common.config_rules import broken_rules
-from common.errors import ConfigError, InferenceError
-from common.transport import (
+from simul.common import cli
+from simul.common.checkout import CHECKOUT
+from simul.common.config import Config, ServerConfig
+from simul.common.config_rules import broken_rules
+from simul.common.errors import ConfigError, InferenceError
+from simul.common.transport import (
     ClientKeys,
     DealerSocket,
     Poller,
@@ -24,7 +24,7 @@ from common.transport import (
     new_keys,
     server_keys,
 )
-from env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 

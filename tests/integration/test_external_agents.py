@@ -13,13 +13,13 @@ import msgpack
 import numpy as np
 import pytest
 
-from common.checkout import CHECKOUT
-from common.codec import Codec
-from common.messages import TO_SERVER
-from common.strict_yaml import load_config
-from env_worker.games.loading import game_spec
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.setup_node import install_packages
+from simul.common.checkout import CHECKOUT
+from simul.common.codec import Codec
+from simul.common.messages import TO_SERVER
+from simul.common.strict_yaml import load_config
+from simul.env_worker.games.loading import game_spec
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.setup_node import install_packages
 from tests.support.faults import wait_for
 from tests.support.stand import Stand
 

@@ -8,10 +8,10 @@ import sys
 import msgspec
 import pytest
 
-from common.codec import encode
-from common.messages import Unroll
-from common.nets.load import load_policy
-from common.specs import GameSpec
+from simul.common.codec import encode
+from simul.common.messages import Unroll
+from simul.common.nets.load import load_policy
+from simul.common.specs import GameSpec
 from tests.support.checkpoints import write_checkpoint
 from tests.support.learner_process import CONFIG, SPEC, FakeServer, LearnerProcess
 

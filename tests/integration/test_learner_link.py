@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common.codec import Codec, encode
-from common.messages import TO_LEARNER, Credit, Unroll
-from common.rundir import RunDir
-from common.specs import GameSpec
-from common.transport import RouterSocket
-from common.unroll_layout import UnrollLayout, unroll_at
-from inference_server.learner_link import SILENT_AFTER_SEC, LearnerLink
-from inference_server.unroll_memory import UnrollMemory
+from simul.common.codec import Codec, encode
+from simul.common.messages import TO_LEARNER, Credit, Unroll
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.common.transport import RouterSocket
+from simul.common.unroll_layout import UnrollLayout, unroll_at
+from simul.inference_server.learner_link import SILENT_AFTER_SEC, LearnerLink
+from simul.inference_server.unroll_memory import UnrollMemory
 from tests.support.stand import PATIENCE_SEC
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")

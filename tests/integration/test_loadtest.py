@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from common.checkout import CHECKOUT
-from common.errors import ConfigError
-from common.transport import client_keys, new_keys
-from env_worker.games.pokemon.websocket.local_server import free_port
-from inference_server.loadtest import sweep
-from inference_server.loadtest.cells import Cell, Result
-from inference_server.loadtest.options import parse
-from inference_server.loadtest.run import run
+from simul.common.checkout import CHECKOUT
+from simul.common.errors import ConfigError
+from simul.common.transport import client_keys, new_keys
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.inference_server.loadtest import sweep
+from simul.inference_server.loadtest.cells import Cell, Result
+from simul.inference_server.loadtest.options import parse
+from simul.inference_server.loadtest.run import run
 from tests.support.stand import Stand
 
 PNG = b"\x89PNG\r\n"
@@ -26,7 +26,7 @@ SMALL = ["--clients", "2", "--envs", "4", "--set", "network.options={hidden: 16}
 
 
 def _loadtest(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "common.cli", "loadtest", *arguments]
+    line = [sys.executable, "-m", "simul.common.cli", "loadtest", *arguments]
     return subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=280, check=False)
 
 

@@ -8,10 +8,10 @@ import sys
 
 import torch
 
-from common.checkout import CHECKOUT
-from common.launch.ownership import read_json
-from common.nets.load import load_policy
-from common.rundir import RunDir
+from simul.common.checkout import CHECKOUT
+from simul.common.launch.ownership import read_json
+from simul.common.nets.load import load_policy
+from simul.common.rundir import RunDir
 
 
 def test_a_game_and_a_network_of_ones_own_are_learned_and_loaded(tmp_path):
@@ -20,7 +20,7 @@ def test_a_game_and_a_network_of_ones_own_are_learned_and_loaded(tmp_path):
     (tmp_path / "my.yaml").write_text(text)
     run = tmp_path / "run"
     command = [
-        sys.executable, "-m", "common.cli", "up", str(tmp_path / "my.yaml"), "--run-dir", str(run), "--plain",
+        sys.executable, "-m", "simul.common.cli", "up", str(tmp_path / "my.yaml"), "--run-dir", str(run), "--plain",
         "--stop-after-decisions", "8000", "--set", "workers.envs=16",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=200)

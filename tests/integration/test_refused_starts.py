@@ -9,18 +9,18 @@ import sys
 
 import pytest
 
-from common import cli
-from common.checkout import CHECKOUT
-from common.transport import PullSocket
-from env_worker.games.pokemon.websocket.local_server import free_port
-from tests.support.simul import phase_of
+from simul.common import cli
+from simul.common.checkout import CHECKOUT
+from simul.common.transport import PullSocket
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from tests.support.command import phase_of
 
 MISSING = "cuda" if sys.platform == "darwin" else "mps"
 
 
 @pytest.mark.parametrize("wrong", ["a taken endpoint", "a taken port", "one port for both", "a missing device"])
 def test_what_is_taken_or_missing_is_said_before_any_role_starts(wrong, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("common.launch.fleet.Fleet.start", lambda *_: pytest.fail("a role was started"))
+    monkeypatch.setattr("simul.common.launch.fleet.Fleet.start", lambda *_: pytest.fail("a role was started"))
     with socket.create_server(("127.0.0.1", 0)) as server, PullSocket(f"ipc://{tmp_path}/taken") as bound:
         taken, free = server.getsockname()[1], free_port()
         settings, sentence = {
@@ -93,7 +93,7 @@ def test_a_second_signal_while_it_leaves_does_not_cut_that_short():
     """Between the last line of a run and the end of its process lies all of Python's teardown."""
     code = """
 import os, signal
-from common.launch.signals import Signals
+from simul.common.launch.signals import Signals
 signals = Signals()
 signals.install()
 os.kill(os.getpid(), signal.SIGTERM)

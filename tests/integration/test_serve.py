@@ -13,23 +13,23 @@ from pathlib import Path
 import psutil
 import pytest
 
-from common import cli
-from common.client import InferenceClient
-from common.decisions import Decision, start_flags
-from common.launch import serve as module
-from common.launch.fleet import RoleDied
-from common.launch.serve import serve
-from common.launch.snapshot import Snapshot
-from common.specs import GameSpec
-from common.transport import client_keys, new_keys
-from env_worker.games.pokemon.websocket.local_server import free_port
+from simul.common import cli
+from simul.common.client import InferenceClient
+from simul.common.decisions import Decision, start_flags
+from simul.common.launch import serve as module
+from simul.common.launch.fleet import RoleDied
+from simul.common.launch.serve import serve
+from simul.common.launch.snapshot import Snapshot
+from simul.common.specs import GameSpec
+from simul.common.transport import client_keys, new_keys
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.checkpoints import write_checkpoint
-from tests.support.simul import Command
+from tests.support.command import Command
 from tests.support.stand import exchange
 from tests.support.stand_ins import STAND_IN
 
 SPEC = GameSpec(name="somebodys:Numbers", observation_size=12, num_actions=5)
-OFTEN = "from common.launch import serve, view; serve.LOOK_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2"
+OFTEN = "from simul.common.launch import serve, view; serve.LOOK_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2"
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
     keys = client_keys(tmp_path / "keys")
     (tmp_path / "keys" / "client.key_secret").unlink()  # a server needs nobody's secret but its own
     endpoint = f"tcp://127.0.0.1:{free_port()}"
-    program = f"{OFTEN}; import sys; from common.cli import main; sys.exit(main())"
+    program = f"{OFTEN}; import sys; from simul.common.cli import main; sys.exit(main())"
     line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--endpoint", endpoint]
     command = Command([*line, "--curve-keys", str(tmp_path / "keys"), "--plain"], tmp_path / "serve")
     client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)
@@ -86,7 +86,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
 def test_what_cannot_be_served_is_said_before_anything_starts(
     checkpoint: Path, tmp_path: Path, arguments: list[str], sentence: str, capsys, monkeypatch
 ) -> None:
-    monkeypatch.setattr("common.launch.fleet.Fleet.start", lambda *_: pytest.fail("a server was started"))
+    monkeypatch.setattr("simul.common.launch.fleet.Fleet.start", lambda *_: pytest.fail("a server was started"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         names = {"folder": tmp_path, "taken": server.getsockname()[1]}
         given = [argument.format(**names) for argument in arguments]

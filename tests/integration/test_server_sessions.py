@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from common.decisions import Action
-from common.errors import ERR_DENIED, ERR_MASK, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ERR_VALUE, CheckpointError
-from common.messages import PROTOCOL, Actions, Hello, Welcome
-from common.nets.load import WEIGHTS_FILE
-from common.step_book import pack_step
-from learner.checkpoints import RunFacts, write_folder
+from simul.common.decisions import Action
+from simul.common.errors import ERR_DENIED, ERR_MASK, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ERR_VALUE, CheckpointError
+from simul.common.messages import PROTOCOL, Actions, Hello, Welcome
+from simul.common.nets.load import WEIGHTS_FILE
+from simul.common.step_book import pack_step
+from simul.learner.checkpoints import RunFacts, write_folder
 from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled

@@ -13,13 +13,13 @@ import msgspec
 import psutil
 import pytest
 
-from common.checkout import CHECKOUT
-from common.launch.books import imbalances
-from common.launch.ownership import read_json
-from common.launch.restarts import MOST_FAILED_STARTS
-from common.launch.signals import ECHO_SEC
-from common.rundir import RunDir
-from tests.support.simul import phase_of
+from simul.common.checkout import CHECKOUT
+from simul.common.launch.books import imbalances
+from simul.common.launch.ownership import read_json
+from simul.common.launch.restarts import MOST_FAILED_STARTS
+from simul.common.launch.signals import ECHO_SEC
+from simul.common.rundir import RunDir
+from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM, STAND_IN
 
 
@@ -181,7 +181,11 @@ def test_eval_plays_exactly_so_many_and_prints_only_json(simul, tmp_path):
 def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`simul ...` with the real roles."""
     return subprocess.run(
-        [sys.executable, "-m", "common.cli", *arguments], cwd=CHECKOUT, capture_output=True, text=True, timeout=200
+        [sys.executable, "-m", "simul.common.cli", *arguments],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=200,
     )
 
 
@@ -233,7 +237,7 @@ def _seen_after(run, pid: int) -> float:
 
 
 def test_a_role_that_fails_in_every_start_is_an_event_and_ends_the_run_with_a_summary(up):
-    soon = "from common.launch import silences; silences.STANDSTILL_SEC = 0.5\n"
+    soon = "from simul.common.launch import silences; silences.STANDSTILL_SEC = 0.5\n"
     run = up(program=soon + PROGRAM)
     run.wait_until_training()
     (run.run_dir.root / "crash-learner").touch()

@@ -7,10 +7,10 @@ from collections import Counter
 
 import numpy as np
 
-from common.config import OpponentsConfig, PokemonConfig
-from common.decisions import Action, Decision
-from common.messages import DECISION, START
-from env_worker.games.pokemon.source import PokemonSource
+from simul.common.config import OpponentsConfig, PokemonConfig
+from simul.common.decisions import Action, Decision
+from simul.common.messages import DECISION, START
+from simul.env_worker.games.pokemon.source import PokemonSource
 
 
 def make_source(config: PokemonConfig | None = None, opponents: OpponentsConfig | None = None, **more) -> PokemonSource:

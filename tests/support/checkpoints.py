@@ -6,12 +6,12 @@ from pathlib import Path
 
 from safetensors.torch import save
 
-from common.config import NetworkConfig
-from common.nets.build import build_network
-from common.nets.load import WEIGHTS_FILE
-from common.nets.weights import weights_to_bytes
-from common.specs import GameSpec
-from learner.checkpoints import OPTIMIZER_FILE, RunFacts, write_folder
+from simul.common.config import NetworkConfig
+from simul.common.nets.build import build_network
+from simul.common.nets.load import WEIGHTS_FILE
+from simul.common.nets.weights import weights_to_bytes
+from simul.common.specs import GameSpec
+from simul.learner.checkpoints import OPTIMIZER_FILE, RunFacts, write_folder
 
 SMALL = NetworkConfig(options={"hidden": 16})
 

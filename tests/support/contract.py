@@ -12,29 +12,29 @@ import pytest
 import torch
 from hypothesis.stateful import RuleBasedStateMachine
 
-from common.config import NetworkConfig
-from common.decisions import Decision
-from common.errors import ERR_DEADLINE
-from common.messages import Weights
-from common.nets.build import build_network
-from common.nets.weights import fingerprint, weights_to_bytes
-from common.specs import GameSpec
-from common.step_book import pack_step
-from inference_server.actor import Actor
-from inference_server.admission import Admission
-from inference_server.batcher import Batcher
-from inference_server.clients import Client, ClientTable
-from inference_server.endings import Endings
-from inference_server.engine.engine import PolicyEngine
-from inference_server.evaluation import Evaluator
-from inference_server.intake import Intake
-from inference_server.limits import InFlight
-from inference_server.policies import PolicyTable
-from inference_server.recorder import Recorder
-from inference_server.sessions import SessionTable
-from inference_server.statistics import Statistics
-from inference_server.unrolls import UnrollBuilder
-from inference_server.workshop import Workshop
+from simul.common.config import NetworkConfig
+from simul.common.decisions import Decision
+from simul.common.errors import ERR_DEADLINE
+from simul.common.messages import Weights
+from simul.common.nets.build import build_network
+from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.specs import GameSpec
+from simul.common.step_book import pack_step
+from simul.inference_server.actor import Actor
+from simul.inference_server.admission import Admission
+from simul.inference_server.batcher import Batcher
+from simul.inference_server.clients import Client, ClientTable
+from simul.inference_server.endings import Endings
+from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.evaluation import Evaluator
+from simul.inference_server.intake import Intake
+from simul.inference_server.limits import InFlight
+from simul.inference_server.policies import PolicyTable
+from simul.inference_server.recorder import Recorder
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.statistics import Statistics
+from simul.inference_server.unrolls import UnrollBuilder
+from simul.inference_server.workshop import Workshop
 
 SPEC = GameSpec(name="test", observation_size=4, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})

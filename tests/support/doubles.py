@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from common.decisions import Decision
-from env_worker.games.pokemon.battle_host import drawn_start
-from env_worker.games.pokemon.doubles.seat import DoubleSeat
-from env_worker.games.pokemon.formats import generation
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.host_messages import HostTick, SimRecord
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.rewards import RewardWeights
-from env_worker.games.pokemon.seat_battle import Request
-from env_worker.games.pokemon.teams import legal_teams, read_teams
+from simul.common.decisions import Decision
+from simul.env_worker.games.pokemon.battle_host import drawn_start
+from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
+from simul.env_worker.games.pokemon.formats import generation
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.host_messages import HostTick, SimRecord
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.rewards import RewardWeights
+from simul.env_worker.games.pokemon.seat_battle import Request
+from simul.env_worker.games.pokemon.teams import legal_teams, read_teams
 from tests.support.twins import AT_ONCE, TEAMS, announced
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference_server.engine.backends import Outputs
-from inference_server.engine.engine import PolicyEngine
+from simul.inference_server.engine.backends import Outputs
+from simul.inference_server.engine.engine import PolicyEngine
 
 
 def act(

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from common.codec import Codec, encode
-from common.messages import PROTOCOL, TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
-from common.nets.weights import fingerprint
-from common.rundir import RunDir
-from common.transport import Poller, RouterSocket
-from common.unroll_layout import UnrollLayout
-from learner.memories import UnrollMemories
+from simul.common.codec import Codec, encode
+from simul.common.messages import PROTOCOL, TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
+from simul.common.nets.weights import fingerprint
+from simul.common.rundir import RunDir
+from simul.common.transport import Poller, RouterSocket
+from simul.common.unroll_layout import UnrollLayout
+from simul.learner.memories import UnrollMemories
 
 
 class FakeLearner:
@@ -121,7 +121,7 @@ class FakeLearner:
 
 
 def check_unroll(message: Unroll, tensors: dict[str, Any]) -> None:
-    """The shapes and dtypes that `common.messages.Unroll` promises."""
+    """The shapes and dtypes that `simul.common.messages.Unroll` promises."""
     n = message.length
     assert n >= 1
     assert not (message.terminated and message.truncated)

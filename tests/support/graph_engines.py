@@ -7,13 +7,13 @@ import logging
 import numpy as np
 import torch
 
-from common import rng
-from common.config import NetworkConfig
-from common.nets.base import RecurrentNetwork
-from common.nets.build import build_network
-from common.specs import GameSpec
-from inference_server.engine.backends import DeviceBackend
-from inference_server.engine.graphs import GraphEngine
+from simul.common import rng
+from simul.common.config import NetworkConfig
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.build import build_network
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.backends import DeviceBackend
+from simul.inference_server.engine.graphs import GraphEngine
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs
 

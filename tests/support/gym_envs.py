@@ -4,9 +4,9 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from common.decisions import Action
-from common.messages import DECISION
-from env_worker.games.gymnasium.source import GymnasiumSource
+from simul.common.decisions import Action
+from simul.common.messages import DECISION
+from simul.env_worker.games.gymnasium.source import GymnasiumSource
 
 
 def answer(row, action=0):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.nets.build import build_network
-from common.transport import RouterSocket
-from learner.credits import CreditBook
-from learner.handshake import Handshake
-from learner.inbox import Inbox
-from learner.unrolls import UnrollChecker
+from simul.common.nets.build import build_network
+from simul.common.transport import RouterSocket
+from simul.learner.credits import CreditBook
+from simul.learner.handshake import Handshake
+from simul.learner.inbox import Inbox
+from simul.learner.unrolls import UnrollChecker
 from tests.support.stand import Stand
 
 

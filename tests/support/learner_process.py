@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from common.anonymous_file import open_unchangeable
-from common.codec import Codec, Tensors, encode
-from common.config import Config, LearnerConfig, NetworkConfig, OpponentsConfig
-from common.messages import (
+from simul.common.anonymous_file import open_unchangeable
+from simul.common.codec import Codec, Tensors, encode
+from simul.common.config import Config, LearnerConfig, NetworkConfig, OpponentsConfig
+from simul.common.messages import (
     FROM_LEARNER,
     PROTOCOL,
     TO_SUPERVISOR,
@@ -25,11 +25,11 @@ from common.messages import (
     Weights,
     WeightsAck,
 )
-from common.nets.build import build_network
-from common.nets.weights import bytes_to_state, check_state
-from common.rundir import RunDir
-from common.specs import GameSpec
-from common.transport import DealerSocket, PullSocket
+from simul.common.nets.build import build_network
+from simul.common.nets.weights import bytes_to_state, check_state
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.common.transport import DealerSocket, PullSocket
 
 ROOT = Path(__file__).parents[2]
 SPEC = GameSpec("cartpole", 4, 2)
@@ -162,7 +162,7 @@ class LearnerProcess:
 
     def start(self, *, full_disk: bool = False) -> subprocess.Popen[bytes]:
         """`full_disk`: it can write no byte to any file."""
-        module = ["-c", FULL_DISK] if full_disk else ["-m", "learner"]
+        module = ["-c", FULL_DISK] if full_disk else ["-m", "simul.learner"]
         command = [sys.executable, *module, "--run-dir", str(self.run_dir.root), "--parent", str(os.getpid())]
         self.lives.append(subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE))
         return self.lives[-1]

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from common.client import InferenceClient
-from common.config import LearnerConfig
-from common.lifecycle import RoleArguments, StopFlag
-from common.messages import TERMINATED
-from common.nets.load import Meta
-from learner.__main__ import _run
+from simul.common.client import InferenceClient
+from simul.common.config import LearnerConfig
+from simul.common.lifecycle import RoleArguments, StopFlag
+from simul.common.messages import TERMINATED
+from simul.common.nets.load import Meta
+from simul.learner.__main__ import _run
 from tests.support.faults import wait_for
 from tests.support.stand import Stand, exchange
 

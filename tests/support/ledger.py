@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.nets.build import build_network
+from simul.common.nets.build import build_network
 from tests.support.player import ANSWERED, ENTRY, FAILED, SENT, STEPS, observe
 from tests.support.stand import Stand
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from common.codec import Frame, encode
-from common.decisions import Decision
-from common.evaluation_client import pack_evaluate
-from common.messages import PROTOCOL, Close, Hello, Ping, StatusRequest
-from common.specs import GameSpec
-from common.step_book import pack_step
+from simul.common.codec import Frame, encode
+from simul.common.decisions import Decision
+from simul.common.evaluation_client import pack_evaluate
+from simul.common.messages import PROTOCOL, Close, Hello, Ping, StatusRequest
+from simul.common.specs import GameSpec
+from simul.common.step_book import pack_step
 
 
 def valid_messages(spec: GameSpec) -> list[list[bytes]]:

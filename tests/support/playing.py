@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from poke_env.concurrency import POKE_LOOP
 
-from common.decisions import Decision
-from env_worker.games.pokemon.websocket.address import account
-from env_worker.games.pokemon.websocket.agent import AgentPlayer
-from env_worker.games.pokemon.websocket.desk import Desk
-from env_worker.games.pokemon.websocket.table import Table
+from simul.common.decisions import Decision
+from simul.env_worker.games.pokemon.websocket.address import account
+from simul.env_worker.games.pokemon.websocket.agent import AgentPlayer
+from simul.env_worker.games.pokemon.websocket.desk import Desk
+from simul.env_worker.games.pokemon.websocket.table import Table
 from tests.support.showdown import Showdown
 from tests.support.stand import Stand
 

@@ -24,8 +24,8 @@ from typing import Any
 
 import psutil
 
-from common.launch.books import imbalances
-from tests.support.simul import Simul
+from simul.common.launch.books import imbalances
+from tests.support.command import Simul
 
 MOST_DEATHS, WINDOW_SEC = 8, 121.0
 LONGEST_STOP_SEC = 5.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from common.codec import Codec, Frame, encode
-from common.messages import PROTOCOL, TO_CLIENT, Error, Hello, Message, Ping, Welcome
-from common.specs import GameSpec
-from common.transport import DealerSocket, Poller
+from simul.common.codec import Codec, Frame, encode
+from simul.common.messages import PROTOCOL, TO_CLIENT, Error, Hello, Message, Ping, Welcome
+from simul.common.specs import GameSpec
+from simul.common.transport import DealerSocket, Poller
 from tests.support.stand import PATIENCE_SEC
 
 

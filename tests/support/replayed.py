@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import select
 
-from common.decisions import Decision
-from env_worker.games.pokemon.battle_host import BattleStart
-from env_worker.games.pokemon.doubles.seat import DoubleSeat
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.host_messages import SimRecord
-from env_worker.games.pokemon.host_tables import encoder_tables
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.rewards import RewardWeights
+from simul.common.decisions import Decision
+from simul.env_worker.games.pokemon.battle_host import BattleStart
+from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.host_messages import SimRecord
+from simul.env_worker.games.pokemon.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.rewards import RewardWeights
 from tests.golden.pokemon.recorded_doubles import Listening
 
 

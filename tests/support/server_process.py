@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from common.checkout import CHECKOUT
-from common.codec import Codec
-from common.messages import TO_SUPERVISOR, Report
-from common.transport import PullSocket
+from simul.common.checkout import CHECKOUT
+from simul.common.codec import Codec
+from simul.common.messages import TO_SUPERVISOR, Report
+from simul.common.transport import PullSocket
 from tests.support.fake_learner import FakeLearner
 from tests.support.stand import Stand
 
@@ -19,7 +19,7 @@ class ServerProcess(Stand):
     def __enter__(self) -> ServerProcess:
         self.status = PullSocket(self.run_dir.endpoint("status"))
         self.learner = FakeLearner(self.run_dir, self.weights()).start()
-        line = [sys.executable, "-m", "inference_server", "--run-dir", str(self.run_dir.root)]
+        line = [sys.executable, "-m", "simul.inference_server", "--run-dir", str(self.run_dir.root)]
         self.process = subprocess.Popen(line, cwd=CHECKOUT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return self
 

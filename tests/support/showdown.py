@@ -14,9 +14,9 @@ from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import Player
 
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.websocket.client import SILENT
-from env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.websocket.client import SILENT
+from simul.env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package
 from tests.support.stand import PATIENCE_SEC
 
 

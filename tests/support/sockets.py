@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from common.transport import Poller
+from simul.common.transport import Poller
 
 
 def receive(it: Any, timeout_sec: float = 60.0) -> Any:

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.client import InferenceClient, Replies
-from common.config import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
-from common.decisions import Decision, start_flags
-from common.lifecycle import Reporter, RoleArguments, StopFlag
-from common.messages import TERMINATED
-from common.nets.build import build_network
-from common.nets.weights import weights_to_bytes
-from common.rundir import RunDir
-from common.specs import GameSpec
-from inference_server.build import build_server
-from inference_server.proxy.framing import Limits
-from inference_server.server import Server
+from simul.common.client import InferenceClient, Replies
+from simul.common.config import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
+from simul.common.decisions import Decision, start_flags
+from simul.common.lifecycle import Reporter, RoleArguments, StopFlag
+from simul.common.messages import TERMINATED
+from simul.common.nets.build import build_network
+from simul.common.nets.weights import weights_to_bytes
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.inference_server.build import build_server
+from simul.inference_server.proxy.framing import Limits
+from simul.inference_server.server import Server
 from tests.support.fake_learner import FakeLearner
 
 SPEC = GameSpec(name="test/numbers", observation_size=12, num_actions=5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.support.simul import OFTEN, Command
+from tests.support.command import OFTEN, Command
 
 STAND_IN = Path(__file__).with_name("stand_in_role.py")
 
@@ -13,8 +13,8 @@ STAND_IN = Path(__file__).with_name("stand_in_role.py")
 PROGRAM = f"""
 {OFTEN}
 import sys
-from common.cli import main
-from common.launch import supervisor, eval as evaluation
+from simul.common.cli import main
+from simul.common.launch import supervisor, eval as evaluation
 stand_in = sys.argv.pop(1)
 command = lambda role: [sys.executable, stand_in, role]
 class Supervisor(supervisor.Supervisor):

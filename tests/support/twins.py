@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.battle_host import drawn_start
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.formats import generation
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.host_messages import HostTick, SimRecord, SimRow
-from env_worker.games.pokemon.host_tables import encoder_tables
-from env_worker.games.pokemon.layout import PLAIN, Extras, slices
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.preview import Preview
-from env_worker.games.pokemon.seat_battle import Request, SeatBattle
-from env_worker.games.pokemon.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.actions import legal_choices
+from simul.env_worker.games.pokemon.battle_host import drawn_start
+from simul.env_worker.games.pokemon.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.formats import generation
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.host_messages import HostTick, SimRecord, SimRow
+from simul.env_worker.games.pokemon.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.layout import PLAIN, Extras, slices
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.preview import Preview
+from simul.env_worker.games.pokemon.seat_battle import Request, SeatBattle
+from simul.env_worker.games.pokemon.teams import legal_teams, read_teams
 
 TEAMS = Path(__file__).parents[1] / "golden" / "pokemon" / "teams"
 AT_ONCE = 8

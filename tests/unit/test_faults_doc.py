@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from common.checkout import CHECKOUT
+from simul.common.checkout import CHECKOUT
 
 # without file descriptors, or told to stop, a server has nobody to serve; other weights answer everybody otherwise
 ALONE = (6, 30, 32)

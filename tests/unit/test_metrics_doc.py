@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from common.checkout import CHECKOUT
-from common.metrics import Timings
-from env_worker.games.gymnasium.tally import Tally
-from env_worker.games.pokemon.scoreboard import Scoreboard
-from inference_server.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
-from inference_server.statistics import Statistics
-from learner.reports import COLUMNS
+from simul.common.checkout import CHECKOUT
+from simul.common.metrics import Timings
+from simul.env_worker.games.gymnasium.tally import Tally
+from simul.env_worker.games.pokemon.scoreboard import Scoreboard
+from simul.inference_server.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
+from simul.inference_server.statistics import Statistics
+from simul.learner.reports import COLUMNS
 
 REPORT = {
     **Statistics().as_dict(),

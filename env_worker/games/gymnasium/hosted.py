@@ -11,8 +11,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import EnvError
-from env_worker.games.gymnasium.spaces import action_mask, flat_observation
+from simul.common.errors import EnvError
+from simul.env_worker.games.gymnasium.spaces import action_mask, flat_observation
 
 
 def episode_seed(seed: int, env: int, episode: int) -> int:

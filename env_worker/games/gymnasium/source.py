@@ -9,13 +9,13 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from common.decisions import Action, Decision, start_flags
-from common.errors import ConfigError, EnvError
-from common.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
-from common.specs import GameSpec
-from env_worker.games.gymnasium.hosted import HostedEnv
-from env_worker.games.gymnasium.spaces import gymnasium_spec
-from env_worker.games.gymnasium.tally import Tally
+from simul.common.decisions import Action, Decision, start_flags
+from simul.common.errors import ConfigError, EnvError
+from simul.common.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
+from simul.common.specs import GameSpec
+from simul.env_worker.games.gymnasium.hosted import HostedEnv
+from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
+from simul.env_worker.games.gymnasium.tally import Tally
 
 FAILURES_IN_A_ROW = 10  # of one env, without a finished episode in between
 

@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from common.errors import ConfigError, EnvError
-from common.specs import GameSpec
+from simul.common.errors import ConfigError, EnvError
+from simul.common.specs import GameSpec
 
 
 def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from env_worker.games.pokemon.layout import NUM_ACTIONS
+from simul.env_worker.games.pokemon.layout import NUM_ACTIONS
 
 FIRST_MOVE = 6
 FAINTED = "0 fnt"

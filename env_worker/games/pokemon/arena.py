@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import random
 
-from common.decisions import Decision
-from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
-from env_worker.games.pokemon.battle_host import BattleHost, drawn_start
-from env_worker.games.pokemon.policy_seat import PolicySeat
-from env_worker.games.pokemon.replays import ReplayFolder
-from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.scripted_seat import ScriptedSeat
-from env_worker.games.pokemon.seat import ReadingSeat
-from env_worker.games.pokemon.team_pool import TeamPool
+from simul.common.decisions import Decision
+from simul.env_worker.games.pokemon.battle import LiveBattle, Matchmaker
+from simul.env_worker.games.pokemon.battle_host import BattleHost, drawn_start
+from simul.env_worker.games.pokemon.policy_seat import PolicySeat
+from simul.env_worker.games.pokemon.replays import ReplayFolder
+from simul.env_worker.games.pokemon.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.scripted_seat import ScriptedSeat
+from simul.env_worker.games.pokemon.seat import ReadingSeat
+from simul.env_worker.games.pokemon.team_pool import TeamPool
 
 
 class Arena:

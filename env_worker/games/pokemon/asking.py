@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.rewards import Standing
-from env_worker.games.pokemon.seat_battle import Request, SeatView
+from simul.env_worker.games.pokemon.actions import legal_choices
+from simul.env_worker.games.pokemon.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.rewards import Standing
+from simul.env_worker.games.pokemon.seat_battle import Request, SeatView
 
 
 class Masked(Protocol):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
-from common.config import OpponentsConfig
-from common.decisions import start_flags
-from env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
-from env_worker.games.pokemon.doubles.seat import DoubleSeat
-from env_worker.games.pokemon.layout import PLAIN, Extras
-from env_worker.games.pokemon.players import SCRIPTED, SeatPlayer, scripted_player
-from env_worker.games.pokemon.policy_seat import PolicySeat
-from env_worker.games.pokemon.rewards import RewardWeights
-from env_worker.games.pokemon.scripted_seat import ScriptedSeat
-from env_worker.games.pokemon.seat import HostedSeat, ReadingSeat
-from env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.common.config import OpponentsConfig
+from simul.common.decisions import start_flags
+from simul.env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
+from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
+from simul.env_worker.games.pokemon.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.players import SCRIPTED, SeatPlayer, scripted_player
+from simul.env_worker.games.pokemon.policy_seat import PolicySeat
+from simul.env_worker.games.pokemon.rewards import RewardWeights
+from simul.env_worker.games.pokemon.scripted_seat import ScriptedSeat
+from simul.env_worker.games.pokemon.seat import HostedSeat, ReadingSeat
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
 
 SELF_PLAY, PAST = "self_play", "past"
 KINDS = (SELF_PLAY, PAST, *SCRIPTED)

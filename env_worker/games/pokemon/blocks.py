@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 from poke_env.battle.pokemon import Pokemon
 
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.bodies import HALF, PAIR_WIDTH, Card, own_pp
-from env_worker.games.pokemon.combatants import Profile
-from env_worker.games.pokemon.counters import Counters
-from env_worker.games.pokemon.duels import FOE, ORDERS, OWN, Duels
-from env_worker.games.pokemon.features import STAGES, TRICK_ROOM
-from env_worker.games.pokemon.profiles import base_types_of, foe_body, moves_of, own_body, types_of
-from env_worker.games.pokemon.scene import Scene, Strength, active_strength, bench_strength, screens
-from env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.bodies import HALF, PAIR_WIDTH, Card, own_pp
+from simul.env_worker.games.pokemon.combatants import Profile
+from simul.env_worker.games.pokemon.counters import Counters
+from simul.env_worker.games.pokemon.duels import FOE, ORDERS, OWN, Duels
+from simul.env_worker.games.pokemon.features import STAGES, TRICK_ROOM
+from simul.env_worker.games.pokemon.profiles import base_types_of, foe_body, moves_of, own_body, types_of
+from simul.env_worker.games.pokemon.scene import Scene, Strength, active_strength, bench_strength, screens
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
 
 _PAIR_BYTES = PAIR_WIDTH * HALF
 _NO_PAIR = bytes(_PAIR_BYTES)

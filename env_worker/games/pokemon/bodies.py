@@ -10,14 +10,14 @@ from typing import Any
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.combatants import Armour, Arms, Body, Profile, Weapon, armour, arms
-from env_worker.games.pokemon.counters import Counters, move_key
-from env_worker.games.pokemon.features import status_numbers
-from env_worker.games.pokemon.movedex import MoveInfo, move_info
-from env_worker.games.pokemon.profiles import item_row, move_row, moves_of
-from env_worker.games.pokemon.scene import base_speed
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.combatants import Armour, Arms, Body, Profile, Weapon, armour, arms
+from simul.env_worker.games.pokemon.counters import Counters, move_key
+from simul.env_worker.games.pokemon.features import status_numbers
+from simul.env_worker.games.pokemon.movedex import MoveInfo, move_info
+from simul.env_worker.games.pokemon.profiles import item_row, move_row, moves_of
+from simul.env_worker.games.pokemon.scene import base_speed
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 
 HALF = 2  # bytes of a float16
 BLOCK_BYTES = layout.POKEMON_WIDTH * HALF

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from env_worker.games.pokemon.movedex import PHYSICAL, STATUS, MoveInfo, type_chart
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.movedex import PHYSICAL, STATUS, MoveInfo, type_chart
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 
 AVERAGE_ROLL = 0.925
 ASSUMED_POWER = 75.0  # of a foe's unrevealed STAB moves

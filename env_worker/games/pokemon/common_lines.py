@@ -16,7 +16,7 @@ from poke_env.battle.status import Status
 from poke_env.data import GenData
 
 if TYPE_CHECKING:
-    from env_worker.games.pokemon.seat_battle import SeatBattle
+    from simul.env_worker.games.pokemon.seat_battle import SeatBattle
 
 FNT, SLP, TOX = Status.FNT, Status.SLP, Status.TOX
 # What poke-env treats apart: moves that call others, and the one whose effect no line tells.

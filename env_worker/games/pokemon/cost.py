@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import orjson
 
-from common.errors import EnvError
-from env_worker.games.pokemon.host import HOST_SCRIPT
-from env_worker.games.pokemon.node import find_node
+from simul.common.errors import EnvError
+from simul.env_worker.games.pokemon.host import HOST_SCRIPT
+from simul.env_worker.games.pokemon.node import find_node
 
 SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")
 WARM_UP, BATTLES = 20, 16

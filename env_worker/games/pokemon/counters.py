@@ -15,7 +15,7 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 if TYPE_CHECKING:
-    from env_worker.games.pokemon.seat_battle import SeatView
+    from simul.env_worker.games.pokemon.seat_battle import SeatView
 
 LONGEST_SLEEP = 7  # turns, in gen 1
 LAST_STAGE = 15  # of bad poison: it takes stage / 16 of the hp

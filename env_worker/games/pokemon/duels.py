@@ -6,10 +6,10 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from env_worker.games.pokemon.bodies import HALF, PAIR_WIDTH, Card
-from env_worker.games.pokemon.layout import TEAM_SIZE
-from env_worker.games.pokemon.matchup import Attack, Blow, blow, exchange_numbers, strongest
-from env_worker.games.pokemon.scene import Strength
+from simul.env_worker.games.pokemon.bodies import HALF, PAIR_WIDTH, Card
+from simul.env_worker.games.pokemon.layout import TEAM_SIZE
+from simul.env_worker.games.pokemon.matchup import Attack, Blow, blow, exchange_numbers, strongest
+from simul.env_worker.games.pokemon.scene import Strength
 
 OWN, FOE = 0, 1
 ORDERS = {order: struct.pack("<e", order) for order in (-1.0, 0.0, 1.0)}  # `moves_first`

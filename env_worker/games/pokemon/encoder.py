@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.actions import FIRST_MOVE, Choices
-from env_worker.games.pokemon.blocks import PokemonBlocks
-from env_worker.games.pokemon.bodies import HALF
-from env_worker.games.pokemon.damage.writer import DamageWriter
-from env_worker.games.pokemon.global_block import write_global
-from env_worker.games.pokemon.matchup import Blow
-from env_worker.games.pokemon.movesheet import (
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.actions import FIRST_MOVE, Choices
+from simul.env_worker.games.pokemon.blocks import PokemonBlocks
+from simul.env_worker.games.pokemon.bodies import HALF
+from simul.env_worker.games.pokemon.damage.writer import DamageWriter
+from simul.env_worker.games.pokemon.global_block import write_global
+from simul.env_worker.games.pokemon.matchup import Blow
+from simul.env_worker.games.pokemon.movesheet import (
     NO_MOVE,
     PRESENT_WIDTH,
     OwnMove,
@@ -31,9 +31,9 @@ from env_worker.games.pokemon.movesheet import (
     static_bytes,
     swing,
 )
-from env_worker.games.pokemon.scene import Scene, read_scene
-from env_worker.games.pokemon.seat_battle import SeatBattle
-from env_worker.games.pokemon.set_blocks import SetBlocks
+from simul.env_worker.games.pokemon.scene import Scene, read_scene
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.set_blocks import SetBlocks
 
 _PRESENT = struct.Struct(f"<{PRESENT_WIDTH}e")
 _FLOAT16 = np.dtype(np.float16)

@@ -13,8 +13,8 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 
-from env_worker.games.pokemon.fields import VOLATILES
-from env_worker.games.pokemon.profiles import move_row, moves_of
+from simul.env_worker.games.pokemon.fields import VOLATILES
+from simul.env_worker.games.pokemon.profiles import move_row, moves_of
 
 # Enum members hash in Python; everything below is therefore indexed by their integer value.
 SIDE_SLOTS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from common.config import PokemonConfig
-from common.errors import ConfigError
+from simul.common.config import PokemonConfig
+from simul.common.errors import ConfigError
 
 DOUBLES_NAMES = ("doubles", "vgc", "2v2")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from poke_env.battle.pokemon import Pokemon
 
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.actions import GIMMICKS
-from env_worker.games.pokemon.features import (
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.actions import GIMMICKS
+from simul.env_worker.games.pokemon.features import (
     NO_ACTIVE,
     NO_FIELD,
     NO_SIDE,
@@ -22,9 +22,9 @@ from env_worker.games.pokemon.features import (
     is_plain,
     plain_active_numbers,
 )
-from env_worker.games.pokemon.rewards import Standing
-from env_worker.games.pokemon.scene import Scene
-from env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.rewards import Standing
+from simul.env_worker.games.pokemon.scene import Scene
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
 
 _HEAD, _TOTALS = struct.Struct("<9e"), struct.Struct("<3e")
 _FIELD = struct.Struct(f"<{len(NO_WEATHER) + len(NO_FIELD)}e")

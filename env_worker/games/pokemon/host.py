@@ -25,12 +25,12 @@ from typing import Any
 
 import orjson
 
-from common.errors import EnvError
-from env_worker.games.pokemon.battle_host import PLAIN_START, BattleStart
-from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
-from env_worker.games.pokemon.layout import OBSERVATION_SIZE
-from env_worker.games.pokemon.pipes import PipedProcess
-from env_worker.games.pokemon.requests import Teams
+from simul.common.errors import EnvError
+from simul.env_worker.games.pokemon.battle_host import PLAIN_START, BattleStart
+from simul.env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
+from simul.env_worker.games.pokemon.layout import OBSERVATION_SIZE
+from simul.env_worker.games.pokemon.pipes import PipedProcess
+from simul.env_worker.games.pokemon.requests import Teams
 
 __all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.errors import EnvError
-from env_worker.games.pokemon.host import START_SEC, HostDied, HostTick, SimHost
+from simul.common.errors import EnvError
+from simul.env_worker.games.pokemon.host import START_SEC, HostDied, HostTick, SimHost
 
 MAX_DEATHS = 5
 DEATHS_WINDOW_SEC = 60.0

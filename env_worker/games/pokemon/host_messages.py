@@ -11,10 +11,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE
-from env_worker.games.pokemon.requests import Teams
-from env_worker.games.pokemon.rewards import Facts, Standing
-from env_worker.games.pokemon.tally import Tally
+from simul.env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE
+from simul.env_worker.games.pokemon.requests import Teams
+from simul.env_worker.games.pokemon.rewards import Facts, Standing
+from simul.env_worker.games.pokemon.tally import Tally
 
 _HEAD_BYTES = 68
 

@@ -17,13 +17,13 @@ from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 from poke_env.data import GenData
 
-from env_worker.games.pokemon import combatants, features, fields, layout
-from env_worker.games.pokemon.damage.host_side import damage_tables
-from env_worker.games.pokemon.movedex import MoveInfo, move_info, type_chart
-from env_worker.games.pokemon.movesheet import NO_STATIC
-from env_worker.games.pokemon.set_knowledge import known_sets
-from env_worker.games.pokemon.tracker_tables import tracker_tables
-from env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
+from simul.env_worker.games.pokemon import combatants, features, fields, layout
+from simul.env_worker.games.pokemon.damage.host_side import damage_tables
+from simul.env_worker.games.pokemon.movedex import MoveInfo, move_info, type_chart
+from simul.env_worker.games.pokemon.movesheet import NO_STATIC
+from simul.env_worker.games.pokemon.set_knowledge import known_sets
+from simul.env_worker.games.pokemon.tracker_tables import tracker_tables
+from simul.env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
 
 
 @cache

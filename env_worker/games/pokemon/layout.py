@@ -15,10 +15,10 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from common.config import PokemonConfig
-from common.specs import Slice
-from env_worker.games.pokemon.fields import GLOBAL, MOVE, POKEMON, POSSIBLE, PREVIEW, Field
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.common.config import PokemonConfig
+from simul.common.specs import Slice
+from simul.env_worker.games.pokemon.fields import GLOBAL, MOVE, POKEMON, POSSIBLE, PREVIEW, Field
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 
 TEAM_SIZE = 6
 MOVE_SLOTS = 4

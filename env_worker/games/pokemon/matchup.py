@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from env_worker.games.pokemon.combatants import Armour, Weapon
+from simul.env_worker.games.pokemon.combatants import Armour, Weapon
 
 # The best of one's moves against a target: physical and special, as fractions of full hp weighted by accuracy, before
 # stages; and the largest effectiveness.

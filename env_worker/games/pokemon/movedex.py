@@ -11,8 +11,8 @@ from poke_env.battle.move_category import MoveCategory
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
-from env_worker.games.pokemon.moveflags import move_flags
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.moveflags import move_flags
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 
 PHYSICAL, SPECIAL, STATUS = 0, 1, 2
 Chart = tuple[tuple[float, ...], ...]  # type multiplier [attacking type id][defending type id]

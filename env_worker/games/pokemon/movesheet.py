@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from poke_env.battle.pokemon import Pokemon
 
-from env_worker.games.pokemon.features import RAIN, STAGES, SUN
-from env_worker.games.pokemon.layout import MOVE_WIDTH
-from env_worker.games.pokemon.matchup import Blow
-from env_worker.games.pokemon.movedex import PHYSICAL, MoveInfo, move_info
-from env_worker.games.pokemon.profiles import move_row
-from env_worker.games.pokemon.scene import Scene, Strength
+from simul.env_worker.games.pokemon.features import RAIN, STAGES, SUN
+from simul.env_worker.games.pokemon.layout import MOVE_WIDTH
+from simul.env_worker.games.pokemon.matchup import Blow
+from simul.env_worker.games.pokemon.movedex import PHYSICAL, MoveInfo, move_info
+from simul.env_worker.games.pokemon.profiles import move_row
+from simul.env_worker.games.pokemon.scene import Scene, Strength
 
 FIRE, WATER = 7, 18
 PRESENT_WIDTH = 8

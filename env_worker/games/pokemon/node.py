@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from common.errors import ConfigError
+from simul.common.errors import ConfigError
 
 MIN_MAJOR = 22
 ENCODING_MAJOR = 24  # the first with Float16Array

@@ -6,7 +6,7 @@ from typing import Any
 
 from poke_env.battle.pokemon import Pokemon
 
-from env_worker.games.pokemon.common_lines import set_hp
+from simul.env_worker.games.pokemon.common_lines import set_hp
 
 Entry = dict[str, Any]  # one of request["side"]["pokemon"]
 

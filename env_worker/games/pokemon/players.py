@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from env_worker.games.pokemon.one_ply.player import OnePlyPlayer
-from env_worker.games.pokemon.seat_battle import Request, SeatView
-from env_worker.opponents.scripted import PLAYERS, ScriptedChoice, ScriptedPlayer
+from simul.env_worker.games.pokemon.one_ply.player import OnePlyPlayer
+from simul.env_worker.games.pokemon.seat_battle import Request, SeatView
+from simul.env_worker.opponents.scripted import PLAYERS, ScriptedChoice, ScriptedPlayer
 
 DAMAGE = "damage"
 SCRIPTED = (*PLAYERS, DAMAGE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from common.decisions import Decision
-from common.messages import ABORTED, TERMINATED, TRUNCATED
-from env_worker.games.pokemon.battle_host import BattleHost
-from env_worker.games.pokemon.host_messages import SimEnd
-from env_worker.games.pokemon.rewards import Facts, RewardMeter, RewardWeights
+from simul.common.decisions import Decision
+from simul.common.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.env_worker.games.pokemon.battle_host import BattleHost
+from simul.env_worker.games.pokemon.host_messages import SimEnd
+from simul.env_worker.games.pokemon.rewards import Facts, RewardMeter, RewardWeights
 
 Sight = tuple[NDArray[np.float16], NDArray[np.uint8], Facts]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.actions import Choices
-from env_worker.games.pokemon.asking import Masked
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.rewards import Standing
-from env_worker.games.pokemon.seat_battle import Request, SeatBattle, SeatView
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.actions import Choices
+from simul.env_worker.games.pokemon.asking import Masked
+from simul.env_worker.games.pokemon.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.rewards import Standing
+from simul.env_worker.games.pokemon.seat_battle import Request, SeatBattle, SeatView
 
 
 def picks_wanted(request: Request, leads: int = 1) -> int:

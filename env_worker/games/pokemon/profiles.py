@@ -9,9 +9,9 @@ from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.pokemon_type import PokemonType
 
-from env_worker.games.pokemon.combatants import Body, Profile
-from env_worker.games.pokemon.movedex import move_info
-from env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
+from simul.env_worker.games.pokemon.combatants import Body, Profile
+from simul.env_worker.games.pokemon.movedex import move_info
+from simul.env_worker.games.pokemon.vocabulary import NO_ITEM, vocabulary
 
 STELLAR = PokemonType.STELLAR.value
 STAT_NAMES = ("atk", "def", "spa", "spd", "spe")

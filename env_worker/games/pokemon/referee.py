@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from common.decisions import Decision
-from env_worker.games.pokemon.arena import Arena
-from env_worker.games.pokemon.battle import LiveBattle
-from env_worker.games.pokemon.battle_host import BattleHost
-from env_worker.games.pokemon.host import HostTick, SimEnd, SimError, SimRecord, SimRow
-from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.scripted_seat import ScriptedSeat
-from env_worker.games.pokemon.scripted_turns import ScriptedTurns
-from env_worker.games.pokemon.seat import HostedSeat, ReadingSeat
+from simul.common.decisions import Decision
+from simul.env_worker.games.pokemon.arena import Arena
+from simul.env_worker.games.pokemon.battle import LiveBattle
+from simul.env_worker.games.pokemon.battle_host import BattleHost
+from simul.env_worker.games.pokemon.host import HostTick, SimEnd, SimError, SimRecord, SimRow
+from simul.env_worker.games.pokemon.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.scripted_seat import ScriptedSeat
+from simul.env_worker.games.pokemon.scripted_turns import ScriptedTurns
+from simul.env_worker.games.pokemon.seat import HostedSeat, ReadingSeat
 
 
 class Referee:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from poke_env.data.replay_template import REPLAY_TEMPLATE
 
-from common.errors import ConfigError
-from env_worker.games.pokemon.battle import LiveBattle
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.battle import LiveBattle
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.@_+-]+")
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from common.config import RewardsConfig
-from env_worker.games.pokemon.tally import NO_TALLY, Tally
+from simul.common.config import RewardsConfig
+from simul.env_worker.games.pokemon.tally import NO_TALLY, Tally
 
 PARTS = ("win_loss", "knockout", "pokemon_count", "hp_delta", "fail_immune", "switch_penalty", "turn_penalty")
 _POKEMON_COUNT = 1  # its place in PARTS[1:]

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
-from env_worker.games.pokemon.combatants import Body
-from env_worker.games.pokemon.features import (
+from simul.env_worker.games.pokemon.combatants import Body
+from simul.env_worker.games.pokemon.features import (
     AURORA_VEIL,
     LIGHT_SCREEN,
     REFLECT,
@@ -18,7 +18,7 @@ from env_worker.games.pokemon.features import (
     side_numbers,
     weather_numbers,
 )
-from env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
 
 # Multipliers of one Pokemon's damage: physical and special dealt (stages, burn), physical and special taken
 # (stages, screens).

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from common.config import OpponentsConfig
-from common.pairings import Contestant, Pairing, result_key
-from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
-from env_worker.games.pokemon.policy_seat import PolicySeat
-from env_worker.games.pokemon.scripted_seat import ScriptedSeat
+from simul.common.config import OpponentsConfig
+from simul.common.pairings import Contestant, Pairing, result_key
+from simul.env_worker.games.pokemon.battle import LiveBattle, Matchmaker
+from simul.env_worker.games.pokemon.policy_seat import PolicySeat
+from simul.env_worker.games.pokemon.scripted_seat import ScriptedSeat
 
 
 class ScheduledMatchmaker(Matchmaker):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import Any
 
-from env_worker.games.pokemon.rewards import PARTS
+from simul.env_worker.games.pokemon.rewards import PARTS
 
 RECENT_GAMES = 200
 OUTCOMES = ("losses", "ties", "wins")  # index outcome + 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.players import SeatPlayer
-from env_worker.games.pokemon.seat_battle import Request, SeatView
+from simul.env_worker.games.pokemon.players import SeatPlayer
+from simul.env_worker.games.pokemon.seat_battle import Request, SeatView
 
 
 class ScriptedSeat:

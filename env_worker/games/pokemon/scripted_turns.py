@@ -7,11 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from env_worker.games.pokemon.battle import LiveBattle
-from env_worker.games.pokemon.battle_host import BattleHost
-from env_worker.games.pokemon.host_messages import SimRecord
-from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.scripted_seat import ScriptedSeat
+from simul.env_worker.games.pokemon.battle import LiveBattle
+from simul.env_worker.games.pokemon.battle_host import BattleHost
+from simul.env_worker.games.pokemon.host_messages import SimRecord
+from simul.env_worker.games.pokemon.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.scripted_seat import ScriptedSeat
 
 TURN_SEC = 0.002  # a player thinks for up to a millisecond, and the worker has others to serve
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.decisions import Decision
-from env_worker.games.pokemon.asking import Asking, Turn
-from env_worker.games.pokemon.battle_host import BattleHost
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.host_messages import SimEnd, SimRow
-from env_worker.games.pokemon.layout import PLAIN, Extras
-from env_worker.games.pokemon.policy_seat import PolicySeat, Sight
-from env_worker.games.pokemon.preview import Preview
-from env_worker.games.pokemon.rewards import Facts, RewardWeights, Standing
-from env_worker.games.pokemon.seat_battle import Request, SeatBattle, SeatView
-from env_worker.games.pokemon.tally import NO_TALLY, TallyKeeper
+from simul.common.decisions import Decision
+from simul.env_worker.games.pokemon.asking import Asking, Turn
+from simul.env_worker.games.pokemon.battle_host import BattleHost
+from simul.env_worker.games.pokemon.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.host_messages import SimEnd, SimRow
+from simul.env_worker.games.pokemon.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.policy_seat import PolicySeat, Sight
+from simul.env_worker.games.pokemon.preview import Preview
+from simul.env_worker.games.pokemon.rewards import Facts, RewardWeights, Standing
+from simul.env_worker.games.pokemon.seat_battle import Request, SeatBattle, SeatView
+from simul.env_worker.games.pokemon.tally import NO_TALLY, TallyKeeper
 
 
 class HostedSeat(PolicySeat):

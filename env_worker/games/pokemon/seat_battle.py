@@ -17,10 +17,10 @@ from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.battle import Battle
 from poke_env.battle.pokemon import Pokemon
 
-from env_worker.games.pokemon.common_lines import COMMON, out_of
-from env_worker.games.pokemon.counters import COUNTED, Counters
-from env_worker.games.pokemon.line_kinds import LOCAL, PARSE_FAILURES, SKIPPED
-from env_worker.games.pokemon.own_team import Entry, put_in_order, update_from_entry
+from simul.env_worker.games.pokemon.common_lines import COMMON, out_of
+from simul.env_worker.games.pokemon.counters import COUNTED, Counters
+from simul.env_worker.games.pokemon.line_kinds import LOCAL, PARSE_FAILURES, SKIPPED
+from simul.env_worker.games.pokemon.own_team import Entry, put_in_order, update_from_entry
 
 TEAM_SIZE = 6
 Request = dict[str, Any]

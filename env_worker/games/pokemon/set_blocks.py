@@ -8,10 +8,10 @@ from typing import Any
 
 from poke_env.battle.pokemon import Pokemon
 
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.bodies import HALF
-from env_worker.games.pokemon.set_knowledge import possibilities
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.bodies import HALF
+from simul.env_worker.games.pokemon.set_knowledge import possibilities
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 
 WIDTH = layout.width(layout.POSSIBLE)
 _BLOCK = struct.Struct(f"<{WIDTH}e")

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import orjson
 from poke_env.data import GenData, to_id_str
 
-from common.errors import ConfigError
-from env_worker.games.pokemon.counters import move_key
-from env_worker.games.pokemon.fields import POSSIBLE_ABILITIES, POSSIBLE_MOVES, POSSIBLE_TERAS
-from env_worker.games.pokemon.profiles import move_row, type_row
-from env_worker.games.pokemon.setup_node import SIM_HOST
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.counters import move_key
+from simul.env_worker.games.pokemon.fields import POSSIBLE_ABILITIES, POSSIBLE_MOVES, POSSIBLE_TERAS
+from simul.env_worker.games.pokemon.profiles import move_row, type_row
+from simul.env_worker.games.pokemon.setup_node import SIM_HOST
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 
 DATA = SIM_HOST / "node_modules" / "pokemon-showdown" / "dist" / "data" / "random-battles"
 MOVE_SLOTS = 4

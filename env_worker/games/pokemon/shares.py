@@ -7,8 +7,8 @@ from itertools import accumulate
 
 import msgspec
 
-from common.config import ShowdownAddress
-from common.errors import ConfigError
+from simul.common.config import ShowdownAddress
+from simul.common.errors import ConfigError
 
 
 def share_of(servers: Sequence[ShowdownAddress], index: int, workers: int) -> tuple[ShowdownAddress, ...]:

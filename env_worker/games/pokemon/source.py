@@ -6,36 +6,36 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.config import OpponentsConfig, PokemonConfig
-from common.decisions import Action, Decision
-from common.pairings import Pairing
-from env_worker.games.pokemon.arena import Arena
-from env_worker.games.pokemon.battle import LiveBattle, Matchmaker
-from env_worker.games.pokemon.formats import encoder_of, generation, is_doubles
-from env_worker.games.pokemon.host import HostDied
-from env_worker.games.pokemon.host_keeper import HostKeeper
-from env_worker.games.pokemon.host_tables import encoder_tables
-from env_worker.games.pokemon.layout import extras_of
-from env_worker.games.pokemon.node import find_node, node_for
-from env_worker.games.pokemon.policy_seat import PolicySeat
-from env_worker.games.pokemon.referee import Referee
-from env_worker.games.pokemon.replays import ReplayFolder
-from env_worker.games.pokemon.rewards import reward_weights
-from env_worker.games.pokemon.schedule import ScheduledMatchmaker
-from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.scripted_turns import ScriptedTurns
-from env_worker.games.pokemon.spec import pokemon_spec
-from env_worker.games.pokemon.team_pool import TeamPool
-from env_worker.games.pokemon.teams import legal_teams, read_teams
+from simul.common.config import OpponentsConfig, PokemonConfig
+from simul.common.decisions import Action, Decision
+from simul.common.pairings import Pairing
+from simul.env_worker.games.pokemon.arena import Arena
+from simul.env_worker.games.pokemon.battle import LiveBattle, Matchmaker
+from simul.env_worker.games.pokemon.formats import encoder_of, generation, is_doubles
+from simul.env_worker.games.pokemon.host import HostDied
+from simul.env_worker.games.pokemon.host_keeper import HostKeeper
+from simul.env_worker.games.pokemon.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.layout import extras_of
+from simul.env_worker.games.pokemon.node import find_node, node_for
+from simul.env_worker.games.pokemon.policy_seat import PolicySeat
+from simul.env_worker.games.pokemon.referee import Referee
+from simul.env_worker.games.pokemon.replays import ReplayFolder
+from simul.env_worker.games.pokemon.rewards import reward_weights
+from simul.env_worker.games.pokemon.schedule import ScheduledMatchmaker
+from simul.env_worker.games.pokemon.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.scripted_turns import ScriptedTurns
+from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.env_worker.games.pokemon.team_pool import TeamPool
+from simul.env_worker.games.pokemon.teams import legal_teams, read_teams
 
 if TYPE_CHECKING:
-    from env_worker.games.pokemon.websocket.keeper import ShowdownKeeper
+    from simul.env_worker.games.pokemon.websocket.keeper import ShowdownKeeper
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
 
 class PokemonSource:
-    """An EnvSource (see `env_worker.source`).
+    """An EnvSource (see `simul.env_worker.source`).
 
     Args:
         episodes: so many battles in all, then idle; None = without end.
@@ -194,7 +194,7 @@ class PokemonSource:
     def _make_keeper(self) -> HostKeeper | ShowdownKeeper:
         config = self._config
         if config.transport == "websocket":
-            from env_worker.games.pokemon.websocket.keeper import ShowdownKeeper
+            from simul.env_worker.games.pokemon.websocket.keeper import ShowdownKeeper
 
             return ShowdownKeeper(
                 find_node().path, config.servers, config.local_servers,

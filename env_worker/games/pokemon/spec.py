@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from common.config import PokemonConfig
-from common.errors import ConfigError
-from common.specs import GameSpec
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.doubles import layout as doubles_layout
-from env_worker.games.pokemon.formats import is_doubles
-from env_worker.games.pokemon.set_knowledge import check_sets_known
+from simul.common.config import PokemonConfig
+from simul.common.errors import ConfigError
+from simul.common.specs import GameSpec
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.doubles import layout as doubles_layout
+from simul.env_worker.games.pokemon.formats import is_doubles
+from simul.env_worker.games.pokemon.set_knowledge import check_sets_known
 
 ENCODER_VERSION = 1  # raise it when a number changes its meaning but not its place
 

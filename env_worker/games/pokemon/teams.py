@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from common.config import PokemonConfig
-from common.errors import ConfigError
-from env_worker.games.pokemon.battle_host import BattleHost
-from env_worker.games.pokemon.formats import encoder_of, is_doubles
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.node import node_for
+from simul.common.config import PokemonConfig
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.battle_host import BattleHost
+from simul.env_worker.games.pokemon.formats import encoder_of, is_doubles
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.node import node_for
 
 SHOWN = 3  # problems of teams that an error message quotes
 ALIKE = 0.5  # of difflib's ratios

@@ -17,7 +17,7 @@ from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 from poke_env.data import GenData, to_id_str
 
-from env_worker.games.pokemon.line_kinds import SKIPPED
+from simul.env_worker.games.pokemon.line_kinds import SKIPPED
 
 STAT_ORDER = ("hp", "atk", "def", "spa", "spd", "spe")
 TYPES = {kind.name: int(kind.value) for kind in PokemonType} | {"???": int(PokemonType.THREE_QUESTION_MARKS.value)}

@@ -10,10 +10,10 @@ import time
 import msgspec
 import pytest
 
-from common.checkout import CHECKOUT
-from common.config import OpponentsConfig, PokemonConfig
-from common.pairings import Contestant, Pairing
-from env_worker.games.pokemon.source import PokemonSource
+from simul.common.checkout import CHECKOUT
+from simul.common.config import OpponentsConfig, PokemonConfig
+from simul.common.pairings import Contestant, Pairing
+from simul.env_worker.games.pokemon.source import PokemonSource
 
 TEAMS = str(CHECKOUT / "tests" / "golden" / "pokemon" / "teams")
 
@@ -37,7 +37,16 @@ def play(battle_format: str, foe: str, battles: int, teams: str = "") -> dict:
 
 
 def test_it_clearly_beats_the_greatest_base_power_and_eval_shows_it_without_a_checkpoint():
-    line = [sys.executable, "-m", "common.cli", "eval", "--opponent=damage", "--opponent=max", "--battles=20", "--json"]
+    line = [
+        sys.executable,
+        "-m",
+        "simul.common.cli",
+        "eval",
+        "--opponent=damage",
+        "--opponent=max",
+        "--battles=20",
+        "--json",
+    ]
     done = subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     matrix = msgspec.json.decode(done.stdout)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from common.launch.books import imbalances
-from common.nets.load import load_policy
-from common.nets.pokemon_doubles import PokemonDoublesNetwork
-from tests.support.simul import Simul
+from simul.common.launch.books import imbalances
+from simul.common.nets.load import load_policy
+from simul.common.nets.pokemon_doubles import PokemonDoublesNetwork
+from tests.support.command import Simul
 
 SMALL = (
     "workers.count=1", "workers.envs=8", "learner.batch_steps=256", "learner.minibatches=1",

@@ -14,19 +14,19 @@ import time
 import psutil
 import pytest
 
-from common.config import OpponentsConfig, PokemonConfig
-from common.messages import ABORTED
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.host_keeper import HostKeeper
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.source import PokemonSource
+from simul.common.config import OpponentsConfig, PokemonConfig
+from simul.common.messages import ABORTED
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.host_keeper import HostKeeper
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.source import PokemonSource
 from tests.support.battles import Table, check_accounts
 from tests.support.stand import PATIENCE_SEC
 
 BUSY_OWNER = """
 import os, sys, time
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.node import find_node
 host = SimHost(find_node().path)
 host.start()
 for battle in range(int(sys.argv[1])):

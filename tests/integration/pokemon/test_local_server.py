@@ -15,15 +15,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from common.errors import EnvError
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package, local_server
-from tests.support.simul import CHECKOUT
+from simul.common.errors import EnvError
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package, local_server
+from tests.support.command import CHECKOUT
 
 OWNER = """
 import time
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.websocket.local_server import local_server
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.websocket.local_server import local_server
 with local_server(find_node().path) as server:
     print(server.pid, flush=True)
     time.sleep(100)

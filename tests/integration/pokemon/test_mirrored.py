@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from common.checkout import CHECKOUT
-from common.config import OpponentsConfig, PokemonConfig
-from common.pairings import Contestant, Pairing
-from env_worker.games.pokemon import battle as battle_module
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.source import PokemonSource
+from simul.common.checkout import CHECKOUT
+from simul.common.config import OpponentsConfig, PokemonConfig
+from simul.common.pairings import Contestant, Pairing
+from simul.env_worker.games.pokemon import battle as battle_module
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.source import PokemonSource
 
 TEAMS = CHECKOUT / "tests" / "golden" / "pokemon" / "teams"
 BOTS = (Contestant("damage", bot="damage"), Contestant("random", bot="random"))

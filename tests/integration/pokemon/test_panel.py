@@ -12,10 +12,10 @@ import msgspec
 import psutil
 import pytest
 
-from common.config import PokemonConfig
-from common.launch.processes import CHECKOUT
-from common.specs import GameSpec
-from env_worker.games.pokemon.spec import pokemon_spec
+from simul.common.config import PokemonConfig
+from simul.common.launch.processes import CHECKOUT
+from simul.common.specs import GameSpec
+from simul.env_worker.games.pokemon.spec import pokemon_spec
 from tests.support.checkpoints import write_checkpoint
 
 FORMAT = "gen4randombattle"
@@ -27,7 +27,7 @@ def checkpoint(path: Path, version: int, spec: GameSpec | None = None) -> Path:
 
 
 def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
-    line = [sys.executable, "-m", "common.cli", "eval", *arguments]
+    line = [sys.executable, "-m", "simul.common.cli", "eval", *arguments]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "TMPDIR": str(tmp_path / "tmp")}
     (tmp_path / "tmp").mkdir(exist_ok=True)
     return subprocess.Popen(

@@ -6,16 +6,16 @@ import pytest
 from poke_env.player import RandomPlayer, SimpleHeuristicsPlayer
 from poke_env.teambuilder import Teambuilder
 
-from common.checkout import CHECKOUT
-from common.config import PokemonConfig
-from common.decisions import Decision
-from common.lifecycle import StopFlag
-from common.messages import ABORTED, DECISION, TERMINATED
-from env_worker.games.pokemon.spec import pokemon_spec
-from env_worker.games.pokemon.websocket import agent as agent_module
-from env_worker.games.pokemon.websocket.agent import AgentPlayer
-from env_worker.games.pokemon.websocket.lobby import PlayEnded
-from env_worker.games.pokemon.websocket.orders import PackedTeams
+from simul.common.checkout import CHECKOUT
+from simul.common.config import PokemonConfig
+from simul.common.decisions import Decision
+from simul.common.lifecycle import StopFlag
+from simul.common.messages import ABORTED, DECISION, TERMINATED
+from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.env_worker.games.pokemon.websocket import agent as agent_module
+from simul.env_worker.games.pokemon.websocket.agent import AgentPlayer
+from simul.env_worker.games.pokemon.websocket.lobby import PlayEnded
+from simul.env_worker.games.pokemon.websocket.orders import PackedTeams
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop

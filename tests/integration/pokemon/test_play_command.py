@@ -16,15 +16,15 @@ import psutil
 import pytest
 from poke_env.player import SimpleHeuristicsPlayer
 
-from common import cli
-from common.config import PokemonConfig
-from common.launch.eval_checkpoint import config_of
-from common.launch.frozen import frozen_run
-from common.specs import GameSpec
-from env_worker.games.pokemon.spec import pokemon_spec
+from simul.common import cli
+from simul.common.config import PokemonConfig
+from simul.common.launch.eval_checkpoint import config_of
+from simul.common.launch.frozen import frozen_run
+from simul.common.specs import GameSpec
+from simul.env_worker.games.pokemon.spec import pokemon_spec
 from tests.support.checkpoints import write_checkpoint
+from tests.support.command import CHECKOUT
 from tests.support.showdown import on_loop, showdown
-from tests.support.simul import CHECKOUT
 from tests.support.stand import PATIENCE_SEC
 
 SPEC = pokemon_spec(PokemonConfig())
@@ -43,7 +43,7 @@ def served(tmp_path_factory) -> Iterator[Path]:
 
 
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    line = [sys.executable, "-m", "common.cli", "play", *map(str, arguments)]
+    line = [sys.executable, "-m", "simul.common.cli", "play", *map(str, arguments)]
     return subprocess.Popen(
         line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -10,9 +10,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.config import OpponentsConfig, PokemonConfig, RewardsConfig
-from common.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
-from env_worker.games.pokemon.layout import OBSERVATION_SIZE
+from simul.common.config import OpponentsConfig, PokemonConfig, RewardsConfig
+from simul.common.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
+from simul.env_worker.games.pokemon.layout import OBSERVATION_SIZE
 from tests.support.battles import Table, check_accounts, make_source, played, seated
 from tests.support.stand import PATIENCE_SEC
 
@@ -141,9 +141,9 @@ def test_a_killed_host_costs_its_battles_only():
 MEMORY_SCRIPT = """
 import random, select, statistics, sys, time
 import psutil
-from common.config import OpponentsConfig, PokemonConfig
-from common.decisions import Action
-from env_worker.games.pokemon.source import PokemonSource
+from simul.common.config import OpponentsConfig, PokemonConfig
+from simul.common.decisions import Action
+from simul.env_worker.games.pokemon.source import PokemonSource
 source = PokemonSource(PokemonConfig(), OpponentsConfig(), envs=64, seed=1, index=0, episodes={battles})
 source.start()
 me, (host,) = psutil.Process(), psutil.Process().children()

@@ -14,13 +14,13 @@ import psutil
 import pytest
 from websockets.sync.client import connect
 
-from common.config import OpponentsConfig, PokemonConfig, ShowdownAddress
-from common.errors import ConfigError
-from common.messages import ABORTED, TERMINATED
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.source import PokemonSource
-from env_worker.games.pokemon.websocket import showdown_host
-from env_worker.games.pokemon.websocket.local_server import LocalServer, local_server
+from simul.common.config import OpponentsConfig, PokemonConfig, ShowdownAddress
+from simul.common.errors import ConfigError
+from simul.common.messages import ABORTED, TERMINATED
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.source import PokemonSource
+from simul.env_worker.games.pokemon.websocket import showdown_host
+from simul.env_worker.games.pokemon.websocket.local_server import LocalServer, local_server
 from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 from tests.support.stand import PATIENCE_SEC

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import orjson
 
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from env_worker.games.pokemon.damage.formula import meet
-from env_worker.games.pokemon.damage.moves import damage_move
-from env_worker.games.pokemon.damage.pairs import Attacker, Defender
-from env_worker.games.pokemon.damage.rolls import rolls
-from env_worker.games.pokemon.damage.tables import tables
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.profiles import type_row
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.formula import meet
+from simul.env_worker.games.pokemon.damage.moves import damage_move
+from simul.env_worker.games.pokemon.damage.pairs import Attacker, Defender
+from simul.env_worker.games.pokemon.damage.rolls import rolls
+from simul.env_worker.games.pokemon.damage.tables import tables
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.profiles import type_row
 
 RECORDER = Path(__file__).with_name("record_hits.mjs")
 SIM_HOST = Path("env_worker/games/pokemon/sim_host").resolve()

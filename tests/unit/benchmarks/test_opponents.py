@@ -1,8 +1,8 @@
 import pytest
 
 from benchmarks.bench_opponents import MIXES, Found, table
-from common.checkout import CHECKOUT
-from common.strict_yaml import load_config
+from simul.common.checkout import CHECKOUT
+from simul.common.strict_yaml import load_config
 
 
 @pytest.mark.parametrize("mix", MIXES)

@@ -24,7 +24,7 @@ from benchmarks.peers.tuning import CANDIDATES, Tuned, describe
 from benchmarks.peers.wire import STATE_SIZE, Request, read_reply, read_request, reply_bytes, request_blocks
 from benchmarks.serving.client import Games
 from benchmarks.serving.policy import NETWORK, SPEC
-from common.nets.build import build_network
+from simul.common.nets.build import build_network
 
 
 def window(rate, cpu=20.0, checked=()):

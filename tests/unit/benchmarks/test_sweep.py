@@ -1,8 +1,8 @@
 from benchmarks.pokemon_layers.arguments import PURE_SELF_PLAY
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.sweep import ENVS, WORKERS, Point, markdown, points
-from common.checkout import CHECKOUT
-from common.strict_yaml import load_config
+from simul.common.checkout import CHECKOUT
+from simul.common.strict_yaml import load_config
 
 
 def test_every_setting_is_one_that_can_be_configured():

@@ -8,8 +8,8 @@ from importlib.metadata import version
 
 import pytest
 
-from common import cli
-from common.checkout import CHECKOUT
+from simul.common import cli
+from simul.common.checkout import CHECKOUT
 
 
 def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, capsys):
@@ -107,8 +107,10 @@ def test_help_says_what_a_command_does_and_what_its_defaults_are(command, words,
 def test_the_commands_import_no_role_and_no_torch():
     code = """
 import sys
-import common.cli, common.launch.supervisor, common.launch.eval, common.launch.remote, common.launch.doctor
-print([m for m in ('torch', 'inference_server', 'env_worker', 'learner') if m in sys.modules])
+import simul.common.cli
+from simul.common.launch import doctor, eval, remote, supervisor
+roles = ['simul.' + role for role in ('inference_server', 'env_worker', 'learner')]
+print([m for m in ('torch', *roles) if m in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT, check=True)
     assert done.stdout.strip() == "[]"

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from common.codec import MAX_FRAMES, MAX_HEADER_BYTES, Codec, encode, expect
-from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
-from common.messages import TO_CLIENT, TO_SERVER, Actions, Error, Step
+from simul.common.codec import MAX_FRAMES, MAX_HEADER_BYTES, Codec, encode, expect
+from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
+from simul.common.messages import TO_CLIENT, TO_SERVER, Actions, Error, Step
 
 DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"]
 SERVER = Codec(TO_SERVER)

@@ -7,10 +7,10 @@ import tracemalloc
 import msgpack
 import pytest
 
-from common.codec import Codec
-from common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
-from common.messages import TO_CLIENT, TO_SERVER
-from common.specs import GameSpec
+from simul.common.codec import Codec
+from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
+from simul.common.messages import TO_CLIENT, TO_SERVER
+from simul.common.specs import GameSpec
 from tests.support.mutants import mutate, valid_messages
 
 SERVER = Codec(TO_SERVER)

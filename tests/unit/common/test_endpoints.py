@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ConfigError
-from common.transport import (
+from simul.common.errors import ConfigError
+from simul.common.transport import (
     DealerSocket,
     EndpointKeeper,
     PullSocket,
@@ -20,7 +20,7 @@ from common.transport import (
     RouterSocket,
     check_endpoint,
 )
-from env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.faults import wait_for
 from tests.support.sockets import receive
 
@@ -40,7 +40,10 @@ def test_a_bound_ipc_endpoint_is_not_stolen(endpoint):
 
 
 def test_an_ipc_endpoint_of_another_process_is_not_stolen_and_its_death_frees_it(endpoint):
-    code = f"from common.transport import RouterSocket as R; s = R({endpoint!r}); print('bound', flush=True); input()"
+    code = (
+        f"from simul.common.transport import RouterSocket; s = RouterSocket({endpoint!r}); print('bound', flush=True)"
+    )
+    code += "; input()"
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert other.stdout.readline() == b"bound\n"

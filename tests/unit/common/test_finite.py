@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.finite import finite_rows
+from simul.common.finite import finite_rows
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from common.logs import MOST_A_MINUTE, Sparing
+from simul.common.logs import MOST_A_MINUTE, Sparing
 
 
 def _record(line: int, now: float) -> logging.LogRecord:

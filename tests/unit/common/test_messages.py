@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from common.codec import Codec, encode
-from common.errors import ProtocolError
-from common.messages import (
+from simul.common.codec import Codec, encode
+from simul.common.errors import ProtocolError
+from simul.common.messages import (
     ABORTED,
     DECISION,
     FROM_CONTROL,

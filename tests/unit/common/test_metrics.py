@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from common.metrics import Timings
+from simul.common.metrics import Timings
 
 BOUNDS = (50.0, 100.0, 200.0, 400.0)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from common.config import OpponentsConfig
-from common.errors import ConfigError
-from common.opponents import KINDS, SCRIPTED, opponent_kind, parse_mix
-from common.strict_yaml import load_config
-from env_worker.games.pokemon import players
+from simul.common.config import OpponentsConfig
+from simul.common.errors import ConfigError
+from simul.common.opponents import KINDS, SCRIPTED, opponent_kind, parse_mix
+from simul.common.strict_yaml import load_config
+from simul.env_worker.games.pokemon import players
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from common.pairings import Contestant, Pairing, decode_pairings, encode_pairings, round_robin, share_out
+from simul.common.pairings import Contestant, Pairing, decode_pairings, encode_pairings, round_robin, share_out
 
 A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
 BOT = Contestant("random", bot="random")

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from common import rests
-from common.rests import TIMES, WORTH_SEC, Rests
+from simul.common import rests
+from simul.common.rests import TIMES, WORTH_SEC, Rests
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.rng import gumbel, session_key, uniform
+from simul.common.rng import gumbel, session_key, uniform
 
 WORD = 2**64 - 1
 

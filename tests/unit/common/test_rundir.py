@@ -8,10 +8,10 @@ import stat
 
 import pytest
 
-from common.config import Config
-from common.errors import ConfigError
-from common.rundir import RunDir
-from common.specs import GameSpec
+from simul.common.config import Config
+from simul.common.errors import ConfigError
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
-from common.shared_memory import ALIGNMENT, ObservationMemory, map_memory, open_memory
-from common.specs import GameSpec
-from inference_server.shared_memory import SharedMemory, memory_size, with_observation
+from simul.common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
+from simul.common.shared_memory import ALIGNMENT, ObservationMemory, map_memory, open_memory
+from simul.common.specs import GameSpec
+from simul.inference_server.shared_memory import SharedMemory, memory_size, with_observation
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.specs import GameSpec, Slice
+from simul.common.specs import GameSpec, Slice
 
 SPEC = GameSpec(
     name="toy", observation_size=5, num_actions=3, observation_dtype="float16", seats=2,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.decisions import Decision
-from common.errors import ERR_DEADLINE, ERR_ORDER
-from common.messages import TERMINATED, Error
-from common.specs import GameSpec
-from common.step_book import StepBook, check_shapes
+from simul.common.decisions import Decision
+from simul.common.errors import ERR_DEADLINE, ERR_ORDER
+from simul.common.messages import TERMINATED, Error
+from simul.common.specs import GameSpec
+from simul.common.step_book import StepBook, check_shapes
 
 
 def test_a_refused_row_comes_back_with_the_servers_advice_when_to_try_again() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from common.config import Config
-from common.config_types import config_keys
-from common.errors import ConfigError
-from common.rundir import RunDir
-from common.strict_yaml import config_from_tree, load_config
+from simul.common.config import Config
+from simul.common.config_types import config_keys
+from simul.common.errors import ConfigError
+from simul.common.rundir import RunDir
+from simul.common.strict_yaml import config_from_tree, load_config
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 

@@ -7,14 +7,14 @@ import time
 import psutil
 import pytest
 
-from common.transport import (
+from simul.common.transport import (
     DealerSocket,
     Poller,
     PullSocket,
     PushSocket,
     RouterSocket,
 )
-from env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.websocket.local_server import free_port
 from tests.support.sockets import receive
 
 pytestmark = pytest.mark.timeout(60)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from common.client import Replies
-from common.decisions import Action, Failure
-from common.lifecycle import ASK, StopFlag
-from env_worker.worker import Worker
+from simul.common.client import Replies
+from simul.common.decisions import Action, Failure
+from simul.common.lifecycle import ASK, StopFlag
+from simul.env_worker.worker import Worker
 
 
 class ScriptedClient:

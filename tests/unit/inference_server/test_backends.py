@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.config import NetworkConfig
-from common.nets.build import build_network
-from common.nets.traced import trace
-from common.specs import GameSpec
-from inference_server.engine.backends import DeviceBackend, HostBackend
-from inference_server.engine.sampling import sample, sample_on_host
-from inference_server.engine.staging import Staging
+from simul.common.config import NetworkConfig
+from simul.common.nets.build import build_network
+from simul.common.nets.traced import trace
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.backends import DeviceBackend, HostBackend
+from simul.inference_server.engine.sampling import sample, sample_on_host
+from simul.inference_server.engine.staging import Staging
 
 SPEC = GameSpec(name="test/backends", observation_size=7, num_actions=6)
 TABLE_ROWS = 40

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from inference_server.batcher import Batcher, Chunk
+from simul.inference_server.batcher import Batcher, Chunk
 
 
 def _chunk(n: int, policy: str = "learner", at: float = 0.0, recorded: bool = True) -> Chunk:

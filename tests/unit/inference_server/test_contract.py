@@ -16,11 +16,11 @@ from hypothesis.stateful import invariant, rule
 from msgspec import structs
 from numpy.typing import NDArray
 
-from common.decisions import Decision, start_flags
-from common.errors import ERR_CAPACITY, ERR_DEADLINE, ERR_NO_SESSION, ERR_ORDER
-from common.evaluation_client import pack_evaluate
-from common.messages import ABORTED, TERMINATED, TRUNCATED
-from common.step_book import pack_step
+from simul.common.decisions import Decision, start_flags
+from simul.common.errors import ERR_CAPACITY, ERR_DEADLINE, ERR_NO_SESSION, ERR_ORDER
+from simul.common.evaluation_client import pack_evaluate
+from simul.common.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.common.step_book import pack_step
 from tests.support.contract import ENVS, MASK, NAMES, SLOTS, SPEC, Game, ServerWithoutSockets
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from common.codec import Codec, Frame, encode
-from common.messages import FROM_CONTROL, ControlAnswer, ListPolicies
-from inference_server.control import MOST_AT_ONCE, TOLD, Control
-from inference_server.statistics import Statistics
+from simul.common.codec import Codec, Frame, encode
+from simul.common.messages import FROM_CONTROL, ControlAnswer, ListPolicies
+from simul.inference_server.control import MOST_AT_ONCE, TOLD, Control
+from simul.inference_server.statistics import Statistics
 
 POLICY = SimpleNamespace(name="learner", version=3, source="learner", retired_at=0.0)
 

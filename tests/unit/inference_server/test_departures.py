@@ -7,20 +7,20 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from common.config import NetworkConfig
-from common.decisions import Decision, start_flags
-from common.messages import ABORTED
-from common.nets.build import build_network
-from common.specs import GameSpec
-from common.step_book import pack_step
-from inference_server.admission import Admission
-from inference_server.clients import Client, ClientTable
-from inference_server.endings import Endings
-from inference_server.engine.backends import Outputs
-from inference_server.recorder import Recorder
-from inference_server.sessions import SessionTable
-from inference_server.statistics import Statistics
-from inference_server.unrolls import UnrollBuilder
+from simul.common.config import NetworkConfig
+from simul.common.decisions import Decision, start_flags
+from simul.common.messages import ABORTED
+from simul.common.nets.build import build_network
+from simul.common.specs import GameSpec
+from simul.common.step_book import pack_step
+from simul.inference_server.admission import Admission
+from simul.inference_server.clients import Client, ClientTable
+from simul.inference_server.endings import Endings
+from simul.inference_server.engine.backends import Outputs
+from simul.inference_server.recorder import Recorder
+from simul.inference_server.sessions import SessionTable
+from simul.inference_server.statistics import Statistics
+from simul.inference_server.unrolls import UnrollBuilder
 
 SPEC = GameSpec(name="test", observation_size=4, num_actions=3)
 STATE = build_network(NetworkConfig(options={"hidden": 8}), SPEC).state_size

@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import nn
 
-from common import rng
-from common.config import NetworkConfig
-from common.errors import ConfigError
-from common.nets.base import RecurrentNetwork
-from common.nets.build import build_network
-from common.nets.devices import choose_device, choose_precision
-from common.nets.weights import bytes_to_state, weights_to_bytes
-from common.specs import GameSpec
-from inference_server.engine.engine import PolicyEngine
-from inference_server.engine.sampling import sample
+from simul.common import rng
+from simul.common.config import NetworkConfig
+from simul.common.errors import ConfigError
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.build import build_network
+from simul.common.nets.devices import choose_device, choose_precision
+from simul.common.nets.weights import bytes_to_state, weights_to_bytes
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.engine.sampling import sample
 from tests.support.engines import act
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference_server.fair_queue import FairQueue
-from inference_server.isolation import halves
+from simul.inference_server.fair_queue import FairQueue
+from simul.inference_server.isolation import halves
 
 
 @dataclass

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.codec import MAX_HEADER_BYTES
-from common.config import ServerConfig
-from common.decisions import Decision
-from common.specs import GameSpec
-from common.step_book import pack_step
-from inference_server.figures import limits_of
-from inference_server.proxy.framing import MESSAGE_BYTES
-from inference_server.rows import MAX_ROWS
+from simul.common.codec import MAX_HEADER_BYTES
+from simul.common.config import ServerConfig
+from simul.common.decisions import Decision
+from simul.common.specs import GameSpec
+from simul.common.step_book import pack_step
+from simul.inference_server.figures import limits_of
+from simul.inference_server.proxy.framing import MESSAGE_BYTES
+from simul.inference_server.rows import MAX_ROWS
 
 LARGE = GameSpec(name="test/images", observation_size=4 * 84 * 84, num_actions=600)
 

@@ -6,8 +6,8 @@ import heapq
 
 import pytest
 
-from inference_server.clients import Client
-from inference_server.fill import LAST_BATCHES, MOST_DOUBLINGS, Fill
+from simul.inference_server.clients import Client
+from simul.inference_server.fill import LAST_BATCHES, MOST_DOUBLINGS, Fill
 
 FORWARD, WINDOW = 0.004, 0.001
 

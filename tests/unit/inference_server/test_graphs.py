@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from common.nets.weights import bytes_to_state, weights_to_bytes
-from common.specs import GameSpec
-from inference_server.engine.graphs import GRAPH_BUCKETS
+from simul.common.nets.weights import bytes_to_state, weights_to_bytes
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.graphs import GRAPH_BUCKETS
 from tests.support.engines import act
 from tests.support.graph_engines import (
     BUCKETS,

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from common.config import NetworkConfig
-from common.nets import build
-from common.nets.build import build_network
-from common.nets.mlp_lstm import MlpLstm
-from common.specs import GameSpec
-from inference_server.engine.cuda import WARM_UP_RUNS, CudaGraphs
-from inference_server.engine.engine import PolicyEngine
-from inference_server.engine.graphs import GraphEngine
+from simul.common.config import NetworkConfig
+from simul.common.nets import build
+from simul.common.nets.build import build_network
+from simul.common.nets.mlp_lstm import MlpLstm
+from simul.common.specs import GameSpec
+from simul.inference_server.engine.cuda import WARM_UP_RUNS, CudaGraphs
+from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.engine.graphs import GraphEngine
 from tests.support.engines import act
 
 SPEC = GameSpec(name="test", observation_size=48, num_actions=7)

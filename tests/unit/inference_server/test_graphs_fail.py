@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from common.nets.base import RecurrentNetwork
+from simul.common.nets.base import RecurrentNetwork
 from tests.support.engines import act
 from tests.support.graph_engines import SIZES, Sessions, act_alike, assert_same, captured, engine, network, table
 from tests.support.graph_stand_in import StandInGraphs

@@ -12,14 +12,14 @@ import pytest
 import torch
 from hypothesis import settings
 
-from common.config import Config, ServerConfig
-from common.messages import Weights
-from common.nets.build import build_network
-from common.nets.weights import fingerprint, weights_to_bytes
-from inference_server.build import _policies
-from inference_server.engine.graphs import GraphEngine
-from inference_server.policies import LATECOMERS_SEC, Policy, PolicyTable
-from inference_server.workshop import Workshop
+from simul.common.config import Config, ServerConfig
+from simul.common.messages import Weights
+from simul.common.nets.build import build_network
+from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.inference_server.build import _policies
+from simul.inference_server.engine.graphs import GraphEngine
+from simul.inference_server.policies import LATECOMERS_SEC, Policy, PolicyTable
+from simul.inference_server.workshop import Workshop
 from tests.support.contract import NETWORK, SLOTS, SPEC
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs

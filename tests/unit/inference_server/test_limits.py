@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from inference_server.evaluation import STEPS_BETWEEN, Evaluator
-from inference_server.limits import InFlight
+from simul.inference_server.evaluation import STEPS_BETWEEN, Evaluator
+from simul.inference_server.limits import InFlight
 
 
 def test_room_is_of_each_client_and_of_all() -> None:

@@ -1,15 +1,15 @@
-"""The compiled draws against their definition in `common.rng`."""
+"""The compiled draws against their definition in `simul.common.rng`."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from common import rng
-from common.messages import GREEDY, START
-from inference_server.clients import ClientTable
-from inference_server.engine.noise import draw_gumbel
-from inference_server.sessions import SessionTable
+from simul.common import rng
+from simul.common.messages import GREEDY, START
+from simul.inference_server.clients import ClientTable
+from simul.inference_server.engine.noise import draw_gumbel
+from simul.inference_server.sessions import SessionTable
 
 ACTIONS = 26
 UNTOUCHED = 77.0

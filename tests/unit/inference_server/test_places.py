@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference_server.places import Places
+from simul.inference_server.places import Places
 
 ROWS, SPARES = 3, 4
 

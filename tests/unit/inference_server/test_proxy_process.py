@@ -6,8 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from inference_server.proxy.framing import Limits
-from inference_server.proxy_process import ProxyProcess
+from simul.inference_server.proxy.framing import Limits
+from simul.inference_server.proxy_process import ProxyProcess
 
 
 def test_a_system_without_processes_to_give_is_asked_again_later(tmp_path: Path, monkeypatch) -> None:

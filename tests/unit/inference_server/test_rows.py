@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import ProtocolError
-from common.messages import DECISION, TERMINATED
-from common.specs import GameSpec
-from inference_server.rows import unpack
+from simul.common.errors import ProtocolError
+from simul.common.messages import DECISION, TERMINATED
+from simul.common.specs import GameSpec
+from simul.inference_server.rows import unpack
 
 D, A = 9, 4
 STRANGE = [np.nan, np.inf, -np.inf]

@@ -10,11 +10,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
-from common.messages import RECORD, START
-from inference_server.clients import ClientTable
-from inference_server.session import Session, Verdict, judge
-from inference_server.sessions import SessionTable
+from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
+from simul.common.messages import RECORD, START
+from simul.inference_server.clients import ClientTable
+from simul.inference_server.session import Session, Verdict, judge
+from simul.inference_server.sessions import SessionTable
 
 SLOTS = 3
 REPLY = (1, -0.5, 0.25, 7)

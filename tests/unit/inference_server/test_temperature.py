@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from common import rng
-from inference_server.engine.sampling import masked_softmax, sample
+from simul.common import rng
+from simul.inference_server.engine.sampling import masked_softmax, sample
 
 LOGITS = torch.tensor([[2.0, 0.0, -1.0, 30.0, 1.0]])
 MASK = torch.tensor([[True, True, True, False, True]])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference_server.unroll_rows import append_rows
+from simul.inference_server.unroll_rows import append_rows
 
 N, PLACES, STEPS, ACTIONS = 6, 9, 5, 3
 CHECKOUT = Path(__file__).parents[3]

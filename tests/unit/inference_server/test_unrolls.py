@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.messages import ABORTED, TERMINATED, TRUNCATED
-from common.specs import GameSpec
-from common.unroll_layout import UnrollLayout
-from inference_server.unroll_memory import UnrollMemory
-from inference_server.unrolls import Finished, UnrollBuilder
+from simul.common.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.common.specs import GameSpec
+from simul.common.unroll_layout import UnrollLayout
+from simul.inference_server.unroll_memory import UnrollMemory
+from simul.inference_server.unrolls import Finished, UnrollBuilder
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
 T = 4

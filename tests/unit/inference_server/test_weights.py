@@ -10,15 +10,15 @@ import torch
 from msgspec.structs import replace
 from safetensors.torch import save
 
-from common.anonymous_file import anonymous_file, number_of, path_of
-from common.config import NetworkConfig
-from common.errors import UnreadableWeightsError, WeightsError
-from common.messages import Weights
-from common.nets.build import build_network
-from common.nets.weights import fingerprint, weights_to_bytes
-from common.specs import GameSpec
-from inference_server import weights as module
-from inference_server.weights import verify
+from simul.common.anonymous_file import anonymous_file, number_of, path_of
+from simul.common.config import NetworkConfig
+from simul.common.errors import UnreadableWeightsError, WeightsError
+from simul.common.messages import Weights
+from simul.common.nets.build import build_network
+from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.specs import GameSpec
+from simul.inference_server import weights as module
+from simul.inference_server.weights import verify
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
 

@@ -8,17 +8,17 @@ import time
 import pytest
 import torch
 
-from common.config import NetworkConfig
-from common.errors import WeightsError
-from common.messages import Weights
-from common.nets.build import build_network
-from common.nets.mlp_lstm import MlpLstm
-from common.nets.weights import fingerprint, weights_to_bytes
-from common.specs import GameSpec
-from inference_server import workshop
-from inference_server.engine.engine import PolicyEngine
-from inference_server.policies import LATECOMERS_SEC, PolicyTable
-from inference_server.workshop import Workshop
+from simul.common.config import NetworkConfig
+from simul.common.errors import WeightsError
+from simul.common.messages import Weights
+from simul.common.nets.build import build_network
+from simul.common.nets.mlp_lstm import MlpLstm
+from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.specs import GameSpec
+from simul.inference_server import workshop
+from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.policies import LATECOMERS_SEC, PolicyTable
+from simul.inference_server.workshop import Workshop
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})
@@ -67,7 +67,7 @@ def test_past_selves_join_leave_and_make_room_for_others(name, monkeypatch) -> N
     network = NETWORK if name == "mlp_lstm" else NetworkConfig(name=name)
     table = _table(network)
     if network is NETWORK:
-        monkeypatch.setattr("inference_server.engine.engine.record", None)  # nothing is recorded again
+        monkeypatch.setattr("simul.inference_server.engine.engine.record", None)  # nothing is recorded again
     for version in (2, 3):
         _install(table, f"past/{version}", version, network, resident=(f"past/{version}",))
     engines = [policy.engine for policy in table]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from common.config import NetworkConfig
-from common.messages import Unroll
-from common.nets.build import build_network
-from common.specs import GameSpec
-from learner.checkpoints import RunFacts
-from learner.unrolls import UnrollChecker
+from simul.common.config import NetworkConfig
+from simul.common.messages import Unroll
+from simul.common.nets.build import build_network
+from simul.common.specs import GameSpec
+from simul.learner.checkpoints import RunFacts
+from simul.learner.unrolls import UnrollChecker
 
 SPEC = GameSpec("cartpole", 4, 2)
 NETWORK = NetworkConfig("mlp_lstm", {"hidden": 8})

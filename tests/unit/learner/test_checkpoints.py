@@ -7,15 +7,15 @@ import os
 import pytest
 import torch
 
-from common.config import NetworkConfig
-from common.errors import CheckpointError
-from common.nets.build import build_network
-from common.nets.load import WEIGHTS_FILE, load_policy
-from common.nets.weights import weights_to_bytes
-from learner import checkpoints
-from learner.checkpoints import OPTIMIZER_FILE, CheckpointStore, optimizer_to_bytes, restore
-from learner.keeper import Keeper
-from learner.league import League
+from simul.common.config import NetworkConfig
+from simul.common.errors import CheckpointError
+from simul.common.nets.build import build_network
+from simul.common.nets.load import WEIGHTS_FILE, load_policy
+from simul.common.nets.weights import weights_to_bytes
+from simul.learner import checkpoints
+from simul.learner.checkpoints import OPTIMIZER_FILE, CheckpointStore, optimizer_to_bytes, restore
+from simul.learner.keeper import Keeper
+from simul.learner.league import League
 
 
 def trained(network):

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.credits import CreditBook
+from simul.learner.credits import CreditBook
 
 
 def test_two_batches_are_granted_and_no_more():

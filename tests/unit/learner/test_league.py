@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.nets.build import build_network
-from common.nets.load import WEIGHTS_FILE
-from common.nets.weights import weights_to_bytes
-from learner.league import League, spread
+from simul.common.nets.build import build_network
+from simul.common.nets.load import WEIGHTS_FILE
+from simul.common.nets.weights import weights_to_bytes
+from simul.learner.league import League, spread
 
 
 @given(st.sets(st.integers(0, 10_000)), st.integers(0, 6))

@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from common.codec import Codec
-from common.messages import TO_LEARNER, Unroll, UnrollMemory
-from common.specs import GameSpec
-from common.unroll_layout import UnrollLayout
-from inference_server import unroll_memory
-from learner.memories import UnrollMemories
-from learner.unrolls import RejectedUnroll
+from simul.common.codec import Codec
+from simul.common.messages import TO_LEARNER, Unroll, UnrollMemory
+from simul.common.specs import GameSpec
+from simul.common.unroll_layout import UnrollLayout
+from simul.inference_server import unroll_memory
+from simul.learner.memories import UnrollMemories
+from simul.learner.unrolls import RejectedUnroll
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 
@@ -115,11 +115,11 @@ def test_memories_of_servers_that_are_gone_are_let_go_when_another_comes(memory,
 
 DYING = """
 import os, signal, sys
-from common.codec import encode
-from common.messages import Unroll
-from common.specs import GameSpec
-from common.unroll_layout import UnrollLayout
-from inference_server.unroll_memory import UnrollMemory
+from simul.common.codec import encode
+from simul.common.messages import Unroll
+from simul.common.specs import GameSpec
+from simul.common.unroll_layout import UnrollLayout
+from simul.inference_server.unroll_memory import UnrollMemory
 spec = GameSpec("test", observation_size=5, num_actions=3, observation_dtype="float16")
 memory = UnrollMemory(UnrollLayout(spec, unroll_length=4, state_size=6), rows=3)
 memory.tables["observation"][2] = memory.tables["action"][2] = 2

@@ -5,12 +5,12 @@ import sys
 import numpy as np
 import pytest
 
-from common.anonymous_file import open_unchangeable
-from common.codec import Codec, encode
-from common.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
-from common.nets.weights import fingerprint
-from learner.handshake import MOST_UNNOTED, Handshake
-from learner.postbox import Postbox
+from simul.common.anonymous_file import open_unchangeable
+from simul.common.codec import Codec, encode
+from simul.common.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
+from simul.common.nets.weights import fingerprint
+from simul.learner.handshake import MOST_UNNOTED, Handshake
+from simul.learner.postbox import Postbox
 from tests.support.anonymous import anonymous_files
 
 SPEC = "0" * 16
@@ -278,7 +278,7 @@ def test_where_the_system_has_no_memory_the_bytes_are_sent(socket, postbox, monk
     def none(*_, **__):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("learner.publication.anonymous_file", none)
+    monkeypatch.setattr("simul.learner.publication.anonymous_file", none)
     socket.hello(b"a", shared_memory=True)
     postbox.exchange()
     assert sent(socket) == [("learner", 5)]

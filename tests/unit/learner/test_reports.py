@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from learner.reports import COLUMNS, FIGURES, STALL_AFTER_SEC, Journal, StallAlarm, Statistics, lag_histogram
-from learner.schedules import linear
+from simul.learner.reports import COLUMNS, FIGURES, STALL_AFTER_SEC, Journal, StallAlarm, Statistics, lag_histogram
+from simul.learner.schedules import linear
 
 
 def test_lag_is_counted_per_step_and_the_bootstrap_row_is_no_step(draw):

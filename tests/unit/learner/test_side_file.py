@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from learner import side_file
-from learner.side_file import MOST_WAITING, SAY_EVERY_SEC, SideFile
+from simul.learner import side_file
+from simul.learner.side_file import MOST_WAITING, SAY_EVERY_SEC, SideFile
 
 
 class Disk:

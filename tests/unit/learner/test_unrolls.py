@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from common.messages import Unroll
-from learner.unrolls import RejectedUnroll, make_minibatch
+from simul.common.messages import Unroll
+from simul.learner.unrolls import RejectedUnroll, make_minibatch
 
 
 def spoil(tensors, name, value):

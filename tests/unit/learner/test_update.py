@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from common.config import NetworkConfig
-from common.nets.build import build_network
-from learner.algorithms import ALGORITHMS, Settings
-from learner.unrolls import make_minibatch
-from learner.update import Updater
+from simul.common.config import NetworkConfig
+from simul.common.nets.build import build_network
+from simul.learner.algorithms import ALGORITHMS, Settings
+from simul.learner.unrolls import make_minibatch
+from simul.learner.update import Updater
 
 
 def updater(network, algorithm="ppo", **changes):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.damage import terms
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.moves import FLYING_PRESS, FREEZE_DRY, STRUGGLES, THOUSAND_ARROWS
-from env_worker.games.pokemon.damage.movetypes import FIGHTING, FIRE, WATER
-from env_worker.games.pokemon.damage.state import FLYING, GHOST, GROUND, NORMAL, STELLAR
-from env_worker.games.pokemon.damage.tables import Tables
-from env_worker.games.pokemon.damage.terms import Target, Weapon
+from simul.env_worker.games.pokemon.damage import terms
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.moves import FLYING_PRESS, FREEZE_DRY, STRUGGLES, THOUSAND_ARROWS
+from simul.env_worker.games.pokemon.damage.movetypes import FIGHTING, FIRE, WATER
+from simul.env_worker.games.pokemon.damage.state import FLYING, GHOST, GROUND, NORMAL, STELLAR
+from simul.env_worker.games.pokemon.damage.tables import Tables
+from simul.env_worker.games.pokemon.damage.terms import Target, Weapon
 
 _ON_GROUND = FACTS["target_grounded"]
 _CHANGING = terms.WONDER_GUARD | terms.TERA_SHELL | terms.TAR_SHOT | terms.STRONG_WINDS

@@ -5,12 +5,12 @@ Plain Python: a decision meets a handful of new pairs, too few for arrays to pay
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.damage.effectiveness import effectiveness
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.moves import CRITS, EXPLODES, FOE_ATTACK, IGNORES_STAGES, NOT_FIXED, PLAIN
-from env_worker.games.pokemon.damage.powers import fixed_hit, paired_power
-from env_worker.games.pokemon.damage.rolls import Hit
-from env_worker.games.pokemon.damage.rules import (
+from simul.env_worker.games.pokemon.damage.effectiveness import effectiveness
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.moves import CRITS, EXPLODES, FOE_ATTACK, IGNORES_STAGES, NOT_FIXED, PLAIN
+from simul.env_worker.games.pokemon.damage.powers import fixed_hit, paired_power
+from simul.env_worker.games.pokemon.damage.rolls import Hit
+from simul.env_worker.games.pokemon.damage.rules import (
     ATTACK,
     EARLY,
     FINAL,
@@ -20,9 +20,9 @@ from env_worker.games.pokemon.damage.rules import (
     MIDDLE,
     POWER,
 )
-from env_worker.games.pokemon.damage.state import chain, modify
-from env_worker.games.pokemon.damage.tables import Tables
-from env_worker.games.pokemon.damage.terms import ONE, UNAWARE, Target, Weapon
+from simul.env_worker.games.pokemon.damage.state import chain, modify
+from simul.env_worker.games.pokemon.damage.tables import Tables
+from simul.env_worker.games.pokemon.damage.terms import ONE, UNAWARE, Target, Weapon
 
 Mods = tuple[int, ...]  # by stage
 TECHNICAL_POWER = 60

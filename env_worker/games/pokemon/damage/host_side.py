@@ -6,12 +6,12 @@ from typing import Any
 
 from poke_env.data import GenData
 
-from env_worker.games.pokemon.damage import movetypes, reading, state, weapons
-from env_worker.games.pokemon.damage.facts import FACTS, PAIR_FACTS, words
-from env_worker.games.pokemon.damage.moves import DamageMove, damage_move
-from env_worker.games.pokemon.damage.rules import STAGE_NAMES, Rule
-from env_worker.games.pokemon.damage.tables import tables
-from env_worker.games.pokemon.damage.targets import UNBREAKABLE
+from simul.env_worker.games.pokemon.damage import movetypes, reading, state, weapons
+from simul.env_worker.games.pokemon.damage.facts import FACTS, PAIR_FACTS, words
+from simul.env_worker.games.pokemon.damage.moves import DamageMove, damage_move
+from simul.env_worker.games.pokemon.damage.rules import STAGE_NAMES, Rule
+from simul.env_worker.games.pokemon.damage.tables import tables
+from simul.env_worker.games.pokemon.damage.targets import UNBREAKABLE
 
 HIDDEN_POWERS = "bug dark dragon electric fighting fire flying ghost grass ground ice poison psychic rock steel water"
 

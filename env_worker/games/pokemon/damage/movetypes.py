@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.damage import moves as kinds
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from env_worker.games.pokemon.damage.moves import DamageMove
-from env_worker.games.pokemon.damage.state import NORMAL, STELLAR, grounded, held
+from simul.env_worker.games.pokemon.damage import moves as kinds
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.moves import DamageMove
+from simul.env_worker.games.pokemon.damage.state import NORMAL, STELLAR, grounded, held
 
 BUG, DARK, DRAGON, ELECTRIC, FAIRY, FIGHTING, FIRE, FLYING, GHOST, GRASS, GROUND, ICE = range(1, 13)
 POISON, PSYCHIC, ROCK, STEEL, WATER = range(14, 19)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.damage.fighter import Fighter
-from env_worker.games.pokemon.damage.moves import (
+from simul.env_worker.games.pokemon.damage.fighter import Fighter
+from simul.env_worker.games.pokemon.damage.moves import (
     BOOSTS,
     FALLEN,
     FASTER,
@@ -24,9 +24,9 @@ from env_worker.games.pokemon.damage.moves import (
     WEIGHT_RATIO,
     DamageMove,
 )
-from env_worker.games.pokemon.damage.rolls import EXACT, PSYWAVE, Hit
-from env_worker.games.pokemon.damage.state import STELLAR
-from env_worker.games.pokemon.damage.terms import Target, Weapon
+from simul.env_worker.games.pokemon.damage.rolls import EXACT, PSYWAVE, Hit
+from simul.env_worker.games.pokemon.damage.state import STELLAR
+from simul.env_worker.games.pokemon.damage.terms import Target, Weapon
 
 LAST_PAIRED = TARGET_HP  # the kinds from WEIGHT on need both
 _BY_WEIGHT = ((2000, 120), (1000, 100), (500, 80), (250, 60), (100, 40))

@@ -14,11 +14,11 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 
-from env_worker.games.pokemon.combatants import Body
-from env_worker.games.pokemon.damage import rules_of_target, rules_of_user
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, SUPPRESSED, Fighter, Surroundings
-from env_worker.games.pokemon.damage.moves import (
+from simul.env_worker.games.pokemon.combatants import Body
+from simul.env_worker.games.pokemon.damage import rules_of_target, rules_of_user
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, SUPPRESSED, Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.moves import (
     FALLEN,
     HALVED_HP,
     PINCH,

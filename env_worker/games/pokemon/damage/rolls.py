@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from env_worker.games.pokemon.damage.state import modify
-from env_worker.games.pokemon.damage.terms import ONE
+from simul.env_worker.games.pokemon.damage.state import modify
+from simul.env_worker.games.pokemon.damage.terms import ONE
 
 ROLLS = range(85, 101)  # hundredths
 OLD_ROLLS = range(217, 256)  # 255ths, gens 1 and 2

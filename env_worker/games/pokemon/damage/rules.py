@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from env_worker.games.pokemon.damage import rules_of_target as target
-from env_worker.games.pokemon.damage import rules_of_user as user
-from env_worker.games.pokemon.damage.facts import facts
+from simul.env_worker.games.pokemon.damage import rules_of_target as target
+from simul.env_worker.games.pokemon.damage import rules_of_user as user
+from simul.env_worker.games.pokemon.damage.facts import facts
 
 _STAGES = "power attack defence special_defence final attack_first foe_defence foe_special_defence immune early middle"
 STAGE_NAMES = tuple(_STAGES.split())

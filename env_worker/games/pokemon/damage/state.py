@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.fighter import SUPPRESSED, Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.fighter import SUPPRESSED, Fighter, Surroundings
 
 FLYING, GHOST, GROUND, ICE, NORMAL, ROCK, STELLAR = 8, 9, 11, 12, 13, 16, 20
 WITHOUT_ITEM = ("klutz",)

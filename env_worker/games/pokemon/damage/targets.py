@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.damage import terms
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.fighter import SUPPRESSED, Fighter, Surroundings
-from env_worker.games.pokemon.damage.rules import DEFENCE, SPECIAL_DEFENCE, Rule
-from env_worker.games.pokemon.damage.state import (
+from simul.env_worker.games.pokemon.damage import terms
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.fighter import SUPPRESSED, Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.rules import DEFENCE, SPECIAL_DEFENCE, Rule
+from simul.env_worker.games.pokemon.damage.state import (
     ICE,
     ROCK,
     chain,
@@ -18,8 +18,8 @@ from env_worker.games.pokemon.damage.state import (
     speed,
     staged,
 )
-from env_worker.games.pokemon.damage.tables import Tables
-from env_worker.games.pokemon.damage.terms import MOST_GUARDS, ONE, PairRule, Target
+from simul.env_worker.games.pokemon.damage.tables import Tables
+from simul.env_worker.games.pokemon.damage.terms import MOST_GUARDS, ONE, PairRule, Target
 
 UNBREAKABLE = ("shadowshield", "prismarmor", "fullmetalbody")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.damage.facts import FACTS, PAIR_FACTS, facts, type_fact
-from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from env_worker.games.pokemon.damage.moves import (
+from simul.env_worker.games.pokemon.damage.facts import FACTS, PAIR_FACTS, facts, type_fact
+from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.moves import (
     BETTER_SIDE,
     CRITS,
     FASTER,
@@ -26,13 +26,13 @@ from env_worker.games.pokemon.damage.moves import (
     WEIGHT_RATIO,
     DamageMove,
 )
-from env_worker.games.pokemon.damage.movetypes import FIRE, WATER, move_type
-from env_worker.games.pokemon.damage.powers import LAST_PAIRED, user_power
-from env_worker.games.pokemon.damage.rules import ATTACK_FIRST, STAGES, Rule
-from env_worker.games.pokemon.damage.state import STELLAR, chain, modify, speed, staged
-from env_worker.games.pokemon.damage.tables import Tables
-from env_worker.games.pokemon.damage.terms import MOST_WAITING, ONE, PairRule, Weapon
-from env_worker.games.pokemon.damage.wielders import Wielder
+from simul.env_worker.games.pokemon.damage.movetypes import FIRE, WATER, move_type
+from simul.env_worker.games.pokemon.damage.powers import LAST_PAIRED, user_power
+from simul.env_worker.games.pokemon.damage.rules import ATTACK_FIRST, STAGES, Rule
+from simul.env_worker.games.pokemon.damage.state import STELLAR, chain, modify, speed, staged
+from simul.env_worker.games.pokemon.damage.tables import Tables
+from simul.env_worker.games.pokemon.damage.terms import MOST_WAITING, ONE, PairRule, Weapon
+from simul.env_worker.games.pokemon.damage.wielders import Wielder
 
 MOLD = ("moldbreaker", "teravolt", "turboblaze")
 SCRAPPY = ("scrappy", "mindseye")

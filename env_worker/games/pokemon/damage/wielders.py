@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from env_worker.games.pokemon.damage.facts import FACTS, facts
-from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from env_worker.games.pokemon.damage.rules import Rule
-from env_worker.games.pokemon.damage.state import STELLAR, grounded, held, simple
-from env_worker.games.pokemon.damage.tables import Tables
+from simul.env_worker.games.pokemon.damage.facts import FACTS, facts
+from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.rules import Rule
+from simul.env_worker.games.pokemon.damage.state import STELLAR, grounded, held, simple
+from simul.env_worker.games.pokemon.damage.tables import Tables
 
 _SETTLED = facts(
     "user_pinched user_weak user_status user_burned user_poisoned user_grounded "

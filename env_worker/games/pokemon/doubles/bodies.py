@@ -8,17 +8,17 @@ from typing import NamedTuple
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
-from env_worker.games.pokemon.bodies import foe_pp, own_pp
-from env_worker.games.pokemon.combatants import Profile
-from env_worker.games.pokemon.counters import Counters
-from env_worker.games.pokemon.doubles import matchups as between
-from env_worker.games.pokemon.doubles.matchups import Matchups
-from env_worker.games.pokemon.features import status_numbers
-from env_worker.games.pokemon.own_team import Entry
-from env_worker.games.pokemon.profiles import foe_profile, item_row, move_row, own_profile, types_of
-from env_worker.games.pokemon.scene import Factors, active_factors, base_speed, screens
-from env_worker.games.pokemon.seat_battle import SeatView
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.bodies import foe_pp, own_pp
+from simul.env_worker.games.pokemon.combatants import Profile
+from simul.env_worker.games.pokemon.counters import Counters
+from simul.env_worker.games.pokemon.doubles import matchups as between
+from simul.env_worker.games.pokemon.doubles.matchups import Matchups
+from simul.env_worker.games.pokemon.features import status_numbers
+from simul.env_worker.games.pokemon.own_team import Entry
+from simul.env_worker.games.pokemon.profiles import foe_profile, item_row, move_row, own_profile, types_of
+from simul.env_worker.games.pokemon.scene import Factors, active_factors, base_speed, screens
+from simul.env_worker.games.pokemon.seat_battle import SeatView
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 
 MOVES = 4
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from env_worker.games.pokemon.combatants import Armour, Arms, Body, Profile, armour, arms
-from env_worker.games.pokemon.matchup import Attack, Blow, blow, exchange_numbers, strongest
-from env_worker.games.pokemon.scene import Factors
+from simul.env_worker.games.pokemon.combatants import Armour, Arms, Body, Profile, armour, arms
+from simul.env_worker.games.pokemon.matchup import Attack, Blow, blow, exchange_numbers, strongest
+from simul.env_worker.games.pokemon.scene import Factors
 
 Pair = tuple[Attack, Attack]
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from env_worker.games.pokemon.doubles.actions import PASS, Request, SlotChoices, slot_choices
-from env_worker.games.pokemon.doubles.encoder import DoubleEncoder
-from env_worker.games.pokemon.rewards import Standing
+from simul.env_worker.games.pokemon.doubles.actions import PASS, Request, SlotChoices, slot_choices
+from simul.env_worker.games.pokemon.doubles.encoder import DoubleEncoder
+from simul.env_worker.games.pokemon.rewards import Standing
 
 
 class Round:

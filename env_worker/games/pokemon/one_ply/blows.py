@@ -7,15 +7,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from env_worker.games.pokemon.damage.formula import meet
-from env_worker.games.pokemon.damage.moves import NO_ODDITY, NOT_FIXED, OWN_TYPE, PHYSICAL, PLAIN, SPECIAL, DamageMove
-from env_worker.games.pokemon.damage.pairs import MOVES, Attacker, Defender, Moves, known_moves
-from env_worker.games.pokemon.damage.rolls import number_of_rolls, rolls
-from env_worker.games.pokemon.damage.tables import tables
-from env_worker.games.pokemon.damage.terms import Target, Weapon
-from env_worker.games.pokemon.one_ply.combatants import Combatant
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.formula import meet
+from simul.env_worker.games.pokemon.damage.moves import (
+    NO_ODDITY,
+    NOT_FIXED,
+    OWN_TYPE,
+    PHYSICAL,
+    PLAIN,
+    SPECIAL,
+    DamageMove,
+)
+from simul.env_worker.games.pokemon.damage.pairs import MOVES, Attacker, Defender, Moves, known_moves
+from simul.env_worker.games.pokemon.damage.rolls import number_of_rolls, rolls
+from simul.env_worker.games.pokemon.damage.tables import tables
+from simul.env_worker.games.pokemon.damage.terms import Target, Weapon
+from simul.env_worker.games.pokemon.one_ply.combatants import Combatant
 
 ASSUMED_POWER = 75  # of a foe's attacks of its own types that nobody has seen
 REMEMBERED = 4096  # attackers, and targets, over all battles of the process

@@ -10,11 +10,11 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 
-from env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from env_worker.games.pokemon.damage.reading import CALM, fighter, glance, needs, screens_of, surroundings
-from env_worker.games.pokemon.own_team import Entry
-from env_worker.games.pokemon.profiles import foe_profile, own_profile, types_of
-from env_worker.games.pokemon.seat_battle import Request, SeatView
+from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.reading import CALM, fighter, glance, needs, screens_of, surroundings
+from simul.env_worker.games.pokemon.own_team import Entry
+from simul.env_worker.games.pokemon.profiles import foe_profile, own_profile, types_of
+from simul.env_worker.games.pokemon.seat_battle import Request, SeatView
 
 MOVES = 4
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from env_worker.games.pokemon.damage.state import speed
-from env_worker.games.pokemon.one_ply.blows import MOVES, Blow, Blows, Clash, blows
-from env_worker.games.pokemon.one_ply.combatants import Combatant, View
-from env_worker.games.pokemon.one_ply.odds import odds, terms
+from simul.env_worker.games.pokemon.damage.state import speed
+from simul.env_worker.games.pokemon.one_ply.blows import MOVES, Blow, Blows, Clash, blows
+from simul.env_worker.games.pokemon.one_ply.combatants import Combatant, View
+from simul.env_worker.games.pokemon.one_ply.odds import odds, terms
 
 KNOCKOUT_WORTH = 1.0  # a foe out of the way, beside the hp it had left
 SPREAD = 0.75  # of a move's damage where it meets several

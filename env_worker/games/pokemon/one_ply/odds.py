@@ -8,9 +8,9 @@ from typing import NamedTuple
 from poke_env.battle.move import Move
 from poke_env.data import GenData
 
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.fighter import Surroundings
-from env_worker.games.pokemon.one_ply.combatants import Combatant
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.fighter import Surroundings
+from simul.env_worker.games.pokemon.one_ply.combatants import Combatant
 
 RAIN, SUN, SNOW = FACTS["rain"], FACTS["sun"], FACTS["snow"]
 ONLY_FRESH = ("fakeout", "firstimpression")

@@ -8,14 +8,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from env_worker.games.pokemon.actions import FIRST_MOVE, Choices, legal_choices
-from env_worker.games.pokemon.doubles.actions import Meaning, SlotChoices, meaning, slot_choices
-from env_worker.games.pokemon.one_ply.combatants import MOVES, Combatant, View, read_view, shown_foes
-from env_worker.games.pokemon.one_ply.judgement import Duel, Rating, duels
-from env_worker.games.pokemon.own_team import Entry
-from env_worker.games.pokemon.preview import picks_wanted
-from env_worker.games.pokemon.seat_battle import Request, SeatView
-from env_worker.opponents.scripted import ScriptedChoice
+from simul.env_worker.games.pokemon.actions import FIRST_MOVE, Choices, legal_choices
+from simul.env_worker.games.pokemon.doubles.actions import Meaning, SlotChoices, meaning, slot_choices
+from simul.env_worker.games.pokemon.one_ply.combatants import MOVES, Combatant, View, read_view, shown_foes
+from simul.env_worker.games.pokemon.one_ply.judgement import Duel, Rating, duels
+from simul.env_worker.games.pokemon.own_team import Entry
+from simul.env_worker.games.pokemon.preview import picks_wanted
+from simul.env_worker.games.pokemon.seat_battle import Request, SeatView
+from simul.env_worker.opponents.scripted import ScriptedChoice
 
 TERA_WORTH = 0.4  # terastallizing must add so much: a knock-out, or 40% of a foe's hp
 BONUS = 0.0005  # mega evolution and Dynamax: all else being equal, rather with them

@@ -12,15 +12,15 @@ from poke_env.concurrency import POKE_LOOP
 from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
 
-from env_worker.games.pokemon.formats import is_doubles
-from env_worker.games.pokemon.layout import PLAIN, Extras
-from env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
-from env_worker.games.pokemon.websocket.comeback import Comeback
-from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
-from env_worker.games.pokemon.websocket.guard import USUAL, Guard, Login
-from env_worker.games.pokemon.websocket.lobby import Lobby
-from env_worker.games.pokemon.websocket.orders import PackedTeams, SlotOrder
-from env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, RoomBattle
+from simul.env_worker.games.pokemon.formats import is_doubles
+from simul.env_worker.games.pokemon.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.websocket.client import SILENT, ShowdownClient
+from simul.env_worker.games.pokemon.websocket.comeback import Comeback
+from simul.env_worker.games.pokemon.websocket.desk import Desk, SessionLost
+from simul.env_worker.games.pokemon.websocket.guard import USUAL, Guard, Login
+from simul.env_worker.games.pokemon.websocket.lobby import Lobby
+from simul.env_worker.games.pokemon.websocket.orders import PackedTeams, SlotOrder
+from simul.env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, RoomBattle
 
 FINISHED_KEPT = 32  # a room still speaks for a moment after its battle is over
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from poke_env.ps_client import PSClient
 
-from common.decisions import Decision
-from env_worker.games.pokemon.websocket.room_battle import RoomBattle
+from simul.common.decisions import Decision
+from simul.env_worker.games.pokemon.websocket.room_battle import RoomBattle
 
 
 class Comeback:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from common.decisions import Action, Decision
-from common.errors import SimulError
-from env_worker.games.pokemon.websocket.mailbox import Mailbox
+from simul.common.decisions import Action, Decision
+from simul.common.errors import SimulError
+from simul.env_worker.games.pokemon.websocket.mailbox import Mailbox
 
 Key = tuple[int, int, int, int]  # env, seat, episode, step
 

@@ -10,7 +10,7 @@ from typing import Any
 from poke_env.concurrency import POKE_LOOP
 from poke_env.ps_client import PSClient
 
-from env_worker.games.pokemon.websocket.lobby import PlayEnded
+from simul.env_worker.games.pokemon.websocket.lobby import PlayEnded
 
 LOGIN_SEC = 30.0  # a server that has just started on a busy machine takes its time
 OWN_LOGIN_SEC = 120.0  # so does one of our own beside the run that keeps the machine busy

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common.config import ShowdownAddress
-from common.errors import ConfigError
-from env_worker.games.pokemon.host_messages import HostTick
-from env_worker.games.pokemon.websocket.address import server_at
-from env_worker.games.pokemon.websocket.mailbox import Mailbox
-from env_worker.games.pokemon.websocket.pair import TROUBLE, Letter
-from env_worker.games.pokemon.websocket.showdown_host import ShowdownHost
-from env_worker.games.pokemon.websocket.site import READY, OwnSite, Site
+from simul.common.config import ShowdownAddress
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.host_messages import HostTick
+from simul.env_worker.games.pokemon.websocket.address import server_at
+from simul.env_worker.games.pokemon.websocket.mailbox import Mailbox
+from simul.env_worker.games.pokemon.websocket.pair import TROUBLE, Letter
+from simul.env_worker.games.pokemon.websocket.showdown_host import ShowdownHost
+from simul.env_worker.games.pokemon.websocket.site import READY, OwnSite, Site
 
 LOOK_SEC = 0.05
 

@@ -9,8 +9,8 @@ from typing import Any
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import Player
 
-from common.errors import EnvError
-from env_worker.games.pokemon.websocket.client import ShowdownClient
+from simul.common.errors import EnvError
+from simul.env_worker.games.pokemon.websocket.client import ShowdownClient
 
 BEGIN_SEC = 10.0  # between a challenge that is accepted and its battle
 CHALLENGE_EVERY_SEC = 10.5  # what a server with limits asks for

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import psutil
 
-from common.errors import EnvError
-from common.launch.temporary import temporary_folder
-from env_worker.games.pokemon.host import HOST_SCRIPT
+from simul.common.errors import EnvError
+from simul.common.launch.temporary import temporary_folder
+from simul.env_worker.games.pokemon.host import HOST_SCRIPT
 
 MODULES = HOST_SCRIPT.parent / "node_modules"
 PACKAGE = MODULES / "pokemon-showdown"

@@ -10,9 +10,9 @@ from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.concurrency import POKE_LOOP
 from websockets.exceptions import ConnectionClosed
 
-from env_worker.games.pokemon.websocket.address import is_local
-from env_worker.games.pokemon.websocket.client import ShowdownClient
-from env_worker.games.pokemon.websocket.mailbox import Mailbox
+from simul.env_worker.games.pokemon.websocket.address import is_local
+from simul.env_worker.games.pokemon.websocket.client import ShowdownClient
+from simul.env_worker.games.pokemon.websocket.mailbox import Mailbox
 
 BATTLE, TROUBLE, POPUP = "battle", "trouble", "popup"
 

@@ -1,4 +1,4 @@
-"""`python -m env_worker.games.pokemon.websocket.play`, which `simul play` starts: the agent on a Showdown server."""
+"""The agent on a Showdown server: `simul play` starts `python -m simul.env_worker.games.pokemon.websocket.play`."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pathlib import Path
 from poke_env import AccountConfiguration
 from poke_env.concurrency import POKE_LOOP
 
-from common.client import InferenceClient
-from common.config import Config
-from common.errors import ConfigError, SimulError
-from common.lifecycle import StopFlag
-from common.rundir import RunDir
-from common.showdown import LOCAL
-from common.transport import client_keys
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.layout import extras_of
-from env_worker.games.pokemon.node import find_node
-from env_worker.games.pokemon.replays import make_folder
-from env_worker.games.pokemon.spec import pokemon_spec
-from env_worker.games.pokemon.teams import legal_teams, read_teams
-from env_worker.games.pokemon.websocket.address import account, is_local, server_at
-from env_worker.games.pokemon.websocket.agent import AgentPlayer
-from env_worker.games.pokemon.websocket.desk import Desk
-from env_worker.games.pokemon.websocket.guard import login
-from env_worker.games.pokemon.websocket.local_server import HOST, local_server
-from env_worker.games.pokemon.websocket.table import Table, report
+from simul.common.client import InferenceClient
+from simul.common.config import Config
+from simul.common.errors import ConfigError, SimulError
+from simul.common.lifecycle import StopFlag
+from simul.common.rundir import RunDir
+from simul.common.showdown import LOCAL
+from simul.common.transport import client_keys
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.layout import extras_of
+from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.replays import make_folder
+from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.env_worker.games.pokemon.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.websocket.address import account, is_local, server_at
+from simul.env_worker.games.pokemon.websocket.agent import AgentPlayer
+from simul.env_worker.games.pokemon.websocket.desk import Desk
+from simul.env_worker.games.pokemon.websocket.guard import login
+from simul.env_worker.games.pokemon.websocket.local_server import HOST, local_server
+from simul.env_worker.games.pokemon.websocket.table import Table, report
 
 CONNECT_SEC = 20.0
 

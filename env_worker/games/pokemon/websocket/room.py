@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord
-from env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, ROOM_ONLY, SEATS
+from simul.env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError, SimRecord
+from simul.env_worker.games.pokemon.websocket.room_battle import NOTHING_OPEN, ROOM_ONLY, SEATS
 
 TURN_LIMIT = 1000  # going past it is the simulator's own tie
 UNFAIR = ("lost due to inactivity", "forfeited")  # ends that no choice of ours brought about

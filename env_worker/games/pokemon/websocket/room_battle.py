@@ -7,14 +7,14 @@ from typing import Any, cast
 
 from poke_env.battle.battle import Battle
 
-from common.decisions import Decision, start_flags
-from env_worker.games.pokemon.battle_host import BattleHost
-from env_worker.games.pokemon.doubles.seat import DoubleSeat
-from env_worker.games.pokemon.host_messages import SimEnd
-from env_worker.games.pokemon.layout import PLAIN, Extras
-from env_worker.games.pokemon.line_kinds import SKIPPED
-from env_worker.games.pokemon.rewards import RewardWeights
-from env_worker.games.pokemon.seat import ReadingSeat
+from simul.common.decisions import Decision, start_flags
+from simul.env_worker.games.pokemon.battle_host import BattleHost
+from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
+from simul.env_worker.games.pokemon.host_messages import SimEnd
+from simul.env_worker.games.pokemon.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.line_kinds import SKIPPED
+from simul.env_worker.games.pokemon.rewards import RewardWeights
+from simul.env_worker.games.pokemon.seat import ReadingSeat
 
 # What a server adds to the simulator's protocol: chat, clocks, boxes. None of it is about the battle.
 ROOM_ONLY = frozenset(

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from env_worker.games.pokemon.battle_host import PLAIN_START, BattleStart
-from env_worker.games.pokemon.host import SimHost
-from env_worker.games.pokemon.host_messages import HostTick
-from env_worker.games.pokemon.websocket.mailbox import Mailbox
-from env_worker.games.pokemon.websocket.pair import BATTLE, TROUBLE, Letter, Pair
-from env_worker.games.pokemon.websocket.room import Room
+from simul.env_worker.games.pokemon.battle_host import PLAIN_START, BattleStart
+from simul.env_worker.games.pokemon.host import SimHost
+from simul.env_worker.games.pokemon.host_messages import HostTick
+from simul.env_worker.games.pokemon.websocket.mailbox import Mailbox
+from simul.env_worker.games.pokemon.websocket.pair import BATTLE, TROUBLE, Letter, Pair
+from simul.env_worker.games.pokemon.websocket.room import Room
 
 CHALLENGE_SEC = 20.0
 LOOK_EVERY_SEC = 1.0

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from poke_env import ServerConfiguration
 
-from common.errors import EnvError
-from common.launch.temporary import make_folder
-from common.rundir import RunDir
-from env_worker.games.pokemon.websocket.local_server import FOLDER_PREFIX, LocalServer, copy_package
-from env_worker.games.pokemon.websocket.mailbox import Mailbox
-from env_worker.games.pokemon.websocket.pair import Letter, Pair
+from simul.common.errors import EnvError
+from simul.common.launch.temporary import make_folder
+from simul.common.rundir import RunDir
+from simul.env_worker.games.pokemon.websocket.local_server import FOLDER_PREFIX, LocalServer, copy_package
+from simul.env_worker.games.pokemon.websocket.mailbox import Mailbox
+from simul.env_worker.games.pokemon.websocket.pair import Letter, Pair
 
 LOGIN_SEC = 60.0
 START_SEC = 90.0

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 from poke_env.concurrency import POKE_LOOP
 
-from common.client import InferenceClient
-from common.errors import ERR_NO_SESSION, InferenceError
-from common.launch.eval_result import wilson
-from common.lifecycle import StopFlag
-from env_worker.games.pokemon.websocket.agent import AgentPlayer
-from env_worker.games.pokemon.websocket.desk import Desk
+from simul.common.client import InferenceClient
+from simul.common.errors import ERR_NO_SESSION, InferenceError
+from simul.common.launch.eval_result import wilson
+from simul.common.lifecycle import StopFlag
+from simul.env_worker.games.pokemon.websocket.agent import AgentPlayer
+from simul.env_worker.games.pokemon.websocket.desk import Desk
 
 SILENT_SEC = 60.0  # the inference server may be away for so long
 WAIT_SEC = 0.5

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from common.config import Config
-from common.launch.books import NAMES, imbalances
-from common.launch.snapshot import ProcessFigures, Snapshot
-from common.launch.summary import in_words, summarise
+from simul.common.config import Config
+from simul.common.launch.books import NAMES, imbalances
+from simul.common.launch.snapshot import ProcessFigures, Snapshot
+from simul.common.launch.summary import in_words, summarise
 
 SERVER = {
     "steps": {"seen": 10, "sent": 7, "open": 0, "dropped": {"closed": 2, "learner_down": 1}},

@@ -7,8 +7,8 @@ import re
 
 from rich.console import Console
 
-from common.launch.diary import Diary
-from common.launch.view import PlainDisplay
+from simul.common.launch.diary import Diary
+from simul.common.launch.view import PlainDisplay
 
 
 def test_what_is_said_is_shown_and_kept_from_life_to_life(tmp_path):

@@ -7,10 +7,10 @@ import hashlib
 import msgspec
 import pytest
 
-from common.errors import ConfigError
-from common.launch.eval_checkpoint import config_of, fault_of, newest_checkpoint
-from common.launch.eval_result import in_words, paired, result_of, wilson
-from common.pairings import Contestant, Pairing
+from simul.common.errors import ConfigError
+from simul.common.launch.eval_checkpoint import config_of, fault_of, newest_checkpoint
+from simul.common.launch.eval_result import in_words, paired, result_of, wilson
+from simul.common.pairings import Contestant, Pairing
 
 AGAINST_RANDOM = Pairing(Contestant("a@1", policy="learner"), Contestant("random", bot="random"), 10)
 

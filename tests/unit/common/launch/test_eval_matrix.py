@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from common.config import Config, PokemonConfig
-from common.errors import ConfigError
-from common.launch.eval import draws_seeds, evaluate, labels_of
-from common.launch.eval_matrix import matrix_of, table_of
-from common.launch.eval_result import wilson
-from common.pairings import Contestant, round_robin
+from simul.common.config import Config, PokemonConfig
+from simul.common.errors import ConfigError
+from simul.common.launch.eval import draws_seeds, evaluate, labels_of
+from simul.common.launch.eval_matrix import matrix_of, table_of
+from simul.common.launch.eval_result import wilson
+from simul.common.pairings import Contestant, round_robin
 
 A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
 BOT = Contestant("random", bot="random")

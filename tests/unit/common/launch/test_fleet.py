@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from common.launch import processes
-from common.launch.fleet import Fleet, RoleDied
-from common.launch.restarts import LONGEST_DELAY_SEC, MOST_FAILED_STARTS
-from common.launch.state import RunState
-from common.rundir import RunDir
+from simul.common.launch import processes
+from simul.common.launch.fleet import Fleet, RoleDied
+from simul.common.launch.restarts import LONGEST_DELAY_SEC, MOST_FAILED_STARTS
+from simul.common.launch.state import RunState
+from simul.common.rundir import RunDir
 
 END_AT_ONCE = [sys.executable, "-c", "pass"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from types import SimpleNamespace
 
-from common.config import Config
-from common.launch import supervisor as module
-from common.launch.processes import Meter
-from common.launch.silences import STANDSTILL_SEC, TOLD_AFTER_SEC
-from common.launch.supervisor import LONGEST_TURN_SEC, Supervisor
-from common.launch.view import make_display
-from common.messages import Report
-from common.rundir import RunDir
+from simul.common.config import Config
+from simul.common.launch import supervisor as module
+from simul.common.launch.processes import Meter
+from simul.common.launch.silences import STANDSTILL_SEC, TOLD_AFTER_SEC
+from simul.common.launch.supervisor import LONGEST_TURN_SEC, Supervisor
+from simul.common.launch.view import make_display
+from simul.common.messages import Report
+from simul.common.rundir import RunDir
 
 CHILD = SimpleNamespace(name="simul-learner-0", pid=os.getpid(), run_id=1, exit_code=lambda: None)
 PAUSE_SEC = 2 * STANDSTILL_SEC + TOLD_AFTER_SEC
@@ -21,7 +21,7 @@ PAUSE_SEC = 2 * STANDSTILL_SEC + TOLD_AFTER_SEC
 def test_a_supervisor_that_was_frozen_itself_accuses_no_role(tmp_path, monkeypatch):
     at = [0.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: at[0]))
-    monkeypatch.setattr("common.launch.snapshot.time", SimpleNamespace(
+    monkeypatch.setattr("simul.common.launch.snapshot.time", SimpleNamespace(
         monotonic=lambda: at[0], time=lambda: 0.0, strftime=lambda _: ""
     ))  # fmt: skip
     supervisor = Supervisor(Config(), RunDir(tmp_path), make_display(True))

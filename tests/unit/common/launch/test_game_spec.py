@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from common.config import Config, PokemonConfig
-from common.errors import ConfigError
-from common.launch.game_spec import refuse_other_encoder
-from common.rundir import RunDir
-from common.specs import GameSpec
+from simul.common.config import Config, PokemonConfig
+from simul.common.errors import ConfigError
+from simul.common.launch.game_spec import refuse_other_encoder
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
 

@@ -7,12 +7,12 @@ import stat
 
 import pytest
 
-from common.config import Config
-from common.launch import ownership
-from common.launch.needed_files import NAMES, NeededFiles
-from common.launch.processes import Child
-from common.rundir import RunDir
-from common.specs import GameSpec
+from simul.common.config import Config
+from simul.common.launch import ownership
+from simul.common.launch.needed_files import NAMES, NeededFiles
+from simul.common.launch.processes import Child
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
 
 SPEC = GameSpec("test", 4, 2)
 

@@ -7,11 +7,11 @@ import shutil
 import msgspec
 import pytest
 
-from common.errors import ConfigError
-from common.launch.origin import Origin
-from common.rundir import RunDir
-from common.specs import GameSpec
-from learner.checkpoints import OPTIMIZER_FILE, CheckpointStore
+from simul.common.errors import ConfigError
+from simul.common.launch.origin import Origin
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.learner.checkpoints import OPTIMIZER_FILE, CheckpointStore
 from tests.support.checkpoints import SMALL, write_checkpoint
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)

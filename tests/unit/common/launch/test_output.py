@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.launch import output as module
-from common.launch.output import Output
+from simul.common.launch import output as module
+from simul.common.launch.output import Output
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and terminals of POSIX")
 

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from common.errors import ConfigError
-from common.launch import ownership
-from common.launch.ownership import Owner, living_owner, myself
-from common.rundir import RunDir
+from simul.common.errors import ConfigError
+from simul.common.launch import ownership
+from simul.common.launch.ownership import Owner, living_owner, myself
+from simul.common.rundir import RunDir
 
 
 @pytest.fixture

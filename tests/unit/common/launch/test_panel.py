@@ -7,12 +7,12 @@ import io
 import pytest
 from rich.console import Console
 
-from common.config import Config
-from common.launch.books import NAMES
-from common.launch.figures import number
-from common.launch.panel import causes, histogram, panel, plain_line, win_rates
-from common.launch.snapshot import ProcessFigures, Rate, Snapshot
-from common.launch.summary import in_words, summarise
+from simul.common.config import Config
+from simul.common.launch.books import NAMES
+from simul.common.launch.figures import number
+from simul.common.launch.panel import causes, histogram, panel, plain_line, win_rates
+from simul.common.launch.snapshot import ProcessFigures, Rate, Snapshot
+from simul.common.launch.summary import in_words, summarise
 
 
 def snapshot(**changes) -> Snapshot:

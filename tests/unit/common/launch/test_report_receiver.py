@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from common.codec import encode
-from common.launch.report_receiver import ReportReceiver
-from common.lifecycle import Reporter, RoleArguments
-from common.messages import Report
-from common.rundir import RunDir
-from common.transport import PushSocket
+from simul.common.codec import encode
+from simul.common.launch.report_receiver import ReportReceiver
+from simul.common.lifecycle import Reporter, RoleArguments
+from simul.common.messages import Report
+from simul.common.rundir import RunDir
+from simul.common.transport import PushSocket
 from tests.support.faults import wait_for
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.launch.restarts import MOST_DEATHS, MOST_FAILED_STARTS, WINDOW_SEC, RestartPolicy
+from simul.common.launch.restarts import MOST_DEATHS, MOST_FAILED_STARTS, WINDOW_SEC, RestartPolicy
 
 
 def test_restarts_are_quick_and_back_off_below_a_second():

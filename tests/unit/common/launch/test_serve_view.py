@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from common.config import ServerConfig
-from common.launch.serve_view import Facts, farewell, line, panel, welcome
-from common.launch.snapshot import ProcessFigures, Snapshot
-from common.specs import GameSpec
+from simul.common.config import ServerConfig
+from simul.common.launch.serve_view import Facts, farewell, line, panel, welcome
+from simul.common.launch.snapshot import ProcessFigures, Snapshot
+from simul.common.specs import GameSpec
 
 SERVER = {
     "decisions": 123456, "batches": 2000, "batch_histogram": {str(2**n): 10 * n for n in range(9)}, "clients": 300,

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from common.checkout import CHECKOUT
+from simul.common.checkout import CHECKOUT
 
 SCRIPT = CHECKOUT / "common" / "launch" / "setup.sh"
 LOCK = "env_worker/games/pokemon/sim_host/package-lock.json"
@@ -40,7 +40,7 @@ def setup(tmp_path):
         line = ["sh", str(SCRIPT)]
         done = subprocess.run(line, cwd=tmp_path, env={**os.environ, "GOALS": goals}, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout in ("", "ran -m env_worker.games.pokemon.setup_node\n")
+        assert done.stdout in ("", "ran -m simul.env_worker.games.pokemon.setup_node\n")
         return bool(done.stdout)
 
     return run

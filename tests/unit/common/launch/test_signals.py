@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.launch import signals as module
-from common.launch.signals import ECHO_SEC, Signals
+from simul.common.launch import signals as module
+from simul.common.launch.signals import ECHO_SEC, Signals
 
 
 @pytest.fixture

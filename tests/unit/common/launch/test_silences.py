@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.launch.silences import TOLD_AFTER_SEC, TOLD_EVERY_SEC, LearningWatch, Outages, Silences
+from simul.common.launch.silences import TOLD_AFTER_SEC, TOLD_EVERY_SEC, LearningWatch, Outages, Silences
 
 
 def test_late_reports_of_a_loaded_machine_are_no_events():

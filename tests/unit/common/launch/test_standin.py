@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from common.codec import Codec, encode
-from common.decisions import Decision
-from common.launch.frames_in_words import describe
-from common.launch.standin import StandIn
-from common.messages import ABORTED, PROTOCOL, TERMINATED, TO_CLIENT, Close, Error, Hello, Ping
-from common.specs import GameSpec
-from common.step_book import pack_step
+from simul.common.codec import Codec, encode
+from simul.common.decisions import Decision
+from simul.common.launch.frames_in_words import describe
+from simul.common.launch.standin import StandIn
+from simul.common.messages import ABORTED, PROTOCOL, TERMINATED, TO_CLIENT, Close, Error, Hello, Ping
+from simul.common.specs import GameSpec
+from simul.common.step_book import pack_step
 
 SPEC = GameSpec("toy", 3, 2)
 HELLO = Hello(protocol=PROTOCOL, client="c", run_id=1, spec_fingerprint="f")

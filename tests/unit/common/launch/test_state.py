@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.launch.state import RunState, add, merge_lives, new_events
-from common.messages import Report
+from simul.common.launch.state import RunState, add, merge_lives, new_events
+from simul.common.messages import Report
 
 
 def report(role="inference_server", index=0, run_id=1, event="", **metrics) -> Report:

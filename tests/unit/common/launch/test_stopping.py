@@ -9,14 +9,14 @@ import time
 import msgspec
 import pytest
 
-from common.config import Config
-from common.errors import ConfigError, SimulError
-from common.launch.processes import Child
-from common.launch.remote import _written_since
-from common.launch.supervisor import Supervisor
-from common.launch.view import make_display
-from common.rundir import RunDir
-from common.specs import GameSpec
+from simul.common.config import Config
+from simul.common.errors import ConfigError, SimulError
+from simul.common.launch.processes import Child
+from simul.common.launch.remote import _written_since
+from simul.common.launch.supervisor import Supervisor
+from simul.common.launch.view import make_display
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
 
 
 def test_only_a_summary_of_this_stop_is_named(tmp_path):

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from common.launch import ownership
-from common.launch.ownership import Owner
-from common.launch.temporary import OWNERLESS_SEC, remove_leftovers, temporary_folder
-from common.rundir import RunDir
+from simul.common.launch import ownership
+from simul.common.launch.ownership import Owner
+from simul.common.launch.temporary import OWNERLESS_SEC, remove_leftovers, temporary_folder
+from simul.common.rundir import RunDir
 
 KIND = "simul-eval-"
 WAIT = f"""
-from common.launch.temporary import temporary_folder
+from simul.common.launch.temporary import temporary_folder
 with temporary_folder({KIND!r}) as folder:
     print(folder, flush=True)
     input()

@@ -7,10 +7,10 @@ import warnings
 import pytest
 import torch
 
-from common.config import NetworkConfig
-from common.nets import packed
-from common.nets.build import build_network
-from common.nets.traced import record, with_packed_weights
+from simul.common.config import NetworkConfig
+from simul.common.nets import packed
+from simul.common.nets.build import build_network
+from simul.common.nets.traced import record, with_packed_weights
 
 BATCHES = (1, 3, 4, 17, 64)
 SUPPORTED = [dtype for dtype in (torch.float32, torch.bfloat16) if dtype in packed._ways()]

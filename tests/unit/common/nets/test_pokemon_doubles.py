@@ -8,15 +8,15 @@ import msgspec
 import pytest
 import torch
 
-from common.checkout import CHECKOUT
-from common.config import NetworkConfig, PokemonConfig
-from common.errors import ConfigError
-from common.nets.build import build_network
-from common.nets.pokemon_doubles import PokemonDoublesNetwork
-from common.specs import GameSpec
-from common.strict_yaml import load_config
-from env_worker.games.pokemon.doubles.actions import NUM_ACTIONS, Meaning, meaning
-from env_worker.games.pokemon.spec import pokemon_spec
+from simul.common.checkout import CHECKOUT
+from simul.common.config import NetworkConfig, PokemonConfig
+from simul.common.errors import ConfigError
+from simul.common.nets.build import build_network
+from simul.common.nets.pokemon_doubles import PokemonDoublesNetwork
+from simul.common.specs import GameSpec
+from simul.common.strict_yaml import load_config
+from simul.env_worker.games.pokemon.doubles.actions import NUM_ACTIONS, Meaning, meaning
+from simul.env_worker.games.pokemon.spec import pokemon_spec
 from tests.unit.common.nets.conftest import observe
 
 SPEC = pokemon_spec(PokemonConfig(format="gen9randomdoublesbattle"))

@@ -2,10 +2,10 @@ import pytest
 import torch
 from torch import nn
 
-from common.config import NetworkConfig
-from common.nets.base import RecurrentNetwork
-from common.nets.build import build_network
-from common.nets.traced import record, trace
+from simul.common.config import NetworkConfig
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.build import build_network
+from simul.common.nets.traced import record, trace
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-from common.decisions import Action
-from common.messages import DECISION, GREEDY, RECORD, START, TERMINATED, TRUNCATED
-from env_worker.games.memory import MemoryEnv
+from simul.common.decisions import Action
+from simul.common.messages import DECISION, GREEDY, RECORD, START, TERMINATED, TRUNCATED
+from simul.env_worker.games.memory import MemoryEnv
 from tests.support.gym_envs import Counting, answer, make_source, play
 
 
@@ -137,7 +137,8 @@ def test_memory_rewards_the_right_answer_only():
 
 def test_a_worker_never_loads_torch():
     code = (
-        "import sys, env_worker.games.loading, env_worker.games.memory, env_worker.games.gymnasium.source;"
+        "import sys; from simul.env_worker.games import loading, memory; "
+        "from simul.env_worker.games.gymnasium import source; "
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from common.errors import ConfigError, EnvError
-from common.messages import ABORTED, DECISION, TERMINATED
+from simul.common.errors import ConfigError, EnvError
+from simul.common.messages import ABORTED, DECISION, TERMINATED
 from tests.support.gym_envs import Counting, answer, balanced, make_source, play
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from common.config import Config, GymnasiumConfig, WorkersConfig
-from common.decisions import Action
-from common.errors import ConfigError
-from common.specs import GameSpec
-from env_worker.games.gymnasium.source import GymnasiumSource
-from env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed
+from simul.common.config import Config, GymnasiumConfig, WorkersConfig
+from simul.common.decisions import Action
+from simul.common.errors import ConfigError
+from simul.common.specs import GameSpec
+from simul.env_worker.games.gymnasium.source import GymnasiumSource
+from simul.env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed
 
 ROOT = Path(__file__).parents[4]
 ENVS = WorkersConfig(envs=3)
@@ -99,7 +99,7 @@ def test_keyword_arguments_and_reward_scale_reach_the_env():
 
 
 def test_a_class_as_gymnasium_id():
-    spec = game_spec(gym("env_worker.games.memory:MemoryEnv"))
+    spec = game_spec(gym("simul.env_worker.games.memory:MemoryEnv"))
     assert (spec.observation_size, spec.num_actions) == (6, 4)
 
 
@@ -134,12 +134,12 @@ def test_a_class_that_is_a_source_itself():
         (Config(game="chess"), "Unknown game 'chess'; expected pokemon, gymnasium, or module:Class"),
         (gym("CartPole-v9"), "Did you mean 'CartPole-v"),
         (gym("no_such_module:Thing"), "'no_such_module' of 'no_such_module:Thing' cannot be imported"),
-        (gym("env_worker.games.memory:MemoryEnw"), "has no class 'MemoryEnw'. Did you mean 'MemoryEnv'"),
+        (gym("simul.env_worker.games.memory:MemoryEnw"), "has no class 'MemoryEnw'. Did you mean 'MemoryEnv'"),
         (gym("CartPole-v1", colour="red"), "does not work: TypeError"),
         (Config(game="examples.custom_env:Corridor", game_options={"width": 3}), "does not work: TypeError"),
         (Config(game="a_users_module:number"), "has no class 'number'"),
         (Config(game="a_users_module:HalfSource"), "lacks start, episode, abort, set_policies, .* of an EnvSource"),
-        (Config(game="a_users_module:UntypedSource"), "expected a common.specs.GameSpec"),
+        (Config(game="a_users_module:UntypedSource"), "expected a simul.common.specs.GameSpec"),
         (gym("Pendulum-v1"), "expected gymnasium.spaces.Discrete"),
     ],
 )

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from common.errors import ConfigError, EnvError
-from env_worker.games.gymnasium.spaces import action_mask, check_env, flat_observation, gymnasium_spec
+from simul.common.errors import ConfigError, EnvError
+from simul.env_worker.games.gymnasium.spaces import action_mask, check_env, flat_observation, gymnasium_spec
 
 
 class Fixed(gymnasium.Env):

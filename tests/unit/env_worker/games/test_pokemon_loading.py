@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from common.config import Config
-from common.errors import ConfigError
-from env_worker.games import loading
+from simul.common.config import Config
+from simul.common.errors import ConfigError
+from simul.env_worker.games import loading
 
 
 def test_missing_npm_packages_are_one_sentence(tmp_path, monkeypatch):

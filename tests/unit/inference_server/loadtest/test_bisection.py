@@ -2,7 +2,7 @@
 
 import pytest
 
-from inference_server.loadtest.bisection import STEPS_DOWN, MaxRateSearch
+from simul.inference_server.loadtest.bisection import STEPS_DOWN, MaxRateSearch
 
 
 def _search(low: float, high: float, limit: float) -> tuple[float | None, int]:

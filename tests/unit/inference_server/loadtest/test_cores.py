@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from inference_server.loadtest.cores import Neighbours, our_cores, read_times
+from simul.inference_server.loadtest.cores import Neighbours, our_cores, read_times
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 

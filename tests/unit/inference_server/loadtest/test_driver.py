@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.column_client import Answer, Columns
-from common.errors import InferenceError
-from common.messages import START, Error
-from common.specs import GameSpec
-from inference_server.loadtest import driver as driver_module
-from inference_server.loadtest.driver import Driver
-from inference_server.loadtest.schedule import PoissonSchedule
-from inference_server.loadtest.traffic import Seats
-from inference_server.loadtest.windows import Window, WindowClock
+from simul.common.column_client import Answer, Columns
+from simul.common.errors import InferenceError
+from simul.common.messages import START, Error
+from simul.common.specs import GameSpec
+from simul.inference_server.loadtest import driver as driver_module
+from simul.inference_server.loadtest.driver import Driver
+from simul.inference_server.loadtest.schedule import PoissonSchedule
+from simul.inference_server.loadtest.traffic import Seats
+from simul.inference_server.loadtest.windows import Window, WindowClock
 
 SPEC = GameSpec(name="test/numbers", observation_size=3, num_actions=4)
 

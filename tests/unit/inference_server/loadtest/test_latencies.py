@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inference_server.loadtest.latencies import Latencies, merged
+from simul.inference_server.loadtest.latencies import Latencies, merged
 
 
 @pytest.mark.parametrize("mean_us", [3.0, 180.0, 4000.0])

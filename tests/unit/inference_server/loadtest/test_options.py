@@ -2,8 +2,8 @@
 
 import pytest
 
-from common.errors import ConfigError
-from inference_server.loadtest.options import parse
+from simul.common.errors import ConfigError
+from simul.inference_server.loadtest.options import parse
 
 
 def test_defaults_sweep_and_lists_are_read() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inference_server.loadtest.schedule import PoissonSchedule
+from simul.inference_server.loadtest.schedule import PoissonSchedule
 
 
 def test_every_arrival_comes_once_and_in_order_however_one_looks() -> None:

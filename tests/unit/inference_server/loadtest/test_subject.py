@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from common.config import Config, ServerConfig
-from common.errors import ConfigError
-from common.nets.load import load_policy
-from common.rundir import RunDir
-from common.specs import GameSpec
-from common.transport import new_keys
-from inference_server.loadtest.options import parse
-from inference_server.loadtest.subject import POLICY_P, make_subject
+from simul.common.config import Config, ServerConfig
+from simul.common.errors import ConfigError
+from simul.common.nets.load import load_policy
+from simul.common.rundir import RunDir
+from simul.common.specs import GameSpec
+from simul.common.transport import new_keys
+from simul.inference_server.loadtest.options import parse
+from simul.inference_server.loadtest.subject import POLICY_P, make_subject
 
 
 def test_the_default_is_policy_p_with_fresh_weights_that_the_server_can_load(tmp_path: Path) -> None:

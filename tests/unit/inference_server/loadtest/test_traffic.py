@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from common.messages import START
-from common.specs import GameSpec, Slice
-from inference_server.loadtest.traffic import Seats, masks, observations
+from simul.common.messages import START
+from simul.common.specs import GameSpec, Slice
+from simul.inference_server.loadtest.traffic import Seats, masks, observations
 
 LAYOUT = (Slice("a", 0, 2, low=-2.0, high=-1.0), Slice("b", 2, 3, kind="id", vocabulary=7))
 SPEC = GameSpec("test/mixed", 5, 6, observation_dtype="float16", layout=LAYOUT)

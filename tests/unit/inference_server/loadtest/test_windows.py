@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from inference_server.loadtest.latencies import Latencies
-from inference_server.loadtest.windows import Window, WindowClock, complete_windows, figures, is_stable
+from simul.inference_server.loadtest.latencies import Latencies
+from simul.inference_server.loadtest.windows import Window, WindowClock, complete_windows, figures, is_stable
 
 
 def _window(rows: int, latency_us: float, *, index: int = 0, cpu_sec: float = 0.25) -> Window:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference_server.proxy.framing import (
+from simul.inference_server.proxy.framing import (
     COMMAND_BYTES,
     COMMANDS,
     FRAME_COST,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from inference_server.proxy.framing import Limits
-from inference_server.proxy.relay import ACCEPTS, FRAMES, Relay
+from simul.inference_server.proxy.framing import Limits
+from simul.inference_server.proxy.relay import ACCEPTS, FRAMES, Relay
 from tests.support.hostile import GREETING, READY, frame
 from tests.support.stand import PATIENCE_SEC
 

@@ -6,10 +6,10 @@ import math
 import pytest
 import torch
 
-from learner.algorithms import ALGORITHMS, Settings, Trajectories
-from learner.algorithms.base import evaluate
-from learner.algorithms.reinforce import returns
-from learner.algorithms.vtrace import vtrace_targets
+from simul.learner.algorithms import ALGORITHMS, Settings, Trajectories
+from simul.learner.algorithms.base import evaluate
+from simul.learner.algorithms.reinforce import returns
+from simul.learner.algorithms.vtrace import vtrace_targets
 
 T, B, A = 6, 7, 5
 LENGTHS = [6, 4, 1, 6, 3, 5, 2]

@@ -5,7 +5,7 @@ import pytest
 from poke_env.battle.battle import Battle
 from poke_env.environment.singles_env import SinglesEnv
 
-from env_worker.games.pokemon.actions import legal_choices
+from simul.env_worker.games.pokemon.actions import legal_choices
 from tests.golden.pokemon.recorded import recorded_seats, replay, stock_battles
 
 

@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from common.errors import EnvError
-from env_worker.games.pokemon import cost
-from env_worker.games.pokemon.cost import measure_cost
-from env_worker.games.pokemon.node import MIN_MAJOR
+from simul.common.errors import EnvError
+from simul.env_worker.games.pokemon import cost
+from simul.env_worker.games.pokemon.cost import measure_cost
+from simul.env_worker.games.pokemon.node import MIN_MAJOR
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="uses shell scripts as stand-ins for Node")
 

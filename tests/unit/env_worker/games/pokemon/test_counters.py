@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from poke_env.battle.pokemon import Pokemon
 
-from env_worker.games.pokemon.bodies import own_pp
-from env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.bodies import own_pp
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
 from tests.golden.pokemon.recorded import recorded_seats, replay
 
 STARTS = "|switch|p1a: Absol|Absol, L80, M|100/100\n|switch|p2a: Snorlax|Snorlax, L80, M|100/100"

@@ -6,10 +6,10 @@ import numpy as np
 import orjson
 import pytest
 
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.actions import legal_choices
+from simul.env_worker.games.pokemon.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 FULL = layout.Extras(sets=True)

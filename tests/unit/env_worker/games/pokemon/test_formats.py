@@ -2,8 +2,8 @@
 
 import pytest
 
-from common.errors import ConfigError
-from env_worker.games.pokemon.formats import generation
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.formats import generation
 
 
 def test_generation_of_a_format():

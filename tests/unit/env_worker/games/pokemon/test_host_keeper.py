@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import EnvError
-from common.lifecycle import Stopped
-from env_worker.games.pokemon import host_keeper
-from env_worker.games.pokemon.host import HostDied
-from env_worker.games.pokemon.host_keeper import HostKeeper
-from env_worker.games.pokemon.host_messages import HostTick
+from simul.common.errors import EnvError
+from simul.common.lifecycle import Stopped
+from simul.env_worker.games.pokemon import host_keeper
+from simul.env_worker.games.pokemon.host import HostDied
+from simul.env_worker.games.pokemon.host_keeper import HostKeeper
+from simul.env_worker.games.pokemon.host_messages import HostTick
 
 
 class SilentHost:

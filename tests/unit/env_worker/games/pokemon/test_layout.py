@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from common.config import PokemonConfig
-from common.specs import Slice
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.layout import PLAIN, Extras
-from env_worker.games.pokemon.spec import pokemon_spec
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.common.config import PokemonConfig
+from simul.common.specs import Slice
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.actions import legal_choices
+from simul.env_worker.games.pokemon.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 from tests.golden.pokemon.recorded import preview_of, recorded_seats, replay
 from tests.support.layouts import check_ranges
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from env_worker.games.pokemon.combatants import Body, Profile, armour, arms
-from env_worker.games.pokemon.matchup import Attack, Blow, blow, strongest
-from env_worker.games.pokemon.movedex import move_info, type_chart
-from env_worker.games.pokemon.profiles import estimated_stats, type_row
+from simul.env_worker.games.pokemon.combatants import Body, Profile, armour, arms
+from simul.env_worker.games.pokemon.matchup import Attack, Blow, blow, strongest
+from simul.env_worker.games.pokemon.movedex import move_info, type_chart
+from simul.env_worker.games.pokemon.profiles import estimated_stats, type_row
 
 FIRE, WATER, GROUND, GHOST, NORMAL, FLYING = (
     type_row(n) for n in ("Fire", "Water", "Ground", "Ghost", "Normal", "Flying")

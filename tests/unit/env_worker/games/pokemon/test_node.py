@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ConfigError
-from env_worker.games.pokemon import node, setup_node
-from env_worker.games.pokemon.node import NodeChoice
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon import node, setup_node
+from simul.env_worker.games.pokemon.node import NodeChoice
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="uses shell scripts as stand-ins for Node")
 

@@ -6,12 +6,12 @@ import numpy as np
 import orjson
 import pytest
 
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.preview import Preview, picks_wanted
-from env_worker.games.pokemon.seat_battle import SeatBattle
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.actions import legal_choices
+from simul.env_worker.games.pokemon.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.preview import Preview, picks_wanted
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 from tests.golden.pokemon.recorded import RecordedSeat, preview_of, recorded_seats, replay
 from tests.unit.env_worker.games.pokemon.test_encoder import read
 

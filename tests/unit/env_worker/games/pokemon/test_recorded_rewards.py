@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from common.config import RewardsConfig
-from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.rewards import PARTS, Facts, RewardMeter, reward_weights
-from env_worker.games.pokemon.seat_battle import SeatBattle
-from env_worker.games.pokemon.tally import TallyKeeper
+from simul.common.config import RewardsConfig
+from simul.env_worker.games.pokemon.actions import legal_choices
+from simul.env_worker.games.pokemon.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.rewards import PARTS, Facts, RewardMeter, reward_weights
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.tally import TallyKeeper
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats
 
 ENDS_A_MOVE = re.compile(r"\n(?=\|(?:move|switch|drag|cant|turn)\||\|upkeep|\|(?:\n|$))")

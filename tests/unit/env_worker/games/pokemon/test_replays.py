@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import ConfigError
-from env_worker.games.pokemon.battle import LiveBattle
-from env_worker.games.pokemon.replays import ReplayFolder, replay_page
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.battle import LiveBattle
+from simul.env_worker.games.pokemon.replays import ReplayFolder, replay_page
 
 LOG = "|player|p1|a@1|\n|player|p2|random|\n|move|p1a: X|Tackle|p2a: Y\n|win|a@1\n"
 

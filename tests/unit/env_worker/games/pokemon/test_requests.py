@@ -2,7 +2,7 @@
 
 from copy import deepcopy
 
-from env_worker.games.pokemon.requests import Teams
+from simul.env_worker.games.pokemon.requests import Teams
 
 REX, ROY = {"ident": "p1: Rex", "condition": "100/100", "moves": ["pound"]}, {"ident": "p1: Roy", "condition": "50/90"}
 

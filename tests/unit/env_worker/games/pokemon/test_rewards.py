@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from common.config import RewardsConfig
-from env_worker.games.pokemon.rewards import PARTS, Facts, RewardMeter, RewardWeights, reward_weights
-from env_worker.games.pokemon.tally import Tally
+from simul.common.config import RewardsConfig
+from simul.env_worker.games.pokemon.rewards import PARTS, Facts, RewardMeter, RewardWeights, reward_weights
+from simul.env_worker.games.pokemon.tally import Tally
 
 WHOLE = (6.0, 6.0, 6.0, 6.0)
 START = Facts(WHOLE, 1)

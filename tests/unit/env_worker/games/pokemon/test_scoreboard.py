@@ -1,6 +1,6 @@
 """Battles are counted by outcome and opponent."""
 
-from env_worker.games.pokemon.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.scoreboard import Scoreboard
 
 
 def test_scoreboard_adds_up_and_keeps_a_recent_window():

@@ -4,11 +4,11 @@ import select
 
 import pytest
 
-from common.config import OpponentsConfig, PokemonConfig
-from env_worker.games.pokemon.host import HostTick, SimRecord
-from env_worker.games.pokemon.scoreboard import Scoreboard
-from env_worker.games.pokemon.scripted_turns import TURN_SEC, ScriptedTurns
-from env_worker.games.pokemon.source import PokemonSource
+from simul.common.config import OpponentsConfig, PokemonConfig
+from simul.env_worker.games.pokemon.host import HostTick, SimRecord
+from simul.env_worker.games.pokemon.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.scripted_turns import TURN_SEC, ScriptedTurns
+from simul.env_worker.games.pokemon.source import PokemonSource
 from tests.golden.pokemon.recorded import recorded_seats
 from tests.support.fake_host import FakeHost, row
 

@@ -3,7 +3,7 @@
 import pytest
 from poke_env.battle.battle import Battle
 
-from env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.seat_battle import SeatBattle
 from tests.golden.pokemon.recorded import recorded_seats, replay
 from tests.support.states import (
     OF_THE_REQUEST,

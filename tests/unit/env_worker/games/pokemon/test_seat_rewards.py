@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.messages import TRUNCATED
-from env_worker.games.pokemon.host_messages import SimRow
-from env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE
-from env_worker.games.pokemon.rewards import Facts, RewardWeights
-from env_worker.games.pokemon.seat import HostedSeat
+from simul.common.messages import TRUNCATED
+from simul.env_worker.games.pokemon.host_messages import SimRow
+from simul.env_worker.games.pokemon.layout import NUM_ACTIONS, OBSERVATION_SIZE
+from simul.env_worker.games.pokemon.rewards import Facts, RewardWeights
+from simul.env_worker.games.pokemon.seat import HostedSeat
 
 DISCOUNT = 0.9
 

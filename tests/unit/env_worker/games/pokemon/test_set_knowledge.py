@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from common.config import PokemonConfig
-from common.errors import ConfigError
-from env_worker.games.pokemon.counters import move_key
-from env_worker.games.pokemon.fields import POSSIBLE_MOVES
-from env_worker.games.pokemon.profiles import move_row, type_row
-from env_worker.games.pokemon.set_knowledge import known_sets, possibilities
-from env_worker.games.pokemon.spec import pokemon_spec
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.common.config import PokemonConfig
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.counters import move_key
+from simul.env_worker.games.pokemon.fields import POSSIBLE_MOVES
+from simul.env_worker.games.pokemon.profiles import move_row, type_row
+from simul.env_worker.games.pokemon.set_knowledge import known_sets, possibilities
+from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 ARBOK = {"species": "arbok", "base": "arbok", "level": 87}

@@ -1,9 +1,9 @@
 import pytest
 
-from common.config import Config, PokemonConfig, ShowdownAddress, WorkersConfig
-from common.errors import ConfigError
-from env_worker.games.loading import build_source
-from env_worker.games.pokemon.shares import share_of
+from simul.common.config import Config, PokemonConfig, ShowdownAddress, WorkersConfig
+from simul.common.errors import ConfigError
+from simul.env_worker.games.loading import build_source
+from simul.env_worker.games.pokemon.shares import share_of
 
 
 def servers(*limits: int) -> tuple[ShowdownAddress, ...]:

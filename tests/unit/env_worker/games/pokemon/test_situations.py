@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from env_worker.games.pokemon import layout
-from env_worker.games.pokemon.profiles import move_row, type_row
-from env_worker.games.pokemon.vocabulary import vocabulary
+from simul.env_worker.games.pokemon import layout
+from simul.env_worker.games.pokemon.profiles import move_row, type_row
+from simul.env_worker.games.pokemon.vocabulary import vocabulary
 from tests.golden.pokemon.recorded import preview_of
 from tests.golden.pokemon.situations import situation
 from tests.support.seen import Seen, seen_by

@@ -2,12 +2,12 @@
 
 import pytest
 
-from common.config import OpponentsConfig, PokemonConfig
-from common.decisions import Action
-from common.messages import ABORTED, DECISION, START
-from env_worker.games.pokemon.host_keeper import HostKeeper
-from env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError
-from env_worker.games.pokemon.source import PokemonSource
+from simul.common.config import OpponentsConfig, PokemonConfig
+from simul.common.decisions import Action
+from simul.common.messages import ABORTED, DECISION, START
+from simul.env_worker.games.pokemon.host_keeper import HostKeeper
+from simul.env_worker.games.pokemon.host_messages import HostTick, SimEnd, SimError
+from simul.env_worker.games.pokemon.source import PokemonSource
 from tests.support.fake_host import FakeHost
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from env_worker.games.pokemon.tally import Tally, TallyKeeper
+from simul.env_worker.games.pokemon.tally import Tally, TallyKeeper
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats
 
 MOVE, SWITCH, PREVIEW = {"active": [{}]}, {"forceSwitch": [True]}, {"teamPreview": True}

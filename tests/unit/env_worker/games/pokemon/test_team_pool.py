@@ -1,7 +1,7 @@
 import random
 from collections import Counter, defaultdict
 
-from env_worker.games.pokemon.team_pool import WIDTH, TeamPool
+from simul.env_worker.games.pokemon.team_pool import WIDTH, TeamPool
 
 BATTLES = 4 * WIDTH
 

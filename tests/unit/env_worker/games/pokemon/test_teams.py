@@ -2,8 +2,8 @@
 
 import pytest
 
-from common.errors import ConfigError
-from env_worker.games.pokemon.teams import TeamText, legal_teams, read_teams
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.teams import TeamText, legal_teams, read_teams
 
 ONE = "Great Tusk @ Leftovers\n- Earthquake"
 

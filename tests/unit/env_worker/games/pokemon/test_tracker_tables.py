@@ -6,7 +6,7 @@ import orjson
 from poke_env.battle.pokemon import Pokemon
 from poke_env.data import GenData
 
-from env_worker.games.pokemon.tracker_tables import STAT_ORDER, tracker_tables
+from simul.env_worker.games.pokemon.tracker_tables import STAT_ORDER, tracker_tables
 
 GEN = 8  # has every kind of entry that poke-env cannot use
 

@@ -8,7 +8,7 @@ from poke_env.battle.double_battle import DoubleBattle
 from poke_env.environment.doubles_env import DoublesEnv
 from poke_env.player.battle_order import DoubleBattleOrder
 
-from env_worker.games.pokemon.doubles.actions import (
+from simul.env_worker.games.pokemon.doubles.actions import (
     FIRST_MOVE,
     FIRST_SWITCH,
     NUM_ACTIONS,
@@ -18,7 +18,7 @@ from env_worker.games.pokemon.doubles.actions import (
     meaning,
     slot_choices,
 )
-from env_worker.games.pokemon.doubles.round import Round
+from simul.env_worker.games.pokemon.doubles.round import Round
 from tests.golden.pokemon.recorded import recorded_seats, stock_battles
 from tests.golden.pokemon.recorded_doubles import double_seat
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from env_worker.games.pokemon.damage.facts import FACTS
-from env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
-from env_worker.games.pokemon.one_ply.combatants import Combatant, View
-from env_worker.games.pokemon.one_ply.judgement import Duel, duels
-from env_worker.games.pokemon.one_ply.odds import odds
-from env_worker.games.pokemon.profiles import type_row
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.one_ply.combatants import Combatant, View
+from simul.env_worker.games.pokemon.one_ply.judgement import Duel, duels
+from simul.env_worker.games.pokemon.one_ply.odds import odds
+from simul.env_worker.games.pokemon.profiles import type_row
 
 NORMAL, FIRE, WATER, GRASS, GHOST = map(type_row, ("Normal", "Fire", "Water", "Grass", "Ghost"))
 STATS = (300, 200, 200, 200, 200, 200)

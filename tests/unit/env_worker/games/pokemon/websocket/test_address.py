@@ -1,8 +1,8 @@
 import pytest
 from poke_env import ServerConfiguration, ShowdownServerConfiguration
 
-from common.errors import ConfigError
-from env_worker.games.pokemon.websocket.address import account, is_local, server_at
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.websocket.address import account, is_local, server_at
 
 
 @pytest.mark.parametrize(

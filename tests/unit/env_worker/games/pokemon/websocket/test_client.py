@@ -7,7 +7,7 @@ from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.concurrency import POKE_LOOP
 from websockets.exceptions import ConnectionClosedError
 
-from env_worker.games.pokemon.websocket.client import BURST, PACE_SEC, ShowdownClient
+from simul.env_worker.games.pokemon.websocket.client import BURST, PACE_SEC, ShowdownClient
 
 
 class Wire:

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from common.decisions import Action, Decision
-from env_worker.games.pokemon.websocket.desk import Desk, SessionLost
+from simul.common.decisions import Action, Decision
+from simul.env_worker.games.pokemon.websocket.desk import Desk, SessionLost
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 from poke_env.concurrency import POKE_LOOP
 
-from env_worker.games.pokemon.websocket.guard import LOGIN_SEC, OWN_LOGIN_SEC, Guard, Login, login
-from env_worker.games.pokemon.websocket.lobby import PlayEnded
-from env_worker.games.pokemon.websocket.play import _invitation
+from simul.env_worker.games.pokemon.websocket.guard import LOGIN_SEC, OWN_LOGIN_SEC, Guard, Login, login
+from simul.env_worker.games.pokemon.websocket.lobby import PlayEnded
+from simul.env_worker.games.pokemon.websocket.play import _invitation
 
 
 def nothing() -> None:

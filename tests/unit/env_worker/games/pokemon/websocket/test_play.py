@@ -2,10 +2,10 @@
 
 import pytest
 
-from common.config import Config, PokemonConfig
-from common.errors import ConfigError
-from common.rundir import RunDir
-from env_worker.games.pokemon.websocket.play import _config
+from simul.common.config import Config, PokemonConfig
+from simul.common.errors import ConfigError
+from simul.common.rundir import RunDir
+from simul.env_worker.games.pokemon.websocket.play import _config
 
 
 @pytest.mark.parametrize(

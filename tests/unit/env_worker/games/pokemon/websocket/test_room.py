@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from env_worker.games.pokemon.host_messages import HostTick
-from env_worker.games.pokemon.websocket.room import Room
+from simul.env_worker.games.pokemon.host_messages import HostTick
+from simul.env_worker.games.pokemon.websocket.room import Room
 
 TAG = "battle-gen9randombattle-1"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from common.decisions import Decision
-from common.messages import ABORTED, GREEDY, START
-from env_worker.games.pokemon.actions import legal_choices
-from env_worker.games.pokemon.encoder import SeatEncoder
-from env_worker.games.pokemon.websocket.room_battle import RoomBattle
+from simul.common.decisions import Decision
+from simul.common.messages import ABORTED, GREEDY, START
+from simul.env_worker.games.pokemon.actions import legal_choices
+from simul.env_worker.games.pokemon.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.websocket.room_battle import RoomBattle
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 CHAT = "|c:|1795231630|☆Foe|hi|there\n|inactive|Time left: 300 sec this turn\nplain words"

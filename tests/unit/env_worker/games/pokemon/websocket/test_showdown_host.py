@@ -4,10 +4,10 @@ from pathlib import Path
 
 import orjson
 
-from env_worker.games.pokemon.host_messages import HostTick
-from env_worker.games.pokemon.websocket.mailbox import Mailbox
-from env_worker.games.pokemon.websocket.pair import BATTLE, POPUP, Letter
-from env_worker.games.pokemon.websocket.showdown_host import ShowdownHost
+from simul.env_worker.games.pokemon.host_messages import HostTick
+from simul.env_worker.games.pokemon.websocket.mailbox import Mailbox
+from simul.env_worker.games.pokemon.websocket.pair import BATTLE, POPUP, Letter
+from simul.env_worker.games.pokemon.websocket.showdown_host import ShowdownHost
 
 TAG = "battle-gen9randombattle-1"
 GONE = f'You do not have permission to choose: "{TAG}" is not a room you are in.'

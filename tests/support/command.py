@@ -12,9 +12,9 @@ from typing import Any
 
 import psutil
 
-from common.checkout import CHECKOUT
-from common.launch.ownership import read_json
-from common.rundir import RunDir
+from simul.common.checkout import CHECKOUT
+from simul.common.launch.ownership import read_json
+from simul.common.rundir import RunDir
 
 
 def phase_of(root: Path) -> str:
@@ -83,8 +83,8 @@ class Command:
 
 
 # status.json comes once a second for people; a test that waits for what stands in it shall not wait for the next one
-OFTEN = "from common.launch import supervisor; supervisor.LOOK_EVERY_SEC = 0.25"
-_PROGRAM = f"{OFTEN}; import sys; from common.cli import main; sys.exit(main())"
+OFTEN = "from simul.common.launch import supervisor; supervisor.LOOK_EVERY_SEC = 0.25"
+_PROGRAM = f"{OFTEN}; import sys; from simul.common.cli import main; sys.exit(main())"
 
 
 class Simul(Command):
