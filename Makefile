@@ -16,7 +16,7 @@ up: setup ## learn Pokémon battles (CONFIG=configs/gymnasium.yaml for another g
 	@.venv/bin/simul up --from-make $(CONFIG) $(ARGS)
 
 setup: ## .venv and the simulator; does nothing when nothing changed
-	@PYTHON="$(PYTHON)" GOALS="$(MAKECMDGOALS)" sh common/launch/setup.sh
+	@PYTHON="$(PYTHON)" GOALS="$(MAKECMDGOALS)" sh common/launch/setup/setup.sh
 
 test: setup ## the tests, under 8 minutes on two cores
 	@$(PY) -m tests.support.calc.setup

@@ -18,9 +18,9 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])  # started as a script: i
 
 import orjson  # noqa: E402
 
-from simul.common.conditions import machine  # noqa: E402
-from simul.env_worker.games.pokemon.host import HOST_SCRIPT  # noqa: E402
-from simul.env_worker.games.pokemon.node import find_node  # noqa: E402
+from simul.common.runtime.machine_info import machine  # noqa: E402
+from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT  # noqa: E402
+from simul.env_worker.games.pokemon.simulator.node import find_node  # noqa: E402
 
 SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")
 GENERATIONS = range(1, 10)

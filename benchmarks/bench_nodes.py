@@ -15,8 +15,8 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).resolve().parents[1])  # started as a script: import from the checkout
 
 from benchmarks.bench_acceleration import Pair, measure, ratio  # noqa: E402
-from simul.common.conditions import machine  # noqa: E402
-from simul.env_worker.games.pokemon.node import candidates, find_node  # noqa: E402
+from simul.common.runtime.machine_info import machine  # noqa: E402
+from simul.env_worker.games.pokemon.simulator.node import candidates, find_node  # noqa: E402
 
 GENERATION = 9
 

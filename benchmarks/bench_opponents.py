@@ -18,9 +18,9 @@ from typing import NamedTuple
 sys.path[0] = str(Path(__file__).resolve().parents[1])  # started as a script: import from the checkout
 
 from benchmarks.pokemon_layers.sourced import WAIT_SEC, SourcedBattles  # noqa: E402
-from simul.common.checkout import CHECKOUT  # noqa: E402
-from simul.common.conditions import machine  # noqa: E402
-from simul.common.strict_yaml import load_config  # noqa: E402
+from simul.common.config.loader import load_config  # noqa: E402
+from simul.common.runtime.installation import ROOT  # noqa: E402
+from simul.common.runtime.machine_info import machine  # noqa: E402
 from simul.env_worker.__main__ import COLLECTOR_THRESHOLDS  # noqa: E402
 
 MIXES = (
@@ -70,7 +70,7 @@ def table(rows: Sequence[tuple[str, Found]]) -> list[str]:
 
 
 def _measure(mix: str, warm_up_sec: float, seconds: float) -> Found:
-    config = load_config(CHECKOUT / "configs" / "pokemon.yaml", [f"opponents={mix}"])
+    config = load_config(ROOT / "configs" / "pokemon.yaml", [f"opponents={mix}"])
     battles = SourcedBattles(config.pokemon, envs=config.workers.envs, seed=1, opponents=config.opponents)
     try:
         _play(battles, warm_up_sec)

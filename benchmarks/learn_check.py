@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from simul.common.checkout import CHECKOUT
-from simul.common.conditions import machine
+from simul.common.runtime.installation import ROOT
+from simul.common.runtime.machine_info import machine
 
 LIMIT_SEC = 180.0  # training and evaluation together
 GRACE_SEC = 30.0  # from SIGINT to SIGKILL
@@ -137,7 +137,7 @@ def simul(arguments: Sequence[str], log: Path, limit_sec: float) -> str:
     """Run a command of `simul`; its standard output. Raises Failed."""
     command = [sys.executable, "-m", "simul.common.cli", *arguments]
     with log.open("w") as errors:
-        process = subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=errors, text=True)
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
         try:
             output, _ = process.communicate(timeout=limit_sec)
         except subprocess.TimeoutExpired:

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from simul.common.checkout import CHECKOUT
-from simul.common.errors import ConfigError, SimulError
-from simul.common.launch.connect_options import add_connect
-from simul.common.launch.eval_options import add_eval
-from simul.common.launch.output import complain
-from simul.common.launch.play_options import add_play
-from simul.common.launch.policies_options import add_policies
-from simul.common.launch.serve_options import add_serve
-from simul.common.launch.up_options import add_up
-from simul.common.option_types import path
+from simul.common.config.option_types import path
+from simul.common.launch.commands.connect_options import add_connect
+from simul.common.launch.commands.eval_options import add_eval
+from simul.common.launch.commands.play_options import add_play
+from simul.common.launch.commands.policies_options import add_policies
+from simul.common.launch.commands.serve_options import add_serve
+from simul.common.launch.commands.up_options import add_up
+from simul.common.launch.monitoring.output import complain
+from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.runtime.installation import ROOT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,31 +100,31 @@ def _version() -> str:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from simul.common.launch.remote import status
+    from simul.common.launch.commands.remote import status
 
     return status(options.run_dir, as_json=options.json)
 
 
 def _down(options: argparse.Namespace) -> int:
-    from simul.common.launch.remote import down
+    from simul.common.launch.commands.remote import down
 
     return down(options.run_dir)
 
 
 def _keys_new(options: argparse.Namespace) -> int:
-    from simul.common.launch.keys import keys_new
+    from simul.common.launch.commands.keys import keys_new
 
     return keys_new(options.folder, options.client)
 
 
 def _loadtest(options: argparse.Namespace) -> int:
-    from simul.common.launch.processes import run_in_foreground
+    from simul.common.launch.supervisor.processes import run_in_foreground
 
     return run_in_foreground("simul.inference_server.loadtest", options.rest)
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from simul.common.launch.doctor import doctor
+    from simul.common.launch.diagnostics.doctor import doctor
 
     return doctor()
 
@@ -132,12 +132,12 @@ def _doctor(options: argparse.Namespace) -> int:
 def _check_checkout() -> None:
     """Raises ConfigError where the package `common` that was imported is not the one of a Simul checkout."""
     try:
-        project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["name"]
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]
     except (OSError, KeyError, tomllib.TOMLDecodeError):
         project = ""
     if project != "simul":
         raise ConfigError(
-            f"The package `common` was imported from {CHECKOUT}, which is not a checkout of Simul. "
+            f"The package `common` was imported from {ROOT}, which is not a checkout of Simul. "
             "Simul runs as an editable install of its checkout: run `make setup` there and use its .venv/bin/simul."
         )
 

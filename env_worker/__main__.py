@@ -10,12 +10,19 @@ from pathlib import Path
 
 import msgspec
 
-from simul.common import logs
-from simul.common.client import InferenceClient
-from simul.common.config import Config
-from simul.common.errors import ConfigError, InferenceError, SimulError
-from simul.common.lifecycle import Reporter, RoleArguments, StopFlag, Stopped, add_role_arguments, role_arguments
-from simul.common.pairings import decode_pairings, only_bots
+from simul.common.client.client import InferenceClient
+from simul.common.config.matchups import decode_pairings, only_bots
+from simul.common.config.schema import Config
+from simul.common.protocol.errors import ConfigError, InferenceError, SimulError
+from simul.common.runtime import logs
+from simul.common.runtime.lifecycle import (
+    Reporter,
+    RoleArguments,
+    StopFlag,
+    Stopped,
+    add_role_arguments,
+    role_arguments,
+)
 from simul.common.transport import client_keys
 from simul.env_worker.games.loading import build_source, game_spec
 from simul.env_worker.source import EnvSource

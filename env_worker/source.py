@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from simul.common.decisions import Action, Decision
-from simul.common.specs import GameSpec
+from simul.common.protocol.decisions import Action, Decision
+from simul.common.protocol.specs import GameSpec
 
 
 class EnvSource(Protocol):

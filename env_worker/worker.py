@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from logging import Logger
 from typing import Any
 
-from simul.common.client import InferenceClient, Replies
-from simul.common.decisions import Failure
-from simul.common.lifecycle import Reporter, StopFlag, Stopped
+from simul.common.client.client import InferenceClient, Replies
+from simul.common.protocol.decisions import Failure
+from simul.common.runtime.lifecycle import Reporter, StopFlag, Stopped
 from simul.env_worker.source import EnvSource
 
 WAIT_SEC = 0.05

@@ -8,7 +8,7 @@ network:
 import torch
 from torch import Tensor, nn
 
-from simul.common.specs import GameSpec
+from simul.common.protocol.specs import GameSpec
 
 
 class GruNetwork(nn.Module):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import torch
 
-from simul.common import logs
-from simul.common.errors import CheckpointError, ConfigError, SimulError
-from simul.common.lifecycle import Reporter, StopFlag, add_role_arguments, name_temporary_folder, role_arguments
+from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
+from simul.common.runtime import logs
+from simul.common.runtime.lifecycle import Reporter, StopFlag, add_role_arguments, name_temporary_folder, role_arguments
 from simul.inference_server.build import build_server
-from simul.inference_server.descriptors import raise_limit
+from simul.inference_server.ops.fd_limit import raise_limit
 from simul.inference_server.proxy.framing import Limits
 
 # Threads beside the loop (weights, policies, figures) hand the interpreter back within this time; the default is 5 ms.

@@ -12,51 +12,51 @@ from typing import Any
 
 import torch
 
-from simul.common.anonymous_file import can_share
-from simul.common.config import Config, ServerConfig
-from simul.common.errors import ConfigError
-from simul.common.lifecycle import Reporter, RoleArguments, StopFlag
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config, ServerConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.devices import choose_device, choose_precision
-from simul.common.rundir import RunDir
-from simul.common.specs import GameSpec
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.unroll_layout import UnrollLayout
+from simul.common.runtime.anonymous_file import can_share
+from simul.common.runtime.lifecycle import Reporter, RoleArguments, StopFlag
 from simul.common.transport import EndpointKeeper, RouterSocket, connectable, server_keys
-from simul.common.unroll_layout import UnrollLayout
-from simul.inference_server.actor import Actor
-from simul.inference_server.admission import Admission
-from simul.inference_server.batcher import Batcher
-from simul.inference_server.clients import ClientTable
-from simul.inference_server.control import Control
-from simul.inference_server.endings import Endings
+from simul.inference_server.batching.batch_wait import Fill
+from simul.inference_server.batching.batcher import Batcher
+from simul.inference_server.engine.actor import Actor
 from simul.inference_server.engine.cuda import CudaGraphs
 from simul.inference_server.engine.engine import BUCKETS, PolicyEngine
+from simul.inference_server.engine.evaluation import Evaluator
 from simul.inference_server.engine.graph_device import GraphDevice
 from simul.inference_server.engine.graphs import GraphEngine
 from simul.inference_server.engine.staging import Staging
-from simul.inference_server.evaluation import Evaluator
-from simul.inference_server.figures import FiguresOf, limits_of, reserved_sessions, sessions_of_client
-from simul.inference_server.fill import Fill
-from simul.inference_server.gateway import Gateway
-from simul.inference_server.housekeeping import Housekeeping
-from simul.inference_server.intake import Intake
-from simul.inference_server.learner_link import LearnerLink
-from simul.inference_server.limits import InFlight
-from simul.inference_server.policies import LEARNER, PolicyTable
-from simul.inference_server.prometheus import Exporter
+from simul.inference_server.frontend.admission import Admission
+from simul.inference_server.frontend.admission_control import Intake
+from simul.inference_server.frontend.client_socket import Gateway
+from simul.inference_server.frontend.clients import ClientTable
+from simul.inference_server.frontend.handshake import Reception
+from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.frontend.shared_memory import memory_size
+from simul.inference_server.ops.control import Control
+from simul.inference_server.ops.prometheus import Exporter
+from simul.inference_server.ops.reaper import Housekeeping
+from simul.inference_server.ops.reporting import Reporting
+from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.ops.status_reply import FiguresOf, limits_of, reserved_sessions, sessions_of_client
+from simul.inference_server.ops.watchdog import Watchdog
+from simul.inference_server.policies.engine_factory import Workshop
+from simul.inference_server.policies.table import LEARNER, PolicyTable
+from simul.inference_server.policies.weight_updates import Swaps
 from simul.inference_server.proxy.framing import Limits
-from simul.inference_server.proxy_process import ProxyProcess
-from simul.inference_server.reception import Reception
-from simul.inference_server.recorder import Recorder
-from simul.inference_server.reporting import Reporting
+from simul.inference_server.proxy.process import ProxyProcess
 from simul.inference_server.server import Server
-from simul.inference_server.sessions import SessionTable
-from simul.inference_server.shared_memory import memory_size
-from simul.inference_server.statistics import Statistics
-from simul.inference_server.swaps import Swaps
-from simul.inference_server.unroll_memory import UnrollMemory
-from simul.inference_server.unrolls import UnrollBuilder
-from simul.inference_server.watchdog import Watchdog
-from simul.inference_server.workshop import Workshop
+from simul.inference_server.sessions.session_close import Endings
+from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.unrolls.buffer import UnrollBuilder
+from simul.inference_server.unrolls.learner_link import LearnerLink
+from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.inference_server.unrolls.recorder import Recorder
 
 STEP_ROW_BYTES = 51  # besides observation and mask; more than a row of EVALUATE has
 EVALUATED_ROW_BYTES = 12  # with one legal action; less than a row of ACTIONS has

@@ -7,22 +7,22 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from simul.common.lifecycle import StopFlag
+from simul.common.runtime.lifecycle import StopFlag
 from simul.common.transport import DealerSocket, Poller, RouterSocket
-from simul.inference_server.actor import Actor
-from simul.inference_server.batcher import Batcher, Chunk
-from simul.inference_server.control import Control
-from simul.inference_server.evaluation import Evaluator, Request
-from simul.inference_server.gateway import Gateway
-from simul.inference_server.housekeeping import Housekeeping
-from simul.inference_server.intake import Intake
-from simul.inference_server.limits import InFlight
-from simul.inference_server.recorder import Recorder
-from simul.inference_server.reporting import Reporting
-from simul.inference_server.sessions import SessionTable
-from simul.inference_server.statistics import Statistics
-from simul.inference_server.swaps import Swaps
-from simul.inference_server.watchdog import Watchdog
+from simul.inference_server.batching.batcher import Batcher, Chunk
+from simul.inference_server.engine.actor import Actor
+from simul.inference_server.engine.evaluation import Evaluator, Request
+from simul.inference_server.frontend.admission_control import Intake
+from simul.inference_server.frontend.client_socket import Gateway
+from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.ops.control import Control
+from simul.inference_server.ops.reaper import Housekeeping
+from simul.inference_server.ops.reporting import Reporting
+from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.ops.watchdog import Watchdog
+from simul.inference_server.policies.weight_updates import Swaps
+from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.unrolls.recorder import Recorder
 
 WAIT_SEC = 0.02
 LOOK_ASIDE_SEC = 0.001

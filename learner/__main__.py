@@ -9,9 +9,13 @@ from contextlib import closing
 
 import torch
 
-from simul.common.config import Config, LearnerConfig
-from simul.common.errors import CheckpointError, ConfigError, DivergedError, NothingLearnedError
-from simul.common.lifecycle import (
+from simul.common.config.schema import Config, LearnerConfig
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.build import build_network
+from simul.common.nets.devices import choose_device, choose_precision
+from simul.common.protocol.errors import CheckpointError, ConfigError, DivergedError, NothingLearnedError
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.lifecycle import (
     ENDS_RUN,
     Reporter,
     RoleArguments,
@@ -19,24 +23,20 @@ from simul.common.lifecycle import (
     name_temporary_folder,
     parse_role_arguments,
 )
-from simul.common.logs import set_up
-from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.build import build_network
-from simul.common.nets.devices import choose_device, choose_precision
-from simul.common.specs import GameSpec
+from simul.common.runtime.logs import set_up
 from simul.common.transport import RouterSocket
 from simul.learner.algorithms import ALGORITHMS, Settings
+from simul.learner.batches import UnrollChecker
+from simul.learner.checkpoint_schedule import Keeper
 from simul.learner.checkpoints import CheckpointStore, RunFacts, restore
 from simul.learner.credits import CreditBook
-from simul.learner.handshake import Handshake
-from simul.learner.inbox import Inbox
-from simul.learner.keeper import Keeper
 from simul.learner.league import League
 from simul.learner.learner import Learner, Pace, Progress
 from simul.learner.published import PublishedVersion
 from simul.learner.reports import Journal
 from simul.learner.schedules import linear
-from simul.learner.unrolls import UnrollChecker
+from simul.learner.server_handshake import Handshake
+from simul.learner.unroll_receiver import Inbox
 from simul.learner.update import Updater
 
 

@@ -23,8 +23,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from simul.common.config import NetworkConfig
-from simul.common.errors import CheckpointError, WeightsError
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.load import (
     META_FILE,
     WEIGHTS_FILE,
@@ -35,7 +34,8 @@ from simul.common.nets.load import (
     read_verified,
 )
 from simul.common.nets.weights import bytes_to_state, check_state, fingerprint, not_finite
-from simul.common.specs import GameSpec
+from simul.common.protocol.errors import CheckpointError, WeightsError
+from simul.common.protocol.specs import GameSpec
 
 OPTIMIZER_FILE = "optimizer.safetensors"
 KEEP_NEWEST = 2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from simul.common.codec import encode
-from simul.common.lifecycle import REPORT_EVERY_SEC
-from simul.common.messages import Credit
+from simul.common.protocol.codec import encode
+from simul.common.protocol.messages import Credit
+from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
 from simul.common.transport import RouterSocket
 from simul.learner.credits import CreditBook
 from simul.learner.memories import UnrollMemories

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simul.common.errors import DivergedError, NothingLearnedError
-from simul.common.lifecycle import Reporter, StopFlag
 from simul.common.nets.weights import not_finite, weights_to_bytes
+from simul.common.protocol.errors import DivergedError, NothingLearnedError
+from simul.common.runtime.lifecycle import Reporter, StopFlag
 from simul.learner.algorithms import Settings
-from simul.learner.inbox import Inbox
-from simul.learner.keeper import Keeper
-from simul.learner.postbox import LEARNER
+from simul.learner.batches import ReceivedUnroll
+from simul.learner.checkpoint_schedule import Keeper
 from simul.learner.published import PublishedVersion
 from simul.learner.reports import Journal, SkipAlarm, StallAlarm, Statistics
-from simul.learner.unrolls import ReceivedUnroll
+from simul.learner.unroll_receiver import Inbox
 from simul.learner.update import Updater
+from simul.learner.weight_publisher import LEARNER
 
 PULL_SEC = 0.2  # how long one look for a full batch lasts; signals and reports come in between
 

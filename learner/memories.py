@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from simul.common.messages import Unroll, UnrollMemory
-from simul.common.shared_memory import map_memory
-from simul.common.unroll_layout import Tables, UnrollLayout, unroll_at
-from simul.learner.unrolls import RejectedUnroll
+from simul.common.client.shared_memory import map_memory
+from simul.common.protocol.messages import Unroll, UnrollMemory
+from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
+from simul.learner.batches import RejectedUnroll
 
 
 class UnrollMemories:

@@ -7,9 +7,9 @@ import os
 import msgspec
 import numpy as np
 
-from simul.common.anonymous_file import anonymous_file, number_of, path_of
-from simul.common.codec import Frame, encode
-from simul.common.messages import Weights
+from simul.common.protocol.codec import Frame, encode
+from simul.common.protocol.messages import Weights
+from simul.common.runtime.anonymous_file import anonymous_file, number_of, path_of
 
 
 class Publication:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simul.common.messages import MOST_VERSION
-from simul.learner.handshake import MOST_UNNOTED
+from simul.common.protocol.messages import MOST_VERSION
+from simul.learner.server_handshake import MOST_UNNOTED
 
 FILE = "last_version"
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.learner.batches import ReceivedUnroll
 from simul.learner.event_file import new_event_file, scalars
 from simul.learner.side_file import SAY_EVERY_SEC, SideFile
-from simul.learner.unrolls import ReceivedUnroll
 from simul.learner.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.

@@ -14,7 +14,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from simul.common.nets.base import RecurrentNetwork
 from simul.learner.algorithms import Algorithm, Loss, Settings
-from simul.learner.unrolls import Minibatch, ReceivedUnroll, make_minibatch
+from simul.learner.batches import Minibatch, ReceivedUnroll, make_minibatch
 
 LARGE_REWARD = 1e3  # a reward above it is the likely cause of a gradient that is not finite
 

@@ -15,7 +15,7 @@ from benchmarks.cuda.report import Way, lines, text
 from benchmarks.serving.cores import all_cores
 from benchmarks.serving.policy import PRECISIONS
 from benchmarks.serving.stand import Cell, Stand
-from simul.common.conditions import machine
+from simul.common.runtime.machine_info import machine
 from simul.inference_server.engine.graphs import GRAPH_BUCKETS
 
 FEW = 64  # envs at which latency is promised

@@ -15,12 +15,12 @@ from typing import Any
 from benchmarks.peers.promises import Window
 from benchmarks.pokemon_layers.cores import family_seconds
 from benchmarks.serving.stand import WARM_UP_SEC, Child
-from simul.common.checkout import CHECKOUT
+from simul.common.runtime.installation import ROOT
 
 CLIENTS = 4
 ENVS = 32  # of one client, where the peers are compared
 LISTEN_SEC = 180.0
-PEERS_PYTHON = CHECKOUT / ".venv-peers" / "bin" / "python"
+PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 
 @dataclass(frozen=True)

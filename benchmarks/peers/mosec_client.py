@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.peers.closed_loop import obey
 from benchmarks.peers.wire import STATE_SIZE, Request, read_reply, request_blocks
 from benchmarks.serving.policy import SPEC
-from simul.common.column_client import Columns
+from simul.common.client.columns import Columns
 
 READY_SEC = 60.0
 

@@ -10,7 +10,7 @@ from benchmarks.peers.crews import CLIENTS, ENVS
 from benchmarks.peers.promises import Repeat, against_local, crossover, ratios
 from benchmarks.peers.tuning import Tuned, describe
 from benchmarks.serving.promises import Line
-from simul.common.conditions import machine
+from simul.common.runtime.machine_info import machine
 
 HEAD = ("actions/s", "cpu us/act", "p50 us", "p99 us", "rows/batch", "of fwd 128", "simul /", "(least", "most)")
 

@@ -15,10 +15,10 @@ from benchmarks.pokemon_layers.children import LayerFailed, interruptible
 from benchmarks.pokemon_layers.conditions import conditions
 from benchmarks.pokemon_layers.cores import claim_cores
 from benchmarks.pokemon_layers.setting import Setting
-from simul.common.checkout import CHECKOUT
-from simul.common.errors import SimulError
-from simul.common.strict_yaml import load_config
-from simul.env_worker.games.pokemon.node import find_node
+from simul.common.config.loader import load_config
+from simul.common.protocol.errors import SimulError
+from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.simulator.node import find_node
 
 PURE_SELF_PLAY = ("opponents=self:1",)
 
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser, repeats: int) -> None:
     parser.add_argument("--quick", action="store_true", help="short windows, one repeat: whether it works, no figures")
     parser.add_argument("--seconds", type=float, metavar="S", help="length of a window (15)")
     parser.add_argument("--repeats", type=int, metavar="N", help=f"windows a layer ({repeats})")
-    parser.add_argument("--config", type=Path, default=CHECKOUT / "configs" / "pokemon.yaml", metavar="YAML")
+    parser.add_argument("--config", type=Path, default=ROOT / "configs" / "pokemon.yaml", metavar="YAML")
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as `simul up`")
     parser.set_defaults(usual_repeats=repeats)
 

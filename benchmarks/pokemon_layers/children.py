@@ -16,7 +16,7 @@ import orjson
 import psutil
 
 from benchmarks.pokemon_layers.cores import family
-from simul.common.checkout import CHECKOUT
+from simul.common.runtime.installation import ROOT
 
 PACKAGE = "benchmarks.pokemon_layers"
 STOP_SEC = 10.0
@@ -92,10 +92,10 @@ def start(
     *,
     stdin: int = subprocess.DEVNULL,
     stdout: int | None = None,
-    cwd: Path = CHECKOUT,
+    cwd: Path = ROOT,
 ) -> subprocess.Popen[bytes]:
     """Start a command; stderr goes to the log, and stdout too unless it is given."""
-    paths = [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
         command,
         stdin=stdin,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from simul.common.conditions import machine
-from simul.env_worker.games.pokemon.node import NodeChoice
+from simul.common.runtime.machine_info import machine
+from simul.env_worker.games.pokemon.simulator.node import NodeChoice
 
 
 def conditions(node: NodeChoice, cores: list[int], cores_present: int) -> dict[str, Any]:

@@ -13,9 +13,9 @@ import msgspec
 from benchmarks.pokemon_layers.hosted import HostedBattles
 from benchmarks.pokemon_layers.sourced import SourcedBattles
 from benchmarks.pokemon_layers.window import serve
-from simul.common.strict_yaml import load_config
+from simul.common.config.loader import load_config
 from simul.env_worker.__main__ import COLLECTOR_THRESHOLDS
-from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.simulator.node import find_node
 
 SOURCED: dict[str, dict[str, str | int]] = {
     "encoding_bare": {"encoder": "python", "damage_attackers": 0},

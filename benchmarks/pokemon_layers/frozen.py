@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from simul.common.config.run_directory import RunDir
 from simul.common.nets.build import build_network
 from simul.common.nets.load import WEIGHTS_FILE
 from simul.common.nets.weights import weights_to_bytes
-from simul.common.rundir import RunDir
 from simul.learner.checkpoints import RunFacts, write_folder
 
 

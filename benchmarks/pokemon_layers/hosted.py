@@ -7,12 +7,12 @@ import select
 from pathlib import Path
 
 from benchmarks.pokemon_layers.random_choice import random_choice
-from simul.common.config import PokemonConfig
-from simul.common.errors import EnvError
-from simul.env_worker.games.pokemon.battle_host import drawn_start
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.source import generation
+from simul.common.config.schema import PokemonConfig
+from simul.common.protocol.errors import EnvError
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.source.source import generation
 
 WAIT_SEC = 0.2
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from benchmarks.pokemon_layers.children import Measured
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
-from simul.env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package
+from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package
 
 CONCURRENCIES = (16, 8, 32)  # the first one is used while the servers are compared
 SCOUT_SEC = 5.0

@@ -12,13 +12,13 @@ from benchmarks.pokemon_layers.children import PACKAGE, LayerFailed
 from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
-from simul.common.checkout import CHECKOUT
-from simul.common.launch.figures import counts, number
-from simul.common.launch.game_spec import ask_for_spec
-from simul.common.launch.panel import mean_batch
-from simul.common.launch.processes import role_command, role_environment
-from simul.common.launch.running import RunningRoles
-from simul.common.rundir import RunDir
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.monitoring.figures import counts, number
+from simul.common.launch.monitoring.panel import mean_batch
+from simul.common.launch.supervisor.game_spec import ask_for_spec
+from simul.common.launch.supervisor.processes import role_command, role_environment
+from simul.common.launch.supervisor.running import RunningRoles
+from simul.common.runtime.installation import ROOT
 
 ANSWER_SEC = 120.0
 TURN_SEC = 0.05
@@ -114,6 +114,6 @@ class _Roles(RunningRoles):
 def _write_frozen_weights(run_dir: RunDir) -> None:
     """A checkpoint of fresh weights, made by a process of its own: torch stays out of this one."""
     command = [sys.executable, "-P", "-m", f"{PACKAGE}.frozen", str(run_dir.root)]
-    done = subprocess.run(command, cwd=CHECKOUT, env=role_environment(1), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=role_environment(1), capture_output=True, text=True, check=False)
     if done.returncode:
         raise LayerFailed(f"no weights could be made:\n{done.stderr[-2000:]}")

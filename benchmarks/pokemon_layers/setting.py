@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmarks.pokemon_layers.samples import Sample
-from simul.common.config import Config
+from simul.common.config.schema import Config
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from benchmarks.pokemon_layers import children
 from benchmarks.pokemon_layers.cores import busy_seconds
 from benchmarks.pokemon_layers.samples import Sample, one_after_another, together
 from benchmarks.pokemon_layers.setting import Setting
-from simul.env_worker.games.pokemon.host import HOST_SCRIPT
+from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
 
 SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")
 TRIAL_BATTLES = 30

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import select
 
-from simul.common.config import OpponentsConfig, PokemonConfig
-from simul.common.decisions import Action, Decision
-from simul.common.messages import DECISION
-from simul.env_worker.games.pokemon.source import PokemonSource
+from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.protocol.decisions import Action, Decision
+from simul.common.protocol.messages import DECISION
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 
 WAIT_SEC = 0.2
 SELF_PLAY = OpponentsConfig(self_play=1.0)

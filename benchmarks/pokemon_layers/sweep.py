@@ -19,7 +19,7 @@ from benchmarks.pokemon_layers.driven import Driven
 from benchmarks.pokemon_layers.samples import Sample, summarise
 from benchmarks.pokemon_layers.setting import Layer, Setting
 from benchmarks.pokemon_layers.training import Training
-from simul.common.strict_yaml import load_config
+from simul.common.config.loader import load_config
 
 ENVS = (8, 16, 32, 64, 128)
 WORKERS = (1, 2, 3)

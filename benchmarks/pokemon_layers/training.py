@@ -18,11 +18,11 @@ from benchmarks.pokemon_layers import children
 from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
-from simul.common.launch.eval import newest_checkpoint
-from simul.common.launch.figures import counts, number
-from simul.common.launch.ownership import read_json
-from simul.common.launch.panel import mean_batch
-from simul.common.rundir import RunDir
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.commands.eval import newest_checkpoint
+from simul.common.launch.monitoring.figures import counts, number
+from simul.common.launch.monitoring.panel import mean_batch
+from simul.common.launch.supervisor.run_lock import read_json
 
 READY_SEC = 180.0
 STEADY_UPDATES = 2  # updates made before the window opens

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.serving.policy import SPEC
-from simul.common.codec import encode
-from simul.common.column_client import ColumnClient, Columns
-from simul.common.messages import RECORD, START, TERMINATED, Step
-from simul.common.rundir import RunDir
+from simul.common.client.columns import ColumnClient, Columns
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.codec import encode
+from simul.common.protocol.messages import RECORD, START, TERMINATED, Step
 
 POOL = 8  # different observations a row
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
-from simul.common.specs import GameSpec
+from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
+from simul.common.protocol.specs import GameSpec
 
 # Linear(2160, 256) + ReLU, LSTM(256), 26 masked logits and a value: 1.09 M parameters
 SPEC = GameSpec(name="bench/policy-p", observation_size=2160, num_actions=26)

@@ -14,13 +14,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from simul.common.codec import Codec, Frame, encode
-from simul.common.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
+from simul.common.config.run_directory import RunDir
 from simul.common.nets.build import build_network
 from simul.common.nets.weights import fingerprint, weights_to_bytes
-from simul.common.rundir import RunDir
+from simul.common.protocol.codec import Codec, Frame, encode
+from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
+from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.transport import Poller, RouterSocket
-from simul.common.unroll_layout import UnrollLayout
 from simul.learner.memories import UnrollMemories
 from simul.learner.publication import Publication
 

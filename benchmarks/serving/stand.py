@@ -18,9 +18,9 @@ from benchmarks.serving.cores import pin
 from benchmarks.serving.policy import SPEC, served
 from benchmarks.serving.sink import past_selves
 from benchmarks.serving.stall import Stall, stall
-from simul.common.codec import Codec
-from simul.common.messages import TO_SUPERVISOR, Report
-from simul.common.rundir import RunDir
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.messages import TO_SUPERVISOR, Report
 from simul.common.transport import Poller, PullSocket
 
 READY_SEC = 60.0

@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from simul.common.config import NetworkConfig
-from simul.common.errors import ConfigError
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork, Wrapped
-from simul.common.nets.mlp_lstm import MlpLstm
-from simul.common.nets.pokemon import pokemon_network
-from simul.common.specs import GameSpec
+from simul.common.nets.models.mlp_lstm import MlpLstm
+from simul.common.nets.models.pokemon import pokemon_network
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {"mlp_lstm": MlpLstm, "pokemon": pokemon_network}
 TRIAL_BATCH = 3

@@ -9,11 +9,11 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from simul.common.config import NetworkConfig
-from simul.common.errors import CheckpointError, ConfigError, WeightsError
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.weights import bytes_to_state, check_state, fingerprint
-from simul.common.specs import GameSpec
+from simul.common.protocol.errors import CheckpointError, ConfigError, WeightsError
+from simul.common.protocol.specs import GameSpec
 
 WEIGHTS_FILE = "weights.safetensors"
 META_FILE = "meta.json"

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.rests import Rest, no_rest
+from simul.common.runtime.rests import Rest, no_rest
 
 MKL_BATCH = 128  # a hint: rows for which MKL packs best
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.packed import PackedForward, PackedWeights, packable
-from simul.common.rests import Rest, no_rest
-from simul.common.specs import GameSpec
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.rests import Rest, no_rest
 
 Forward = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 TRACED_BATCH = 4

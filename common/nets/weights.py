@@ -11,7 +11,7 @@ from safetensors.torch import load, load_file, save
 from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
-from simul.common.errors import WeightsError
+from simul.common.protocol.errors import WeightsError
 
 
 def weights_to_bytes(module: nn.Module) -> bytes:

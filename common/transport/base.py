@@ -9,8 +9,8 @@ from typing import Self
 
 import zmq
 
-from simul.common.codec import Frame
-from simul.common.errors import ConfigError
+from simul.common.protocol.codec import Frame
+from simul.common.protocol.errors import ConfigError
 from simul.common.transport.bound import BoundEndpoint, listen_unix
 from simul.common.transport.endpoints import IpcAccess
 

@@ -8,7 +8,7 @@ import socket
 import sys
 from collections.abc import Callable
 
-from simul.common.errors import ConfigError
+from simul.common.protocol.errors import ConfigError
 from simul.common.transport.endpoints import IpcAccess, check_endpoint, files_of, lock_ipc, make_folder_of
 
 BACKLOG = 1024  # connections that wait to be accepted; the system allows fewer where net.core.somaxconn says so

@@ -17,7 +17,7 @@ import zmq
 from zmq.auth import create_certificates, load_certificate
 from zmq.auth.thread import ThreadAuthenticator
 
-from simul.common.errors import ConfigError
+from simul.common.protocol.errors import ConfigError
 
 ZAP_DOMAIN = b"simul"
 ALLOWED = "allowed"

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 
-from simul.common.errors import ConfigError
+from simul.common.protocol.errors import ConfigError
 
 if sys.platform != "win32":
     import fcntl

@@ -11,7 +11,7 @@ from typing import Literal
 
 import zmq
 
-from simul.common.codec import Frame
+from simul.common.protocol.codec import Frame
 from simul.common.transport.base import Socket, send_parts
 from simul.common.transport.curve import ClientKeys, Doorkeeper, ServerKeys
 from simul.common.transport.endpoints import IpcAccess

@@ -12,10 +12,10 @@ from typing import Any
 import gymnasium
 import msgspec
 
-from simul.common.config import Config, PokemonConfig
-from simul.common.errors import ConfigError
-from simul.common.pairings import Pairing
-from simul.common.specs import GameSpec
+from simul.common.config.matchups import Pairing
+from simul.common.config.schema import Config, PokemonConfig
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.gymnasium.spaces import check_env
 from simul.env_worker.source import EnvSource
@@ -56,7 +56,7 @@ def build_source(
         "envs": config.workers.envs, "seed": seed, "record": record, "greedy": greedy, "episodes": episodes,
     }  # fmt: skip
     if config.game == "pokemon":
-        from simul.env_worker.games.pokemon.source import PokemonSource
+        from simul.env_worker.games.pokemon.source.source import PokemonSource
 
         _check_simulator()
         pokemon = _pokemon_of(config, index)
@@ -75,8 +75,8 @@ def build_source(
 def game_spec(config: Config) -> GameSpec:
     """The spec of the configured game; an env is built, stepped once and closed. Raises ConfigError."""
     if config.game == "pokemon":
-        from simul.env_worker.games.pokemon.source import pokemon_spec
-        from simul.env_worker.games.pokemon.teams import check_battles
+        from simul.env_worker.games.pokemon.formats.teams import check_battles
+        from simul.env_worker.games.pokemon.source.source import pokemon_spec
 
         _check_simulator()
         check_battles(_pokemon_of(config, 0))  # raises now, before others are started for nothing
@@ -94,7 +94,7 @@ def game_spec(config: Config) -> GameSpec:
 
 def _pokemon_of(config: Config, index: int) -> PokemonConfig:
     """The section as worker `index` sees it: its own share of what is limited for all of them together."""
-    from simul.env_worker.games.pokemon.shares import share_of
+    from simul.env_worker.games.pokemon.showdown.shares import share_of
 
     return msgspec.structs.replace(
         config.pokemon, servers=share_of(config.pokemon.servers, index, config.workers.count)
@@ -146,7 +146,7 @@ def _checked(source: Any, name: str) -> EnvSource:
     if missing:
         raise ConfigError(f"{name} offers poll and act, but lacks {', '.join(missing)} of an EnvSource.")
     if not isinstance(source.spec, GameSpec):
-        raise ConfigError(f"{name}.spec is a {type(source.spec).__name__}; expected a simul.common.specs.GameSpec.")
+        raise ConfigError(f"{name}.spec is a {type(source.spec).__name__}; expected a simul.GameSpec.")
     return source
 
 

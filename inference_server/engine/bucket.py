@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.common.specs import GameSpec
+from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.graph_device import Graph, GraphDevice, Lane
 from simul.inference_server.engine.staging import Packing, Staging
 

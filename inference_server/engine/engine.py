@@ -15,8 +15,8 @@ from torch import Tensor
 
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import Recording, record, with_packed_weights
-from simul.common.rests import Rest, no_rest
-from simul.common.specs import GameSpec
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.rests import Rest, no_rest
 from simul.inference_server.engine.backends import Backend, DeviceBackend, Forwarded, HostBackend, Outputs
 from simul.inference_server.engine.sampling import masked_softmax
 from simul.inference_server.engine.staging import Staging
@@ -32,7 +32,7 @@ Ready = Recording | Mapping[str, Tensor]  # weights as `swap` takes them fastest
 class PolicyEngine:
     """Network and state table of one policy.
 
-    The table is float32 [2 * max_sessions + 2, state_size]: two rows a slot (see `simul.inference_server.sessions`),
+    The table is float32 [2 * max_sessions + 2, state_size]: two rows a slot (see `sessions/table.py`),
     then a row of zeros that every session's first step reads, then a scratch row for padding.
     """
 

@@ -1,4 +1,4 @@
-"""Gumbel noise of a batch, compiled: `simul.common.rng.gumbel` for the sessions of some slots, written in place."""
+"""Gumbel noise of a batch, compiled: `rng.gumbel` for the sessions of some slots, written in place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.inference_server.compiled import BOOL, FLOAT32, INT64, UINT64, column, compiled, read
+from simul.inference_server.engine.numba_helpers import BOOL, FLOAT32, INT64, UINT64, column, compiled, read
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _S27, _S30, _S31, _S41 = (np.uint64(n) for n in (27, 30, 31, 41))
@@ -36,7 +36,7 @@ def draw_gumbel(
 ) -> None:
     """Write standard Gumbel noise for the legal actions of steps that wait, zeros where they are greedy.
 
-    slots: int64 [B]; noise_key, due, attempt, greedy: columns of `simul.inference_server.sessions.SessionTable`;
+    slots: int64 [B]; noise_key, due, attempt, greedy: columns of `simul.inference_server.sessions.table.SessionTable`;
     legal: bool [B or more, A]; noise: float32 [B or more, A], its first B rows are written.
     """
     actions = noise.shape[1]

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.inference_server.compiled import BOOL, FLOAT32, INT32, column, compiled, read
+from simul.inference_server.engine.numba_helpers import BOOL, FLOAT32, INT32, column, compiled, read
 
 Sampler = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 ILLEGAL = torch.finfo(torch.float32).min

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.common.specs import GameSpec
+from simul.common.protocol.specs import GameSpec
 
 ALIGNMENT = 64  # bytes: whole lines of the processor's cache, and what every vector load may ask for
 

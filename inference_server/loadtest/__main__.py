@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from simul.common.errors import CheckpointError, ConfigError, SimulError
+from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
 from simul.inference_server.loadtest.options import claim_folder, parse
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from simul.common.column_client import ColumnClient
-from simul.common.errors import SimulError
-from simul.common.rundir import RunDir
-from simul.common.specs import GameSpec
+from simul.common.client.columns import ColumnClient
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.errors import SimulError
+from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys
 from simul.inference_server.loadtest.driver import Driver, Policy
 from simul.inference_server.loadtest.orders import Done, Failed, Forward, Forwarded, Go, Inbox, Prepare, SetUp, say

@@ -12,8 +12,8 @@ from types import TracebackType
 
 import msgspec
 
-from simul.common.errors import InferenceError
-from simul.common.launch.processes import role_environment
+from simul.common.launch.supervisor.processes import role_environment
+from simul.common.protocol.errors import InferenceError
 from simul.inference_server.loadtest.orders import Failed, Order, Report, SetUp, read_report
 from simul.inference_server.loadtest.windows import Window
 

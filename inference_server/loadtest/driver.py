@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.column_client import Answer, Columns
-from simul.common.errors import InferenceError
-from simul.common.messages import Error
+from simul.common.client.columns import Answer, Columns
+from simul.common.protocol.errors import InferenceError
+from simul.common.protocol.messages import Error
 from simul.inference_server.loadtest.schedule import PoissonSchedule
 from simul.inference_server.loadtest.traffic import Seats
 from simul.inference_server.loadtest.windows import Window, WindowClock
@@ -31,7 +31,7 @@ Times = NDArray[np.float64]
 
 
 class Policy(Protocol):
-    """Whoever answers: `simul.common.column_client.ColumnClient`, or a policy in this process."""
+    """Whoever answers: `simul.common.client.columns.ColumnClient`, or a policy in this process."""
 
     refusals: list[Error]
 

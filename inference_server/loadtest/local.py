@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from simul.common.column_client import Answer, Columns
-from simul.common.config import Config
-from simul.common.messages import Error
+from simul.common.client.columns import Answer, Columns
+from simul.common.config.schema import Config
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
 from simul.common.nets.load import WEIGHTS_FILE
 from simul.common.nets.traced import trace
 from simul.common.nets.weights import bytes_to_state
-from simul.common.specs import GameSpec
+from simul.common.protocol.messages import Error
+from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.sampling import sample
 from simul.inference_server.loadtest.traffic import masks, observations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from simul.common.errors import InferenceError
+from simul.common.protocol.errors import InferenceError
 from simul.inference_server.loadtest.cells import Cell, Mode
 from simul.inference_server.loadtest.crew import Crew
 from simul.inference_server.loadtest.heard import Heard, histogram_between, mean_batch_between, stages_between

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from simul.common.errors import ConfigError
-from simul.common.option_types import path
+from simul.common.config.option_types import path
+from simul.common.protocol.errors import ConfigError
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 T = TypeVar("T")

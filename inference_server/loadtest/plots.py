@@ -12,7 +12,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from simul.common.errors import ConfigError
+from simul.common.protocol.errors import ConfigError
 from simul.inference_server.loadtest.cells import Cell
 from simul.inference_server.loadtest.recommend import best_setting
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
-from simul.common.client import InferenceClient
-from simul.common.specs import GameSpec
+from simul.common.client.client import InferenceClient
+from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys
 from simul.inference_server.loadtest.heard import Heard
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from simul.common.launch.frozen import ROLE, FrozenServer
-from simul.common.messages import Report
+from simul.common.launch.supervisor.inference_only import ROLE, FrozenServer
+from simul.common.protocol.messages import Report
 from simul.inference_server.loadtest.cores import pin
 from simul.inference_server.loadtest.heard import Heard
 from simul.inference_server.loadtest.subject import Subject

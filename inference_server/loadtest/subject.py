@@ -10,17 +10,17 @@ from pathlib import Path
 import msgspec
 import torch
 
-from simul.common.config import Config, NetworkConfig
-from simul.common.errors import ConfigError
-from simul.common.launch.eval_checkpoint import config_of, newest_checkpoint
-from simul.common.launch.game_spec import ask_for_spec
-from simul.common.launch.processes import role_command
+from simul.common.config.loader import config_from_tree, load_config
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config, NetworkConfig
+from simul.common.launch.evaluation.checkpoint import config_of, newest_checkpoint
+from simul.common.launch.supervisor.game_spec import ask_for_spec
+from simul.common.launch.supervisor.processes import role_command
 from simul.common.nets.build import build_network
 from simul.common.nets.load import META_FILE, WEIGHTS_FILE, Meta
 from simul.common.nets.weights import fingerprint, weights_to_bytes
-from simul.common.rundir import RunDir
-from simul.common.specs import GameSpec
-from simul.common.strict_yaml import config_from_tree, load_config
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys, connectable
 from simul.inference_server.loadtest.options import Options
 

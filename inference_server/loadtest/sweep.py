@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from simul.common.errors import ERR_SPEC, ConfigError, InferenceError
+from simul.common.protocol.errors import ERR_SPEC, ConfigError, InferenceError
 from simul.common.transport import client_keys
 from simul.inference_server.loadtest.bisection import MaxRateSearch
 from simul.inference_server.loadtest.cells import Cell, MaxRate

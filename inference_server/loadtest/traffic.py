@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.column_client import Columns
-from simul.common.messages import START
-from simul.common.specs import GameSpec
+from simul.common.client.columns import Columns
+from simul.common.protocol.messages import START
+from simul.common.protocol.specs import GameSpec
 
 _EPISODE, _STEP = 2, 3  # columns of `keys`
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from simul.common.client import InferenceClient
-from simul.common.messages import Close
+from simul.common.client.client import InferenceClient
+from simul.common.protocol.messages import Close
 from tests.support.faults import Neighbour, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand

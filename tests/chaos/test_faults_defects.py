@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simul.common.errors import ERR_INTERNAL, ERR_NO_SESSION
-from simul.common.messages import Error, Evaluate, Ping, Step
-from simul.common.step_book import pack_step
+from simul.common.client.pending_steps import pack_step
+from simul.common.protocol.errors import ERR_INTERNAL, ERR_NO_SESSION
+from simul.common.protocol.messages import Error, Evaluate, Ping, Step
 from tests.support.faults import count, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand

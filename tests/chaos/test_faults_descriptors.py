@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 
 import psutil
 
-from simul.common.checkout import CHECKOUT
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.faults import count, unharmed, wait_for
 from tests.support.stand import PATIENCE_SEC, Stand
 
@@ -84,7 +84,7 @@ def test_a_server_allows_itself_as_many_file_descriptors_as_the_system_does() ->
 @contextmanager
 def _python(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     line, pipe = [sys.executable, "-c", code, *arguments], subprocess.PIPE
-    process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=CHECKOUT)
+    process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
     with process:
         try:
             yield process

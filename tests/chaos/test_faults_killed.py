@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.errors import ERR_NO_SESSION
-from simul.inference_server import housekeeping
+from simul.common.protocol.errors import ERR_NO_SESSION
+from simul.inference_server.ops import reaper
 from tests.support.faults import count, unharmed, wait_for
 from tests.support.ledger import Book, assert_own_answers
 from tests.support.player import ENVS, play
@@ -86,7 +86,7 @@ def crew_of(stand: Stand, folder: Path) -> Iterator[Crew]:
 
 @pytest.mark.parametrize("kills", [15, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
 def test_fault_28_of_killed_clients_every_row_is_accounted_for(kills: int, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.1)
+    monkeypatch.setattr(reaper, "EVERY_SEC", 0.1)
     dice = random.Random(kills)
     with (
         Stand(client_timeout_sec=3.0, max_sessions=2048, unroll_length=4) as stand,

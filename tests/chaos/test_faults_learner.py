@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.codec import encode
-from simul.common.errors import NothingLearnedError
-from simul.common.messages import (
+from simul.common.nets.load import WEIGHTS_FILE, load_policy
+from simul.common.protocol.codec import encode
+from simul.common.protocol.errors import NothingLearnedError
+from simul.common.protocol.messages import (
     PROTOCOL,
     ListPolicies,
     Message,
@@ -23,8 +24,7 @@ from simul.common.messages import (
     UnrollMemory,
     WeightsAck,
 )
-from simul.common.messages.serving import SharedMemory
-from simul.common.nets.load import WEIGHTS_FILE, load_policy
+from simul.common.protocol.messages.serving import SharedMemory
 from simul.common.transport import DealerSocket
 from simul.learner.checkpoints import CheckpointStore, RunFacts, write_folder
 from tests.support.faults import unharmed, wait_for
@@ -152,7 +152,7 @@ def test_fault_33_the_control_socket_obeys_who_shows_the_runs_token(stand) -> No
 
 def test_fault_34_rewards_that_nothing_can_be_learned_from_end_the_learner_with_a_sentence(monkeypatch) -> None:
     monkeypatch.setattr(
-        "simul.inference_server.learner_link.SILENT_AFTER_SEC", 1.0
+        "simul.inference_server.unrolls.learner_link.SILENT_AFTER_SEC", 1.0
     )  # clients need not wait for so long
     with LearnerStand(max_skipped_minibatches=30, epochs=3) as stand, unharmed(stand):
         learner, client = stand.learner, stand.client("teacher")

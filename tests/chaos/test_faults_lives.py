@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from simul.common.client import InferenceClient, Replies
-from simul.common.errors import ERR_NOT_READY, ConfigError
-from simul.common.messages import Weights
+from simul.common.client.client import InferenceClient, Replies
+from simul.common.client.pending_steps import pack_step
 from simul.common.nets.build import build_network
 from simul.common.nets.weights import bytes_to_state, fingerprint, weights_to_bytes
-from simul.common.step_book import pack_step
+from simul.common.protocol.errors import ERR_NOT_READY, ConfigError
+from simul.common.protocol.messages import Weights
 from simul.common.transport import Poller, RouterSocket
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.faults import FREE, count, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled

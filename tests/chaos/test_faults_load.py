@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from simul.common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT
-from simul.common.messages import Actions, Error, Evaluate
-from simul.common.step_book import pack_step
+from simul.common.client.pending_steps import pack_step
+from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT
+from simul.common.protocol.messages import Actions, Error, Evaluate
 from tests.support.faults import FREE, count, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import let_deadlines_pass, stalled
@@ -70,7 +70,7 @@ def test_fault_25_a_flood_leaves_the_others_their_share() -> None:
 
 def test_fault_26_beyond_the_limit_the_answer_is_busy_at_once_and_nothing_was_admitted(monkeypatch) -> None:
     monkeypatch.setattr(
-        "simul.inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC
+        "simul.inference_server.frontend.client_socket.RECEIVE_SEC", PATIENCE_SEC
     )  # all that has arrived is read at once
     with (
         Stand(max_rows_of_client=8) as stand,

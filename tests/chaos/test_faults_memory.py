@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from simul.common.errors import ERR_VALUE
-from simul.common.messages import TRUNCATED, Actions, Close, Error
-from simul.common.shared_memory import Block, open_memory
-from simul.common.specs import GameSpec
-from simul.common.step_book import pack_step
-from simul.inference_server import admission
+from simul.common.client.pending_steps import pack_step
+from simul.common.client.shared_memory import Block, open_memory
+from simul.common.protocol.errors import ERR_VALUE
+from simul.common.protocol.messages import TRUNCATED, Actions, Close, Error
+from simul.common.protocol.specs import GameSpec
+from simul.inference_server.frontend import admission
 from tests.support.faults import FREE
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand

@@ -10,17 +10,10 @@ import numpy as np
 import pytest
 import zmq
 
-from simul.common.errors import (
-    ERR_DENIED,
-    ERR_NO_SESSION,
-    ERR_SPEC,
-    ERR_STALE_RUN,
-    ERR_VALUE,
-    ERR_VERSION,
-)
-from simul.common.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
-from simul.common.step_book import pack_step
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.common.client.pending_steps import pack_step
+from simul.common.protocol.errors import ERR_DENIED, ERR_NO_SESSION, ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION
+from simul.common.protocol.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.faults import FREE, count, dial, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import PATIENCE_SEC, Stand, exchange

@@ -12,12 +12,12 @@ import msgpack
 import psutil
 import pytest
 
-from simul.common import errors
-from simul.common.checkout import CHECKOUT
-from simul.common.codec import Codec
-from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
-from simul.common.messages import PROTOCOL, TO_SERVER, Actions, Error, Hello, Pong
-from simul.common.step_book import pack_step
+from simul.common.client.pending_steps import pack_step
+from simul.common.protocol import errors
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
+from simul.common.protocol.messages import PROTOCOL, TO_SERVER, Actions, Error, Hello, Pong
+from simul.common.runtime.installation import ROOT
 from tests.support.faults import FREE
 from tests.support.mutants import mutate, valid_messages
 from tests.support.raw_client import RawClient
@@ -119,7 +119,7 @@ def test_fault_09_pickles_have_no_effect(raw, capsys) -> None:
 
 
 def test_extra_nobody_loads_pickles() -> None:
-    for file in sorted(p for role in ("common", "inference_server") for p in (CHECKOUT / role).rglob("*.py")):
+    for file in sorted(p for role in ("common", "inference_server") for p in (ROOT / role).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             module = getattr(node, "module", None) if isinstance(node, ast.ImportFrom) else None

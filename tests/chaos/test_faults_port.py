@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from simul.common.codec import encode
-from simul.common.messages import PROTOCOL, Hello
+from simul.common.protocol.codec import encode
+from simul.common.protocol.messages import PROTOCOL, Hello
 from simul.common.transport import DealerSocket, RouterSocket, base, client_keys, new_keys, server_keys, sockets
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.proxy.framing import Limits
 from tests.support.faults import count, dial, wait_for
 from tests.support.raw_client import RawClient

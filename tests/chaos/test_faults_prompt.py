@@ -12,11 +12,11 @@ from collections import Counter
 import msgspec
 import numpy as np
 
-from simul.common.client import InferenceClient
-from simul.common.decisions import Decision
-from simul.common.errors import ERR_BUSY, ERR_DEADLINE
-from simul.common.messages import Error
-from simul.common.step_book import pack_step
+from simul.common.client.client import InferenceClient
+from simul.common.client.pending_steps import pack_step
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE
+from simul.common.protocol.messages import Error
 from tests.support.faults import FREE, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import slowed

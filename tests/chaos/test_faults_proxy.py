@@ -17,12 +17,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from simul.common.checkout import CHECKOUT
-from simul.common.client import InferenceClient
+from simul.common.client.client import InferenceClient
+from simul.common.runtime.installation import ROOT
 from simul.common.transport import DealerSocket, client_keys, new_keys
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.proxy.framing import Limits
-from simul.inference_server.proxy_process import ProxyProcess
+from simul.inference_server.proxy.process import ProxyProcess
 from tests.support.faults import FREE, count, unharmed, wait_for
 from tests.support.hostile import HostilePeer, frame, open_line
 from tests.support.stall import stalled
@@ -245,7 +245,7 @@ def test_fault_28_a_proxy_that_stands_still_is_replaced(stand, neighbour, monkey
     proxy = stand.server._gateway.proxy
     before, pid = proxy.restarts, proxy.pid
     with own_client(stand), monkeypatch.context() as impatient:
-        impatient.setattr("simul.inference_server.proxy_process.FROZEN_SEC", 1.5)
+        impatient.setattr("simul.inference_server.proxy.process.FROZEN_SEC", 1.5)
         os.kill(pid, signal.SIGSTOP)
         wait_for(lambda: proxy.restarts > before)
     wait_for(lambda: proxy.pid not in (0, pid))
@@ -265,7 +265,7 @@ def test_extra_the_endpoints_file_is_made_again_and_leads_to_the_same_proxy(stan
 
 def test_a_proxy_does_not_outlive_a_server_that_is_killed(tmp_path: Path) -> None:
     line = [sys.executable, "-c", _STARTER, str(tmp_path / "data.ipc")]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as server:
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
         proxy = psutil.Process(int(server.stdout.readline()))
         server.kill()
     proxy.wait(100)

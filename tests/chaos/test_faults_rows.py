@@ -10,17 +10,21 @@ import numpy as np
 import pytest
 import torch
 
-from simul.common.codec import Codec
-from simul.common.errors import (
-    ERR_INTERNAL,
-    ERR_MASK,
-    ERR_NO_SESSION,
-    ERR_SHAPE,
-    ERR_VALUE,
+from simul.common.client.pending_steps import pack_step
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.errors import ERR_INTERNAL, ERR_MASK, ERR_NO_SESSION, ERR_SHAPE, ERR_VALUE
+from simul.common.protocol.messages import (
+    TO_SUPERVISOR,
+    Actions,
+    Close,
+    Error,
+    Evaluate,
+    Ping,
+    Report,
+    StatusRequest,
+    Step,
 )
-from simul.common.lifecycle import REPORT_EVERY_SEC
-from simul.common.messages import TO_SUPERVISOR, Actions, Close, Error, Evaluate, Ping, Report, StatusRequest, Step
-from simul.common.step_book import pack_step
+from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
 from simul.common.transport import PullSocket
 from simul.inference_server.engine.backends import DeviceLost
 from tests.support.faults import FREE, unharmed, wait_for

@@ -10,18 +10,24 @@ import time
 import numpy as np
 import pytest
 
-from simul.common.client import InferenceClient
-from simul.common.codec import Codec
-from simul.common.errors import (
-    ERR_CAPACITY,
-    ERR_NO_SESSION,
-    ERR_ORDER,
+from simul.common.client.client import InferenceClient
+from simul.common.client.pending_steps import pack_step
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.errors import ERR_CAPACITY, ERR_NO_SESSION, ERR_ORDER
+from simul.common.protocol.messages import (
+    ABORTED,
+    DECISION,
+    TERMINATED,
+    TO_SUPERVISOR,
+    Actions,
+    Close,
+    Error,
+    Figures,
+    Report,
 )
-from simul.common.messages import ABORTED, DECISION, TERMINATED, TO_SUPERVISOR, Actions, Close, Error, Figures, Report
-from simul.common.step_book import pack_step
 from simul.common.transport import PullSocket
-from simul.inference_server import housekeeping
-from simul.inference_server.session import Session
+from simul.inference_server.ops import reaper
+from simul.inference_server.sessions.rules import Session
 from tests.support.faults import FREE, count, let_idle, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
@@ -84,7 +90,7 @@ def test_fault_19_two_steps_of_one_session_are_never_in_one_batch(stand, raw) ->
 
 
 def test_fault_21_an_idle_session_is_freed_once_and_its_late_step_refused(monkeypatch) -> None:
-    monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.05)
+    monkeypatch.setattr(reaper, "EVERY_SEC", 0.05)
     with Stand() as stand, unharmed(stand, "sessions_ended.idle", by=3) as neighbour:
         client = stand.client("a")
         exchange(client, [stand.decision(env, 0) for env in range(3)])
@@ -99,7 +105,7 @@ def test_fault_21_an_idle_session_is_freed_once_and_its_late_step_refused(monkey
 @pytest.mark.parametrize("lives", [40, pytest.param(4000, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
 def test_fault_21_reaper_end_restart_and_new_life_race_and_every_slot_is_freed_once(lives: int, monkeypatch) -> None:
     """The reaper takes any session of the victim's to which nothing is owed, at random, every millisecond."""
-    monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.0)
+    monkeypatch.setattr(reaper, "EVERY_SEC", 0.0)
     dice = random.Random(lives)
     with Stand(max_sessions=32) as stand, unharmed(stand, "sessions_ended.idle") as neighbour:
         table, idle = stand.server._sessions, stand.server._sessions.idle

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from simul.common.client import InferenceClient, Replies
+from simul.common.client.client import InferenceClient, Replies
 from tests.support.faults import wait_for
 from tests.support.server_process import ServerProcess
 from tests.support.stand import PATIENCE_SEC, Stand

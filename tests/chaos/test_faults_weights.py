@@ -11,12 +11,12 @@ import time
 import numpy as np
 import pytest
 
-from simul.common.codec import encode
-from simul.common.decisions import start_flags
 from simul.common.nets.build import build_network
 from simul.common.nets.weights import weights_to_bytes
-from simul.inference_server import workshop
+from simul.common.protocol.codec import encode
+from simul.common.protocol.decisions import start_flags
 from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.policies import engine_factory
 from tests.support.fake_learner import FakeLearner
 from tests.support.faults import assert_balanced, wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
@@ -94,7 +94,7 @@ def test_fault_32_replies_go_on_while_weights_are_verified_and_only_the_newest_w
     with Stand() as stand:
         client, every = stand.client("a"), _constant(stand, range(6))
         exchange(client, [stand.decision(0, 0)])
-        with _held(monkeypatch, workshop, "verify") as (inside, go):
+        with _held(monkeypatch, engine_factory, "verify") as (inside, go):
             stand.learner.publish("learner", 1, every[1])
             assert inside.wait(PATIENCE_SEC)
             for version in (2, 3, 4):
@@ -165,7 +165,7 @@ def test_fault_32_a_learner_killed_in_the_middle_of_an_upload_leaves_the_old_wei
         client = stand.client("a", training=False)
         exchange(client, [stand.decision(0, 0, flags=FREE)])
         stand.learner.stop()
-        monkeypatch.setattr("simul.inference_server.learner_link.SILENT_AFTER_SEC", 0.6)
+        monkeypatch.setattr("simul.inference_server.unrolls.learner_link.SILENT_AFTER_SEC", 0.6)
         path = stand.run_dir.sockets / "weights.ipc"
         path.unlink(missing_ok=True)  # closed sockets leave it behind
         with socket.socket(socket.AF_UNIX) as listener:

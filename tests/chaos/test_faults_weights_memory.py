@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.checkout import CHECKOUT
-from simul.common.codec import Codec
-from simul.common.messages import FROM_LEARNER, Weights
-from simul.inference_server import weights as module
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.messages import FROM_LEARNER, Weights
+from simul.common.runtime.installation import ROOT
+from simul.inference_server.policies import verification as module
 from tests.support.fake_learner import FakeLearner
 from tests.support.faults import assert_balanced, wait_for
 from tests.support.stand import Stand, exchange
@@ -44,7 +44,7 @@ def publisher(stand: Stand, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[b
     """A process in whose memory weights lie, and its message."""
     file = tmp_path / "weights"
     file.write_bytes(stand.weights(seed=5))
-    command = [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(CHECKOUT)!r}); {PUBLISHER}", file]
+    command = [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {PUBLISHER}", file]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         header = bytes.fromhex(process.stdout.readline().decode())
         message, _ = Codec[Weights](FROM_LEARNER).decode([header])

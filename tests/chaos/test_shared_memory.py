@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from simul.common.client import InferenceClient
-from simul.common.column_client import ColumnClient, Columns
-from simul.common.errors import ERR_VALUE
-from simul.common.messages import Close, Error, Step
-from simul.common.shared_memory import ALIGNMENT
-from simul.common.specs import GameSpec
-from simul.common.step_book import pack_step
+from simul.common.client.client import InferenceClient
+from simul.common.client.columns import ColumnClient, Columns
+from simul.common.client.pending_steps import pack_step
+from simul.common.client.shared_memory import ALIGNMENT
+from simul.common.protocol.errors import ERR_VALUE
+from simul.common.protocol.messages import Close, Error, Step
+from simul.common.protocol.specs import GameSpec
 from tests.support.anonymous import anonymous_files
 from tests.support.faults import FREE, wait_for
 from tests.support.raw_client import RawClient

@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 
-from simul.common.client import InferenceClient, Replies
-from simul.common.decisions import start_flags
-from simul.common.errors import ERR_BUSY, ERR_DEADLINE
-from simul.common.messages import Figures, StatusRequest
-from simul.common.step_book import pack_step
-from simul.inference_server import housekeeping
+from simul.common.client.client import InferenceClient, Replies
+from simul.common.client.pending_steps import pack_step
+from simul.common.protocol.decisions import start_flags
+from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE
+from simul.common.protocol.messages import Figures, StatusRequest
+from simul.inference_server.ops import reaper
 from tests.support.faults import let_idle, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import let_deadlines_pass, stalled
@@ -22,7 +22,7 @@ FREE = start_flags(record=False, greedy=False)
 
 def test_the_python_client_backs_off_and_everything_is_answered(monkeypatch) -> None:
     monkeypatch.setattr(
-        "simul.inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC
+        "simul.inference_server.frontend.client_socket.RECEIVE_SEC", PATIENCE_SEC
     )  # all that has arrived is read at once
     with Stand(max_rows_of_client=10, max_batch=4) as stand:
         client = stand.client("a", training=False)
@@ -51,7 +51,7 @@ def test_the_python_client_backs_off_and_everything_is_answered(monkeypatch) -> 
 
 
 def test_a_start_that_was_late_is_reaped_like_any_idle_session(monkeypatch) -> None:
-    monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.05)
+    monkeypatch.setattr(reaper, "EVERY_SEC", 0.05)
     with Stand(max_batch=1) as stand:
         client = stand.client("a")
         with stalled(stand) as stall:
@@ -106,7 +106,7 @@ def _until_it_waits(stand: Stand, client: InferenceClient) -> int:
 
 def test_a_full_learner_holds_up_whom_it_learns_from_and_nobody_else_and_no_clock_runs_meanwhile(monkeypatch) -> None:
     """The idle clock of the session that waits stands still; that of one whose answer was given runs."""
-    monkeypatch.setattr(housekeeping, "EVERY_SEC", 0.05)
+    monkeypatch.setattr(reaper, "EVERY_SEC", 0.05)
     with Stand(credit=0) as stand:
         trained, external = stand.client("trained"), stand.client("external", training=False)
         step = _until_it_waits(stand, trained)
@@ -127,7 +127,7 @@ def test_a_full_learner_holds_up_whom_it_learns_from_and_nobody_else_and_no_cloc
 
 def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait(monkeypatch) -> None:
     monkeypatch.setattr(
-        "simul.inference_server.gateway.RECEIVE_SEC", PATIENCE_SEC
+        "simul.inference_server.frontend.client_socket.RECEIVE_SEC", PATIENCE_SEC
     )  # all that has arrived is read at once
     with Stand(max_batch=4) as stand:
         player, searcher, order = stand.client("player"), stand.client("searcher"), []

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from simul.common.errors import ERR_CAPACITY, InferenceError
-from simul.common.messages import START, Close
+from simul.common.protocol.errors import ERR_CAPACITY, InferenceError
+from simul.common.protocol.messages import START, Close
 from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange

@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from simul.common.column_client import Answer, ColumnClient, Columns
-from simul.common.errors import ERR_NO_SESSION, ERR_SPEC, InferenceError
-from simul.common.messages import START
-from simul.common.specs import GameSpec
+from simul.common.client.columns import Answer, ColumnClient, Columns
+from simul.common.protocol.errors import ERR_NO_SESSION, ERR_SPEC, InferenceError
+from simul.common.protocol.messages import START
+from simul.common.protocol.specs import GameSpec
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 

@@ -11,13 +11,13 @@ import time
 import pytest
 
 from simul.common import cli
-from simul.common.checkout import CHECKOUT
-from simul.common.client import InferenceClient
-from simul.common.decisions import Decision
-from simul.common.launch import connect as module
-from simul.common.specs import GameSpec
+from simul.common.client.client import InferenceClient
+from simul.common.launch.commands import connect as module
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.installation import ROOT
 from simul.common.transport import RouterSocket, new_keys, server_keys
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
@@ -107,7 +107,7 @@ def test_what_is_no_run_is_a_sentence(tmp_path, capsys):
 def test_the_stand_in_shows_a_client_its_frames(tmp_path):
     where = endpoint()
     line = [sys.executable, "-m", "simul.common.cli", "connect", "--listen", where]
-    process = subprocess.Popen(line, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert "spec (any)" in process.stdout.readline()
         client = InferenceClient(where, name="mine", spec=GameSpec("mine", 4, 2))

@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 from simul.common import cli
-from simul.common.config import NetworkConfig
-from simul.common.control_client import ControlClient
-from simul.common.errors import ERR_DENIED, ERR_POLICY, ConfigError
-from simul.common.messages import ABORTED
+from simul.common.client.control import ControlClient
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.load import WEIGHTS_FILE
 from simul.common.nets.weights import weights_to_bytes
+from simul.common.protocol.errors import ERR_DENIED, ERR_POLICY, ConfigError
+from simul.common.protocol.messages import ABORTED
 from simul.learner.checkpoints import RunFacts, write_folder
 from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange

@@ -10,10 +10,10 @@ import pytest
 import zmq
 
 from simul.common import cli
-from simul.common.checkout import CHECKOUT
-from simul.common.config import Config, ServerConfig
-from simul.common.config_rules import broken_rules
-from simul.common.errors import ConfigError, InferenceError
+from simul.common.config.rules import broken_rules
+from simul.common.config.schema import Config, ServerConfig
+from simul.common.protocol.errors import ConfigError, InferenceError
+from simul.common.runtime.installation import ROOT
 from simul.common.transport import (
     ClientKeys,
     DealerSocket,
@@ -24,7 +24,7 @@ from simul.common.transport import (
     new_keys,
     server_keys,
 )
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
@@ -112,8 +112,8 @@ def test_a_send_of_a_refused_client_ends_with_the_time_that_the_examples_set(key
         with pytest.raises(zmq.Again):
             _send_on(dealer)
         assert dealer.send([b"hello"]) is False
-    assert "SNDTIMEO" in (CHECKOUT / "examples" / "external_agent.py").read_text()
-    assert "sendTimeout" in (CHECKOUT / "examples" / "external_agent.mjs").read_text()
+    assert "SNDTIMEO" in (ROOT / "examples" / "external_agent.py").read_text()
+    assert "sendTimeout" in (ROOT / "examples" / "external_agent.mjs").read_text()
 
 
 def test_the_list_is_read_at_every_handshake(keys, strange):

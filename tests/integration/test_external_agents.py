@@ -13,20 +13,20 @@ import msgpack
 import numpy as np
 import pytest
 
-from simul.common.checkout import CHECKOUT
-from simul.common.codec import Codec
-from simul.common.messages import TO_SERVER
-from simul.common.strict_yaml import load_config
+from simul.common.config.loader import load_config
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.messages import TO_SERVER
+from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.loading import game_spec
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.setup_node import install_packages
+from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.simulator.setup_node import install_packages
 from tests.support.faults import wait_for
 from tests.support.stand import Stand
 
-PYTHON_AGENT, NODE_AGENT = CHECKOUT / "examples" / "external_agent.py", CHECKOUT / "examples" / "external_agent.mjs"
-VECTORS = json.loads((CHECKOUT / "tests" / "golden" / "protocol" / "vectors.json").read_text())["vectors"]
+PYTHON_AGENT, NODE_AGENT = ROOT / "examples" / "external_agent.py", ROOT / "examples" / "external_agent.mjs"
+VECTORS = json.loads((ROOT / "tests" / "golden" / "protocol" / "vectors.json").read_text())["vectors"]
 SENT = [vector for vector in VECTORS if vector["direction"] == "to the server"]
-SPEC = game_spec(load_config(CHECKOUT / "configs" / "gymnasium.yaml", []))
+SPEC = game_spec(load_config(ROOT / "configs" / "gymnasium.yaml", []))
 PACK_IN_NODE = """
 import fs from 'node:fs';
 import { pack, packStep, unpack } from './external_agent.mjs';
@@ -48,8 +48,8 @@ console.log(JSON.stringify(JSON.parse(fs.readFileSync(0)).map((vector) => {
 @pytest.fixture(scope="module")
 def node() -> str:
     """A Node that finds the example's packages."""
-    if not (CHECKOUT / "examples" / "node_modules" / "zeromq").is_dir():
-        install_packages(CHECKOUT / "examples", "npm could not install what the example needs")
+    if not (ROOT / "examples" / "node_modules" / "zeromq").is_dir():
+        install_packages(ROOT / "examples", "npm could not install what the example needs")
     return str(find_node().path)
 
 
@@ -65,7 +65,7 @@ def agent():
 def _play(command: list[str]) -> None:
     with Stand(SPEC) as stand:
         done = subprocess.run(
-            [*command, stand.run_dir.endpoint("data")], capture_output=True, text=True, timeout=100, cwd=CHECKOUT
+            [*command, stand.run_dir.endpoint("data")], capture_output=True, text=True, timeout=100, cwd=ROOT
         )
         assert done.returncode == 0, done.stderr
         games = int(done.stdout.split(" games, ")[0])
@@ -120,7 +120,7 @@ def test_what_the_python_agent_packs_is_golden(agent, vector: dict) -> None:
 def test_what_the_node_agent_packs_is_golden(node: str) -> None:
     done = subprocess.run(
         [node, "--input-type=module", "-e", PACK_IN_NODE], input=json.dumps(SENT), capture_output=True, text=True,
-        timeout=60, cwd=CHECKOUT / "examples",
+        timeout=60, cwd=ROOT / "examples",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for vector, (packed, again, rows, header) in zip(SENT, json.loads(done.stdout), strict=True):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 import urllib.request
 
-from simul.common.client import InferenceClient
-from simul.common.codec import Codec
-from simul.common.decisions import start_flags
-from simul.common.messages import TO_SUPERVISOR, Ping, Pong, Report
+from simul.common.client.client import InferenceClient
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.decisions import start_flags
+from simul.common.protocol.messages import TO_SUPERVISOR, Ping, Pong, Report
 from simul.common.transport import Poller, PullSocket
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled

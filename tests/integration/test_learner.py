@@ -8,10 +8,10 @@ import sys
 import msgspec
 import pytest
 
-from simul.common.codec import encode
-from simul.common.messages import Unroll
 from simul.common.nets.load import load_policy
-from simul.common.specs import GameSpec
+from simul.common.protocol.codec import encode
+from simul.common.protocol.messages import Unroll
+from simul.common.protocol.specs import GameSpec
 from tests.support.checkpoints import write_checkpoint
 from tests.support.learner_process import CONFIG, SPEC, FakeServer, LearnerProcess
 

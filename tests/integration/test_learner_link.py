@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simul.common.codec import Codec, encode
-from simul.common.messages import TO_LEARNER, Credit, Unroll
-from simul.common.rundir import RunDir
-from simul.common.specs import GameSpec
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.codec import Codec, encode
+from simul.common.protocol.messages import TO_LEARNER, Credit, Unroll
+from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
 from simul.common.transport import RouterSocket
-from simul.common.unroll_layout import UnrollLayout, unroll_at
-from simul.inference_server.learner_link import SILENT_AFTER_SEC, LearnerLink
-from simul.inference_server.unroll_memory import UnrollMemory
+from simul.inference_server.unrolls.learner_link import SILENT_AFTER_SEC, LearnerLink
+from simul.inference_server.unrolls.memory import UnrollMemory
 from tests.support.stand import PATIENCE_SEC
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")

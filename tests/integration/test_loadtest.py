@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from simul.common.checkout import CHECKOUT
-from simul.common.errors import ConfigError
+from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.installation import ROOT
 from simul.common.transport import client_keys, new_keys
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.loadtest import sweep
 from simul.inference_server.loadtest.cells import Cell, Result
 from simul.inference_server.loadtest.options import parse
@@ -27,7 +27,7 @@ SMALL = ["--clients", "2", "--envs", "4", "--set", "network.options={hidden: 16}
 
 def _loadtest(*arguments: str) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "simul.common.cli", "loadtest", *arguments]
-    return subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=280, check=False)
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
 
 
 def _result(folder: Path) -> Result:

@@ -8,14 +8,14 @@ import sys
 
 import torch
 
-from simul.common.checkout import CHECKOUT
-from simul.common.launch.ownership import read_json
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.supervisor.run_lock import read_json
 from simul.common.nets.load import load_policy
-from simul.common.rundir import RunDir
+from simul.common.runtime.installation import ROOT
 
 
 def test_a_game_and_a_network_of_ones_own_are_learned_and_loaded(tmp_path):
-    blocks = re.findall(r"```yaml\n(.*?)```", (CHECKOUT / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     (text,) = [block for block in blocks if "GruNetwork" in block]
     (tmp_path / "my.yaml").write_text(text)
     run = tmp_path / "run"
@@ -23,7 +23,7 @@ def test_a_game_and_a_network_of_ones_own_are_learned_and_loaded(tmp_path):
         sys.executable, "-m", "simul.common.cli", "up", str(tmp_path / "my.yaml"), "--run-dir", str(run), "--plain",
         "--stop-after-decisions", "8000", "--set", "workers.envs=16",
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     summary = read_json(RunDir(run), "summary.json")
     assert summary["policy_version"] >= 1

@@ -10,9 +10,10 @@ import sys
 import pytest
 
 from simul.common import cli
-from simul.common.checkout import CHECKOUT
+from simul.common.launch.supervisor.process_group import Fleet
+from simul.common.runtime.installation import ROOT
 from simul.common.transport import PullSocket
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.command import phase_of
 
 MISSING = "cuda" if sys.platform == "darwin" else "mps"
@@ -20,7 +21,7 @@ MISSING = "cuda" if sys.platform == "darwin" else "mps"
 
 @pytest.mark.parametrize("wrong", ["a taken endpoint", "a taken port", "one port for both", "a missing device"])
 def test_what_is_taken_or_missing_is_said_before_any_role_starts(wrong, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("simul.common.launch.fleet.Fleet.start", lambda *_: pytest.fail("a role was started"))
+    monkeypatch.setattr(Fleet, "start", lambda *_: pytest.fail("a role was started"))
     with socket.create_server(("127.0.0.1", 0)) as server, PullSocket(f"ipc://{tmp_path}/taken") as bound:
         taken, free = server.getsockname()[1], free_port()
         settings, sentence = {
@@ -101,7 +102,7 @@ signals.restore()
 os.kill(os.getpid(), signal.SIGTERM)
 print("left in good order", signals.stop)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stdout) == (0, "left in good order True\n")
 
 

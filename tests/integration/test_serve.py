@@ -14,15 +14,15 @@ import psutil
 import pytest
 
 from simul.common import cli
-from simul.common.client import InferenceClient
-from simul.common.decisions import Decision, start_flags
-from simul.common.launch import serve as module
-from simul.common.launch.fleet import RoleDied
-from simul.common.launch.serve import serve
-from simul.common.launch.snapshot import Snapshot
-from simul.common.specs import GameSpec
+from simul.common.client.client import InferenceClient
+from simul.common.launch.commands import serve as module
+from simul.common.launch.commands.serve import serve
+from simul.common.launch.monitoring.snapshot import Snapshot
+from simul.common.launch.supervisor.process_group import Fleet, RoleDied
+from simul.common.protocol.decisions import Decision, start_flags
+from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys, new_keys
-from simul.env_worker.games.pokemon.websocket.local_server import free_port
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.checkpoints import write_checkpoint
 from tests.support.command import Command
 from tests.support.stand import exchange
@@ -86,7 +86,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
 def test_what_cannot_be_served_is_said_before_anything_starts(
     checkpoint: Path, tmp_path: Path, arguments: list[str], sentence: str, capsys, monkeypatch
 ) -> None:
-    monkeypatch.setattr("simul.common.launch.fleet.Fleet.start", lambda *_: pytest.fail("a server was started"))
+    monkeypatch.setattr(Fleet, "start", lambda *_: pytest.fail("a server was started"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         names = {"folder": tmp_path, "taken": server.getsockname()[1]}
         given = [argument.format(**names) for argument in arguments]

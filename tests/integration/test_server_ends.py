@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 
-from simul.common.client import Replies
-from simul.common.errors import ERR_NO_SESSION, ERR_ORDER, ERR_VALUE
-from simul.common.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.common.client.client import Replies
+from simul.common.protocol.errors import ERR_NO_SESSION, ERR_ORDER, ERR_VALUE
+from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 

@@ -10,11 +10,19 @@ import msgspec
 import numpy as np
 import pytest
 
-from simul.common.decisions import Action
-from simul.common.errors import ERR_DENIED, ERR_MASK, ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ERR_VALUE, CheckpointError
-from simul.common.messages import PROTOCOL, Actions, Hello, Welcome
+from simul.common.client.pending_steps import pack_step
 from simul.common.nets.load import WEIGHTS_FILE
-from simul.common.step_book import pack_step
+from simul.common.protocol.decisions import Action
+from simul.common.protocol.errors import (
+    ERR_DENIED,
+    ERR_MASK,
+    ERR_NO_SESSION,
+    ERR_ORDER,
+    ERR_POLICY,
+    ERR_VALUE,
+    CheckpointError,
+)
+from simul.common.protocol.messages import PROTOCOL, Actions, Hello, Welcome
 from simul.learner.checkpoints import RunFacts, write_folder
 from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient

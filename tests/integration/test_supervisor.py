@@ -13,12 +13,12 @@ import msgspec
 import psutil
 import pytest
 
-from simul.common.checkout import CHECKOUT
-from simul.common.launch.books import imbalances
-from simul.common.launch.ownership import read_json
-from simul.common.launch.restarts import MOST_FAILED_STARTS
-from simul.common.launch.signals import ECHO_SEC
-from simul.common.rundir import RunDir
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.monitoring.books import imbalances
+from simul.common.launch.supervisor.restarts import MOST_FAILED_STARTS
+from simul.common.launch.supervisor.run_lock import read_json
+from simul.common.launch.supervisor.signals import ECHO_SEC
+from simul.common.runtime.installation import ROOT
 from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM, STAND_IN
 
@@ -182,7 +182,7 @@ def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`simul ...` with the real roles."""
     return subprocess.run(
         [sys.executable, "-m", "simul.common.cli", *arguments],
-        cwd=CHECKOUT,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=200,

@@ -8,9 +8,9 @@ import time
 import pytest
 import torch
 
-from simul.common.messages import TERMINATED, TRUNCATED
-from simul.common.specs import GameSpec
-from simul.learner.unrolls import Minibatch, make_minibatch
+from simul.common.protocol.messages import TERMINATED, TRUNCATED
+from simul.common.protocol.specs import GameSpec
+from simul.learner.batches import Minibatch, make_minibatch
 from tests.support.faults import wait_for
 from tests.support.inbox_stand import InboxStand
 from tests.support.stand import PATIENCE_SEC, Stand, exchange

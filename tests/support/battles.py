@@ -7,10 +7,10 @@ from collections import Counter
 
 import numpy as np
 
-from simul.common.config import OpponentsConfig, PokemonConfig
-from simul.common.decisions import Action, Decision
-from simul.common.messages import DECISION, START
-from simul.env_worker.games.pokemon.source import PokemonSource
+from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.protocol.decisions import Action, Decision
+from simul.common.protocol.messages import DECISION, START
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 
 
 def make_source(config: PokemonConfig | None = None, opponents: OpponentsConfig | None = None, **more) -> PokemonSource:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from safetensors.torch import save
 
-from simul.common.config import NetworkConfig
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.load import WEIGHTS_FILE
 from simul.common.nets.weights import weights_to_bytes
-from simul.common.specs import GameSpec
+from simul.common.protocol.specs import GameSpec
 from simul.learner.checkpoints import OPTIMIZER_FILE, RunFacts, write_folder
 
 SMALL = NetworkConfig(options={"hidden": 16})

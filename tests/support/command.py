@@ -12,9 +12,9 @@ from typing import Any
 
 import psutil
 
-from simul.common.checkout import CHECKOUT
-from simul.common.launch.ownership import read_json
-from simul.common.rundir import RunDir
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.supervisor.run_lock import read_json
+from simul.common.runtime.installation import ROOT
 
 
 def phase_of(root: Path) -> str:
@@ -32,7 +32,7 @@ class Command:
         self._before = self._printed.stat().st_size if self._printed.exists() else 0
         with self._printed.open("a") as output:
             self.process = subprocess.Popen(
-                line, cwd=CHECKOUT, stdout=output if stdout is None else stdout,
+                line, cwd=ROOT, stdout=output if stdout is None else stdout,
                 stderr=subprocess.STDOUT if stdout is None else output, start_new_session=True,
             )  # fmt: skip
 

@@ -12,29 +12,29 @@ import pytest
 import torch
 from hypothesis.stateful import RuleBasedStateMachine
 
-from simul.common.config import NetworkConfig
-from simul.common.decisions import Decision
-from simul.common.errors import ERR_DEADLINE
-from simul.common.messages import Weights
+from simul.common.client.pending_steps import pack_step
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.weights import fingerprint, weights_to_bytes
-from simul.common.specs import GameSpec
-from simul.common.step_book import pack_step
-from simul.inference_server.actor import Actor
-from simul.inference_server.admission import Admission
-from simul.inference_server.batcher import Batcher
-from simul.inference_server.clients import Client, ClientTable
-from simul.inference_server.endings import Endings
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.errors import ERR_DEADLINE
+from simul.common.protocol.messages import Weights
+from simul.common.protocol.specs import GameSpec
+from simul.inference_server.batching.batcher import Batcher
+from simul.inference_server.engine.actor import Actor
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.evaluation import Evaluator
-from simul.inference_server.intake import Intake
-from simul.inference_server.limits import InFlight
-from simul.inference_server.policies import PolicyTable
-from simul.inference_server.recorder import Recorder
-from simul.inference_server.sessions import SessionTable
-from simul.inference_server.statistics import Statistics
-from simul.inference_server.unrolls import UnrollBuilder
-from simul.inference_server.workshop import Workshop
+from simul.inference_server.engine.evaluation import Evaluator
+from simul.inference_server.frontend.admission import Admission
+from simul.inference_server.frontend.admission_control import Intake
+from simul.inference_server.frontend.clients import Client, ClientTable
+from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.policies.engine_factory import Workshop
+from simul.inference_server.policies.table import PolicyTable
+from simul.inference_server.sessions.session_close import Endings
+from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.unrolls.buffer import UnrollBuilder
+from simul.inference_server.unrolls.recorder import Recorder
 
 SPEC = GameSpec(name="test", observation_size=4, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})

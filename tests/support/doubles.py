@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simul.common.decisions import Decision
-from simul.env_worker.games.pokemon.battle_host import drawn_start
+from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
-from simul.env_worker.games.pokemon.formats import generation
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.host_messages import HostTick, SimRecord
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.rewards import RewardWeights
-from simul.env_worker.games.pokemon.seat_battle import Request
-from simul.env_worker.games.pokemon.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.formats.formats import generation
+from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRecord
+from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from tests.support.twins import AT_ONCE, TEAMS, announced
 
 

@@ -8,12 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from simul.common.codec import Codec, encode
-from simul.common.messages import PROTOCOL, TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
+from simul.common.config.run_directory import RunDir
 from simul.common.nets.weights import fingerprint
-from simul.common.rundir import RunDir
+from simul.common.protocol.codec import Codec, encode
+from simul.common.protocol.messages import (
+    PROTOCOL,
+    TO_LEARNER,
+    Credit,
+    ServerHello,
+    Unroll,
+    UnrollMemory,
+    Weights,
+    WeightsAck,
+)
+from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.transport import Poller, RouterSocket
-from simul.common.unroll_layout import UnrollLayout
 from simul.learner.memories import UnrollMemories
 
 
@@ -121,7 +130,7 @@ class FakeLearner:
 
 
 def check_unroll(message: Unroll, tensors: dict[str, Any]) -> None:
-    """The shapes and dtypes that `simul.common.messages.Unroll` promises."""
+    """The shapes and dtypes that `simul.common.protocol.messages.Unroll` promises."""
     n = message.length
     assert n >= 1
     assert not (message.terminated and message.truncated)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from simul.common.decisions import start_flags
-from simul.common.messages import ABORTED
 from simul.common.nets.build import build_network
+from simul.common.protocol.decisions import start_flags
+from simul.common.protocol.messages import ABORTED
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 FREE = start_flags(record=False, greedy=False)

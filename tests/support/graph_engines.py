@@ -7,11 +7,11 @@ import logging
 import numpy as np
 import torch
 
-from simul.common import rng
-from simul.common.config import NetworkConfig
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
-from simul.common.specs import GameSpec
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime import rng
 from simul.inference_server.engine.backends import DeviceBackend
 from simul.inference_server.engine.graphs import GraphEngine
 from tests.support.engines import act

@@ -4,8 +4,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from simul.common.decisions import Action
-from simul.common.messages import DECISION
+from simul.common.protocol.decisions import Action
+from simul.common.protocol.messages import DECISION
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from simul.common.nets.build import build_network
 from simul.common.transport import RouterSocket
+from simul.learner.batches import UnrollChecker
 from simul.learner.credits import CreditBook
-from simul.learner.handshake import Handshake
-from simul.learner.inbox import Inbox
-from simul.learner.unrolls import UnrollChecker
+from simul.learner.server_handshake import Handshake
+from simul.learner.unroll_receiver import Inbox
 from tests.support.stand import Stand
 
 

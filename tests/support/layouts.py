@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.specs import Slice
+from simul.common.protocol.specs import Slice
 
 
 def check_ranges(observations: NDArray[np.float16], slices: Sequence[Slice]) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from simul.common.client import InferenceClient
-from simul.common.config import LearnerConfig
-from simul.common.lifecycle import RoleArguments, StopFlag
-from simul.common.messages import TERMINATED
+from simul.common.client.client import InferenceClient
+from simul.common.config.schema import LearnerConfig
 from simul.common.nets.load import Meta
+from simul.common.protocol.messages import TERMINATED
+from simul.common.runtime.lifecycle import RoleArguments, StopFlag
 from simul.learner.__main__ import _run
 from tests.support.faults import wait_for
 from tests.support.stand import Stand, exchange

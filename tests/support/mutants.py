@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from simul.common.codec import Frame, encode
-from simul.common.decisions import Decision
-from simul.common.evaluation_client import pack_evaluate
-from simul.common.messages import PROTOCOL, Close, Hello, Ping, StatusRequest
-from simul.common.specs import GameSpec
-from simul.common.step_book import pack_step
+from simul.common.client.evaluation import pack_evaluate
+from simul.common.client.pending_steps import pack_step
+from simul.common.protocol.codec import Frame, encode
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.messages import PROTOCOL, Close, Hello, Ping, StatusRequest
+from simul.common.protocol.specs import GameSpec
 
 
 def valid_messages(spec: GameSpec) -> list[list[bytes]]:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from simul.common.client import InferenceClient
-from simul.common.decisions import Decision, start_flags
-from simul.common.lifecycle import StopFlag
-from simul.common.messages import TERMINATED
-from simul.common.rundir import RunDir
+from simul.common.client.client import InferenceClient
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.decisions import Decision, start_flags
+from simul.common.protocol.messages import TERMINATED
+from simul.common.runtime.lifecycle import StopFlag
 
 ENVS, STEPS = 4, 6  # games at a time, decisions of each
 SENT, ANSWERED, FAILED = 0, 1, 2

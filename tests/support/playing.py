@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from poke_env.concurrency import POKE_LOOP
 
-from simul.common.decisions import Decision
-from simul.env_worker.games.pokemon.websocket.address import account
-from simul.env_worker.games.pokemon.websocket.agent import AgentPlayer
-from simul.env_worker.games.pokemon.websocket.desk import Desk
-from simul.env_worker.games.pokemon.websocket.table import Table
+from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.pokemon.showdown.address import account
+from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
+from simul.env_worker.games.pokemon.showdown.async_bridge import Desk
+from simul.env_worker.games.pokemon.showdown.table import Table
 from tests.support.showdown import Showdown
 from tests.support.stand import Stand
 

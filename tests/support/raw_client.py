@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from simul.common.codec import Codec, Frame, encode
-from simul.common.messages import PROTOCOL, TO_CLIENT, Error, Hello, Message, Ping, Welcome
-from simul.common.specs import GameSpec
+from simul.common.protocol.codec import Codec, Frame, encode
+from simul.common.protocol.messages import PROTOCOL, TO_CLIENT, Error, Hello, Message, Ping, Welcome
+from simul.common.protocol.specs import GameSpec
 from simul.common.transport import DealerSocket, Poller
 from tests.support.stand import PATIENCE_SEC
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import select
 
-from simul.common.decisions import Decision
-from simul.env_worker.games.pokemon.battle_host import BattleStart
+from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.host_messages import SimRecord
-from simul.env_worker.games.pokemon.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.rewards import RewardWeights
+from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.host_messages import SimRecord
+from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from tests.golden.pokemon.recorded_doubles import Listening
 
 

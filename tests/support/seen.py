@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simul.env_worker.games.pokemon import layout
-from simul.env_worker.games.pokemon.actions import Choices, legal_choices
-from simul.env_worker.games.pokemon.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.seat_battle import Request
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request
+from simul.env_worker.games.pokemon.encoding import layout
+from simul.env_worker.games.pokemon.encoding.actions import Choices, legal_choices
+from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from tests.golden.pokemon.recorded import RecordedSeat, replay
 
 SLICES = {part.name: part for part in layout.slices()}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from simul.common.checkout import CHECKOUT
-from simul.common.codec import Codec
-from simul.common.messages import TO_SUPERVISOR, Report
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.messages import TO_SUPERVISOR, Report
+from simul.common.runtime.installation import ROOT
 from simul.common.transport import PullSocket
 from tests.support.fake_learner import FakeLearner
 from tests.support.stand import Stand
@@ -20,7 +20,7 @@ class ServerProcess(Stand):
         self.status = PullSocket(self.run_dir.endpoint("status"))
         self.learner = FakeLearner(self.run_dir, self.weights()).start()
         line = [sys.executable, "-m", "simul.inference_server", "--run-dir", str(self.run_dir.root)]
-        self.process = subprocess.Popen(line, cwd=CHECKOUT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return self
 
     def says(self, state: str) -> bool:

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from simul.common.client import InferenceClient, Replies
-from simul.common.config import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
-from simul.common.decisions import Decision, start_flags
-from simul.common.lifecycle import Reporter, RoleArguments, StopFlag
-from simul.common.messages import TERMINATED
+from simul.common.client.client import InferenceClient, Replies
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.weights import weights_to_bytes
-from simul.common.rundir import RunDir
-from simul.common.specs import GameSpec
+from simul.common.protocol.decisions import Decision, start_flags
+from simul.common.protocol.messages import TERMINATED
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.lifecycle import Reporter, RoleArguments, StopFlag
 from simul.inference_server.build import build_server
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.server import Server

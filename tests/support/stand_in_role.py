@@ -16,8 +16,8 @@ import time
 
 import msgspec
 
-from simul.common.lifecycle import ASK, ENDS_RUN, Reporter, StopFlag, add_role_arguments, role_arguments
-from simul.common.specs import GameSpec
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.lifecycle import ASK, ENDS_RUN, Reporter, StopFlag, add_role_arguments, role_arguments
 
 
 def main() -> int:

@@ -12,14 +12,14 @@ import numpy as np
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import to_id_str
 
-from simul.env_worker.games.pokemon.actions import legal_choices
-from simul.env_worker.games.pokemon.battle_host import BattleStart
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, meaning, slot_choices
-from simul.env_worker.games.pokemon.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.formats import is_doubles
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.host_messages import HostTick, SimRow
-from simul.env_worker.games.pokemon.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.encoding.actions import legal_choices
+from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.formats.formats import is_doubles
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRow
 from tests.golden.pokemon.recorded import RecordedSeat, preview_of, replay
 from tests.golden.pokemon.recorded_doubles import decisions
 

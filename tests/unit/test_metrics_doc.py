@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from simul.common.checkout import CHECKOUT
-from simul.common.metrics import Timings
+from simul.common.runtime.installation import ROOT
+from simul.common.runtime.metrics import Timings
 from simul.env_worker.games.gymnasium.tally import Tally
-from simul.env_worker.games.pokemon.scoreboard import Scoreboard
-from simul.inference_server.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
-from simul.inference_server.statistics import Statistics
+from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
+from simul.inference_server.ops.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
+from simul.inference_server.ops.statistics import Statistics
 from simul.learner.reports import COLUMNS
 
 REPORT = {
@@ -23,14 +23,14 @@ REPORT = {
 
 
 def _documented(*, prometheus: bool) -> set[str]:
-    reports, exported = (CHECKOUT / "docs" / "metrics.md").read_text().split("\n## Prometheus\n")
+    reports, exported = (ROOT / "docs" / "metrics.md").read_text().split("\n## Prometheus\n")
     rows = [line for line in (exported if prometheus else reports).splitlines() if line.startswith("| `")]
     return {name for row in rows for name in re.findall(r"`([a-z_0-9]+)`", row.split("|")[1])}
 
 
 def _named_in(file: str, function: str) -> set[str]:
     """Keys of the dict that `function` returns, as they stand in the source."""
-    text = (CHECKOUT / file).read_text()
+    text = (ROOT / file).read_text()
     body = text[text.index(f"def {function}(self") :]
     body = body[: body.index("\n    def ") if "\n    def " in body else len(body)]
     return set(re.findall(r'^ {12}"([a-z_0-9]+)":', body, re.MULTILINE))
@@ -42,7 +42,7 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
         *Scoreboard().metrics(0),
         *Tally(listed=True).metrics(0),
         *COLUMNS,
-        *_named_in("inference_server/reporting.py", "metrics"),
+        *_named_in("inference_server/ops/reporting.py", "metrics"),
         *_named_in("env_worker/worker.py", "metrics"),
         *_named_in("learner/learner.py", "_metrics"),
         "device",

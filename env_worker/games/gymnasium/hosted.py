@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.errors import EnvError
+from simul.common.protocol.errors import EnvError
 from simul.env_worker.games.gymnasium.spaces import action_mask, flat_observation
 
 

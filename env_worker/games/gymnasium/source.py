@@ -9,10 +9,10 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.decisions import Action, Decision, start_flags
-from simul.common.errors import ConfigError, EnvError
-from simul.common.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
-from simul.common.specs import GameSpec
+from simul.common.protocol.decisions import Action, Decision, start_flags
+from simul.common.protocol.errors import ConfigError, EnvError
+from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
+from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.hosted import HostedEnv
 from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
 from simul.env_worker.games.gymnasium.tally import Tally

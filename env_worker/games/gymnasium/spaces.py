@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from simul.common.errors import ConfigError, EnvError
-from simul.common.specs import GameSpec
+from simul.common.protocol.errors import ConfigError, EnvError
+from simul.common.protocol.specs import GameSpec
 
 
 def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:

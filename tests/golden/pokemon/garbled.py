@@ -7,7 +7,7 @@ import re
 
 from poke_env.exceptions import ShowdownException
 
-from simul.env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from tests.golden.pokemon.tracker_reference import Seat
 
 EVENTS_TEXT = """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import orjson
 
-from simul.env_worker.games.pokemon.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.golden.pokemon.recorded import recorded_seats
 
 ROUNDS = "40"

@@ -11,9 +11,9 @@ import time
 
 import orjson
 
-from simul.env_worker.games.pokemon.actions import legal_choices
-from simul.env_worker.games.pokemon.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.encoding.actions import legal_choices
+from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from tests.golden.pokemon.recorded import recorded_seats
 
 LAYERS = ("json", "lines", "request", "mask", "encode")

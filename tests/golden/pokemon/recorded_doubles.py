@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from simul.common.decisions import Decision
+from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
-from simul.env_worker.games.pokemon.rewards import RewardWeights
+from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats
 
 SEATS = recorded_seats("doubles/*")

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import orjson
 
-from simul.env_worker.games.pokemon.battle_host import BattleStart
-from simul.env_worker.games.pokemon.formats import generation
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.formats.formats import generation
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.golden.pokemon.recorded import FOLDER, RecordedSeat, recorded_seats
 from tests.support.worlds import World, play
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import orjson
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.counters import Counters
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.tracker_tables import tracker_tables
+from simul.env_worker.games.pokemon.battle_view.counters import Counters
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.encoding.tracker_tables import tracker_tables
+from simul.env_worker.games.pokemon.simulator.node import find_node
 
 SCRIPT = Path(__file__).with_name("tracker_states.mjs")
 

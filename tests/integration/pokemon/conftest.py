@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.config import PokemonConfig
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.common.config.schema import PokemonConfig
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.showdown import showdown
 from tests.support.stand import Stand
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from simul.env_worker.games.pokemon.host import HOST_SCRIPT
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.teams import read_teams
+from simul.env_worker.games.pokemon.formats.teams import read_teams
+from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.golden.pokemon.wild_teams import wild_team
 from tests.support.twins import TEAMS
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from simul.env_worker.games.pokemon.layout import PLAIN, TEAM_SIZE, Extras
+from simul.env_worker.games.pokemon.encoding.layout import PLAIN, TEAM_SIZE, Extras
 from tests.support.doubles import Doubles
 from tests.support.twins import Twins
 

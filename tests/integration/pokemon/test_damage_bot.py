@@ -10,12 +10,12 @@ import time
 import msgspec
 import pytest
 
-from simul.common.checkout import CHECKOUT
-from simul.common.config import OpponentsConfig, PokemonConfig
-from simul.common.pairings import Contestant, Pairing
-from simul.env_worker.games.pokemon.source import PokemonSource
+from simul.common.config.matchups import Contestant, Pairing
+from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 
-TEAMS = str(CHECKOUT / "tests" / "golden" / "pokemon" / "teams")
+TEAMS = str(ROOT / "tests" / "golden" / "pokemon" / "teams")
 
 
 def play(battle_format: str, foe: str, battles: int, teams: str = "") -> dict:
@@ -47,7 +47,7 @@ def test_it_clearly_beats_the_greatest_base_power_and_eval_shows_it_without_a_ch
         "--battles=20",
         "--json",
     ]
-    done = subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     matrix = msgspec.json.decode(done.stdout)
     assert matrix["contestants"] == [{"label": bot, "opponent": bot} for bot in ("damage", "max_base_power")]

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import pytest
 
-from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.calc.setup import CALC
 from tests.support.damage.hits import Hit, foreseen, record
 

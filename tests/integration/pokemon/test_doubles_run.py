@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.launch.books import imbalances
+from simul.common.launch.monitoring.books import imbalances
 from simul.common.nets.load import load_policy
-from simul.common.nets.pokemon_doubles import PokemonDoublesNetwork
+from simul.common.nets.models.pokemon_doubles import PokemonDoublesNetwork
 from tests.support.command import Simul
 
 SMALL = (

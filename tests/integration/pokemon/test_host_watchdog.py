@@ -14,12 +14,12 @@ import time
 import psutil
 import pytest
 
-from simul.common.config import OpponentsConfig, PokemonConfig
-from simul.common.messages import ABORTED
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.host_keeper import HostKeeper
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.source import PokemonSource
+from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.protocol.messages import ABORTED
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
+from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 from tests.support.battles import Table, check_accounts
 from tests.support.stand import PATIENCE_SEC
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from simul.env_worker.games.pokemon.battle_host import BattleStart
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.golden.pokemon.wild_teams import wild_team
 from tests.support.worlds import FULL, Chooser, World, again, agreed, play, told_apart
 

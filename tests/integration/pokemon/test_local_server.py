@@ -15,10 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from simul.common.errors import EnvError
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.websocket.local_server import LocalServer, copy_package, local_server
-from tests.support.command import CHECKOUT
+from simul.common.protocol.errors import EnvError
+from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package, local_server
+from simul.env_worker.games.pokemon.simulator.node import find_node
 
 OWNER = """
 import time
@@ -45,7 +45,7 @@ def test_a_browser_is_answered_and_missing_files_do_no_harm():
 
 
 def test_it_ends_with_its_owner():
-    with subprocess.Popen([sys.executable, "-c", OWNER], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as owner:
+    with subprocess.Popen([sys.executable, "-c", OWNER], cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
         pid = int(owner.stdout.readline())
         os.kill(owner.pid, signal.SIGKILL)
     deadline = time.monotonic() + 100

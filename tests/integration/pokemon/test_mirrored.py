@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from simul.common.checkout import CHECKOUT
-from simul.common.config import OpponentsConfig, PokemonConfig
-from simul.common.pairings import Contestant, Pairing
-from simul.env_worker.games.pokemon import battle as battle_module
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.source import PokemonSource
+from simul.common.config.matchups import Contestant, Pairing
+from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.source import matchmaking as battle_module
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 
-TEAMS = CHECKOUT / "tests" / "golden" / "pokemon" / "teams"
+TEAMS = ROOT / "tests" / "golden" / "pokemon" / "teams"
 BOTS = (Contestant("damage", bot="damage"), Contestant("random", bot="random"))
 
 

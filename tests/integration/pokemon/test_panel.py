@@ -12,10 +12,10 @@ import msgspec
 import psutil
 import pytest
 
-from simul.common.config import PokemonConfig
-from simul.common.launch.processes import CHECKOUT
-from simul.common.specs import GameSpec
-from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.common.config.schema import PokemonConfig
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from tests.support.checkpoints import write_checkpoint
 
 FORMAT = "gen4randombattle"
@@ -30,9 +30,7 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
     line = [sys.executable, "-m", "simul.common.cli", "eval", *arguments]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "TMPDIR": str(tmp_path / "tmp")}
     (tmp_path / "tmp").mkdir(exist_ok=True)
-    return subprocess.Popen(
-        line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
+    return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 @pytest.mark.timeout(240)

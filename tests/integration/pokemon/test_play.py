@@ -6,16 +6,16 @@ import pytest
 from poke_env.player import RandomPlayer, SimpleHeuristicsPlayer
 from poke_env.teambuilder import Teambuilder
 
-from simul.common.checkout import CHECKOUT
-from simul.common.config import PokemonConfig
-from simul.common.decisions import Decision
-from simul.common.lifecycle import StopFlag
-from simul.common.messages import ABORTED, DECISION, TERMINATED
-from simul.env_worker.games.pokemon.spec import pokemon_spec
-from simul.env_worker.games.pokemon.websocket import agent as agent_module
-from simul.env_worker.games.pokemon.websocket.agent import AgentPlayer
-from simul.env_worker.games.pokemon.websocket.lobby import PlayEnded
-from simul.env_worker.games.pokemon.websocket.orders import PackedTeams
+from simul.common.config.schema import PokemonConfig
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
+from simul.common.runtime.installation import ROOT
+from simul.common.runtime.lifecycle import StopFlag
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.showdown import agent as agent_module
+from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
+from simul.env_worker.games.pokemon.showdown.challenges import PlayEnded
+from simul.env_worker.games.pokemon.showdown.orders import PackedTeams
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop
@@ -51,7 +51,7 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
 
 
 def test_a_team_preview_is_picked_one_by_one(server, stand):
-    team = (CHECKOUT / "tests" / "golden" / "pokemon" / "teams" / "gen9bssregi.txt").read_text().split("===")[-1]
+    team = (ROOT / "tests" / "golden" / "pokemon" / "teams" / "gen9bssregi.txt").read_text().split("===")[-1]
     packed = [Teambuilder.join_team(Teambuilder.parse_showdown_team(team))]
     foe = server.player(RandomPlayer, "Random Picks", battle_format="gen9bssregi", team=PackedTeams(packed))
     with playing(server, stand, "Agent Picks", battle_format="gen9bssregi", teams=packed) as (agent, desk, table):
@@ -89,7 +89,7 @@ def test_doubles_are_two_decisions_and_seen_as_in_training(server, doubles_stand
 
 
 def test_of_a_vgc_team_four_are_picked(server, doubles_stand):
-    team = (CHECKOUT / "tests" / "golden" / "pokemon" / "teams" / f"{VGC}.txt").read_text().split("===")[-1]
+    team = (ROOT / "tests" / "golden" / "pokemon" / "teams" / f"{VGC}.txt").read_text().split("===")[-1]
     packed = [Teambuilder.join_team(Teambuilder.parse_showdown_team(team))]
     foe = server.player(RandomPlayer, "Random Four", battle_format=VGC, team=PackedTeams(packed))
     with playing(server, doubles_stand, "Agent Four", battle_format=VGC, teams=packed) as (agent, desk, table):

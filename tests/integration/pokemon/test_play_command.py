@@ -17,13 +17,13 @@ import pytest
 from poke_env.player import SimpleHeuristicsPlayer
 
 from simul.common import cli
-from simul.common.config import PokemonConfig
-from simul.common.launch.eval_checkpoint import config_of
-from simul.common.launch.frozen import frozen_run
-from simul.common.specs import GameSpec
-from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.common.config.schema import PokemonConfig
+from simul.common.launch.evaluation.checkpoint import config_of
+from simul.common.launch.supervisor.inference_only import frozen_run
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from tests.support.checkpoints import write_checkpoint
-from tests.support.command import CHECKOUT
 from tests.support.showdown import on_loop, showdown
 from tests.support.stand import PATIENCE_SEC
 
@@ -45,7 +45,7 @@ def served(tmp_path_factory) -> Iterator[Path]:
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
     line = [sys.executable, "-m", "simul.common.cli", "play", *map(str, arguments)]
     return subprocess.Popen(
-        line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
 
 

@@ -9,11 +9,11 @@ import pytest
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import RandomPlayer
 
-from simul.common.decisions import Decision
-from simul.common.lifecycle import StopFlag
-from simul.common.messages import ABORTED, DECISION, TERMINATED
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.websocket.local_server import LocalServer
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
+from simul.common.runtime.lifecycle import StopFlag
+from simul.env_worker.games.pokemon.showdown.local_server import LocalServer
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop, showdown

@@ -9,11 +9,11 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from simul.common.config import OpponentsConfig, PokemonConfig, RewardsConfig
-from simul.common.decisions import Action
-from simul.common.messages import DECISION
-from simul.env_worker.games.pokemon.rewards import PARTS
-from simul.env_worker.games.pokemon.source import PokemonSource
+from simul.common.config.schema import OpponentsConfig, PokemonConfig, RewardsConfig
+from simul.common.protocol.decisions import Action
+from simul.common.protocol.messages import DECISION
+from simul.env_worker.games.pokemon.source.rewards import PARTS
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 
 EVERY_PART = RewardsConfig(
     win_loss=1.0, knockout=1.0, pokemon_count=1.0, hp_delta=1.0, fail_immune=1.0, switch_penalty=1.0, turn_penalty=1.0,

@@ -12,9 +12,9 @@ from collections import defaultdict
 import psutil
 import pytest
 
-from simul.env_worker.games.pokemon.battle_host import BattleStart
-from simul.env_worker.games.pokemon.host import HOST_SCRIPT, SimHost
-from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
+from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT, SimHost
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.sim_hosts import GEN9, wait
 
 

@@ -11,9 +11,9 @@ import time
 import psutil
 import pytest
 
-from simul.env_worker.games.pokemon.battle_host import BattleStart
-from simul.env_worker.games.pokemon.host import HostDied, SimHost
-from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
+from simul.env_worker.games.pokemon.simulator.host import HostDied, SimHost
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.sim_hosts import GEN9, wait
 from tests.support.stand import PATIENCE_SEC
 
@@ -130,8 +130,8 @@ def test_close_leaves_no_process():
 
 def test_the_host_ends_with_its_owner():
     program = (
-        "import os; from simul.env_worker.games.pokemon.host import SimHost; "
-        "from simul.env_worker.games.pokemon.node import find_node; "
+        "import os; from simul.env_worker.games.pokemon.simulator.host import SimHost; "
+        "from simul.env_worker.games.pokemon.simulator.node import find_node; "
         "h = SimHost(find_node().path); h.start(); print(h.pid, flush=True); os._exit(1)"
     )
     owner = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -10,9 +10,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from simul.common.config import OpponentsConfig, PokemonConfig, RewardsConfig
-from simul.common.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
-from simul.env_worker.games.pokemon.layout import OBSERVATION_SIZE
+from simul.common.config.schema import OpponentsConfig, PokemonConfig, RewardsConfig
+from simul.common.protocol.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
+from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from tests.support.battles import Table, check_accounts, make_source, played, seated
 from tests.support.stand import PATIENCE_SEC
 

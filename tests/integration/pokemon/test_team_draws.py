@@ -4,8 +4,8 @@ import subprocess
 
 import orjson
 
-from simul.env_worker.games.pokemon.host import HOST_SCRIPT
-from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
+from simul.env_worker.games.pokemon.simulator.node import find_node
 
 FORMATS = [*(f"gen{gen}randombattle" for gen in range(1, 10)), "gen9randomdoublesbattle", "gen8battlefactory", "gen9ou"]
 COMPARE = """

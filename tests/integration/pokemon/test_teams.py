@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.config import OpponentsConfig, PokemonConfig
-from simul.common.errors import ConfigError
-from simul.env_worker.games.pokemon.layout import PREVIEW_START
-from simul.env_worker.games.pokemon.teams import check_battles
+from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.protocol.errors import ConfigError
+from simul.env_worker.games.pokemon.encoding.layout import PREVIEW_START
+from simul.env_worker.games.pokemon.formats.teams import check_battles
 from tests.support.battles import check_accounts, make_source, played
 
 FOLDER = Path(__file__).parents[2] / "golden" / "pokemon" / "teams"

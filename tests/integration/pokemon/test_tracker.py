@@ -14,11 +14,11 @@ from poke_env.battle.field import Field
 from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.weather import Weather
 
-from simul.env_worker.games.pokemon.actions import FIRST_MOVE, legal_choices
-from simul.env_worker.games.pokemon.battle_host import BattleStart
-from simul.env_worker.games.pokemon.host import HOST_SCRIPT
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.tracker_tables import tracker_tables
+from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, legal_choices
+from simul.env_worker.games.pokemon.encoding.tracker_tables import tracker_tables
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
+from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
+from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.golden.pokemon.garbled import garbled
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats
 from tests.golden.pokemon.tracker_reference import Seat, compare, write_tables

@@ -14,13 +14,13 @@ import psutil
 import pytest
 from websockets.sync.client import connect
 
-from simul.common.config import OpponentsConfig, PokemonConfig, ShowdownAddress
-from simul.common.errors import ConfigError
-from simul.common.messages import ABORTED, TERMINATED
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.source import PokemonSource
-from simul.env_worker.games.pokemon.websocket import showdown_host
-from simul.env_worker.games.pokemon.websocket.local_server import LocalServer, local_server
+from simul.common.config.schema import OpponentsConfig, PokemonConfig, ShowdownAddress
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.messages import ABORTED, TERMINATED
+from simul.env_worker.games.pokemon.showdown import showdown_host
+from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, local_server
+from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 from tests.support.stand import PATIENCE_SEC

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simul.env_worker.games.pokemon.setup_node import install_packages
+from simul.env_worker.games.pokemon.simulator.setup_node import install_packages
 
 CALC = Path(__file__).resolve().parent
 _STAMP = CALC / "node_modules" / ".stamp"

@@ -1,13 +1,13 @@
 import pytest
 
 from benchmarks.bench_opponents import MIXES, Found, table
-from simul.common.checkout import CHECKOUT
-from simul.common.strict_yaml import load_config
+from simul.common.config.loader import load_config
+from simul.common.runtime.installation import ROOT
 
 
 @pytest.mark.parametrize("mix", MIXES)
 def test_every_mix_is_one_that_can_be_configured(mix):
-    opponents = load_config(CHECKOUT / "configs" / "pokemon.yaml", [f"opponents={mix}"]).opponents
+    opponents = load_config(ROOT / "configs" / "pokemon.yaml", [f"opponents={mix}"]).opponents
     assert opponents.past == 0  # nobody would play it
 
 

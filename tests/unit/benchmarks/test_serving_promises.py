@@ -9,7 +9,7 @@ from benchmarks.serving.client import Games
 from benchmarks.serving.promises import Repeat, asides, lines, stages
 from benchmarks.serving.stall import Stall, stall
 from benchmarks.serving.stand import Found
-from simul.common.messages import RECORD, START
+from simul.common.protocol.messages import RECORD, START
 
 
 def _found(rate: float, *, p50: float = 100.0, batch: float = 64.0) -> Found:

@@ -1,15 +1,15 @@
 from benchmarks.pokemon_layers.arguments import PURE_SELF_PLAY
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.sweep import ENVS, WORKERS, Point, markdown, points
-from simul.common.checkout import CHECKOUT
-from simul.common.strict_yaml import load_config
+from simul.common.config.loader import load_config
+from simul.common.runtime.installation import ROOT
 
 
 def test_every_setting_is_one_that_can_be_configured():
     every = points(ENVS, WORKERS)
     assert len(set(every)) == len(every) == 1 + len(ENVS) * len(WORKERS) + 5
     for point in every:
-        config = load_config(CHECKOUT / "configs" / "pokemon.yaml", (*PURE_SELF_PLAY, *point.overrides))
+        config = load_config(ROOT / "configs" / "pokemon.yaml", (*PURE_SELF_PLAY, *point.overrides))
         assert config.opponents.self_play == 1
         for wanted, got in (
             (point.envs, config.workers.envs), (point.workers, config.workers.count),

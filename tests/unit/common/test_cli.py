@@ -9,7 +9,7 @@ from importlib.metadata import version
 import pytest
 
 from simul.common import cli
-from simul.common.checkout import CHECKOUT
+from simul.common.runtime.installation import ROOT
 
 
 def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, capsys):
@@ -36,7 +36,7 @@ def test_a_file_in_place_of_the_run_directory_is_named(tmp_path, capsys):
 
 
 def test_a_package_common_of_somebody_else_is_exit_code_2(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cli, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(cli, "ROOT", tmp_path)
     assert cli.main(["doctor"]) == 2
     assert "not a checkout of Simul" in capsys.readouterr().err
 
@@ -112,5 +112,5 @@ from simul.common.launch import doctor, eval, remote, supervisor
 roles = ['simul.' + role for role in ('inference_server', 'env_worker', 'learner')]
 print([m for m in ('torch', *roles) if m in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"

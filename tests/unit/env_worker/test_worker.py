@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from simul.common.client import Replies
-from simul.common.decisions import Action, Failure
-from simul.common.lifecycle import ASK, StopFlag
+from simul.common.client.client import Replies
+from simul.common.protocol.decisions import Action, Failure
+from simul.common.runtime.lifecycle import ASK, StopFlag
 from simul.env_worker.worker import Worker
 
 

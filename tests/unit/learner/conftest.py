@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from simul.common.config import NetworkConfig
-from simul.common.messages import Unroll
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.specs import GameSpec
+from simul.common.protocol.messages import Unroll
+from simul.common.protocol.specs import GameSpec
+from simul.learner.batches import UnrollChecker
 from simul.learner.checkpoints import RunFacts
-from simul.learner.unrolls import UnrollChecker
 
 SPEC = GameSpec("cartpole", 4, 2)
 NETWORK = NetworkConfig("mlp_lstm", {"hidden": 8})

@@ -7,14 +7,14 @@ import os
 import pytest
 import torch
 
-from simul.common.config import NetworkConfig
-from simul.common.errors import CheckpointError
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.load import WEIGHTS_FILE, load_policy
 from simul.common.nets.weights import weights_to_bytes
+from simul.common.protocol.errors import CheckpointError
 from simul.learner import checkpoints
+from simul.learner.checkpoint_schedule import Keeper
 from simul.learner.checkpoints import OPTIMIZER_FILE, CheckpointStore, optimizer_to_bytes, restore
-from simul.learner.keeper import Keeper
 from simul.learner.league import League
 
 

@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from simul.common.codec import Codec
-from simul.common.messages import TO_LEARNER, Unroll, UnrollMemory
-from simul.common.specs import GameSpec
-from simul.common.unroll_layout import UnrollLayout
-from simul.inference_server import unroll_memory
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.messages import TO_LEARNER, Unroll, UnrollMemory
+from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.unroll_layout import UnrollLayout
+from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.learner.batches import RejectedUnroll
 from simul.learner.memories import UnrollMemories
-from simul.learner.unrolls import RejectedUnroll
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 
@@ -28,7 +28,7 @@ CHECKOUT = Path(__file__).parents[3]
 
 @pytest.fixture
 def memory():
-    one = unroll_memory.UnrollMemory(LAYOUT, rows=3)
+    one = UnrollMemory(LAYOUT, rows=3)
     yield one
     one.close()
 
@@ -40,7 +40,7 @@ def memories(memory) -> UnrollMemories:
     return made
 
 
-def lent(memory: unroll_memory.UnrollMemory, row: int = 1, length: int = 2) -> Unroll:
+def lent(memory: UnrollMemory, row: int = 1, length: int = 2) -> Unroll:
     """An unroll whose numbers are all its row's, lent."""
     for name, table in memory.tables.items():
         if name != "serial":

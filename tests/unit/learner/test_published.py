@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simul.learner.handshake import MOST_UNNOTED
 from simul.learner.published import FILE, PublishedVersion
+from simul.learner.server_handshake import MOST_UNNOTED
 
 
 def test_what_was_noted_is_read_by_the_next_life(tmp_path):

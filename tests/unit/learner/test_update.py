@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from simul.common.config import NetworkConfig
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.learner.algorithms import ALGORITHMS, Settings
-from simul.learner.unrolls import make_minibatch
+from simul.learner.batches import make_minibatch
 from simul.learner.update import Updater
 
 

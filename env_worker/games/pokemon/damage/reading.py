@@ -14,7 +14,6 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 
-from simul.env_worker.games.pokemon.combatants import Body
 from simul.env_worker.games.pokemon.damage import rules_of_target, rules_of_user
 from simul.env_worker.games.pokemon.damage.facts import FACTS
 from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, SUPPRESSED, Fighter, Surroundings
@@ -29,6 +28,7 @@ from simul.env_worker.games.pokemon.damage.moves import (
     USERS_HP,
     damage_move,
 )
+from simul.env_worker.games.pokemon.encoding.combatants import Body
 
 UNKNOWN_ITEM = "unknown_item"
 SIXTHS = 6

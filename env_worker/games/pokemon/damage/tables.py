@@ -9,7 +9,7 @@ from poke_env.data import GenData
 
 from simul.env_worker.games.pokemon.damage.facts import PAIR_FACTS
 from simul.env_worker.games.pokemon.damage.rules import Rule, rules
-from simul.env_worker.games.pokemon.movedex import type_chart
+from simul.env_worker.games.pokemon.encoding.movedex import type_chart
 
 _EXPONENTS = {0.0: 0, 0.5: -1, 1.0: 0, 2.0: 1}
 

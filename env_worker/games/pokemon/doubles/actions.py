@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from simul.env_worker.games.pokemon.actions import GIMMICKS, SUFFIXES, known_slot
+from simul.env_worker.games.pokemon.encoding.actions import GIMMICKS, SUFFIXES, known_slot
 
 NUM_ACTIONS = 107
 PASS, FIRST_SWITCH, FIRST_MOVE = 0, 1, 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from poke_env.battle.double_battle import DoubleBattle
 
-from simul.env_worker.games.pokemon.seat_battle import Request, SeatView
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatView
 
 
 class SeatDoubleBattle(SeatView, DoubleBattle):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from simul.env_worker.games.pokemon.combatants import Armour, Arms, Body, Profile, armour, arms
-from simul.env_worker.games.pokemon.matchup import Attack, Blow, blow, exchange_numbers, strongest
-from simul.env_worker.games.pokemon.scene import Factors
+from simul.env_worker.games.pokemon.encoding.combatants import Armour, Arms, Body, Profile, armour, arms
+from simul.env_worker.games.pokemon.encoding.field_state import Factors
+from simul.env_worker.games.pokemon.encoding.matchup import Attack, Blow, blow, exchange_numbers, strongest
 
 Pair = tuple[Attack, Attack]
 

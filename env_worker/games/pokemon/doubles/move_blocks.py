@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from simul.env_worker.games.pokemon import fields
-from simul.env_worker.games.pokemon import layout as singles
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, SlotChoices
-from simul.env_worker.games.pokemon.doubles.bodies import Fighter, Standers
 from simul.env_worker.games.pokemon.doubles.matchups import Matchups
-from simul.env_worker.games.pokemon.movesheet import offered_move, present_numbers, static_numbers, swing
-from simul.env_worker.games.pokemon.scene import Scene
-from simul.env_worker.games.pokemon.seat_battle import Request
+from simul.env_worker.games.pokemon.doubles.pokemon_features import Fighter, Standers
+from simul.env_worker.games.pokemon.encoding import fields
+from simul.env_worker.games.pokemon.encoding import layout as singles
+from simul.env_worker.games.pokemon.encoding.field_state import Scene
+from simul.env_worker.games.pokemon.encoding.move_features import offered_move, present_numbers, static_numbers, swing
 
 _STARTS = {field.name: singles.width(fields.MOVE[:i]) for i, field in enumerate(fields.MOVE)}
 _AGAINST = [_STARTS[name] for name in layout.AGAINST_NAMES]

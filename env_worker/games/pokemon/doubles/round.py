@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from simul.env_worker.games.pokemon.doubles.actions import PASS, Request, SlotChoices, slot_choices
 from simul.env_worker.games.pokemon.doubles.encoder import DoubleEncoder
-from simul.env_worker.games.pokemon.rewards import Standing
+from simul.env_worker.games.pokemon.source.rewards import Standing
 
 
 class Round:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.env_worker.games.pokemon.asking import Asking
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatView
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_SWITCH, SlotChoices
 from simul.env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
 from simul.env_worker.games.pokemon.doubles.encoder import DoubleEncoder
 from simul.env_worker.games.pokemon.doubles.round import Round
-from simul.env_worker.games.pokemon.preview import Preview
-from simul.env_worker.games.pokemon.rewards import Standing
-from simul.env_worker.games.pokemon.seat import ReadingSeat
-from simul.env_worker.games.pokemon.seat_battle import Request, SeatView
+from simul.env_worker.games.pokemon.encoding.preview import Preview
+from simul.env_worker.games.pokemon.source.request_steps import Asking
+from simul.env_worker.games.pokemon.source.rewards import Standing
+from simul.env_worker.games.pokemon.source.seat import ReadingSeat
 
 
 class DoubleSeat(ReadingSeat):

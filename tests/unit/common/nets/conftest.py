@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from simul.common.specs import GameSpec, Slice
+from simul.common.protocol.specs import GameSpec, Slice
 
 TABLES = {"species": 40, "item": 12, "ability": 9, "move": 30}
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 from torch import nn
 
-from simul.common.config import NetworkConfig
-from simul.common.errors import ConfigError, WeightsError
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.entities import Blocks
+from simul.common.nets.layers.entities import Blocks
 from simul.common.nets.weights import bytes_to_state, check_state, fingerprint, weights_to_bytes
-from simul.common.specs import GameSpec, Slice
+from simul.common.protocol.errors import ConfigError, WeightsError
+from simul.common.protocol.specs import GameSpec, Slice
 
 
 class Plain(nn.Module):

@@ -7,7 +7,7 @@ import warnings
 import pytest
 import torch
 
-from simul.common.config import NetworkConfig
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets import packed
 from simul.common.nets.build import build_network
 from simul.common.nets.traced import record, with_packed_weights

@@ -1,8 +1,8 @@
 """What the network is told of one decision, counted where ids have become embeddings and nothing is pooled yet."""
 
-from simul.common.config import PokemonConfig
-from simul.common.nets.pokemon import TEAM, PokemonNetwork
-from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.common.config.schema import PokemonConfig
+from simul.common.nets.models.pokemon import TEAM, PokemonNetwork
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 
 MAPLES_WIDTH = 2160  # 1,136 features and 1,024 numbers of frozen embeddings
 

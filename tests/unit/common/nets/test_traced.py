@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from simul.common.config import NetworkConfig
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.traced import record, trace

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from simul.common.config import NetworkConfig
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
-from simul.common.nets.lstm import PackedLSTM
-from simul.common.nets.packing import make_packing
+from simul.common.nets.layers.lstm import PackedLSTM
+from simul.common.nets.layers.packing import make_packing
 
 LENGTHS = [3, 7, 0, 7, 1]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simul.common.column_client import Answer, Columns
-from simul.common.errors import InferenceError
-from simul.common.messages import START, Error
-from simul.common.specs import GameSpec
+from simul.common.client.columns import Answer, Columns
+from simul.common.protocol.errors import InferenceError
+from simul.common.protocol.messages import START, Error
+from simul.common.protocol.specs import GameSpec
 from simul.inference_server.loadtest import driver as driver_module
 from simul.inference_server.loadtest.driver import Driver
 from simul.inference_server.loadtest.schedule import PoissonSchedule

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from simul.common.messages import START
-from simul.common.specs import GameSpec, Slice
+from simul.common.protocol.messages import START
+from simul.common.protocol.specs import GameSpec, Slice
 from simul.inference_server.loadtest.traffic import Seats, masks, observations
 
 LAYOUT = (Slice("a", 0, 2, low=-2.0, high=-1.0), Slice("b", 2, 3, kind="id", vocabulary=7))

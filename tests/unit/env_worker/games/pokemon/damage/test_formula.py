@@ -2,6 +2,7 @@
 
 import pytest
 
+from simul.env_worker.games.pokemon.battle_view.profiles import type_row
 from simul.env_worker.games.pokemon.damage.facts import FACTS
 from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
 from simul.env_worker.games.pokemon.damage.formula import meet
@@ -11,7 +12,6 @@ from simul.env_worker.games.pokemon.damage.rolls import EXACT, Hit, moments, rol
 from simul.env_worker.games.pokemon.damage.state import STELLAR
 from simul.env_worker.games.pokemon.damage.tables import tables
 from simul.env_worker.games.pokemon.damage.wielders import terastallized, wielder
-from simul.env_worker.games.pokemon.profiles import type_row
 
 NORMAL, FIRE, WATER, FLYING, GHOST, GRASS = map(type_row, ("Normal", "Fire", "Water", "Flying", "Ghost", "Grass"))
 STATS = (300, 200, 200, 200, 200, 200)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from simul.env_worker.games.pokemon.actions import legal_choices
 from simul.env_worker.games.pokemon.damage import writer
-from simul.env_worker.games.pokemon.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.layout import Extras
+from simul.env_worker.games.pokemon.encoding.actions import legal_choices
+from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.encoding.layout import Extras
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 

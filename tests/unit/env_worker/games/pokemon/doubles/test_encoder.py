@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from simul.common.config import PokemonConfig
-from simul.common.errors import ConfigError
+from simul.common.config.schema import PokemonConfig
+from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, NUM_ACTIONS, meaning
-from simul.env_worker.games.pokemon.spec import pokemon_spec
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from tests.golden.pokemon.recorded import recorded_seats
 from tests.golden.pokemon.recorded_doubles import SEATS, Asked, Listening, decisions, double_seat
 from tests.support.layouts import check_ranges

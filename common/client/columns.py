@@ -1,0 +1,161 @@
+"""An inference client whose rows are columns: for hundreds of envs a process, without a Python object a row.
+
+    client = ColumnClient(endpoint, name="my-farm", spec=spec)
+    client.connect()
+    number = client.submit(columns)          # one STEP message
+    for answer in client.poll():             # never blocks; an answer holds rows of one message
+        actions[answer.rows] = answer.action
+
+It pings and nothing more: who needs resends and reconnects without a thought takes `simul.common.client.client`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.client.connection import ServerLine
+from simul.common.protocol.codec import expect
+from simul.common.protocol.errors import InferenceError
+from simul.common.protocol.messages import Actions, Error, Step, Welcome
+from simul.common.protocol.specs import GameSpec
+from simul.common.transport import ClientKeys
+
+_ANSWER = (("action", "int32"), ("log_prob", "float32"), ("value", "float32"), ("policy_version", "int64"))
+
+
+@dataclass
+class Columns:
+    """Rows of a STEP message, see `simul.common.protocol.messages.Step`: N rows, D numbers an observation, A actions.
+
+    keys: int64 [N, 5]; kind, flags, policy: uint8 [N]; reward: float32 [N]; observation: wire dtype [N, D];
+    mask: uint8 [N, A]. The arrays may be written to again as soon as `submit` has returned.
+    """
+
+    keys: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    reward: NDArray[np.float32]
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+    policy: NDArray[np.uint8]
+
+    @classmethod
+    def empty(cls, rows: int, spec: GameSpec) -> Columns:
+        """Decisions with every action legal and everything else 0."""
+        return cls(
+            keys=np.zeros((rows, 5), np.int64),
+            kind=np.zeros(rows, np.uint8),
+            flags=np.zeros(rows, np.uint8),
+            reward=np.zeros(rows, np.float32),
+            observation=np.zeros((rows, spec.observation_size), spec.dtype()),
+            mask=np.ones((rows, spec.num_actions), np.uint8),
+            policy=np.zeros(rows, np.uint8),
+        )
+
+
+class Answer(NamedTuple):
+    """Answered rows of message `id`; arrays [M], see `simul.common.protocol.messages.Actions`."""
+
+    id: int
+    rows: NDArray[np.int32]
+    action: NDArray[np.int32]
+    log_prob: NDArray[np.float32]
+    value: NDArray[np.float32]
+    policy_version: NDArray[np.int64]
+
+
+class ColumnClient:
+    """One client's life at the inference socket. Not thread-safe; never blocks after `connect`."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        name: str,
+        spec: GameSpec,
+        run_id: int = 0,
+        training_token: str = "",
+        keys: ClientKeys | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.refusals: list[Error] = []  # what the server refused; the caller's to empty
+        self.policies: tuple[str, ...] = ()
+        self._clock = clock
+        self._spec = spec
+        self._line = ServerLine(
+            endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys, clock=clock
+        )
+        self.poller = self._line.poller
+        self._next_id = 0
+        self._owed: dict[int, int] = {}  # rows that the server has not answered, by message
+
+    def connect(self, timeout_sec: float = 10.0) -> None:
+        """Say HELLO and wait for WELCOME.
+
+        Raises:
+            InferenceError: the server refused, or did not answer within `timeout_sec`.
+        """
+        self._line.connect(self._poll_for_welcome, timeout_sec)
+
+    def submit(self, columns: Columns, policies: tuple[str, ...] = ("learner",)) -> int:
+        """Send rows in one message; its number.
+
+        Raises:
+            InferenceError: the server does not read.
+            ValueError: the observations have the wrong shape.
+        """
+        rows, tensors = len(columns.kind), dict(vars(columns))
+        expected = rows, self._spec.observation_size
+        if columns.observation.shape != expected:
+            raise ValueError(f"observations have shape {list(columns.observation.shape)}; expected {list(expected)}")
+        self._next_id += 1
+        block = self._line.block(self._next_id, rows, self._owed)
+        if block is not None:
+            block.observation[:] = tensors.pop("observation")
+        self._owed[self._next_id] = rows
+        step = Step(id=self._next_id, policies=policies, observation_at=-1 if block is None else block.offset)
+        if not self._line.send(step, tensors):
+            del self._owed[self._next_id]
+            raise InferenceError("ERR_TIMEOUT", "the server does not read: too many messages are unanswered")
+        return self._next_id
+
+    def poll(self) -> list[Answer]:
+        """Take in what arrived, ping where it is time. Never blocks."""
+        answers = []
+        while (received := self._line.receive()) is not None:
+            message, tensors = received
+            if isinstance(message, Actions):
+                rows = expect(tensors, "row", "int32", (None,))
+                columns = (expect(tensors, name, dtype, (len(rows),)) for name, dtype in _ANSWER)
+                answers.append(Answer(message.id, rows, *columns))
+                self._answered(message.id, len(rows))
+            elif isinstance(message, Welcome):
+                self._line.on_welcome(message)
+                self.policies = message.policies
+            elif isinstance(message, Error):
+                self.refusals.append(message)
+                self._answered(message.id, len(message.rows) or self._owed.get(message.id, 0))
+        self._line.keep_alive(self._clock())
+        return answers
+
+    def close(self) -> None:
+        """Say goodbye: the server frees this client's sessions."""
+        self._line.close()
+
+    def _answered(self, number: int, rows: int) -> None:
+        """So many rows of a message were; with the last of them its block of shared memory is free again."""
+        left = self._owed.get(number, 0) - rows
+        if left > 0:
+            self._owed[number] = left
+        else:
+            self._owed.pop(number, None)
+
+    def _poll_for_welcome(self) -> Error | None:
+        self.poll()
+        return self.refusals[0] if self.refusals else None

@@ -1,0 +1,88 @@
+"""Talks to the control socket of a running inference server: what `simul policies` does, for Python too."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.codec import Codec, encode
+from simul.common.protocol.errors import ConfigError, InferenceError
+from simul.common.protocol.messages import (
+    FROM_CONTROL,
+    TO_CONTROL,
+    ControlAnswer,
+    ListPolicies,
+    LoadPolicy,
+    Shutdown,
+    UnloadPolicy,
+)
+from simul.common.transport import DealerSocket, Poller
+
+ANSWER_SEC = 60.0  # a policy is read, verified, built and warmed up before it is answered
+
+
+class ControlClient:
+    """One request at a time. Use as a context manager."""
+
+    def __init__(self, run_dir: RunDir, timeout_sec: float = ANSWER_SEC) -> None:
+        self._run_dir = run_dir
+        self._timeout_sec = timeout_sec
+        self._token = _token(run_dir)
+        self._codec: Codec[ControlAnswer] = Codec(FROM_CONTROL)
+
+    def __enter__(self) -> ControlClient:
+        self._socket = DealerSocket(self._run_dir.endpoint("control"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def load(self, name: str, checkpoint: Path) -> ControlAnswer:
+        """Serve a checkpoint directory under `name`. Raises as `ask`."""
+        return self.ask(LoadPolicy(name=name, checkpoint=str(checkpoint.absolute())))
+
+    def unload(self, name: str, *, drain: bool = False) -> ControlAnswer:
+        """Serve `name` no longer; with `drain`, its sessions play to their end. Raises as `ask`."""
+        return self.ask(UnloadPolicy(name=name, drain=drain))
+
+    def policies(self) -> ControlAnswer:
+        """What is served. Raises as `ask`."""
+        return self.ask(ListPolicies())
+
+    def shut_down(self) -> ControlAnswer:
+        """Ask the server to answer what waits and stop. Raises as `ask`."""
+        return self.ask(Shutdown())
+
+    def ask(self, message: TO_CONTROL) -> ControlAnswer:
+        """The server's answer.
+
+        Raises:
+            ConfigError: it refused, and says why.
+            InferenceError: nobody answered in time.
+        """
+        self._socket.send(encode(msgspec.structs.replace(message, token=self._token)))
+        poller, deadline = Poller([self._socket]), time.monotonic() + self._timeout_sec
+        while time.monotonic() < deadline:
+            frames = self._socket.receive()
+            if frames is None:
+                poller.wait(0.05)
+                continue
+            answer, _ = self._codec.decode(frames)
+            if not answer.ok:
+                raise ConfigError(answer.text)
+            return answer
+        raise InferenceError(
+            "ERR_TIMEOUT", f"no inference server of {self._run_dir.root} answered in {self._timeout_sec:g} s"
+        )
+
+
+def _token(run_dir: RunDir) -> str:
+    try:
+        return run_dir.token()
+    except OSError as error:
+        raise ConfigError(
+            f"The run's token {run_dir.root / 'token'} cannot be read: {error.strerror}. Only the run's owner may ask."
+        ) from None

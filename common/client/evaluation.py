@@ -1,0 +1,151 @@
+"""EVALUATE from Python: packs positions, unpacks priors and values. Used by `InferenceClient`.
+
+number = client.evaluate(observations, masks)          # zero state; or sessions=[(env, seat, episode), ...]
+for evaluation in client.poll().evaluations: ...        # evaluation.id == number
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simul.common.protocol.codec import Tensors, expect
+from simul.common.protocol.messages import Error, Evaluate, Evaluated
+from simul.common.protocol.specs import GameSpec
+
+NO_SESSION = (-1, -1, -1)  # in `sessions`: evaluate this row with zero state
+
+
+class Evaluation(msgspec.Struct):
+    """The answer to `evaluate`. Rows are those of the question.
+
+    Attributes:
+        priors: float32 [N, A], probabilities of the legal actions, 0 elsewhere.
+        value: float32 [N], NaN for rows that were refused.
+        policy_version: int64 [N], of the weights that answered the row, -1 for rows that were refused.
+        errors: (code, message) of refused rows, by row.
+    """
+
+    id: int
+    priors: NDArray[np.float32]
+    value: NDArray[np.float32]
+    policy_version: NDArray[np.int64]
+    errors: dict[int, tuple[str, str]]
+
+
+class _Question(msgspec.Struct):
+    message: Evaluate
+    tensors: Tensors
+    legal: NDArray[np.bool_]
+    answer: Evaluation
+    open: NDArray[np.bool_]
+    asked_at: float = -math.inf
+    due_at: float = math.inf  # put off until then, because the server was busy
+
+
+def pack_evaluate(
+    number: int,
+    observation: ArrayLike,
+    mask: ArrayLike,
+    spec: GameSpec,
+    *,
+    policy: str = "learner",
+    sessions: Sequence[tuple[int, int, int]] | None = None,
+) -> tuple[Evaluate, dict[str, NDArray[Any]]]:
+    """The EVALUATE message `number` and its tensors. Arguments as for `InferenceClient.evaluate`.
+
+    Raises:
+        ValueError: an array has another shape than the game spec and the other arrays ask for.
+    """
+    rows = np.asarray(observation, spec.dtype())
+    legal = np.asarray(mask).astype(bool)
+    if rows.ndim != 2 or rows.shape[1] != spec.observation_size or legal.shape != (len(rows), spec.num_actions):
+        raise ValueError(
+            f"expected observations [N, {spec.observation_size}] and masks [N, {spec.num_actions}], "
+            f"got {list(rows.shape)} and {list(legal.shape)}"
+        )
+    if sessions is not None and len(sessions) != len(rows):
+        raise ValueError(f"expected a session (or NO_SESSION) for each of {len(rows)} rows, got {len(sessions)}")
+    tensors: dict[str, NDArray[Any]] = {"observation": rows, "mask": np.packbits(legal, axis=1, bitorder="little")}
+    if sessions is not None:
+        tensors["session"] = np.array(sessions, np.int64).reshape(len(rows), 3)
+    return Evaluate(id=number, policy=policy), tensors
+
+
+class EvaluationBook:
+    """Questions that the server has not answered in full."""
+
+    def __init__(self, spec: GameSpec) -> None:
+        self._spec = spec
+        self._questions: dict[int, _Question] = {}
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._questions
+
+    def __len__(self) -> int:
+        return len(self._questions)
+
+    def add(self, message: Evaluate, tensors: Tensors) -> None:
+        """Remember a question that is being asked."""
+        bits = np.unpackbits(tensors["mask"], axis=1, count=self._spec.num_actions, bitorder="little")
+        n = len(bits)
+        answer = Evaluation(
+            message.id, np.zeros(bits.shape, np.float32), np.full(n, np.nan, np.float32), np.full(n, -1, np.int64), {}
+        )
+        self._questions[message.id] = _Question(message, tensors, bits > 0, answer, np.ones(n, bool))
+
+    def of(self, number: int) -> tuple[Evaluate, Tensors]:
+        """The question, to be asked again; its answer counts once."""
+        question = self._questions[number]
+        return question.message, question.tensors
+
+    def asked(self, number: int, now: float) -> None:
+        """The question went out."""
+        self._questions[number].asked_at, self._questions[number].due_at = now, math.inf
+
+    def put_off(self, number: int, until: float) -> None:
+        """The server was too busy for it: it is due again at `until`."""
+        self._questions[number].due_at = until
+
+    def due(self, now: float) -> list[int]:
+        """Numbers of those that were put off until now."""
+        return [number for number, question in self._questions.items() if question.due_at <= now]
+
+    def overdue(self, older_than: float) -> list[int]:
+        """Numbers of those that were asked before `older_than`."""
+        return [number for number, question in self._questions.items() if question.asked_at <= older_than]
+
+    def take(self, message: Evaluated, tensors: Tensors) -> list[Evaluation]:
+        """Take an answer in; the evaluation where it is complete now."""
+        question = self._questions.get(message.id)
+        if question is None:
+            return []
+        rows = expect(tensors, "row", "int32", (None,))
+        legal = question.legal[rows]
+        priors = np.zeros(legal.shape, np.float32)
+        priors[legal] = expect(tensors, "priors", "float32", (int(legal.sum()),))
+        question.answer.priors[rows] = priors
+        question.answer.value[rows] = expect(tensors, "value", "float32", (len(rows),))
+        question.answer.policy_version[rows] = message.policy_version
+        question.open[rows] = False
+        return self._finished(question)
+
+    def refuse(self, error: Error) -> list[Evaluation]:
+        """Take an ERROR in; the evaluation where it is complete now."""
+        question = self._questions[error.id]
+        for row in error.rows or range(len(question.open)):
+            if question.open[row]:
+                question.answer.errors[row] = (error.code, error.message)
+                question.open[row] = False
+        return self._finished(question)
+
+    def _finished(self, question: _Question) -> list[Evaluation]:
+        if question.open.any():
+            return []
+        del self._questions[question.message.id]
+        return [question.answer]

@@ -1,0 +1,93 @@
+"""Memory of the server that others on its machine map, and a client's use of it: its observations lie there.
+
+The server makes the memory and names it in WELCOME; section 7 of `docs/protocol.md` tells the rest. A block belongs
+to a STEP message until each of its rows is answered: so long the server may read it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from collections.abc import Container
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.messages import SharedMemory
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.anonymous_file import keeps_its_size
+
+ALIGNMENT = 64  # bytes: where a block may begin, and what lies before the first: the nonce
+SMALL_BYTES = 4096  # below, a frame of the message is as cheap
+
+
+class Block(NamedTuple):
+    """Room for observations, wire dtype [N, D], `offset` bytes from the memory's beginning. It holds old ones."""
+
+    offset: int
+    observation: NDArray[Any]
+
+
+class _Taken(NamedTuple):
+    number: int
+    start: int
+    stop: int
+
+
+class ObservationMemory:
+    """Blocks in the memory that a server granted. Not thread-safe."""
+
+    def __init__(self, grant: SharedMemory) -> None:
+        """Raises OSError or ValueError where the memory is not to be had here, see `open_memory`."""
+        self.grant = grant
+        self._memory = map_memory(grant, writable=True)
+        self._taken: list[_Taken] = []  # in order of their places
+
+    def block(self, number: int, rows: int, spec: GameSpec, owed: Container[int]) -> Block | None:
+        """Room for the observations of STEP message `number`; that of messages not `owed` any longer is free again.
+
+        None where there is no room, or where the observations are so few that it is not worth it.
+        """
+        count = rows * spec.observation_size
+        size = count * spec.dtype().itemsize
+        if size < SMALL_BYTES:
+            return None
+        self._taken = [taken for taken in self._taken if taken.number in owed]
+        start, place = ALIGNMENT, 0
+        for taken in self._taken:
+            if start + size <= taken.start:
+                break
+            start, place = taken.stop, place + 1
+        if start + size > self.grant.size:
+            return None
+        self._taken.insert(place, _Taken(number, start, start + -(-size // ALIGNMENT) * ALIGNMENT))
+        flat = np.frombuffer(self._memory, spec.dtype(), count, start)
+        return Block(start, flat.reshape(rows, spec.observation_size))
+
+
+def map_memory(grant: SharedMemory, *, writable: bool) -> mmap.mmap:
+    """The bytes that a server granted. Raises OSError or ValueError where they are not to be had here.
+
+    Only a file that nobody can cut short: reading behind the end of a mapped file is a SIGBUS.
+    """
+    file = os.open(grant.path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != grant.size or not keeps_its_size(file):
+            raise ValueError("another file than the server's has this name here")
+        memory = mmap.mmap(file, grant.size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
+    finally:
+        os.close(file)
+    if memory[: len(grant.nonce)] != grant.nonce.encode():
+        raise ValueError("another server's memory has this name here")
+    return memory
+
+
+def open_memory(grant: SharedMemory | None) -> ObservationMemory | None:
+    """The memory that a server granted; None where it granted none, or runs as another user or in another container."""
+    try:
+        return None if grant is None else ObservationMemory(grant)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,173 @@
+"""YAML -> `Config`, strictly: every problem is reported at once, with its dotted path and what was expected.
+
+`simul.common.config.types` checks each value, `simul.common.config.rules` what spans several keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import inspect
+
+from simul.common.config.opponents import MIX, parse_mix
+from simul.common.config.rules import broken_rules
+from simul.common.config.schema import Config
+from simul.common.config.types import Problems, Tree, section, shown
+from simul.common.protocol.errors import ConfigError
+
+# YAML 1.1 reads 3e-4 as a string; people mean the number, as YAML 1.2 does.
+_FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
+
+MOST_LEVELS = 20
+TOO_DEEP = "nested too deeply, or holds itself: sections hold keys, and no more"
+
+
+def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
+    """The configuration in the file at `path`, with `a.b=c` overrides on top.
+
+    Raises:
+        ConfigError: names every problem at once.
+    """
+    problems: Problems = {}
+    tree = _read(Path(path), problems)
+    _spread_mix(tree, problems)  # before opponents.random=0.5 is laid on top of it
+    for override in overrides:
+        _override(tree, override, problems)
+    return _to_config(tree, problems, str(path))
+
+
+def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = ()) -> Config:
+    """The configuration in plain builtins (a checkpoint's meta.json), checked like a file."""
+    problems: Problems = {}
+    for override in overrides:
+        _override(tree, override, problems)
+    return _to_config(tree, problems, source)
+
+
+def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
+    _spread_mix(tree, problems)
+    checked = section(inspect.type_info(Config), tree, "", problems)
+    config = msgspec.convert(checked, Config)
+    for paths, sentence in broken_rules(config):
+        broken = any(problem == path or problem.startswith(f"{path}.") for path in paths for problem in problems)
+        if not broken:  # a rule over a broken value would only add noise
+            problems[paths[0]] = sentence
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        lines = "".join(f"\n  {path}: {sentence}" for path, sentence in problems.items())
+        raise ConfigError(f"{count} in {source}:{lines}")
+    return config
+
+
+def _spread_mix(tree: Tree, problems: Problems) -> None:
+    """`opponents: "random:0.2,self:0.8"` becomes the mapping that it stands for."""
+    mix = tree.get("opponents", {})
+    if isinstance(mix, dict):
+        return
+    try:
+        if not isinstance(mix, str):
+            raise ConfigError(f"expected a section of shares, or one string of them such as {MIX}; got {shown(mix)}")
+        tree["opponents"] = parse_mix(mix)
+    except ConfigError as error:
+        problems["opponents"] = str(error)
+        del tree["opponents"]
+
+
+def _read(path: Path, problems: Problems) -> Tree:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"The configuration {path} cannot be read: {reason}.") from None
+    loader = _Loader(text)
+    try:
+        tree = loader.get_single_data()
+    except yaml.YAMLError as error:
+        raise ConfigError(f"The configuration {path} is not YAML: {_one_line(error)}.") from None
+    except RecursionError:
+        raise ConfigError(f"The configuration {path} is {TOO_DEEP}.") from None
+    finally:
+        loader.dispose()
+    if _deeper_than(MOST_LEVELS, tree):
+        raise ConfigError(f"The configuration {path} is {TOO_DEEP}.")
+    problems.update((f"line {line}", sentence) for line, sentence in loader.faults.items())
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError(f"The configuration {path} must be a mapping of keys, got {shown(tree)}.")
+    return tree
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that reads 3e-4 as a number, and finds keys that stand there twice or swallowed their value."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.faults: dict[int, str] = {}  # sentence by line
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        whole = []
+        for key, value in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            before, colon, after = name.partition(":")
+            if colon and value.value == "" and value.style is None:  # {hidden:8}, a key without a value
+                self.faults[line] = f"after a colon YAML wants a space: {before}: {after}"
+                continue
+            if name in seen:
+                self.faults[line] = f"the key {name!r} stands here for the second time"
+            seen.add(name)
+            whole.append((key, value))
+        node.value = whole
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
+
+
+def _override(tree: Tree, override: str, problems: Problems) -> None:
+    path, equals, text = override.partition("=")
+    if not equals or not path:
+        problems[f"--set {override}"] = "expected KEY=VALUE, for example learner.clip=0.1"
+        return
+    loader = _Loader(text)
+    try:
+        value = loader.get_single_data()
+    except yaml.YAMLError as error:
+        problems[f"--set {override}"] = f"the value is not YAML: {_one_line(error)}"
+        return
+    except RecursionError:
+        problems[f"--set {override[:100]}"] = f"the value is {TOO_DEEP}"
+        return
+    finally:
+        loader.dispose()
+    if _deeper_than(MOST_LEVELS, value):
+        problems[f"--set {override[:100]}"] = f"the value is {TOO_DEEP}"
+        return
+    for sentence in loader.faults.values():
+        problems[f"--set {override}"] = sentence
+    *parents, last = path.split(".")
+    for name in parents:
+        below = tree.get(name)
+        if isinstance(below, str) and below:
+            problems[f"--set {override}"] = f"{name} is given as a whole, {shown(below)}: set it so or by its keys"
+            return
+        if not isinstance(below, dict):
+            tree[name] = below = {}
+        tree = below
+    tree[last] = value
+
+
+def _deeper_than(levels: int, value: Any) -> bool:
+    """An alias of YAML may stand for what holds it: such a value has no end."""
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return bool(below) and (levels == 0 or any(_deeper_than(levels - 1, item) for item in below))
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

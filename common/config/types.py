@@ -1,0 +1,136 @@
+"""Plain builtins against the types of `schema.py`: every problem with its dotted path and what was expected.
+
+msgspec reports the first problem only, so the struct types are walked here. Pure.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from typing import Any
+
+from msgspec import inspect
+
+from simul.common.config.schema import Config
+
+Tree = dict[str, Any]
+Problems = dict[str, str]  # dotted path -> sentence
+
+
+def section(info: inspect.Type, value: object, path: str, problems: Problems) -> Tree:
+    """Known and valid keys of `value`, for the struct `info` at the dotted `path`.
+
+    The others go to `problems`, so that the defaults stand in for them.
+    """
+    assert isinstance(info, inspect.StructType)
+    fields = {field.name: field.type for field in info.fields}
+    if not isinstance(value, dict):
+        problems[path] = f"expected a section with keys such as {', '.join(list(fields)[:3])}, got {shown(value)}"
+        return {}
+    checked: Tree = {}
+    for key, below in value.items():
+        dotted = f"{path}.{key}" if path else str(key)
+        if key not in fields:
+            problems[dotted] = f"there is no such key{_nearest(str(key), path, fields)}"
+            continue
+        kind = fields[key]
+        if isinstance(kind, inspect.StructType):
+            checked[key] = section(kind, below, dotted, problems)
+        elif isinstance(kind, inspect.VarTupleType):
+            checked[key] = _sections(kind.item_type, below, dotted, problems)
+        elif (sentence := _mismatch(kind, below)) is not None:
+            problems[dotted] = f"expected {sentence}, got {shown(below)}"
+        else:
+            checked[key] = int(below) if isinstance(kind, inspect.IntType) else below  # 2e6 means 2000000
+    return checked
+
+
+def _sections(info: inspect.Type, value: object, path: str, problems: Problems) -> list[Tree]:
+    """A list of sections; without the keys that must be there, an item is left out."""
+    assert isinstance(info, inspect.StructType)
+    needed = [field.name for field in info.fields if field.required]
+    if not isinstance(value, list | tuple):
+        problems[path] = f"expected a list of sections with the keys {', '.join(needed)}, got {shown(value)}"
+        return []
+    checked = [section(info, below, f"{path}.{number}", problems) for number, below in enumerate(value)]
+    for number, item in enumerate(checked):
+        for name in needed:
+            if name not in item and not any(problem.startswith(f"{path}.{number}") for problem in problems):
+                problems[f"{path}.{number}"] = f"the key {name} is missing"
+    return [item for item in checked if all(name in item for name in needed)]
+
+
+def _mismatch(kind: inspect.Type, value: object) -> str | None:
+    """What was expected where `value` does not fit `kind`, else None."""
+    match kind:
+        case inspect.IntType():
+            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+            fits = whole and not isinstance(value, bool) and _in_range(kind, value)
+            return None if fits else f"a whole number{_range_text(kind)}"
+        case inspect.FloatType():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            return None if number and _in_range(kind, value) else f"a number{_range_text(kind)}"
+        case inspect.BoolType():
+            return None if isinstance(value, bool) else "true or false"
+        case inspect.LiteralType():
+            return None if value in kind.values else "one of " + ", ".join(str(v) for v in kind.values)
+        case inspect.DictType():
+            fits = isinstance(value, dict) and all(isinstance(key, str) for key in value)
+            return None if fits else "a mapping of names to values"
+        case inspect.StrType():
+            if isinstance(value, str):
+                return None if len(value) >= (kind.min_length or 0) else "text that is not empty"
+            return "text"
+    raise TypeError(f"simul.common.config.schema uses {kind}, which simul.common.config.types does not check")
+
+
+def _in_range(kind: inspect.IntType | inspect.FloatType, value: Any) -> bool:
+    if not math.isfinite(value):
+        return False
+    low = (kind.ge is None or value >= kind.ge) and (kind.gt is None or value > kind.gt)
+    return low and (kind.le is None or value <= kind.le) and (kind.lt is None or value < kind.lt)
+
+
+def _range_text(kind: inspect.IntType | inspect.FloatType) -> str:
+    bounds = ((">=", kind.ge), (">", kind.gt), ("<=", kind.le), ("<", kind.lt))
+    present = [(sign, bound) for sign, bound in bounds if bound is not None]
+    text = " and ".join(f"{sign} {bound}" if isinstance(bound, int) else f"{sign} {bound:g}" for sign, bound in present)
+    return f" {text}" if text else ""
+
+
+def _nearest(key: str, path: str, fields: dict[str, inspect.Type]) -> str:
+    """`; did you mean learner.clip?`: the nearest key of this section, else of any section."""
+    prefix = f"{path}." if path else ""
+    close = difflib.get_close_matches(key, fields, n=1)
+    if close:
+        return f"; did you mean {prefix}{close[0]}?{_keys_of(fields[close[0]])}"
+    elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in config_keys()}
+    close = difflib.get_close_matches(key, elsewhere, n=1, cutoff=0.8)
+    if close:
+        return f"; did you mean {elsewhere[close[0]]}?"
+    return f"; the keys here are {', '.join(fields)}"
+
+
+def _keys_of(kind: inspect.Type) -> str:
+    return f" Its keys are {', '.join(f.name for f in kind.fields)}" if isinstance(kind, inspect.StructType) else ""
+
+
+def config_keys() -> list[str]:
+    """Every dotted key of `Config` that holds a value (sections themselves are not listed)."""
+
+    def walk(info: inspect.Type, prefix: str) -> list[str]:
+        if not isinstance(info, inspect.StructType):
+            return [prefix]
+        return [key for field in info.fields for key in walk(field.type, f"{prefix}.{field.name}".lstrip("."))]
+
+    return walk(inspect.type_info(Config), "")
+
+
+def shown(value: object) -> str:
+    """A value in a sentence about it."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

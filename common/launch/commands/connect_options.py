@@ -1,0 +1,31 @@
+"""The command line of `simul connect`."""
+
+from __future__ import annotations
+
+import argparse
+
+from simul.common.config.option_types import path
+
+
+def add_connect(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    add = parser.add_argument
+    add("target", nargs="?", metavar="ENDPOINT|RUN_DIR", help="default: the run that is active")
+    add("--keys", type=path, metavar="DIR", help="folder of the client's CURVE keys")
+    add("--spec", metavar="FINGERPRINT", help="the spec fingerprint that your client says")
+    add(
+        "--listen",
+        metavar="ENDPOINT",
+        help="stand in as a server: show what your client sends, and what is wrong with it",
+    )
+    parser.set_defaults(run=_connect)
+
+
+def _connect(options: argparse.Namespace) -> int:
+    if options.listen is not None:
+        from simul.common.launch.diagnostics.listen import listen
+
+        return listen(options.listen, options.target, spec=options.spec)
+    from simul.common.launch.commands.connect import connect
+
+    return connect(options.target, keys=options.keys, spec=options.spec)

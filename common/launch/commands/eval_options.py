@@ -1,0 +1,48 @@
+"""The command line of `simul eval`."""
+
+from __future__ import annotations
+
+import argparse
+
+from simul.common.config.option_types import path
+
+
+def add_eval(evaluate: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    evaluate.add_argument(
+        "--checkpoint", dest="checkpoints", action="append", type=path, default=[], metavar="D",
+        help="a checkpoint or a run directory; several: everybody plays everybody else; none: only the opponents do",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
+        help="Pokémon: random, max_base_power, simple_heuristics, damage; several: everybody plays everybody else",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--battles",
+        "--episodes",
+        dest="episodes",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="of each pair (default: %(default)s)",
+    )
+    evaluate.add_argument(
+        "--no-mirror", dest="mirror", action="store_false",
+        help="Pokémon: new teams and dice for every battle; default: each is played twice, with the seats exchanged",
+    )  # fmt: skip
+    evaluate.add_argument("--replays", type=path, metavar="DIR", help="write every battle there, as log and HTML page")
+    evaluate.add_argument(
+        "--workers", type=int, default=1, metavar="W", help="processes that step games (default: %(default)s)"
+    )
+    evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
+    evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
+    evaluate.set_defaults(run=_eval)
+
+
+def _eval(options: argparse.Namespace) -> int:
+    from simul.common.launch.commands.eval import evaluate
+
+    return evaluate(
+        options.checkpoints, opponents=options.opponents, episodes=options.episodes, workers=options.workers,
+        overrides=options.overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
+    )  # fmt: skip

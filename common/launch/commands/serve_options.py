@@ -1,0 +1,38 @@
+"""The command line of `simul serve`."""
+
+from __future__ import annotations
+
+import argparse
+
+from simul.common.config.option_types import path
+
+LAST_PORT = 65535
+
+
+def add_serve(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    add = parser.add_argument
+    add("--checkpoint", type=path, required=True, metavar="D", help="a checkpoint or a run directory")
+    add("--endpoint", metavar="E", help="where clients connect (default: tcp://127.0.0.1:5555)")
+    add("--curve-keys", type=path, metavar="DIR", help="of `simul keys new`; wanted where other machines connect")
+    add("--prometheus-port", type=_port, metavar="N", help="figures at http://127.0.0.1:N/metrics")
+    add("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. server.max_batch=64")
+    add("--plain", action="store_true", help="plain lines instead of the live panel")
+    parser.set_defaults(run=_serve)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= LAST_PORT:
+        raise argparse.ArgumentTypeError(f"expected a port, 1 to {LAST_PORT}; got {text!r}")
+    return int(text)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from simul.common.launch.commands.serve import serve
+    from simul.common.launch.monitoring.serve_view import line, panel
+    from simul.common.launch.monitoring.view import make_display
+
+    return serve(
+        options.checkpoint, make_display(options.plain, panel, line), endpoint=options.endpoint,
+        curve_keys=options.curve_keys, prometheus_port=options.prometheus_port, overrides=options.overrides,
+    )  # fmt: skip

@@ -1,0 +1,149 @@
+"""`simul doctor`: what this machine lacks, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution, version
+from pathlib import Path
+from typing import NamedTuple
+
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.supervisor.processes import role_environment
+from simul.common.launch.supervisor.temporary import temporary_folder
+from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.installation import ROOT
+from simul.common.transport import PullSocket
+
+LEAST_PYTHON = (3, 11)
+LEAST_NODE = 22
+SIM_HOST = ROOT / "env_worker" / "games" / "pokemon" / "sim_host"
+ASK_FOR_NODE = """
+import sys
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.node import find_node
+try:
+    choice = find_node()
+except ConfigError as error:
+    sys.exit(str(error))
+print(choice.version, choice.path, f"({choice.why})")
+"""
+ASK_FOR_COST = """
+import sys
+from simul.common.errors import SimulError
+from simul.env_worker.games.pokemon.cost import measure_cost
+try:
+    print(measure_cost())
+except SimulError as error:
+    sys.exit(str(error))
+"""
+
+
+class Finding(NamedTuple):
+    """One check: what it looked at, what it found, and the command that mends it (empty: all is well)."""
+
+    name: str
+    found: str
+    mend: str = ""
+
+
+def doctor() -> int:
+    """Print every finding. Exit code 1 if something is missing."""
+    missing = 0
+    for finding in findings():
+        mark = "missing" if finding.mend else "ok"
+        missing += bool(finding.mend)
+        sys.stdout.write(f"{mark:8} {finding.name}: {finding.found}\n")
+        if finding.mend:
+            sys.stdout.write(f"         mend it with: {finding.mend}\n")
+    sys.stdout.write("Everything is there.\n" if not missing else f"{missing} missing.\n")
+    return 1 if missing else 0
+
+
+def findings() -> Iterator[Finding]:
+    """Every check, in the order in which they build on each other."""
+    yield _python()
+    yield _packages()
+    yield _torch()
+    yield _node()
+    yield _simulator()
+    yield _write_permission()
+    yield _sockets()
+
+
+def _python() -> Finding:
+    found = f"{platform.python_version()} ({sys.executable})"
+    old = sys.version_info < LEAST_PYTHON
+    return Finding("python", found, "install Python 3.11 or newer, then `make setup`" if old else "")
+
+
+def _packages() -> Finding:
+    wanted = [re.split(r"[ ;<>=!~\[]", line)[0] for line in _requirements()]
+    missing = []
+    for name in wanted:
+        try:
+            version(name)
+        except PackageNotFoundError:
+            missing.append(name)
+    if missing or not wanted:
+        return Finding("packages", f"without {', '.join(missing) or 'simul itself'}", "make setup")
+    return Finding("packages", f"all {len(wanted)} are installed")
+
+
+def _requirements() -> list[str]:
+    try:
+        return [line for line in distribution("simul").requires or () if "extra ==" not in line]
+    except PackageNotFoundError:
+        return []
+
+
+def _torch() -> Finding:
+    code = "import torch; print(torch.__version__, 'cuda' if torch.cuda.is_available() else 'cpu')"
+    return _run("torch", [sys.executable, "-P", "-c", code])
+
+
+def _node() -> Finding:
+    mend = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else "make setup"
+    return _run("node", [sys.executable, "-P", "-c", ASK_FOR_NODE], mend)
+
+
+def _simulator() -> Finding:
+    package = SIM_HOST / "node_modules" / "pokemon-showdown" / "package.json"
+    if not package.is_file():
+        return Finding("simulator", "pokemon-showdown is not installed", "make setup")
+    return _run("simulator", [sys.executable, "-P", "-c", ASK_FOR_COST])
+
+
+def _write_permission() -> Finding:
+    try:
+        with tempfile.NamedTemporaryFile(dir=Path.cwd()):
+            return Finding("write permission", str(Path.cwd()))
+    except OSError as error:
+        return Finding("write permission", f"{Path.cwd()}: {error.strerror}", "simul up --run-dir <a folder of yours>")
+
+
+def _sockets() -> Finding:
+    try:
+        with temporary_folder("simul-doctor-") as folder:
+            run_dir = RunDir(folder)
+            run_dir.create()
+            PullSocket(run_dir.endpoint("status")).close()
+    except ConfigError as error:
+        return Finding("sockets", str(error), "export TMPDIR=<a folder of yours with a short path>")
+    return Finding("sockets", "local endpoints can be bound")
+
+
+def _run(name: str, command: list[str], mend: str = "make setup") -> Finding:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, check=False, env=role_environment(1), cwd=ROOT
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(name, str(error), mend)
+    words = (done.stdout.strip() or done.stderr.strip() or "it said nothing").splitlines()[-1]
+    return Finding(name, words, "" if done.returncode == 0 else mend)

@@ -1,0 +1,68 @@
+"""What a refusal means for the author of a client, in words, with the mend. Pure."""
+
+from __future__ import annotations
+
+from simul.common.protocol.errors import (
+    ERR_CAPACITY,
+    ERR_DENIED,
+    ERR_HELLO,
+    ERR_LIMIT,
+    ERR_MALFORMED,
+    ERR_MASK,
+    ERR_NO_SESSION,
+    ERR_NOT_READY,
+    ERR_ORDER,
+    ERR_POLICY,
+    ERR_SHAPE,
+    ERR_SPEC,
+    ERR_STALE_RUN,
+    ERR_VALUE,
+    ERR_VERSION,
+)
+from simul.common.protocol.messages import Error
+from simul.common.transport import Fate
+
+MENDS = {
+    ERR_VERSION: "use a client and a server of the same version of Simul (`simul connect` comes with both)",
+    ERR_SPEC: "the client encodes for another game or encoder; encode for this one and say its fingerprint in HELLO",
+    ERR_NOT_READY: "wait until it has weights (`simul status` shows it), then try again",
+    ERR_STALE_RUN: "say that life's token, or choose another `client` name or a higher `run_id` (the time in ns does)",
+    ERR_DENIED: "leave `training_token` empty and RECORD out, or hold this run's training token",
+    ERR_HELLO: "say HELLO first on every connection, and again, with the token, after each reconnect",
+    ERR_MALFORMED: "hold your frames against section 2 of docs/protocol.md and the vectors in tests/golden/protocol",
+    ERR_LIMIT: "send less in one message; WELCOME names the limits",
+    ERR_SHAPE: "send every tensor of section 3 of docs/protocol.md with the dtype and shape it has there",
+    ERR_VALUE: "send finite numbers only, and a kind from 0 to 3",
+    ERR_MASK: "send one byte an action, 1 legal and 0 not, at least one of them 1",
+    ERR_NO_SESSION: "open the session with flag START (1) at step 0",
+    ERR_ORDER: "count the steps of a session 0, 1, 2, ...; wait for each answer; the end is one step after the last",
+    ERR_POLICY: "choose a policy that WELCOME names",
+    ERR_CAPACITY: "end sessions that are over; the limits are server.max_sessions, max_sessions_of_client, max_clients",
+}
+
+
+def refusal_in_words(error: Error) -> str:
+    """The server's words, and what to do about them."""
+    mend = MENDS.get(error.code)
+    waiting = f" The server advises to wait {error.retry_after_ms} ms." if error.retry_after_ms else ""
+    return f"{error.code}: {error.message}." + (f" Mend: {mend}." if mend else "") + waiting
+
+
+def silence_in_words(fate: Fate, *, with_keys: bool) -> str:
+    """Why nobody answered, as far as the connection tells."""
+    if fate == "nobody":
+        return "nobody listens there. Mend: start a run with `simul up`, or name its endpoint (server.endpoint)."
+    if fate == "not_allowed":
+        return "the server does not know our key. Mend: put our public key (client.key) into the server's DIR/allowed/."
+    if fate == "mute":
+        return "something listens there that does not speak ZeroMQ. Mend: check the port."
+    if fate == "connected":
+        return (
+            "connected, but HELLO got no answer. Mend: check that it is Simul's data endpoint, and that the server "
+            "is not stuck (`simul status`)."
+        )
+    if not with_keys:
+        return "the server hung up: it wants CURVE keys. Mend: name the folder of yours with --keys DIR."
+    if fate == "other_mechanism":
+        return "the server has no CURVE keys. Mend: leave --keys out, or set server.curve_keys there."
+    return "the server hung up: our server.key is not its key. Mend: copy server.key over from its folder again."

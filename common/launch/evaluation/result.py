@@ -1,0 +1,120 @@
+"""What an evaluation found, as figures and in words. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from simul.common.config.matchups import Pairing, result_key
+from simul.common.launch.monitoring.figures import counts, number
+from simul.common.launch.monitoring.state import Metrics
+
+Z_95 = 1.959964
+OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first
+
+
+def result_of(
+    figures: Metrics, pairing: Pairing | None, wanted: int, *, checkpoint: Path, version: float | None
+) -> dict[str, Any]:
+    """What an evaluation found; `pairing`: the checkpoint against whom, None in games without opponents.
+
+    Ties and truncated games are no wins.
+    """
+    finished = int(number(figures, "episodes", "finished") or 0)
+    result: dict[str, Any] = {
+        "checkpoint": str(checkpoint), "policy_version": version, "wanted": wanted, "episodes": finished,
+        "aborted": counts(figures, "episodes", "aborted"),
+    }  # fmt: skip
+    if pairing is None:
+        returns = figures.get("returns") or {}
+        truncated = number(figures, "episodes", "truncated") or 0
+        return {
+            **result,
+            "truncated": truncated,
+            "mean_return": returns.get("mean") if finished else None,
+            **_spread(figures),
+        }
+    outcomes = outcomes_of(figures, 0, pairing)
+    return {
+        **result, "opponent": pairing.second.label, "episodes": sum(outcomes[name] for name in OUTCOMES), **outcomes,
+    }  # fmt: skip
+
+
+def outcomes_of(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
+    """How pairing number `index` ended for its first, with either seat and in mirrored battles."""
+    by_seat = {f"as_p{seat + 1}": _tally(counts(figures, "results", result_key(index, seat))) for seat in (0, 1)}
+    both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
+    battles = sum(both.values())
+    return {
+        **both, "win_rate": both["wins"] / battles if battles else None, "wilson_95": wilson(both["wins"], battles),
+        **by_seat, "mirrored": pairing.mirrored,
+        **({"pairs": paired(counts(figures, "mirrored", str(index)))} if pairing.mirrored else {}),
+    }  # fmt: skip
+
+
+def paired(found: Mapping[str, float]) -> dict[str, Any]:
+    """Of two battles with the same seeds and exchanged seats: how many were won ("0", "1", "2"), and how often.
+
+    The interval is of the mean over pairs, from their own spread: it holds whatever the two battles have in common.
+    """
+    none, one, both = (int(found.get(wins, 0)) for wins in ("0", "1", "2"))
+    pairs = none + one + both
+    result: dict[str, Any] = {"complete": pairs, "both_won": both, "one_won": one, "none_won": none}
+    if pairs < 2:
+        return {**result, "win_rate": (one / 2 + both) / pairs if pairs else None, "normal_95": None}
+    rate = (one / 2 + both) / pairs
+    variance = (none * rate**2 + one * (0.5 - rate) ** 2 + both * (1 - rate) ** 2) / (pairs - 1)
+    margin = Z_95 * math.sqrt(variance / pairs)
+    return {**result, "win_rate": rate, "normal_95": (max(0.0, rate - margin), min(1.0, rate + margin))}
+
+
+def _tally(found: Mapping[str, float]) -> dict[str, int]:
+    return {name: int(found.get(name, 0)) for name in OUTCOMES}
+
+
+def _spread(figures: Metrics) -> dict[str, Any]:
+    listed = figures.get("episode_returns")
+    return {"lowest_return": min(listed), "highest_return": max(listed)} if listed else {}
+
+
+def wilson(wins: int, games: int, z: float = Z_95) -> tuple[float, float]:
+    """Wilson's score interval of a rate (Wilson 1927)."""
+    if not games:
+        return 0.0, 1.0
+    rate = wins / games
+    centre = rate + z * z / (2 * games)
+    margin = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
+    scale = 1 + z * z / games
+    low = (centre - margin) / scale if wins else 0.0  # exactly, where rounding would leave 1e-19
+    high = (centre + margin) / scale if wins < games else 1.0
+    return low, high
+
+
+def in_words(result: Mapping[str, Any]) -> str:
+    """One or two lines."""
+    version = result["policy_version"]
+    who = f"version {version:.0f}" if version is not None else "the checkpoint"
+    missing = result["wanted"] - result["episodes"]
+    note = f"\n{missing} of {result['wanted']} episodes were not played to their end." if missing else ""
+    if "opponent" not in result:
+        mean = "none" if result["mean_return"] is None else f"{result['mean_return']:.2f}"
+        return f"{who}: mean return {mean} over {result['episodes']} greedy episodes{note}"
+    low, high = result["wilson_95"]
+    outcomes = ", ".join(f"{result[name]} {name}" for name in OUTCOMES)
+    return (
+        f"{who} against {result['opponent']}: {outcomes} in {result['episodes']} greedy battles; "
+        f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_in_words(result)}{note}"
+    )
+
+
+def _pairs_in_words(result: Mapping[str, Any]) -> str:
+    pairs = result.get("pairs")
+    if not pairs or pairs["normal_95"] is None:
+        return ""
+    low, high = pairs["normal_95"]
+    return (
+        f"\n{pairs['complete']} times the same battle from both sides: {pairs['both_won']} times both won, "
+        f"{pairs['one_won']} times one, {pairs['none_won']} times none (95% by their spread: {low:.3f} to {high:.3f})"
+    )

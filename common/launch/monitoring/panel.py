@@ -1,0 +1,174 @@
+"""A snapshot as text: the live panel, one plain line, and the processes. Missing figures show as "-"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from simul.common.launch.monitoring.figures import counts, episodes_of, number
+from simul.common.launch.monitoring.snapshot import Snapshot
+
+MOST_PROCESSES = 6
+MOST_OPPONENTS = 4
+MOST_EVENTS = 3
+LOSSES = ("policy_loss", "value_loss", "entropy")
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def panel(snapshot: Snapshot) -> RenderableType:
+    """The live view; fits 80 x 24."""
+    minutes, seconds = divmod(int(snapshot.elapsed_sec), 60)
+    title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
+    title.append(f"  {Path(snapshot.run_dir).name}", style="dim")
+    events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-MOST_EVENTS:]]
+    return Group(title, _figures(snapshot), process_table(snapshot), *events)
+
+
+def _figures(snapshot: Snapshot) -> Table:
+    server, learner = snapshot.server, snapshot.learner
+    grid = Table.grid(padding=(0, 2))
+    for style, width in (("cyan", 11), ("", 25), ("cyan", 14), ("", None)):
+        grid.add_column(style=style, no_wrap=True, overflow="ellipsis", width=width)
+    grid.add_row("decisions/s", shown(snapshot.decisions_per_sec), "policy_version", shown(_version(snapshot)))
+    grid.add_row(f"{episodes_of(snapshot.game)}/s", shown(snapshot.battles_per_sec, 2), "policy_lag", _lag(learner))
+    grid.add_row(
+        "mean batch", shown(mean_batch(server), 1), "learning rate", shown(number(learner, "learning_rate"), 6)
+    )
+    grid.add_row("latency", latency(server), "decisions", shown(number(server, "decisions")))
+    rows = [
+        ("loss", losses(learner)),
+        ("batches", histogram(counts(server, "batch_histogram"))),
+        *_success(snapshot.workers),
+        ("dropped", causes(dropped(snapshot)) or "nothing"),
+        ("aborted", causes(counts(snapshot.workers, "episodes", "aborted")) or "nothing"),
+    ]
+    wide = Table.grid(padding=(0, 2))
+    wide.add_column(style="cyan", no_wrap=True, width=11, min_width=11)
+    wide.add_column(overflow="fold")  # wraps: a long value would take its room from the labels
+    for label, value in rows:
+        wide.add_row(label, value)
+    both = Table.grid()
+    both.add_row(grid)
+    both.add_row(wide)
+    return both
+
+
+def _success(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Labels and texts: mean return where the game has returns, else win rates, two opponents a line."""
+    if number(workers, "returns", "count"):
+        mean = shown(number(workers, "returns", "recent_mean"), 2)
+        return [("mean return", f"{mean} recently, {shown(number(workers, 'returns', 'mean'), 2)} over all episodes")]
+    rates = win_rates(workers)[:MOST_OPPONENTS] or ["-"]
+    lines = [", ".join(rates[at : at + 2]) for at in range(0, len(rates), 2)]
+    return [("recent wins" if at == 0 else "", line) for at, line in enumerate(lines)]
+
+
+def process_table(snapshot: Snapshot) -> Table:
+    """State, processor time, memory and restarts of each."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name, justify in (("process", "left"), ("state", "left"), ("CPU %", "right"), ("MiB", "right"),
+                          ("hosts", "right"), ("peak", "right"), ("restarts", "right")):  # fmt: skip
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for p in snapshot.processes[:MOST_PROCESSES]:
+        style = "" if p.state in ("ready", "stopped") else "yellow"
+        table.add_row(
+            p.name, Text(p.state, style=style), f"{p.cpu_percent:.0f}", f"{p.rss_mb + p.children_rss_mb:.0f}",
+            f"{p.children_rss_mb:.0f}" if p.children_rss_mb else "",
+            f"{p.peak_rss_mb + p.peak_children_rss_mb:.0f}", str(p.restarts or ""),
+        )  # fmt: skip
+    if len(snapshot.processes) > MOST_PROCESSES:
+        table.add_row(f"and {len(snapshot.processes) - MOST_PROCESSES} more")
+    return table
+
+
+def plain_line(snapshot: Snapshot) -> str:
+    """One line for logs and pipes."""
+    parts = [
+        f"{snapshot.phase} {snapshot.elapsed_sec:.0f} s",
+        f"decisions/s {shown(snapshot.decisions_per_sec)}",
+        f"{episodes_of(snapshot.game)}/s {shown(snapshot.battles_per_sec, 2)}",
+        f"batch {shown(mean_batch(snapshot.server), 1)}",
+        f"latency {latency(snapshot.server)}",
+        f"policy_version {shown(_version(snapshot))}",
+        f"policy_lag {_lag(snapshot.learner)}",
+        f"loss {losses(snapshot.learner)}",
+        f"dropped {causes(dropped(snapshot)) or 'nothing'}",
+        *(f"{label} {text}".strip() for label, text in _success(snapshot.workers)),
+        f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
+        *(f"{p.name} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),
+    ]
+    return " | ".join(parts)
+
+
+def shown(value: float | None, digits: int = 0) -> str:
+    """A number for people."""
+    if value is None:
+        return "-"
+    return f"{value:,.{digits}f}"
+
+
+def mean_batch(server: Mapping[str, Any]) -> float | None:
+    """Rows per forward pass."""
+    batches, rows = number(server, "batches"), number(server, "decisions")
+    return rows / batches if batches and rows is not None else None
+
+
+def dropped(snapshot: Snapshot) -> dict[str, float]:
+    """Steps dropped by the server and unrolls dropped by the learner, by cause."""
+    total = counts(snapshot.server, "steps", "dropped")
+    unrolls = counts(snapshot.learner, "unrolls", "dropped")
+    return total | {f"unrolls {cause}": n for cause, n in unrolls.items()}
+
+
+def win_rates(workers: Mapping[str, Any]) -> list[str]:
+    """`random 62% of 120`: of each opponent's recent games. Ties and truncated games are not wins."""
+    recent = workers.get("recent") or {}
+    return [
+        f"{opponent} {figures.get('win_rate', 0.0):.0%} of {figures['games']:.0f}"
+        for opponent in sorted(recent)
+        if (figures := counts(recent, opponent)).get("games") and opponent != "self_play"
+    ]
+
+
+def losses(learner: Mapping[str, Any]) -> str:
+    """`policy -0.012 value 0.31 entropy 1.92`."""
+    named = {name.removesuffix("_loss"): number(learner, name) for name in LOSSES}
+    return " ".join(f"{name} {value:.3g}" for name, value in named.items() if value is not None) or "-"
+
+
+def histogram(sizes: Mapping[str, float]) -> str:
+    """`1▁ 2▁ 4▃ 8█`: share of the batches by size."""
+    most = max(sizes.values(), default=0)
+    if not most:
+        return "-"
+    ordered = sorted(sizes.items(), key=lambda item: (len(item[0]), item[0]))
+    return " ".join(f"{size}{BARS[round(n / most * (len(BARS) - 1))]}" for size, n in ordered)
+
+
+def causes(by_cause: Mapping[str, float]) -> str:
+    """`too_old 3, server_died 12`, the largest first."""
+    ordered = sorted(by_cause.items(), key=lambda item: -item[1])
+    return ", ".join(f"{cause} {n:,.0f}" for cause, n in ordered if n)
+
+
+def _version(snapshot: Snapshot) -> float | None:
+    served = number(snapshot.server, "policy_version")
+    return number(snapshot.learner, "policy_version") if served is None else served
+
+
+def _lag(learner: Mapping[str, Any]) -> str:
+    mean, most = number(learner, "policy_lag", "mean"), number(learner, "policy_lag", "max")
+    return "-" if mean is None else f"{mean:.2f} mean, {shown(most)} max"
+
+
+def latency(server: Mapping[str, Any]) -> str:
+    """`4.1 ms p50, 17.9 ms p99`, of recent decisions."""
+    p50, p99 = number(server, "latency_us", "p50"), number(server, "latency_us", "p99")
+    if p50 is None or p99 is None:
+        return "-"
+    return f"{p50 / 1000:.1f} ms p50, {p99 / 1000:.1f} ms p99"

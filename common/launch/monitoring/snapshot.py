@@ -1,0 +1,207 @@
+"""What is known about a run at one moment: read by the view, `simul status` and the summary."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+import msgspec
+import psutil
+
+from simul.common.launch.monitoring.figures import counts, number
+from simul.common.launch.monitoring.heartbeat_alerts import LearningWatch, Outages, Silences
+from simul.common.launch.monitoring.state import Metrics, RunState
+from simul.common.launch.supervisor.process_group import Fleet
+
+RATE_WINDOW_SEC = 10.0
+SILENT_SEC = 3.0
+SILENT_SERVER_SEC = 0.85  # it reports twice a second; whoever stands still is seen within a second
+
+
+class ProcessFigures(msgspec.Struct, frozen=True):
+    """One role process. Memory in MiB; `children` are what it started (simulator hosts)."""
+
+    name: str
+    pid: int
+    create_time: float
+    state: str
+    restarts: int
+    cpu_percent: float
+    rss_mb: float
+    children_rss_mb: float
+    peak_rss_mb: float
+    peak_children_rss_mb: float
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """Rates are of the last 10 seconds, from `stopping` on of the whole run.
+
+    `server`, `learner` and `workers` hold totals over all lives.
+    """
+
+    phase: str  # starting | training (simul serve: serving) | stopping | stopped | failed: no start, or died too often
+    run_dir: str
+    time: float  # seconds since the epoch
+    elapsed_sec: float  # since `simul up`
+    ready_sec: float  # of those, from readiness to the stop
+    decisions_per_sec: float | None
+    battles_per_sec: float | None
+    server: Metrics
+    learner: Metrics
+    workers: Metrics
+    processes: list[ProcessFigures]
+    events: list[str]
+    batches_per_sec: float | None = None  # forwards of the server
+    game: str = ""  # of the configuration
+    unreported: dict[str, dict[str, float]] = {}  # see `RunState.untold`
+
+
+class Watch:
+    """Takes snapshots of a fleet."""
+
+    def __init__(self, run_dir: str, state: RunState, fleet: Fleet, game: str = "") -> None:
+        self._run_dir = run_dir
+        self._game = game
+        self._state = state
+        self._fleet = fleet
+        self._started = time.monotonic()
+        self._ready_at: float | None = None
+        self._stopped_at: float | None = None
+        self._decisions = Rate()
+        self._battles = Rate()
+        self._batches = Rate()
+        self.events: deque[str] = deque(maxlen=200)
+        self._silences = Silences()
+        self._outages = Outages()
+        self._learning = LearningWatch(self._started)
+        self._alerts: list[str] = []
+        self._shown: dict[str, str] = {}
+
+    def mark_ready(self) -> None:
+        """Everything is ready; rates count from here."""
+        self._ready_at = time.monotonic()
+
+    def mark_stopping(self) -> None:
+        """Nothing new is played; from here the rates are those of the whole run."""
+        self._stopped_at = time.monotonic()
+
+    def say(self, sentence: str) -> None:
+        """Keep an event, stamped with the wall clock."""
+        self.events.append(f"{time.strftime('%H:%M:%S')} {sentence}")
+
+    def take(self, phase: str, now: float) -> Snapshot:
+        """Everything at this moment."""
+        self._shown = self._states(now)
+        server, learner = self._state.totals("inference_server"), self._state.totals("learner")
+        workers = self._state.totals("env_worker")
+        if phase == "training":
+            self._watch_learning(server, learner, workers, now)
+        decisions, battles = number(server, "decisions"), number(workers, "episodes", "finished")
+        batches = number(server, "batches")
+        ended = self._stopped_at is not None
+        ready_sec = (self._stopped_at or now) - self._ready_at if self._ready_at is not None else 0.0
+        return Snapshot(
+            phase=phase,
+            run_dir=self._run_dir,
+            time=time.time(),
+            elapsed_sec=round(now - self._started, 2),
+            ready_sec=round(ready_sec, 2),
+            decisions_per_sec=_mean(decisions, ready_sec) if ended else self._decisions.add(now, decisions),
+            battles_per_sec=_mean(battles, ready_sec) if ended else self._battles.add(now, battles),
+            server=server,
+            learner=learner,
+            workers=workers,
+            processes=self._processes(phase, now),
+            events=list(self.events),
+            game=self._game,
+            unreported=self._state.untold(),
+            batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(now, batches),
+        )
+
+    def slept(self, seconds: float) -> None:
+        """The supervisor itself stood still for so long: that is nobody's silence, and no standstill of the run."""
+        self._state.slept(seconds)
+        for watch in (self._silences, self._outages, self._learning):
+            watch.slept(seconds)
+
+    def changed(self, now: float) -> bool:
+        """Whether a process is in another state than in the last snapshot, silence included."""
+        return self._states(now) != self._shown
+
+    def alerts(self) -> list[str]:
+        """Sentences since the last call: which process is silent or cannot work, and whether the run learns."""
+        alerts, self._alerts = [*self._silences.take(), *self._alerts], []
+        return alerts
+
+    def _alert(self, sentence: str) -> None:
+        if sentence:
+            self._alerts.append(sentence)
+
+    def _watch_learning(self, server: Metrics, learner: Metrics, workers: Metrics, now: float) -> None:
+        became = {f"rows refused with {code}": n for code, n in counts(workers, "refused").items()}
+        became |= {f"steps dropped as {cause}": n for cause, n in counts(server, "steps", "dropped").items()}
+        became |= {f"unrolls dropped as {cause}": n for cause, n in counts(learner, "unrolls", "dropped").items()}
+        learned, waiting = number(learner, "decisions_learned_since_start"), number(learner, "steps_waiting")
+        self._alert(self._learning.note(learned or 0, waiting or 0, became, now))
+
+    def _states(self, now: float) -> dict[str, str]:
+        """By name: what a process last said of itself, or `silent`."""
+        states = {}
+        for key, place in self._fleet.places.items():
+            state, silent_sec = self._fleet.state_of(key), self._state.silent_sec(key, place.child.run_id, now)
+            limit_sec = SILENT_SERVER_SEC if key[0] == "inference_server" else SILENT_SEC
+            if state not in ("dead", "stopped") and silent_sec is not None and silent_sec > limit_sec:
+                state = "silent"
+            states[place.child.name] = state
+        return states
+
+    def _processes(self, phase: str, now: float) -> list[ProcessFigures]:
+        figures = []
+        for key, place in self._fleet.places.items():
+            child, meter = place.child, place.meter
+            silent_sec = self._state.silent_sec(key, child.run_id, now) or 0.0
+            ready = self._fleet.state_of(key) == "ready"
+            self._silences.note(child.name, silent_sec if ready else None, now)
+            if phase == "training":
+                self._alert(self._outages.note(child.name, ready, place.last_words, now))
+            state = self._shown[child.name]
+            if state == "silent":
+                state = f"silent {silent_sec:.0f} s"
+            figures.append(
+                ProcessFigures(
+                    name=child.name, pid=child.pid, create_time=_create_time(child.pid), state=state,
+                    restarts=place.restarts, cpu_percent=meter.cpu_percent, rss_mb=meter.rss_mb,
+                    children_rss_mb=meter.children_rss_mb, peak_rss_mb=meter.peak_rss_mb,
+                    peak_children_rss_mb=meter.peak_children_rss_mb,
+                )
+            )  # fmt: skip
+        return figures
+
+
+class Rate:
+    """Growth per second of a counter over the last 10 seconds."""
+
+    def __init__(self, window_sec: float = RATE_WINDOW_SEC) -> None:
+        self._window_sec = window_sec
+        self._points: deque[tuple[float, float]] = deque()
+
+    def add(self, now: float, value: float | None) -> float | None:
+        """The rate, `value` included; None until there are two points."""
+        if value is None:
+            return None
+        self._points.append((now, value))
+        while now - self._points[0][0] > self._window_sec:
+            self._points.popleft()
+        first_at, first = self._points[0]
+        return round((value - first) / (now - first_at), 2) if now > first_at else None
+
+
+def _mean(total: float | None, seconds: float) -> float | None:
+    return round(total / seconds, 2) if total is not None and seconds else None
+
+
+def _create_time(pid: int) -> float:
+    try:
+        return psutil.Process(pid).create_time()
+    except psutil.Error:
+        return 0.0

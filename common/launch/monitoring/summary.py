@@ -1,0 +1,141 @@
+"""summary.json: what a run did, with its books balanced; and the same in a few lines for people."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.launch.monitoring.books import accounting, imbalances, unrolls
+from simul.common.launch.monitoring.figures import counts, episodes_of, number
+from simul.common.launch.monitoring.panel import LOSSES, causes, mean_batch, shown, win_rates
+from simul.common.launch.monitoring.snapshot import Snapshot
+from simul.common.launch.supervisor.process_group import SPOKEN
+from simul.common.launch.supervisor.run_lock import write_atomically
+
+PACKAGES = ("simul", "torch", "numpy", "pyzmq", "msgspec", "poke-env", "gymnasium", "safetensors")
+
+
+def write_summary(run_dir: RunDir, config: Config, snapshot: Snapshot) -> str:
+    """Write summary.json; return the summary for people, which says so where that was not possible."""
+    summary = summarise(config, snapshot)
+    try:
+        write_atomically(run_dir, "summary.json", summary)
+    except OSError as error:
+        with contextlib.suppress(OSError):  # an earlier run's would be taken for this one's
+            (run_dir.root / "summary.json").unlink()
+        return f"{in_words(summary)}\nsummary.json could not be written: {error.strerror}"
+    where = f"summary: {run_dir.root / 'summary.json'}"
+    return f"{in_words(summary)}\n{where}; `simul up` with this run directory resumes"
+
+
+def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
+    """All figures of the run. Rates count from readiness of this run, not from step 0 of a resumed one."""
+    server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
+    decisions = number(server, "decisions") or 0
+    aborted, books = counts(workers, "episodes", "aborted"), accounting(snapshot)
+    battles = {name: number(workers, "episodes", name) or 0 for name in ("started", "finished", "alive")}
+    return {
+        "game": config.game,
+        "decisions": decisions,
+        "decisions_learned": number(learner, "decisions_learned_since_start"),
+        "lifetime_decisions_learned": number(learner, "decisions_learned"),
+        "seconds": snapshot.ready_sec,
+        "decisions_per_sec": round(decisions / snapshot.ready_sec, 1) if snapshot.ready_sec else None,
+        "battles": {**battles, "aborted": sum(aborted.values()), "aborted_by_cause": aborted},
+        "truncated": number(workers, "episodes", "truncated"),
+        "ties": number(workers, "episodes", "ties"),
+        "results": workers.get("results", {}),
+        "recent_results": workers.get("recent", {}),
+        "returns": workers.get("returns"),
+        "mean_batch": mean_batch(server),
+        "latency_us": counts(server, "latency_us"),
+        "policy_version": number(learner, "policy_version"),
+        "policy_lag": counts(learner, "policy_lag"),
+        "updates": number(learner, "updates"),
+        "loss": {name: number(learner, name) for name in LOSSES},
+        "ratio_error_p99": number(learner, "ratio_error_p99"),
+        "skipped_minibatches": number(learner, "skipped_minibatches") or 0,
+        "skipped_cause": learner.get("skipped_cause", ""),
+        "untrusted": counts(learner, "untrusted"),
+        "journal_rows_lost": number(learner, "journal_rows_lost") or 0,
+        "steps": server.get("steps", {}),
+        "unrolls": unrolls(snapshot, books),
+        "learner_signalled": learner.get("signalled", False),
+        "rows_errored": counts(server, "rows_errored"),
+        "accounting": books,
+        "unreported": snapshot.unreported,
+        "peak_memory_mb": {
+            p.name: {"process": p.peak_rss_mb, "children": p.peak_children_rss_mb} for p in snapshot.processes
+        },
+        "restarts": {p.name: p.restarts for p in snapshot.processes},
+        "device": server.get("device"),
+        "precision": server.get("precision"),
+        "versions": versions(),
+        "config_fingerprint": config.fingerprint(),
+        "run_dir": snapshot.run_dir,
+        "events": snapshot.events,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the run depends on."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "missing"
+    return found
+
+
+def in_words(summary: Mapping[str, Any]) -> str:
+    """A few lines."""
+    battles, unrolls = summary["battles"], summary["unrolls"]
+    lag, latency = summary["policy_lag"], summary["latency_us"]
+    lines = [
+        f"{summary['decisions']:,.0f} decisions in {summary['seconds']:,.0f} s "
+        f"({shown(summary['decisions_per_sec'])}/s), mean batch {shown(summary['mean_batch'], 1)}, "
+        f"latency {shown(latency.get('p50'))} us p50, {shown(latency.get('p99'))} us p99",
+        f"{episodes_of(summary['game'])}: {battles['started']:,.0f} started, {battles['finished']:,.0f} finished, "
+        f"{battles['aborted']:,.0f} aborted ({causes(battles['aborted_by_cause']) or 'none'})",
+        f"learned: policy_version {shown(summary['policy_version'])}, {shown(summary['decisions_learned'])} steps; "
+        f"policy_lag {shown(lag.get('mean'), 2)} mean, {shown(lag.get('max'))} max",
+        *_skipped_in_words(summary),
+        _unrolls_in_words(unrolls),
+        f"steps dropped before an unroll was sent: {causes(counts(summary, 'steps', 'dropped')) or 'none'}",
+    ]
+    if summary["unreported"]:
+        lines.append(_unreported_in_words(summary["unreported"]))
+    if rates := win_rates({"recent": summary["recent_results"]}):
+        lines.append(f"recent wins: {', '.join(rates)}")
+    lines += imbalances(summary)
+    return "\n".join(lines)
+
+
+def _skipped_in_words(summary: Mapping[str, Any]) -> list[str]:
+    if not (skipped := summary["skipped_minibatches"]):
+        return []
+    cause = f": {summary['skipped_cause']}" if summary["skipped_cause"] else ""
+    return [f"skipped: {skipped:,.0f} minibatches, from which nothing was learned{cause}"]
+
+
+def _unrolls_in_words(unrolls: Mapping[str, Any]) -> str:
+    unreported = f" (+{unrolls['sent_unreported']:,.0f} unreported)" if unrolls["sent_unreported"] else ""
+    lost = f", {unrolls['lost_on_the_way']:,.0f} lost on the way" if unrolls["lost_on_the_way"] else ""
+    return (
+        f"unrolls (pieces of many steps): {unrolls['sent']:,.0f} sent{unreported}, {unrolls['learned']:,.0f} learned, "
+        f"{unrolls['waiting']:,.0f} waiting at the stop{lost}, dropped: "
+        f"{causes(unrolls['dropped_after_sending']) or 'none'}; "
+        f"never sent: {causes(unrolls['dropped_before_sending']) or 'none'}"
+    )
+
+
+def _unreported_in_words(unreported: Mapping[str, Mapping[str, float]]) -> str:
+    lives = ", ".join(f"{SPOKEN[role]} {figures['lives']}x" for role, figures in unreported.items())
+    seconds = sum(figures["seconds"] for figures in unreported.values())
+    return f"died between two reports: {lives}; what they did after the last ones ({seconds:.1f} s) is in no figure"

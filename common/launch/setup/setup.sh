@@ -1,0 +1,90 @@
+#!/bin/sh
+# `make setup`: the virtual environment in .venv, and the simulator. Does nothing when nothing changed.
+# Plain sh, because nothing else is there yet. Run from the root of the checkout.
+set -u
+
+STAMP=.venv/.simul-setup
+LOCK=env_worker/games/pokemon/sim_host/package-lock.json
+FALLBACK=.venv/.simul-node-fallback # an older Node stands in for the one that could not be fetched
+AGAIN_MINUTES=60 # before another try to fetch it, unless somebody asks for setup itself
+SIMULATOR=env_worker/games/pokemon/sim_host/node_modules/.simul-stamp
+
+say() { printf '[setup] %s\n' "$*"; }
+fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
+
+# The folder is part of it: an editable install does not survive a move.
+fingerprint() { { pwd; cat pyproject.toml constraints.txt "$LOCK"; } | cksum; }
+
+# Whether `make setup` was said, not a target that needs it.
+asked_for() { case " ${GOALS:-setup} " in *" setup "*) ;; *) return 1 ;; esac }
+
+# Every Python on PATH and in the usual places, one a line.
+candidates() {
+    for folder in $(printf '%s' "$PATH" | tr ':' '\n') /usr/bin /usr/local/bin /opt/homebrew/bin; do
+        for name in python3.14 python3.13 python3.12 python3.11 python3; do
+            [ -x "$folder/$name" ] && printf '%s\n' "$folder/$name"
+        done
+    done
+}
+
+# PYTHON if it is given, else the fastest of all that will do.
+find_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || fail \
+            "PYTHON=$PYTHON is no Python 3.11 or newer. Name another one, or leave PYTHON out: setup looks for the fastest."
+        printf '%s' "$PYTHON"
+        return
+    fi
+    best= best_time= without_venv=
+    for candidate in $(candidates); do
+        time=$("$candidate" common/launch/setup/probe_python.py 2>/dev/null)
+        case $? in
+            0) ;;
+            3) without_venv=$candidate; continue ;;
+            *) continue ;;
+        esac
+        if [ -z "$best" ] || [ "$time" -lt "$best_time" ]; then
+            best=$candidate best_time=$time
+        fi
+    done
+    [ -n "$best" ] || best=$without_venv
+    [ -n "$best" ] || fail "No Python 3.11 or newer found (looked for python3.14 to python3.11 and python3)." \
+        "Install one, or name it: make setup PYTHON=/path/to/python3"
+    printf '%s' "$best"
+}
+
+make_venv() {
+    if [ -x .venv/bin/python ] && .venv/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' \
+        >/dev/null 2>&1; then
+        return
+    fi
+    python=$(find_python) || exit 2
+    "$python" -c 'import venv, ensurepip' >/dev/null 2>&1 || fail \
+        "$python has no venv module. On Debian and Ubuntu: sudo apt-get install python3-venv; then run this again."
+    say "making the virtual environment .venv with $("$python" --version) ($python)"
+    rm -rf .venv
+    "$python" -m venv .venv || fail "The virtual environment could not be made in $(pwd)/.venv (see above)."
+}
+
+install_packages() {
+    say "installing the Python packages (several minutes and 1.5 GB, or 5 where pip takes the CUDA build, the first time)"
+    quiet=
+    [ -t 1 ] || quiet=-q # on a terminal pip shows its progress
+    .venv/bin/python -m pip install --disable-pip-version-check $quiet -c constraints.txt -e '.[dev]' || fail \
+        "pip could not install the packages (see above). It needs the package index:" \
+        "check the network or the proxy, then run make setup again."
+}
+
+started=$(date +%s)
+if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && [ -x .venv/bin/simul ] && [ -f "$SIMULATOR" ]; then
+    if [ -f "$FALLBACK" ] && { asked_for || [ -n "$(find "$FALLBACK" -mmin "+$AGAIN_MINUTES")" ]; }; then
+        .venv/bin/python -m simul.env_worker.games.pokemon.simulator.setup_node || exit 2
+    fi
+    exit 0
+fi
+[ -w . ] || fail "The folder $(pwd) cannot be written. Clone Simul into a folder of yours."
+make_venv
+install_packages
+.venv/bin/python -m simul.env_worker.games.pokemon.simulator.setup_node || exit 2
+fingerprint >"$STAMP"
+say "done in $(($(date +%s) - started)) s"

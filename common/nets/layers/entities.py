@@ -1,0 +1,113 @@
+"""Finds equal blocks of slices in a layout, such as `own.0.*` ... `own.5.*`, and reads them as [B, count, ...].
+
+Ids are read as integers before any cast: bfloat16 is exact only up to 256.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import torch
+from torch import Tensor, nn
+
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec, Slice
+
+
+class Columns:
+    """Reads columns as views of contiguous runs; gathering single columns costs ten times as much."""
+
+    def __init__(self, parts: Sequence[Slice], start: int) -> None:
+        self.count = sum(part.size for part in parts)
+        self._runs: list[tuple[int, int]] = []
+        for part in sorted(parts, key=lambda part: part.start):
+            begin, stop = part.start - start, part.start - start + part.size
+            if self._runs and self._runs[-1][1] == begin:
+                begin = self._runs.pop()[0]
+            self._runs.append((begin, stop))
+
+    def read(self, rows: Tensor) -> Tensor:
+        """[..., width] -> [..., count]."""
+        if not self._runs:
+            return rows[..., :0]
+        views = [rows[..., begin:stop] for begin, stop in self._runs]
+        return views[0] if len(views) == 1 else torch.cat(views, dim=-1)
+
+
+class Ids(nn.Module):
+    """Reads id columns as rows of one joint embedding table: each named table has its own run of rows.
+
+    Attributes:
+        count: id columns. table_rows: rows of the joint table.
+    """
+
+    first: Tensor
+    last: Tensor
+
+    def __init__(self, parts: Sequence[Slice], start: int = 0) -> None:
+        super().__init__()
+        ids = sorted((part for part in parts if part.kind == "id"), key=lambda part: part.start)
+        sizes: dict[str, int] = {}
+        for part in ids:
+            sizes[part.table] = max(sizes.get(part.table, 0), part.vocabulary)
+        begin = dict(zip(sizes, accumulate(sizes.values(), initial=0)))
+        self.table_rows = sum(sizes.values())
+        self._columns = Columns(ids, start)
+        self.count = self._columns.count
+        first = [begin[part.table] for part in ids for _ in range(part.size)]
+        last = [begin[part.table] + sizes[part.table] - 1 for part in ids for _ in range(part.size)]
+        for name, values in (("first", first), ("last", last)):
+            self.register_buffer(name, torch.tensor(values, dtype=torch.int64), persistent=False)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Wire dtype or float32 [..., width] -> int64 [..., count]. An id outside its table reads as the nearest."""
+        ids = self._columns.read(rows).long() + self.first
+        return torch.minimum(torch.maximum(ids, self.first), self.last)
+
+
+def number_columns(parts: Sequence[Slice], start: int = 0) -> Columns:
+    """The number columns of `parts`."""
+    return Columns([part for part in parts if part.kind == "number"], start)
+
+
+class Blocks(nn.Module):
+    """`count` equal blocks, `stride` apart. `parts` are the slices of the first one."""
+
+    def __init__(self, names: Sequence[str], spec: GameSpec) -> None:
+        super().__init__()
+        blocks = [_block(spec, name) for name in names]
+        self.names, self.parts = tuple(names), blocks[0]
+        self.count, self.start = len(names), blocks[0][0].start
+        self.stride = blocks[1][0].start - self.start if self.count > 1 else sum(part.size for part in self.parts)
+        for number, (name, block) in enumerate(zip(names, blocks)):
+            if _shape_of(block) != _shape_of(self.parts) or block[0].start != self.start + number * self.stride:
+                raise ConfigError(f"The layout's block {name} differs from {names[0]}: expected equal, evenly spaced.")
+        self.ids = Ids(self.parts, self.start)
+        self.numbers = number_columns(self.parts, self.start)
+
+    def column(self, name: str) -> int:
+        """Where `name` stands inside a block; -1 where a block has no such slice."""
+        for part in self.parts:
+            if part.name == f"{self.names[0]}.{name}":
+                return part.start - self.start
+        return -1
+
+    def forward(self, observation: Tensor) -> Tensor:
+        """[B, D] -> the blocks as they came: [B, count, stride]."""
+        stop = self.start + self.count * self.stride
+        return observation[:, self.start : stop].unflatten(1, (self.count, self.stride))
+
+
+def _block(spec: GameSpec, name: str) -> list[Slice]:
+    block = [part for part in spec.layout if part.name == name or part.name.startswith(name + ".")]
+    if not block:
+        raise ConfigError(
+            f"The network needs a block {name}.* in the layout of {spec.name}, which has none. "
+            "Set network.name: mlp_lstm, which takes any layout."
+        )
+    return sorted(block, key=lambda part: part.start)
+
+
+def _shape_of(block: list[Slice]) -> list[tuple[int, int, str, str]]:
+    return [(part.start - block[0].start, part.size, part.kind, part.table) for part in block]

@@ -1,0 +1,163 @@
+"""Between a client and the inference server, on its data socket: what the server receives, then what a client does."""
+
+from __future__ import annotations
+
+import msgspec
+
+from simul.common.protocol.messages.base import Message
+
+# What a row of STEP is (column `kind`).
+DECISION = 0  # the seat must act
+TERMINATED = 1  # the episode is over; bootstraps with 0
+TRUNCATED = 2  # cut short; `observation` is the final one and bootstraps
+ABORTED = 3  # nothing may be learned from what is still open
+
+# Bits of column `flags` of STEP, read with START only.
+START = 1  # first decision of an episode: opens a session with zero state
+RECORD = 2  # learn from this session (needs the run's training token)
+GREEDY = 4  # most probable action instead of a draw
+FLAGS = START | RECORD | GREEDY  # every bit there is
+
+# The tensors that the messages with rows may have; every other message has none.
+STEP_TENSORS = frozenset(("keys", "kind", "flags", "reward", "observation", "mask", "policy", "temperature"))
+EVALUATE_TENSORS = frozenset(("observation", "mask", "session"))
+
+
+class Hello(Message, frozen=True, tag="HELLO"):
+    """First message of a client's life, and after every reconnect (then with the token it was given)."""
+
+    protocol: str
+    client: str  # declared name; sampling noise is keyed by it
+    run_id: int  # ordered number of this client's life: a newer one ends the older one's sessions
+    spec_fingerprint: str
+    token: str = ""
+    training_token: str = ""
+    shared_memory: bool = False  # wants to lay its observations into memory that both can reach
+
+
+class Step(Message, frozen=True, tag="STEP"):
+    """Everything that is ready at a client.
+
+    Tensors: keys: int64 [N, 5] (env, seat, episode, step, attempt); kind: uint8 [N]; flags: uint8 [N];
+    reward: float32 [N] (since the session's last decision); observation: wire dtype [N, D]
+    (ignored for TERMINATED and ABORTED); mask: uint8 [N, A] (1 = legal; ignored for ends);
+    policy: uint8 [N], an index into `policies`, read with START only; temperature: float32 [N], may be left out
+    (1 then), read with START only: the logits are divided by it; 0.001 to 100, and 1 with RECORD.
+    """
+
+    id: int
+    policies: tuple[str, ...] = ("learner",)
+    deadline_ms: int = 0  # rows that still wait so long after they came are refused with ERR_DEADLINE; 0: never
+    observation_at: int = -1  # of `observation` in the shared memory, its tensor is then left out; -1: the tensor
+
+
+class Evaluate(Message, frozen=True, tag="EVALUATE"):
+    """Policy and value without acting, for search and analysis: no session moves, nothing is recorded.
+
+    Tensors: observation: wire dtype [N, D]; mask: uint8 [N, ceil(A / 8)], bits, the lowest bit of a byte first
+    (1 = legal); session: int64 [N, 3] (env, seat, episode), may be left out: the row is evaluated with the state
+    that this own session's next step would read; env -1, or no tensor: with zero state.
+    """
+
+    id: int
+    policy: str = "learner"
+
+
+class Ping(Message, frozen=True, tag="PING"):
+    """Sign of life; answered by PONG."""
+
+    id: int = 0
+
+
+class StatusRequest(Message, frozen=True, tag="STATUS"):
+    """A client asks for the server's figures; answered by FIGURES."""
+
+    id: int = 0
+
+
+class Close(Message, frozen=True, tag="CLOSE"):
+    """The client leaves: its sessions end as aborted, its token is void."""
+
+
+class SharedMemory(msgspec.Struct, frozen=True):
+    """Memory of the server that a process on its machine may open: a file of `size` bytes that begins with `nonce`."""
+
+    path: str
+    size: int
+    nonce: str
+
+
+class Welcome(Message, frozen=True, tag="WELCOME"):
+    """Answer to HELLO. `resumed` is True when the token was known and the sessions live on."""
+
+    protocol: str
+    token: str
+    resumed: bool
+    game: str
+    observation_size: int
+    num_actions: int
+    observation_dtype: str
+    policies: tuple[str, ...]
+    limits: dict[str, int]
+    shared_memory: SharedMemory | None = None  # None: not asked for, or not to be had
+
+
+class Actions(Message, frozen=True, tag="ACTIONS"):
+    """Answers rows of the STEP message `id`, each exactly once, perhaps in several ACTIONS.
+
+    Tensors: row: int32 [M] (position in the STEP message); action: int32 [M] (-1 acknowledges an end);
+    log_prob: float32 [M] (of the distribution that was sampled, mask and temperature included); value: float32 [M];
+    policy_version: int64 [M].
+    """
+
+    id: int
+
+
+class Evaluated(Message, frozen=True, tag="EVALUATED"):
+    """Answers rows of the EVALUATE message `id`, each exactly once, perhaps in several EVALUATED.
+
+    Tensors: row: int32 [M] (position in the EVALUATE message); value: float32 [M]; priors: float32 [K], the
+    probabilities of the legal actions only, in order of their ids, one row behind the other (temperature 1).
+    """
+
+    id: int
+    policy_version: int
+
+
+class Pong(Message, frozen=True, tag="PONG"):
+    """Answer to PING."""
+
+    id: int = 0
+    policies: tuple[str, ...] = ()
+    ready: bool = True
+
+
+class Figures(Message, frozen=True, tag="FIGURES"):
+    """Answer to STATUS: the server as it is now."""
+
+    id: int
+    ready: bool
+    policies: dict[str, int]  # policy_version by name, those that serve bound sessions only among them
+    sessions: int  # of all clients
+    own_sessions: int
+    clients: int
+    waiting: int  # rows of STEP and EVALUATE that wait for their batch, of all clients
+    own_waiting: int
+    mean_batch: float  # rows of a batch since start; 0 before the first
+    decisions: int  # answered since start
+    limits: dict[str, int]
+    batches: int = 0  # since start; `decisions` and these of two answers give the mean batch between them
+
+
+class Error(Message, frozen=True, tag="ERROR"):
+    """Something was refused. `rows` are positions in the STEP message `id`; empty = the whole message."""
+
+    code: str
+    message: str
+    id: int = -1
+    rows: tuple[int, ...] = ()
+    retry_after_ms: int = 0
+
+
+TO_SERVER = Hello | Step | Evaluate | Ping | StatusRequest | Close
+TO_CLIENT = Welcome | Actions | Evaluated | Pong | Figures | Error

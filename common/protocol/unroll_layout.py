@@ -1,0 +1,77 @@
+"""How unrolls lie in memory that server and learner share: a table a tensor, [places, ...], one behind the other.
+
+T = the unroll length, D = observation size, A = actions, S = state size; see `simul.common.protocol.messages.Unroll`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.client.shared_memory import ALIGNMENT
+from simul.common.protocol.specs import GameSpec
+
+Tables = dict[str, NDArray[Any]]
+WITH_BOOTSTRAP = "observation", "mask", "value"  # length + 1 rows of an unroll are filled
+STEPS = "action", "log_prob", "reward", "policy_version"  # `length` rows
+
+
+@dataclass(frozen=True)
+class UnrollLayout:
+    """Tables of a game's unrolls; `serial` int64 [places] says whose unroll lies there."""
+
+    spec: GameSpec
+    unroll_length: int
+    state_size: int
+
+    def shapes(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+        """Shape of one place and dtype, by table."""
+        rows = self.unroll_length + 1
+        return {
+            "serial": ((), np.dtype(np.int64)),
+            "observation": ((rows, self.spec.observation_size), self.spec.dtype()),
+            "mask": ((rows, self.spec.num_actions), np.dtype(np.uint8)),
+            "action": ((rows,), np.dtype(np.int32)),
+            "log_prob": ((rows,), np.dtype(np.float32)),
+            "value": ((rows,), np.dtype(np.float32)),
+            "reward": ((rows,), np.dtype(np.float32)),
+            "policy_version": ((rows,), np.dtype(np.int64)),
+            "state": ((self.state_size,), np.dtype(np.float32)),
+        }
+
+    @property
+    def place_bytes(self) -> int:
+        """Bytes of one place in all tables."""
+        return sum(math.prod(shape) * dtype.itemsize for shape, dtype in self.shapes().values())
+
+    def size(self, places: int) -> int:
+        """Bytes of a memory with so many places."""
+        tables = (math.prod(shape) * dtype.itemsize * places for shape, dtype in self.shapes().values())
+        return ALIGNMENT + sum(map(_aligned, tables))
+
+    def tables(self, memory: Any, places: int) -> Tables:
+        """Views of a buffer of `size(places)` bytes; before the first lies the memory's nonce."""
+        found: Tables = {}
+        start = ALIGNMENT
+        for name, (shape, dtype) in self.shapes().items():
+            count = places * math.prod(shape)
+            found[name] = np.frombuffer(memory, dtype, count, start).reshape(places, *shape)
+            start += _aligned(count * dtype.itemsize)
+        return found
+
+
+def unroll_at(tables: Tables, place: int, length: int) -> Tables:
+    """Views of the tensors of an unroll of `length` steps, as `Unroll` declares them."""
+    return {
+        **{name: tables[name][place, : length + 1] for name in WITH_BOOTSTRAP},
+        **{name: tables[name][place, :length] for name in STEPS},
+        "state": tables["state"][place],
+    }
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,11 @@
+"""Where this installation lies: a checkout, or the installed package `simul`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+"""Holds common/, env_worker/, inference_server/, learner/ and configs/: the checkout, or site-packages/simul."""
+
+IMPORT_ROOT = Path(__file__).absolute().parents[3]
+"""Holds the package `simul`: what PYTHONPATH names for role processes. In a checkout the same as ROOT."""

@@ -1,0 +1,187 @@
+"""Life of a role process: stop flags, watching the parent, reporting to the supervisor."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.codec import encode
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.messages import Report
+from simul.common.transport import PushSocket
+
+REPORT_EVERY_SEC = 0.5
+PARENT_EVERY_SEC = 0.5
+STUCK_SEC = 5.0  # so long after the parent's death a call that no signal interrupts ends with the process
+# How the supervisor asks a role to stop. A service manager may have sent SIGTERM to all of them before, and that is one
+# stop, not two.
+ASK = getattr(signal, "SIGUSR1", signal.SIGTERM)
+
+# Exit code of a role that has said in a sentence why it ends, and that another life would not help: sysexits.h's
+# EX_CONFIG. Not 3, with which abort() ends a process on Windows.
+ENDS_RUN = 78
+
+
+@dataclass(frozen=True)
+class RoleArguments:
+    """Command line that every role takes."""
+
+    run_dir: RunDir
+    index: int
+    run_id: int
+    parent: int
+
+
+def add_role_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add `--run-dir D --index I --run-id R --parent PID`."""
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--index", type=int, default=0)
+    parser.add_argument("--run-id", type=int, default=0, help="ordered number of this life; default: the time in ns")
+    parser.add_argument("--parent", type=int, default=0, help="stop when this process is gone (0: do not watch)")
+
+
+def role_arguments(options: argparse.Namespace) -> RoleArguments:
+    """The role's arguments out of parsed options."""
+    return RoleArguments(RunDir(options.run_dir), options.index, options.run_id or time.time_ns(), options.parent)
+
+
+def parse_role_arguments(role: str) -> RoleArguments:
+    """Read the arguments that every role takes, and no others."""
+    parser = argparse.ArgumentParser(prog=f"python -m {role}")
+    add_role_arguments(parser)
+    return role_arguments(parser.parse_args())
+
+
+class Stopped(BaseException):
+    """A stop came while nothing was there yet that had to be ended well. No `except Exception` of a game takes it."""
+
+
+def name_temporary_folder() -> None:
+    """Give Python a temporary folder where it finds none that can be written, as on a full disk.
+
+    torch asks for its name while an optimizer is made. What is really written there fails by itself, and is handled.
+    """
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        tempfile.tempdir = os.path.abspath(os.sep)
+
+
+class StopFlag:
+    """Set by SIGINT and SIGTERM, by `ASK`, or by the parent's death. The second SIGINT or SIGTERM ends it at once.
+
+    Attributes:
+        signalled: SIGINT or SIGTERM came, which the supervisor does not send to a role.
+    """
+
+    def __init__(self, parent: int = 0) -> None:
+        self._parent = parent
+        self._set = False
+        self.signalled = False
+        self._interrupts = False
+        self._next_look = 0.0
+
+    def install(self) -> StopFlag:
+        """Install the signal handlers; they only set the flag."""
+        for number in (signal.SIGINT, signal.SIGTERM, ASK):
+            signal.signal(number, self._on_signal)
+        return self
+
+    def set(self) -> None:
+        """Ask for a stop from inside."""
+        self._set = True
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """While inside, a stop raises Stopped in the main thread, whatever that waits for: for the start of a role.
+
+        The parent is watched by a thread; it ends the process where the main thread does not come out of its wait.
+        """
+        over = threading.Event()
+        if self._parent:
+            threading.Thread(target=self._watch_parent, args=(over,), name="simul-parent", daemon=True).start()
+        try:
+            self._interrupts = True
+            if self._set:
+                raise Stopped
+            yield
+        finally:
+            self._interrupts = False
+            over.set()
+
+    def _watch_parent(self, over: threading.Event) -> None:
+        while os.getppid() == self._parent:
+            if over.wait(PARENT_EVERY_SEC):
+                return
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(threading.main_thread().ident or 0, ASK)
+        if not over.wait(STUCK_SEC):
+            os._exit(1)
+
+    def __bool__(self) -> bool:
+        now = time.monotonic()
+        if self._parent and now >= self._next_look:
+            self._next_look = now + PARENT_EVERY_SEC
+            if os.getppid() != self._parent:
+                self._set = True
+        return self._set
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._set = True
+        if number in (signal.SIGINT, signal.SIGTERM):
+            if self.signalled:
+                os._exit(130)
+            self.signalled = True
+        if self._interrupts:
+            self._interrupts = False
+            raise Stopped
+
+
+class Reporter:
+    """Pushes a role's figures to the supervisor twice a second; never blocks, never fails."""
+
+    def __init__(self, arguments: RoleArguments, role: str) -> None:
+        self._socket = PushSocket(arguments.run_dir.endpoint("status"))
+        self._arguments = arguments
+        self._role = role
+        self._token = _token(arguments.run_dir)
+        self._next = 0.0
+        self._state = "starting"
+
+    def due(self, now: float) -> bool:
+        """True when the next report is due; `now` from time.monotonic()."""
+        return now >= self._next
+
+    def send(self, metrics: dict[str, Any], *, state: str | None = None, event: str = "") -> None:
+        """Send figures now; `event` is one sentence for the view."""
+        self._state = state or self._state
+        self._next = time.monotonic() + REPORT_EVERY_SEC
+        arguments = self._arguments
+        report = Report(
+            role=self._role, index=arguments.index, run_id=arguments.run_id, pid=os.getpid(),
+            state=self._state, metrics=metrics, event=event, token=self._token,
+        )  # fmt: skip
+        self._socket.send(encode(report))
+
+    def close(self) -> None:
+        """Flush and close."""
+        self._socket.close()
+
+
+def _token(run_dir: RunDir) -> str:
+    """Empty where it cannot be read: the role itself then says so and ends."""
+    try:
+        return run_dir.token()
+    except (OSError, ValueError, ConfigError):
+        return ""

@@ -1,0 +1,45 @@
+"""Under which conditions something was measured: what belongs beside every figure."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from pathlib import Path
+
+from simul.common.runtime.installation import ROOT
+
+
+def machine() -> dict[str, str]:
+    """Processor, system, Python and the checkout's commit."""
+    return {
+        "cpu": _cpu_model(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "commit": _commit(),
+    }
+
+
+def _cpu_model() -> str:
+    """As the system calls it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.lower().startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return _words("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor() or platform.machine()
+
+
+def _commit() -> str:
+    """Short hash, with a `+` where the working tree differs."""
+    found = _words("git", "rev-parse", "--short=12", "HEAD")
+    return found + ("+" if _words("git", "status", "--porcelain") else "") if found else "unknown"
+
+
+def _words(*command: str) -> str:
+    """What a command prints; nothing where it fails."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,148 @@
+"""What poke-env does not count, or not as the game does: turns asleep, the stage of bad poison, pp as requests say it,
+and that a Pokemon has recharged.
+
+Fed with the same protocol lines as the battle, after it. The host's side: `sim_host/tracker/counters.mjs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from poke_env.battle.move import Move
+from poke_env.battle.pokemon import Pokemon
+from poke_env.battle.status import Status
+
+if TYPE_CHECKING:
+    from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatView
+
+LONGEST_SLEEP = 7  # turns, in gen 1
+LAST_STAGE = 15  # of bad poison: it takes stage / 16 of the hp
+SLP, TOX = Status.SLP, Status.TOX
+SLEEP_STARTS_ANEW = 5  # the generation in which a sleeper that comes in has all its turns before it again
+NO_AILMENT = (0.0, 0.0, 0.0)
+
+
+class Ailment:
+    """Of one Pokemon's present status.
+
+    Attributes:
+        asleep: times that it could not move.
+        resting: it put itself to sleep by Rest.
+        hurt: times that poison has hurt it since it was poisoned or came in.
+    """
+
+    __slots__ = ("asleep", "hurt", "resting")
+
+    def __init__(self) -> None:
+        self.asleep = 0
+        self.resting = False
+        self.hurt = 0
+
+
+class Counters:
+    """The counters of one battle as one seat knows it."""
+
+    def __init__(self) -> None:
+        self._ailments: dict[Pokemon, Ailment] = {}
+        self._corrections: dict[Move, int] = {}  # pp that a request gave, minus what poke-env had counted
+        self._full_pp: dict[Move, int] = {}
+
+    def ailment_of(self, mon: Pokemon) -> Ailment:
+        """Its ailment, made if it is new."""
+        found = self._ailments.get(mon)
+        if found is None:
+            found = self._ailments[mon] = Ailment()
+        return found
+
+    def ailment_numbers(self, mon: Pokemon) -> tuple[float, ...]:
+        """`fields.POKEMON`: sleep_turns, resting, toxic_stage."""
+        status = mon._status
+        if status is not SLP and status is not TOX:
+            return NO_AILMENT
+        ailment = self.ailment_of(mon)
+        if status is SLP:
+            return (min(ailment.asleep / LONGEST_SLEEP, 1.0), float(ailment.resting), 0.0)
+        return (0.0, 0.0, min(ailment.hurt / LAST_STAGE, 1.0))
+
+    def read_pp(self, moves: Mapping[str, Move], offered: list[dict[str, Any]]) -> None:
+        """A request's own words on the pp of an active Pokemon's moves."""
+        for entry in offered:
+            if "pp" not in entry:  # a locked move
+                continue
+            move = moves.get(move_key(entry["id"]))
+            if move is None:
+                continue
+            missed = entry["pp"] - move._current_pp
+            if missed or move in self._corrections:
+                self._corrections[move] = missed
+
+    def pp_left(self, moves: Iterable[Move | None]) -> list[float]:
+        """Fractions: used counts, twice under Pressure; corrected by what the last request said of an own move.
+
+        A move that nobody has read (None) is unused.
+        """
+        known, corrections, fractions = self._full_pp, self._corrections, []
+        for move in moves:
+            if move is None:
+                fractions.append(1.0)
+                continue
+            full = known.get(move)
+            if full is None:
+                full = known[move] = full_pp(move._id, move._gen, move._from_transform)
+            left = move._current_pp + corrections.get(move, 0)
+            fractions.append(1.0 if left >= full else left / full if left > 0 else 0.0)
+        return fractions
+
+
+@cache
+def full_pp(move_id: str, gen: int, copied: bool) -> int:
+    """Pp of an unused move."""
+    return Move(move_id, gen, from_transform=copied).max_pp
+
+
+@cache
+def move_key(name: str) -> str:
+    """The key of poke-env's moves, from a move as requests spell it."""
+    return Move.retrieve_id(name)
+
+
+def _cant(view: SeatView, event: list[str]) -> None:
+    if event[3] == "slp":
+        view.counters.ailment_of(view.get_pokemon(event[2])).asleep += 1
+    elif event[3] == "recharge":  # poke-env has it recharge until it moves again
+        view.get_pokemon(event[2])._must_recharge = False
+
+
+def _status(view: SeatView, event: list[str]) -> None:
+    ailment = view.counters.ailment_of(view.get_pokemon(event[2]))
+    ailment.asleep = ailment.hurt = 0
+    ailment.resting = len(event) > 4 and event[4] == "[from] move: Rest"
+
+
+def _damage(view: SeatView, event: list[str]) -> None:
+    if len(event) > 4 and event[4] == "[from] psn":
+        view.counters.ailment_of(view.get_pokemon(event[2])).hurt += 1
+
+
+def _heal(view: SeatView, event: list[str]) -> None:
+    if len(event) > 4 and event[4] == "[from] ability: Poison Heal":
+        view.counters.ailment_of(view.get_pokemon(event[2])).hurt += 1
+
+
+def _switch(view: SeatView, event: list[str]) -> None:
+    ailment = view.counters.ailment_of(view.get_pokemon(event[2]))
+    ailment.hurt = 0
+    if view._gen == SLEEP_STARTS_ANEW:
+        ailment.asleep = 0
+
+
+COUNTED: dict[str, Callable[[SeatView, list[str]], None]] = {
+    "cant": _cant,
+    "-status": _status,
+    "-damage": _damage,
+    "-heal": _heal,
+    "switch": _switch,
+    "drag": _switch,
+}

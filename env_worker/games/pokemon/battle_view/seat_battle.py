@@ -1,0 +1,183 @@
+"""poke-env's offline `Battle` for one seat, fed by hand and trimmed where the time goes.
+
+The seat's protocol lines come first, then its request; nothing else is ever read. Against the stock class:
+lines that carry no state are skipped before they are copied, the common ones take a shorter way (`common_lines`), no
+replay is kept, and own Pokemon whose request entry did not change are not parsed again. A test compares the state
+with the stock class.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from poke_env.battle.abstract_battle import AbstractBattle
+from poke_env.battle.battle import Battle
+from poke_env.battle.pokemon import Pokemon
+
+from simul.env_worker.games.pokemon.battle_view.common_lines import COMMON, out_of
+from simul.env_worker.games.pokemon.battle_view.counters import COUNTED, Counters
+from simul.env_worker.games.pokemon.battle_view.line_kinds import LOCAL, PARSE_FAILURES, SKIPPED
+from simul.env_worker.games.pokemon.battle_view.own_team import Entry, put_in_order, update_from_entry
+
+TEAM_SIZE = 6
+Request = dict[str, Any]
+
+logging.getLogger("poke-env").setLevel(logging.ERROR)  # it warns of every unknown effect, in the hot path
+
+
+class SeatView(AbstractBattle):
+    """One seat's view of one battle, whatever poke-env's class for it.
+
+    Attributes:
+        counters: what poke-env does not count.
+        changed: Pokemon -> when something about it, its counters or its request entry may last have changed; who
+            keeps what he made of a Pokemon compares it. What is not there has not changed since it was made.
+        entries: latest request entry of each own Pokemon, in team order (that of the first request).
+        parse_errors: event name -> lines poke-env could not take.
+        position: team position of an own Pokemon, by its ident: the action that switches to it.
+    """
+
+    _common: Mapping[str, Callable[[Any, list[str]], bool]] = {}
+
+    def __init__(self, role: str, gen: int) -> None:
+        super().__init__("battle", role, None, gen=gen)
+        self._player_role = role
+        self._replay_data: deque[list[str]] = deque(maxlen=0)
+        self.counters = Counters()
+        self.changed: dict[Pokemon, int] = {}
+        self.entries: list[Entry] = []
+        self.parse_errors: dict[str, int] = {}
+        self._positions: dict[str, int] = {}  # ident -> team position
+        self.position: Callable[[str], int] = self._positions.__getitem__
+        self._now = 0  # counts what is fed and synced
+
+    def feed(self, lines: str) -> None:
+        """Take the seat's protocol lines; the Pokemon that they may change are marked."""
+        self._now += 1
+        self._mark([mon for team in (self._team, self._opponent_team) for mon in team.values() if mon._active])
+        parse, common = self.parse_message, self._common
+        for line in lines.split("\n"):
+            event = line.split("|")
+            if len(event) < 2 or (kind := event[1]) in SKIPPED:
+                continue
+            try:
+                if kind not in common or not common[kind](self, event):
+                    parse(event)
+                if kind in COUNTED:
+                    COUNTED[kind](self, event)
+            except PARSE_FAILURES:
+                self.parse_errors[kind] = self.parse_errors.get(kind, 0) + 1
+            if kind not in LOCAL:
+                self._mark([*self._team.values(), *self._opponent_team.values(), *self._teampreview_opponent_team])
+
+    def get_pokemon(
+        self, identifier: str, force_self_team: bool = False, details: str = "", request: Entry | None = None
+    ) -> Pokemon:
+        """The stock look-up; whom somebody asks for may change."""
+        mon = super().get_pokemon(identifier, force_self_team, details, request)
+        self.changed[mon] = self._now
+        return mon
+
+    @property
+    def foe_team_size(self) -> int:
+        """Pokemon the opponent brings."""
+        return self._team_size.get("p1" if self._player_role == "p2" else "p2", TEAM_SIZE)
+
+    def foes(self) -> tuple[list[Pokemon], int]:
+        """Opponents: those that have been out, in order of appearance, and how many that are; then those that
+        only team preview has shown, unless all that were brought are known."""
+        foes = list(self._opponent_team.values())[:TEAM_SIZE]
+        met = len(foes)
+        if not self._teampreview_opponent_team or met >= self.foe_team_size:
+            return foes, met
+        known = [mon.base_species for mon in foes]
+        for mon in self._teampreview_opponent_team:
+            name = mon.base_species
+            if name in known:
+                known.remove(name)
+            else:
+                foes.append(mon)
+        return foes[:TEAM_SIZE], met
+
+    def _register_teampreview_pokemon(self, player: str, details: str) -> None:
+        """The stock method leaves them without hp."""
+        super()._register_teampreview_pokemon(player, details)
+        if player != self._player_role:
+            self._teampreview_opponent_team[-1].set_hp_status("100/100")
+
+    def sync(self, request: Request) -> None:
+        """Bring the own team in line with a request; what else it says is read from the request itself."""
+        self._now += 1
+        side: list[Entry] = request["side"]["pokemon"]
+        mons = [self._team.get(entry["ident"]) for entry in side]
+        if None in mons or len(self._positions) < len(side):
+            mons = self._meet(side)
+        self._correct_active(side, mons)
+        for entry, mon in zip(side, mons):
+            if mon is None:  # poke-env takes some neighbours (Porygon, Porygon-Z) for one, and the other is gone
+                self.parse_errors["request"] = self.parse_errors.get("request", 0) + 1
+                continue
+            last = mon._last_request
+            same = (last is entry or last == entry) and mon._last_details == entry["details"]
+            if entry["active"] or not same:
+                update_from_entry(mon, entry)
+                self.entries[self._positions[entry["ident"]]] = entry
+                self.changed[mon] = self._now
+        for mon, asked in zip(mons, request.get("active", ())):
+            if mon is not None and asked:
+                self.counters.read_pp(mon.moves, asked["moves"])
+
+    def _meet(self, side: list[Entry]) -> list[Pokemon | None]:
+        """Give those whom no request has named yet their place in the team; returns the team in the request's order."""
+        positions = self._positions
+        first = not positions
+        for entry in side:
+            ident = entry["ident"]
+            if ident not in self._team:
+                self.get_pokemon(ident, force_self_team=True, details=entry["details"], request=entry)
+            if ident not in positions:
+                positions[ident] = len(positions)
+                self.entries.append(entry)
+        if first:
+            put_in_order(self._team, positions)
+        return [self._team.get(entry["ident"]) for entry in side]
+
+    def _correct_active(self, side: list[Entry], mons: list[Pokemon | None]) -> None:
+        """Illusion: only the request knows who is really out."""
+        wrong = [mon for entry, mon in zip(side, mons) if mon is not None and mon._active != entry["active"]]
+        self._mark(wrong)
+        came = [mon for mon in wrong if not mon._active]
+        for mon in wrong:
+            if mon._active:
+                mon.was_illusioned(self._fields)
+        for mon in came:
+            mon.switch_in()
+
+    def _mark(self, mons: Iterable[Pokemon]) -> None:
+        for mon in mons:
+            self.changed[mon] = self._now
+
+
+class SeatBattle(SeatView, Battle):
+    """One seat's view of one battle of singles."""
+
+    _common = COMMON
+
+    def get_pokemon(
+        self, identifier: str, force_self_team: bool = False, details: str = "", request: Entry | None = None
+    ) -> Pokemon:
+        """The stock look-up, with a short cut for Pokemon on the field that nothing is strange about."""
+        if identifier[3] != " ":
+            ident = identifier[:2] + identifier[3:]
+            mon = self._opponent_team.get(ident)
+            if mon is None:
+                mon = self._team.get(ident)
+                if mon is not None and not mon._active and out_of(self._team) is not None:  # perhaps Illusion
+                    mon = None
+            if mon is not None:
+                self.changed[mon] = self._now
+                return mon
+        return super().get_pokemon(identifier, force_self_team, details, request)

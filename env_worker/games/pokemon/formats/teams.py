@@ -1,0 +1,98 @@
+"""Formats and team files, checked by the simulator itself before anything is played."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from simul.common.config.schema import PokemonConfig
+from simul.common.protocol.errors import ConfigError
+from simul.env_worker.games.pokemon.formats.formats import encoder_of, is_doubles
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.node import node_for
+
+SHOWN = 3  # problems of teams that an error message quotes
+ALIKE = 0.5  # of difflib's ratios
+_TITLE = re.compile(r"^===.*===\s*$", re.MULTILINE)  # between the teams of a Showdown backup
+_REASONS = {
+    "players": "is not for two players",
+    "kind": "is played neither in singles nor in doubles",
+    "name": "is played in doubles, which its name does not say: that is not supported",
+    "draws": "draws teams of its own: pokemon.teams would have no effect, leave it empty",
+    "teams": "gives out no teams of its own: name a file or a folder of teams with pokemon.teams",
+}
+
+
+class TeamText(NamedTuple):
+    """One team as people write it, and where it came from."""
+
+    source: str
+    text: str
+
+
+def read_teams(where: str) -> list[TeamText]:
+    """Teams in a file (one, or a Showdown backup of many), or in every .txt file of a folder. Raises ConfigError."""
+    if not where:
+        return []
+    path = Path(where)
+    files = sorted(path.glob("*.txt")) if path.is_dir() else [path]
+    teams = []
+    for file in files:
+        try:
+            parts = [part.strip() for part in _TITLE.split(file.read_text(encoding="utf-8"))]
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ConfigError(f"pokemon.teams: {file} cannot be read: {reason}.") from None
+        found = [part for part in parts if part]
+        teams += [
+            TeamText(f"{file}, team {i}" if len(found) > 1 else str(file), part) for i, part in enumerate(found, 1)
+        ]
+    if not teams:
+        raise ConfigError(
+            f"pokemon.teams: there is no team in {where}; expected Showdown's export format in .txt files."
+        )
+    return teams
+
+
+def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText]) -> list[str]:
+    """The teams, packed; none for a format that draws its own.
+
+    Raises:
+        ConfigError: the format is unknown (with the nearest names), cannot be played here, or a team is illegal
+            (in the validator's own words).
+    """
+    answer = host.check_format(battle_format, [team.text for team in teams])
+    problem = answer["problem"]
+    if problem == "unknown":
+        near = _nearest(battle_format, answer["formats"])
+        hint = f"did you mean {' or '.join(near)}?" if near else "try gen9randombattle."
+        raise ConfigError(f"pokemon.format: the simulator knows no format {battle_format!r}; {hint}")
+    if not problem and answer["doubles"] != is_doubles(battle_format):
+        problem = "name"
+    if problem:
+        raise ConfigError(f"pokemon.format: {battle_format} {_REASONS[problem]}.")
+    illegal = [f"{teams[place].source}: {problem}" for place, words in answer["illegal"] for problem in words]
+    if illegal:
+        more = [f"and {len(illegal) - SHOWN} more"] if len(illegal) > SHOWN else []
+        raise ConfigError("\n  ".join([f"pokemon.teams: not legal in {battle_format}:", *illegal[:SHOWN], *more]))
+    return list(answer["teams"])
+
+
+def _nearest(name: str, formats: Sequence[str]) -> list[str]:
+    """Three at most. Equally near ones in the simulator's own order, which has the most played ones first."""
+    likeness = {known: difflib.SequenceMatcher(None, name, known).ratio() for known in formats}
+    return sorted((known for known in formats if likeness[known] >= ALIKE), key=lambda known: -likeness[known])[:3]
+
+
+def check_battles(config: PokemonConfig) -> None:
+    """Whether these battles can be played, asked of a simulator that is started for it. Raises ConfigError."""
+    host = SimHost(node_for(encoder_of(config)).path, accelerate=config.accelerate)
+    host.start()
+    try:
+        legal_teams(host, config.format, read_teams(config.teams))
+    finally:
+        host.close()

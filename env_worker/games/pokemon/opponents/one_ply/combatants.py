@@ -1,0 +1,130 @@
+"""Who may attack and be hit now, as the damage formula reads them: one seat's battle at one request."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from poke_env.battle.double_battle import DoubleBattle
+from poke_env.battle.field import Field
+from poke_env.battle.pokemon import Pokemon
+from poke_env.battle.side_condition import SideCondition
+from poke_env.battle.status import Status
+
+from simul.env_worker.games.pokemon.battle_view.own_team import Entry
+from simul.env_worker.games.pokemon.battle_view.profiles import foe_profile, own_profile, types_of
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatView
+from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.reading import CALM, fighter, glance, needs, screens_of, surroundings
+
+MOVES = 4
+
+
+class Combatant(NamedTuple):
+    """One Pokemon.
+
+    Attributes:
+        names: its moves as requests spell them; guess: it may have attacks of its types that nobody has seen.
+        hp: share of its full hp that is left.
+        aim, evasion: stages of accuracy and evasion.
+        fresh: it has had no turn since it came in.
+        asleep: it sleeps.
+    """
+
+    fighter: Fighter
+    names: tuple[str, ...]
+    hp: float = 1.0
+    guess: bool = False
+    aim: int = 0
+    evasion: int = 0
+    fresh: bool = False
+    asleep: bool = False
+
+
+class View(NamedTuple):
+    """What the seat knows of both sides.
+
+    Attributes:
+        bench: the own team in the request's order, None where poke-env has lost one.
+        foes: those that are out (left, right in doubles), None where nobody stands.
+        own_screens, foe_screens: reflect, lightscreen, auroraveil.
+        winds: own, foes': 2 where a side has a tailwind, else 1.
+    """
+
+    around: Surroundings
+    bench: tuple[Combatant | None, ...]
+    foes: tuple[Combatant | None, ...]
+    own_screens: tuple[str, ...] = ()
+    foe_screens: tuple[str, ...] = ()
+    winds: tuple[int, int] = (1, 1)
+    trick_room: bool = False
+
+
+def read_view(gen: int, battle: SeatView, request: Request) -> View:
+    """Of the seat's battle, which has parsed `request`."""
+    side: list[Entry] = request["side"]["pokemon"]
+    exact = any([needs(gen, tuple(entry["moves"][:MOVES])).foes_hp for entry in side])
+    own, theirs = battle._side_conditions, battle._opponent_side_conditions
+    return View(
+        around=surroundings(battle._weather, battle._fields, (_calming(battle, side), "")),
+        bench=tuple([_own(gen, battle, entry) for entry in side]),
+        foes=tuple([_foe(gen, battle, mon, exact) for mon in foes_out(battle)]),
+        own_screens=screens_of(own),
+        foe_screens=screens_of(theirs),
+        winds=(1 + (SideCondition.TAILWIND in own), 1 + (SideCondition.TAILWIND in theirs)),
+        trick_room=Field.TRICK_ROOM in battle._fields,
+    )
+
+
+def foes_out(battle: SeatView) -> list[Pokemon | None]:
+    """One in singles, left and right in doubles; None where nobody stands."""
+    out = battle.opponent_active_pokemon
+    mons = out if isinstance(battle, DoubleBattle) else [out]
+    return [mon if mon is not None and mon._status is not Status.FNT else None for mon in mons]
+
+
+def shown_foes(gen: int, battle: SeatView) -> list[Combatant]:
+    """Those that team preview shows."""
+    found = [_foe(gen, battle, mon, exact=False) for mon in battle._teampreview_opponent_team]
+    return [foe for foe in found if foe is not None]
+
+
+def _own(gen: int, battle: SeatView, entry: Entry) -> Combatant | None:
+    mon = battle._team.get(entry["ident"])
+    if mon is None:
+        return None
+    names = tuple(entry["moves"][:MOVES])
+    want = needs(gen, names)
+    down = sum([other._status is Status.FNT for other in battle._team.values()]) if want.fallen else 0
+    body = own_profile(gen, mon, entry, types_of(mon)).body
+    return _combatant(mon, fighter(glance(mon, body, want.own_hp, entry["active"], down)), names, out=entry["active"])
+
+
+def _foe(gen: int, battle: SeatView, mon: Pokemon | None, exact: bool) -> Combatant | None:
+    if mon is None:
+        return None
+    profile = foe_profile(gen, mon)
+    names = tuple(list(mon.moves)[:MOVES])
+    want = needs(gen, names)
+    down = sum([other._status is Status.FNT for other in battle._opponent_team.values()]) if want.fallen else 0
+    seen = glance(mon, profile.body, exact or want.own_hp, mon._active, down)
+    return _combatant(mon, fighter(seen), names, out=mon._active)._replace(guess=profile.guess)
+
+
+def _combatant(mon: Pokemon, fighter: Fighter, names: tuple[str, ...], *, out: bool) -> Combatant:
+    boosts = mon._boosts if out else {}
+    return Combatant(
+        fighter,
+        names,
+        hp=(mon._current_hp or 0) / (mon._max_hp or 1),
+        aim=boosts.get("accuracy", 0),
+        evasion=boosts.get("evasion", 0),
+        fresh=out and mon.first_turn,
+        asleep=mon._status is Status.SLP,
+    )
+
+
+def _calming(battle: SeatView, side: list[Entry]) -> str:
+    """The ability of somebody out that switches the weather off."""
+    abilities = [entry.get("ability") or entry.get("baseAbility", "") for entry in side if entry["active"]]
+    abilities += [mon.ability or "" for mon in foes_out(battle) if mon is not None]
+    return next((ability for ability in abilities if ability in CALM), "")

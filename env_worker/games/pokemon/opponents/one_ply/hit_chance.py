@@ -1,0 +1,91 @@
+"""What of a move's damage may be counted on: accuracy, and moves that work only sometimes or at a price."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from poke_env.battle.move import Move
+from poke_env.data import GenData
+
+from simul.env_worker.games.pokemon.damage.facts import FACTS
+from simul.env_worker.games.pokemon.damage.fighter import Surroundings
+from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant
+
+RAIN, SUN, SNOW = FACTS["rain"], FACTS["sun"], FACTS["snow"]
+ONLY_FRESH = ("fakeout", "firstimpression")
+ON_SLEEPERS = ("dreameater",)
+ASLEEP = ("snore",)
+STORMS = ("thunder", "hurricane", "bleakwindstorm", "wildboltstorm", "sandsearstorm")
+AT_ONCE_IN = {"solarbeam": SUN, "solarblade": SUN, "electroshot": RAIN}
+# What is left of a move's worth for the turn it costs, the chance that it fails, or its user.
+PRICES = {
+    **dict.fromkeys(("futuresight", "doomdesire", "lastresort"), 0.4),
+    **dict.fromkeys(("focuspunch", "belch", "synchronoise", "shelltrap"), 0.3),
+    **dict.fromkeys(("suckerpunch", "thunderclap", "upperhand"), 0.8),
+}
+CHARGED, RECHARGED, SELF_DESTROYED = 0.5, 0.7, 0.4
+
+
+class Terms(NamedTuple):
+    """One move's. accuracy: 1 = cannot miss, as far as stages go (`sure`)."""
+
+    move_id: str
+    accuracy: float
+    sure: bool
+    priority: int
+    target: str
+    price: float
+    charges: bool
+    ohko: bool
+
+
+NOTHING = Terms("", 1.0, True, 0, "normal", 1.0, False, False)
+
+
+@cache
+def terms(gen: int, name: str) -> Terms:
+    """Of a move as requests spell it."""
+    move_id = "hiddenpower" if name.startswith("hiddenpower") else Move.retrieve_id(name)
+    entry = GenData.from_gen(gen).moves.get(move_id)
+    if entry is None:
+        return NOTHING
+    flags = entry.get("flags", {})
+    price = PRICES.get(move_id, 1.0)
+    if "recharge" in flags and gen > 1:
+        price *= RECHARGED
+    if entry.get("selfdestruct"):
+        price *= SELF_DESTROYED
+    sure = entry["accuracy"] is True
+    accuracy = 1.0 if sure else entry["accuracy"] / 100
+    ohko = bool(entry.get("ohko"))
+    return Terms(move_id, accuracy, sure, entry["priority"], entry["target"], price, "charge" in flags, ohko)
+
+
+def odds(gen: int, name: str, user: Combatant, target: Combatant, around: Surroundings) -> float:
+    """What of a move's damage counts, 0 to 1. `name` empty: an attack nobody has seen."""
+    move = terms(gen, name)
+    if move.move_id in ONLY_FRESH and not user.fresh:
+        return 0.0
+    if (move.move_id in ON_SLEEPERS and not target.asleep) or (move.move_id in ASLEEP and not user.asleep):
+        return 0.0
+    if move.ohko and (target.fighter.level > user.fighter.level or target.fighter.ability == "sturdy"):
+        return 0.0
+    price = move.price
+    if move.charges and user.fighter.item != "powerherb" and not around.facts & AT_ONCE_IN.get(move.move_id, 0):
+        price *= CHARGED
+    return price * _accuracy(move, user, target, around)
+
+
+def _accuracy(move: Terms, user: Combatant, target: Combatant, around: Surroundings) -> float:
+    if move.sure or "noguard" in (user.fighter.ability, target.fighter.ability):
+        return 1.0
+    if (move.move_id in STORMS and around.facts & RAIN) or (move.move_id == "blizzard" and around.facts & SNOW):
+        return 1.0
+    accuracy = 0.5 if move.move_id in STORMS[:2] and around.facts & SUN else move.accuracy
+    if move.ohko:
+        return accuracy
+    if user.fighter.ability == "compoundeyes":
+        accuracy *= 1.3
+    stage = max(-6, min(6, user.aim - target.evasion))
+    return min(1.0, accuracy * (3 + max(stage, 0)) / (3 - min(stage, 0)))

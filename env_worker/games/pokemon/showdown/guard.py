@@ -1,0 +1,85 @@
+"""Work that ends when it is done, or with the first trouble."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from poke_env.concurrency import POKE_LOOP
+from poke_env.ps_client import PSClient
+
+from simul.env_worker.games.pokemon.showdown.challenges import PlayEnded
+
+LOGIN_SEC = 30.0  # a server that has just started on a busy machine takes its time
+OWN_LOGIN_SEC = 120.0  # so does one of our own beside the run that keeps the machine busy
+REGISTERED = (
+    "If the name is registered, give its password in SIMUL_SHOWDOWN_PASSWORD; a slow server gets longer by --patience."
+)
+OVERLOADED = "The server is our own and asks for no password: the machine is overloaded. It gets longer by --patience."
+
+
+@dataclass(frozen=True)
+class Login:
+    """How long we wait for it, what may help where that was in vain, what to call once others can see us."""
+
+    limit_sec: float = LOGIN_SEC
+    advice: str = REGISTERED
+    done: Callable[[], object] = lambda: None
+
+    @property
+    def open_sec(self) -> float:
+        """Of it, until the server answers at all: one that never does is told from one that does not let us in."""
+        return self.limit_sec / 2
+
+
+USUAL = Login()
+
+
+def login(patience_sec: float, *, own: bool, done: Callable[[], object]) -> Login:
+    """The login at a server that we started ourselves (`own`), or at another."""
+    return Login(max(patience_sec, OWN_LOGIN_SEC if own else LOGIN_SEC), OVERLOADED if own else REGISTERED, done)
+
+
+class Guard:
+    """One player's. Lives on poke-env's event loop."""
+
+    def __init__(self, login: Login) -> None:
+        self._login = login
+        self._trouble: asyncio.Future[str] = POKE_LOOP.create_future()
+
+    @property
+    def troubled(self) -> bool:
+        """True once nothing more can come of the connection."""
+        return self._trouble.done()
+
+    def trouble(self, sentence: str) -> None:
+        """End the work. The first sentence counts."""
+        if not self._trouble.done():
+            self._trouble.set_result(sentence)
+
+    async def run(self, client: PSClient, work: Coroutine[Any, Any, None]) -> None:
+        """Do `work` once `client` is logged in. Raises PlayEnded."""
+        task = POKE_LOOP.create_task(self._logged_in(client, work))
+        try:
+            await asyncio.wait({task, self._trouble}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise PlayEnded(self._trouble.result())
+            task.result()
+        finally:
+            task.cancel()
+
+    async def _logged_in(self, client: PSClient, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await asyncio.wait_for(client.logged_in.wait(), self._login.limit_sec)
+        except (TimeoutError, asyncio.CancelledError) as error:
+            work.close()
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            raise PlayEnded(
+                f"The server did not let us in as {client.username!r} within {self._login.limit_sec:.0f} s. "
+                f"{self._login.advice}"
+            ) from None
+        self._login.done()
+        await work

@@ -1,0 +1,160 @@
+"""The agent on a Showdown server: `simul play` starts `python -m simul.env_worker.games.pokemon.showdown.play`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import sys
+from pathlib import Path
+
+from poke_env import AccountConfiguration
+from poke_env.concurrency import POKE_LOOP
+
+from simul.common.client.client import InferenceClient
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.config.showdown import LOCAL
+from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.runtime.lifecycle import StopFlag
+from simul.common.transport import client_keys
+from simul.env_worker.games.pokemon.encoding.layout import extras_of
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
+from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
+from simul.env_worker.games.pokemon.showdown.async_bridge import Desk
+from simul.env_worker.games.pokemon.showdown.guard import login
+from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_server
+from simul.env_worker.games.pokemon.showdown.table import Table, report
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.source.replays import make_folder
+
+CONNECT_SEC = 20.0
+
+
+def main() -> int:
+    """Exit code 0: played, or stopped by Ctrl-C; 2: a sentence says what to change."""
+    options = _parser().parse_args()
+    stop = StopFlag(options.parent).install()
+    try:
+        config, us = _config(RunDir(options.run_dir)), _account(options.username)
+        if options.replays is not None:
+            make_folder(options.replays)
+        with contextlib.ExitStack() as until_done:
+            if options.server == LOCAL:
+                server = until_done.enter_context(local_server(find_node().path))
+                options.server, options.own = server.url, f"http://{HOST}:{server.port}"
+            _play(options, config, us, stop)
+    except SimulError as error:
+        sys.stderr.write(f"simul play: {error}\n")
+        return 2
+    return 0
+
+
+def _account(username: str | None) -> AccountConfiguration:
+    name = f"Simul {random.SystemRandom().randrange(10**6):06}" if username is None else username
+    return account(name, os.environ.get("SIMUL_SHOWDOWN_PASSWORD"))
+
+
+def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration, stop: StopFlag) -> None:
+    server = server_at(options.server)
+    teams = _teams(config)
+    client = _client(config, RunDir(options.run_dir), us.username)
+    desk = Desk(POKE_LOOP)
+    agent = AgentPlayer(
+        us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
+        paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
+        greedy=not options.sample, replays=str(options.replays) if options.replays else "",
+        extras=extras_of(config.pokemon), patience_sec=options.patience,
+        login=login(
+            options.patience, own=bool(options.own),
+            done=lambda: _say(options, _invitation(options, us.username, config.pokemon.format)),
+        ),
+    )  # fmt: skip
+    table = Table(agent, desk, client, quiet=options.json)
+    try:
+        if options.challenge:
+            table.serve(agent.challenge(options.challenge, options.battles), stop)
+        else:
+            table.serve(agent.accept(options.accept), stop)
+    finally:
+        table.close()
+        if agent.battles or options.json:
+            sys.stdout.write(report(agent, as_json=options.json))
+
+
+def _invitation(options: argparse.Namespace, name: str, format_name: str) -> str:
+    """What we say once others can see us; not before, because nobody could challenge us."""
+    doing = f"challenges {options.challenge}" if options.challenge else f"waits for {options.accept} challenges"
+    lines = [f"{name} is logged in, {doing} ({format_name})."]
+    if options.own:
+        what = "" if options.challenge else f" and challenge {name}"
+        lines.append(f"Open {options.own}{what}: that Showdown server runs for as long as this plays.")
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="simul play")
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--parent", type=int, default=0)
+    parser.add_argument("--server", required=True)
+    parser.add_argument("--challenge")
+    parser.add_argument("--accept", type=int)
+    parser.add_argument("--battles", type=int, default=1)
+    parser.add_argument("--concurrency", type=int, default=4)
+    parser.add_argument("--username")
+    parser.add_argument("--policy", default="learner")
+    parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--replays", type=Path)
+    parser.add_argument("--no-timer", dest="timer", action="store_false")
+    parser.add_argument("--patience", type=float, default=60.0)
+    parser.add_argument("--json", action="store_true")
+    parser.set_defaults(own="")  # where the server that we started is looked at with a browser
+    return parser
+
+
+def _config(run_dir: RunDir) -> Config:
+    config = run_dir.read_config()
+    if config.game != "pokemon":
+        raise ConfigError(f"The checkpoint plays {config.game}; only Pokémon can be played on a Showdown server.")
+    if "bo3" in config.pokemon.format:
+        raise ConfigError(
+            f"The checkpoint plays {config.pokemon.format}, a best of three; `simul play` plays single battles: "
+            f"train in {config.pokemon.format.removesuffix('bo3')}."
+        )
+    return config
+
+
+def _client(config: Config, run_dir: RunDir, name: str) -> InferenceClient:
+    client = InferenceClient(
+        run_dir.own_endpoint(config.server.endpoint),
+        name=f"play {name}",
+        spec=pokemon_spec(config.pokemon),
+        keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
+    )
+    client.connect(CONNECT_SEC)
+    return client
+
+
+def _teams(config: Config) -> list[str]:
+    """Packed, as the simulator's own validator passed them; none for a format that draws its own."""
+    if not config.pokemon.teams:
+        return []
+    host = SimHost(find_node().path)
+    host.start()
+    try:
+        return legal_teams(host, config.pokemon.format, read_teams(config.pokemon.teams))
+    finally:
+        host.close()
+
+
+def _say(options: argparse.Namespace, line: str) -> None:
+    if not options.json:
+        sys.stderr.write(line + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

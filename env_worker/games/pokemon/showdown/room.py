@@ -1,0 +1,132 @@
+"""What two accounts are told in one battle room, as a simulator host would say it. Pure: time is an argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, ROOM_ONLY, SEATS
+from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord
+
+TURN_LIMIT = 1000  # going past it is the simulator's own tie
+UNFAIR = ("lost due to inactivity", "forfeited")  # ends that no choice of ours brought about
+
+
+class Room:
+    """One battle between our two accounts.
+
+    Attributes:
+        over: True once its end was told.
+        asked: seats whose open request we have not answered.
+        heard_at: when it last said something, or was last told something.
+    """
+
+    def __init__(self, battle: int, tag: str, names: tuple[str, str], now: float, *, log: bool = False) -> None:
+        self.battle = battle
+        self.tag = tag
+        self.over = False
+        self.asked: set[int] = set()
+        self.heard_at = now
+        self._names = names
+        self._seats = [-1, -1]  # of each account
+        self._lines: tuple[list[str], list[str]] = ([], [])  # of each account
+        self._numbers = [0, 0]  # of each seat's latest request
+        self._turn = 0
+        self._unfair = ""
+        self._ended = [False, False]  # told to each account
+        self._log: list[str] | None = [] if log else None
+
+    def account_of(self, seat: int) -> int:
+        """Which of the two accounts sits there."""
+        return self._seats.index(seat)
+
+    def take(self, account: int, message: str, tick: HostTick, now: float) -> None:
+        """What the server told an account: records, errors and the end go into `tick`."""
+        self.heard_at = now
+        lines = self._lines[account]
+        for line in message.split("\n")[1:]:
+            kind, _, rest = line[1:].partition("|")
+            if self.over or not line.startswith("|") or kind in ROOM_ONLY:
+                continue
+            if kind == "request":
+                self._take_request(account, rest, tick)
+            elif kind == "error":
+                self._take_error(account, rest, tick)
+            elif kind in ("win", "tie"):
+                lines.append(line)
+                self._take_end(account, rest if kind == "win" else None, tick)
+            else:
+                if kind == "turn":
+                    self._turn = max(self._turn, int(rest))
+                elif kind == "-message" and any(words in rest for words in UNFAIR):
+                    self._unfair = "inactivity" if "inactivity" in rest else "forfeit"
+                lines.append(line)
+
+    def choice(self, seat: int, request_number: int, choice: str, now: float) -> str:
+        """The message that answers a request."""
+        self.asked.discard(seat)
+        self.heard_at = now
+        return f"/choose {choice}|{request_number}"
+
+    def stalled(self, now: float, patience_sec: float) -> bool:
+        """True where the server owes us something for longer than that."""
+        return not self.asked and now - self.heard_at > patience_sec
+
+    def end(self, tick: HostTick, reason: str) -> None:
+        """Over without a result."""
+        if not self.over:
+            self.over = True
+            tick.ended.append(SimEnd(self.battle, None, self._turn, reason))
+
+    def _take_request(self, account: int, text: str, tick: HostTick) -> None:
+        request: dict[str, Any] | None = orjson.loads(text) if text and text != "null" else None
+        if request is None or "side" not in request:
+            return
+        seat = SEATS.index(request["side"]["id"])
+        self._seats[account], self._seats[1 - account] = seat, 1 - seat
+        if request.get("wait"):
+            return
+        self._numbers[seat] = request["rqid"]
+        self.asked.add(seat)
+        lines = self._take_lines(account)
+        tick.records.append(SimRecord(self.battle, seat, request["rqid"], lines, request))
+
+    def _take_lines(self, account: int) -> str:
+        lines = "\n".join(self._lines[account])
+        if self._log is not None and account == 0:
+            self._log.append(lines)
+        self._lines[account].clear()
+        return lines
+
+    def _take_error(self, account: int, words: str, tick: HostTick) -> None:
+        seat = self._seats[account]
+        if seat < 0 or words.startswith(NOTHING_OPEN) or not words.startswith("["):
+            return
+        unavailable = words.startswith("[Unavailable choice]")
+        if not unavailable:
+            self.asked.add(seat)
+        kind = "unavailable" if unavailable else "invalid"
+        tick.errors.append(SimError(self.battle, seat, self._numbers[seat], kind, words))
+
+    def _take_end(self, account: int, winner: str | None, tick: HostTick) -> None:
+        """Both accounts are told; the seats hear their last lines, and then the end."""
+        self.asked.clear()
+        self._ended[account] = True
+        if self._seats[account] >= 0:
+            lines = self._take_lines(account)
+            tick.records.append(SimRecord(self.battle, self._seats[account], 0, lines, None))
+        if not all(self._ended):
+            return
+        if self._unfair:
+            self.end(tick, self._unfair)
+            return
+        self.over = True
+        if self._log is not None:
+            tick.logs.append((self.battle, "\n".join(self._log)))
+        if winner is None or winner not in self._names:
+            reason = "turn_limit" if self._turn >= TURN_LIMIT else "tie"
+            tick.ended.append(SimEnd(self.battle, None, self._turn, reason))
+        else:
+            seat = self._seats[self._names.index(winner)]
+            tick.ended.append(SimEnd(self.battle, seat, self._turn, "win"))

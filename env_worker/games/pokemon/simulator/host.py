@@ -1,0 +1,183 @@
+"""One simulator host: a Node process that runs many battles, spoken to over two pipes.
+
+No thread and no event loop of its own; the worker's loop watches it:
+
+    host = SimHost(find_node().path)
+    host.start()
+    host.start_battle(7, "gen9randombattle", BattleStart(seed=..., team_seeds=(..., ...)))
+    host.flush()                                   # one write for everything asked since the last
+    while running:
+        poller.wait([host.fileno()])               # and for writing too while host.wants_write
+        tick = host.poll()
+        for battle, seat, request_number, lines, request in tick.records: ...
+        host.choose(battle, seat, request_number, "move 1")
+        host.flush()
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from simul.common.protocol.errors import EnvError
+from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
+from simul.env_worker.games.pokemon.simulator.battle_host import PLAIN_START, BattleStart
+from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
+from simul.env_worker.games.pokemon.simulator.pipes import PipedProcess
+from simul.env_worker.games.pokemon.simulator.requests import Teams
+
+__all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
+
+START_SEC = 60.0
+HOST_SCRIPT = Path(__file__).parents[1] / "sim_host" / "host.mjs"
+
+
+class HostDied(EnvError):
+    """The Node process is gone, and with it all its battles; the source starts another host."""
+
+
+class SimHost:
+    """Owns one Node process. Not thread-safe; used by one event loop.
+
+    `replies_per_write`: it writes after so many requests; 0: after all that it has read.
+    """
+
+    def __init__(self, node: Path, *, accelerate: bool = True, index: int = 0, replies_per_write: int = 0) -> None:
+        self.node = node
+        self.replies_per_write = replies_per_write
+        self.accelerate = accelerate
+        self.index = index
+        self.hello: dict[str, Any] = {}
+        self.bytes_heard = 0
+        self._process: PipedProcess | None = None
+        self._observation_size = OBSERVATION_SIZE
+        self._commands: list[dict[str, Any]] = []
+        self._unsent = bytearray()
+        self._partial = bytearray()
+        self._teams = Teams()
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    @property
+    def wants_write(self) -> bool:
+        """True = the pipe was full; call flush() again when the stdin pipe is writable."""
+        return bool(self._unsent)
+
+    def fileno(self) -> int:
+        return self._running().stdout
+
+    def write_fileno(self) -> int:
+        """Watch this for writability while `wants_write`."""
+        return self._running().stdin
+
+    def start(self, timeout_sec: float = START_SEC) -> None:
+        """Starts the process and waits for its greeting."""
+        self.spawn()
+        self._await(lambda tick: tick.hello, timeout_sec)
+
+    def greeted(self) -> bool:
+        """Whether it has greeted; never blocks. Raises HostDied when it is gone."""
+        return bool(self.hello or self.poll().hello)
+
+    def spawn(self) -> None:
+        """Starts the process; it is spoken to once it has `greeted`."""
+        command = [str(self.node), str(HOST_SCRIPT), f"--owner={os.getpid()}"]
+        if self.replies_per_write:
+            command.append(f"--replies-per-write={self.replies_per_write}")
+        if not self.accelerate:
+            command.append("--no-accelerate")
+        try:
+            self._process = PipedProcess(command)
+        except OSError as error:
+            raise EnvError(f"cannot start Node at {self.node}: {error.strerror}. Run `make setup`.") from error
+
+    def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
+        """Queues a battle. Before a seat is encoded, `send_tables` must have gone."""
+        self._commands.append({"c": "start", "b": battle, "format": battle_format, **start._asdict()})
+
+    def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
+        """Queues the answer to one request, e.g. `move 1` or `switch 3` (by slot, never by name)."""
+        self._commands.append({"c": "choose", "b": battle, "s": seat, "r": request_number, "choice": choice})
+
+    def act(self, battle: int, seat: int, request_number: int, action: int) -> None:
+        """Queues the answer of an encoded seat, as one of its legal actions."""
+        self._commands.append({"c": "choose", "b": battle, "s": seat, "r": request_number, "a": action})
+
+    def send_tables(self, tables: dict[str, Any]) -> None:
+        """Queues what the host needs to encode decisions (`host_tables.encoder_tables`)."""
+        self._commands.append({"c": "tables", "tables": tables})
+        self._observation_size = tables["layout"]["size"]
+
+    def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
+        """Whether a format can be played and these teams are legal in it, see sim_host/formats.mjs. Blocks."""
+        self._commands.append({"c": "format", "format": battle_format, "teams": list(teams)})
+        return self._await(lambda tick: tick.format, timeout_sec)
+
+    def stop_battle(self, battle: int) -> None:
+        """Queues the end of a battle without a result; it is reported as `stopped`."""
+        self._commands.append({"c": "stop", "b": battle})
+
+    def ping(self, number: int) -> None:
+        self._commands.append({"c": "ping", "n": number})
+
+    def flush(self) -> None:
+        """Sends everything queued as one line; what a full pipe does not take is kept for later."""
+        if self._commands:
+            self._unsent += orjson.dumps(self._commands)
+            self._unsent += b"\n"
+            self._commands.clear()
+        if self._unsent:
+            self._running().write_from(self._unsent)
+
+    def poll(self) -> HostTick:
+        """Everything the host has said by now; never blocks. Raises HostDied when it is gone."""
+        tick = HostTick(self._observation_size, self._teams)
+        if self._unsent:
+            self.flush()
+        before = len(self._partial)
+        ended = self._running().read_into(self._partial)
+        self.bytes_heard += len(self._partial) - before
+        tick.take(self._partial)
+        self.hello = tick.hello or self.hello
+        if ended and not tick:
+            raise self._death()
+        return tick
+
+    def stderr_tail(self) -> str:
+        """The last lines the host wrote to stderr."""
+        return self._running().last_words()
+
+    def close(self, grace_sec: float = 2.0) -> None:
+        """Closes stdin, upon which the host exits by itself; kills it after the grace."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.close(grace_sec)
+
+    def _running(self) -> PipedProcess:
+        if self._process is None:
+            raise EnvError(f"simulator host {self.index} is not started")
+        return self._process
+
+    def _await(self, answer: Callable[[HostTick], dict[str, Any]], timeout_sec: float) -> dict[str, Any]:
+        """Wait for one answer; nothing else may be under way."""
+        self.flush()
+        deadline = time.monotonic() + timeout_sec
+        while not (found := answer(self.poll())):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                self.close(0.1)
+                raise EnvError(f"simulator host {self.index} did not answer within {timeout_sec:g} s")
+            select.select([self.fileno()], [self.write_fileno()] if self.wants_write else [], [], left)
+        return found
+
+    def _death(self) -> HostDied:
+        code, words = self._running().exit_code(), self.stderr_tail()
+        return HostDied(f"simulator host {self.index} exited with code {code}" + (f": {words}" if words else ""))

@@ -1,0 +1,156 @@
+"""What a simulator host says, as types; the bytes themselves are described in sim_host/host.mjs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS, OBSERVATION_SIZE
+from simul.env_worker.games.pokemon.simulator.requests import Teams
+from simul.env_worker.games.pokemon.source.rewards import Facts, Standing
+from simul.env_worker.games.pokemon.source.tally import Tally
+
+_HEAD_BYTES = 68
+
+
+@cache
+def _row(observation_size: int) -> np.dtype[Any]:
+    """One encoded decision as the host writes it."""
+    used = _HEAD_BYTES + 2 * observation_size + NUM_ACTIONS
+    return np.dtype(
+        {
+            "names": ["standing", "head", "observation", "mask"],
+            "formats": ["(4,)<f8", "(9,)<i4", f"({observation_size},)<f2", f"({NUM_ACTIONS},)u1"],
+            "offsets": [0, 32, _HEAD_BYTES, _HEAD_BYTES + 2 * observation_size],
+            "itemsize": -(-used // 8) * 8,
+        }
+    )
+
+
+class SimRecord(NamedTuple):
+    """What one seat learns: protocol lines since its last record and, unless it is over, a request."""
+
+    battle: int
+    seat: int
+    request_number: int
+    lines: str
+    request: dict[str, Any] | None
+
+
+class SimRow(NamedTuple):
+    """An encoded seat's decision. observation: float16 [D]; mask: uint8 [A], 1 = legal; both read-only views.
+
+    facts: what rewards are computed from.
+    pick: this is the k-th pick of a team preview; 0 = it is none.
+    """
+
+    battle: int
+    seat: int
+    request_number: int
+    turn: int
+    facts: Facts
+    observation: NDArray[np.float16]
+    mask: NDArray[np.uint8]
+    pick: int = 0
+
+
+class SimError(NamedTuple):
+    """A refused command; kind: unavailable (a new request follows) | invalid (the request stays
+    open; an encoded seat gets a new row) | exhausted | illegal | stale | crashed | malformed."""
+
+    battle: int | None
+    seat: int | None
+    request_number: int | None
+    kind: str
+    message: str
+
+
+class SimEnd(NamedTuple):
+    """reason: win | tie | turn_limit | stopped | crashed. final: where each encoded seat whose lines are counted
+    ended, [standing, tally] or None."""
+
+    battle: int
+    winner_seat: int | None
+    turns: int
+    reason: str
+    final: Sequence[tuple[Sequence[float], Sequence[int]] | None] = (None, None)
+
+    def facts(self, seat: int) -> Facts | None:
+        """Where `seat` ended, its last turn played."""
+        final = self.final[seat]
+        return None if final is None else Facts(_standing(final[0]), self.turns + 1, Tally._make(final[1]))
+
+
+@dataclass
+class HostTick:
+    """Everything the host has said since the last poll, in order within each list.
+
+    `observation_size`: that of the tables the host was sent. `teams`: what the host has said before.
+    """
+
+    observation_size: int = OBSERVATION_SIZE
+    teams: Teams = field(default_factory=Teams)
+    records: list[SimRecord] = field(default_factory=list)
+    rows: list[SimRow] = field(default_factory=list)
+    errors: list[SimError] = field(default_factory=list)
+    ended: list[SimEnd] = field(default_factory=list)
+    logs: list[tuple[int, str]] = field(default_factory=list)  # (battle, protocol lines) where one was asked for
+    parse_errors: dict[str, int] = field(default_factory=dict)
+    pong: Any = None
+    hello: dict[str, Any] = field(default_factory=dict)
+    format: dict[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.records or self.rows or self.errors or self.ended)
+
+    def take(self, buffer: bytearray) -> None:
+        """Move every whole message out of the front of `buffer`."""
+        start = 0
+        while (end := buffer.find(b"\n", start)) >= 0:
+            message = orjson.loads(memoryview(buffer)[start:end])
+            behind = end + 1 + message.get("encoded", 0) * _row(self.observation_size).itemsize
+            if behind > len(buffer):
+                break
+            self._take_message(message)
+            if behind > end + 1:
+                self._take_rows(bytes(memoryview(buffer)[end + 1 : behind]))
+            start = behind
+        del buffer[:start]
+
+    def _take_message(self, message: dict[str, Any]) -> None:
+        for row in message.get("records", ()):
+            record = SimRecord._make(row)
+            self.teams.complete(record.battle, record.seat, record.request)
+            self.records.append(record)
+        self.errors += [SimError._make(row) for row in message.get("errors", ())]
+        for row in message.get("ended", ()):
+            end = SimEnd(*row)
+            self.teams.forget(end.battle)
+            self.ended.append(end)
+        self.logs += [(battle, text) for battle, text in message.get("logs", ())]
+        for event, count in message.get("parse_errors", {}).items():
+            self.parse_errors[event] = self.parse_errors.get(event, 0) + count
+        self.pong = message.get("pong", self.pong)
+        self.hello = message.get("hello", self.hello)
+        self.format = message.get("format", self.format)
+
+    def _take_rows(self, data: bytes) -> None:
+        rows = np.frombuffer(data, _row(self.observation_size))
+        observations, masks = list(rows["observation"]), list(rows["mask"])
+        for head, standing, observation, mask in zip(
+            rows["head"].tolist(), rows["standing"].tolist(), observations, masks
+        ):
+            battle, seat, request_number, turn, pick, *tally = head
+            facts = Facts(_standing(standing), turn, Tally._make(tally))
+            self.rows.append(SimRow(battle, seat, request_number, turn, facts, observation, mask, pick))
+
+
+def _standing(numbers: Sequence[float]) -> Standing:
+    own_alive, foe_alive, own_hp, foe_hp = numbers
+    return own_alive, foe_alive, own_hp, foe_hp

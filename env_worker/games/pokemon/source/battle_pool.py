@@ -1,0 +1,92 @@
+"""The battles in flight: which env plays which, starting them, ending them, counting them."""
+
+from __future__ import annotations
+
+import random
+
+from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.pokemon.formats.team_pool import TeamPool
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost, drawn_start
+from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
+from simul.env_worker.games.pokemon.source.policy_seat import PolicySeat
+from simul.env_worker.games.pokemon.source.replays import ReplayFolder
+from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
+from simul.env_worker.games.pokemon.source.seat import ReadingSeat
+
+
+class Arena:
+    """Battles by number and by env. `limit`: so many battles in all, None = without end.
+
+    Attributes:
+        open: False = no new battle starts (draining or closed).
+    """
+
+    def __init__(
+        self, matchmaker: Matchmaker, score: Scoreboard, battle_format: str, envs: int, limit: int | None
+    ) -> None:
+        self.battles: dict[int, LiveBattle] = {}
+        self.by_env: list[LiveBattle | None] = [None] * envs
+        self.open = True
+        self.teams: list[str] = []  # packed; for formats that draw none
+        self.pool: TeamPool | None = None  # for formats that do; None: new ones for every battle
+        self.replays: ReplayFolder | None = None
+        self._matchmaker = matchmaker
+        self._score = score
+        self._format = battle_format
+        self._limit = limit
+        self._episodes = [0] * envs
+
+    def may_start(self) -> bool:
+        return self.open and (self._limit is None or self._score.started < self._limit)
+
+    def fill(self, host: BattleHost) -> None:
+        """Start a battle in every empty env, then send all commands."""
+        for env, running in enumerate(self.by_env):
+            if running is None and self.may_start():
+                self._start(host, env)
+        host.flush()
+
+    def finish(self, battle: LiveBattle, outcome: int | None, turns: int) -> None:
+        """Count a battle that was played out (the learner's outcome: 1, 0, -1) or truncated (None)."""
+        self._score.finish(battle.opponent, outcome, turns)
+        if battle.mirror is not None:
+            self._score.finish_mirrored(battle.mirror, outcome)
+        self._forget(battle)
+
+    def abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
+        """Count a battle as aborted; its seats' ends go into `ends` unless that is None."""
+        self._score.aborted[cause] += 1
+        if ends is not None:
+            ends += [end for seat in battle.policy_seats if (end := seat.aborted()) is not None]
+        self._forget(battle)
+
+    def abort_all(self, cause: str, ends: list[Decision] | None) -> None:
+        for battle in list(self.battles.values()):
+            self.abort(battle, cause, ends)
+
+    def _start(self, host: BattleHost, env: int) -> None:
+        number = self._score.started
+        rng = random.Random(self._matchmaker.seed_of(number))
+        battle = self._matchmaker.make(number, env, self._episodes[env], rng)
+        self._score.started += 1
+        self._episodes[env] += 1
+        self.battles[number] = battle
+        self.by_env[env] = battle
+        start = drawn_start(rng, self.teams)._replace(encode=battle.encoded, tally=self._matchmaker.tally)
+        if self.pool is not None and not self.teams:
+            start = start._replace(team_seeds=self.pool.seeds(number, rng), reuse=True)
+        if self.replays is not None:
+            self.replays.expect(battle)
+            start = start._replace(names=battle.names, log=True)
+        host.start_battle(number, self._format, start)
+
+    def _forget(self, battle: LiveBattle) -> None:
+        del self.battles[battle.number]
+        self.by_env[battle.env] = None
+        for seat in battle.seats:
+            if isinstance(seat, (ReadingSeat, ScriptedSeat)):
+                self._score.parse_errors.update(seat.battle.parse_errors)
+            if isinstance(seat, PolicySeat):
+                for part, value in enumerate(seat.rewards.parts):
+                    self._score.reward_parts[part] += value

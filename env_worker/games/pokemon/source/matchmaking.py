@@ -1,0 +1,128 @@
+"""One running battle and who sits in it; and the draw of opponents."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+from simul.common.config.schema import OpponentsConfig
+from simul.common.protocol.decisions import start_flags
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
+from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
+from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.opponents.players import SCRIPTED, SeatPlayer, scripted_player
+from simul.env_worker.games.pokemon.source.policy_seat import PolicySeat
+from simul.env_worker.games.pokemon.source.rewards import RewardWeights
+from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
+from simul.env_worker.games.pokemon.source.seat import HostedSeat, ReadingSeat
+
+SELF_PLAY, PAST = "self_play", "past"
+KINDS = (SELF_PLAY, PAST, *SCRIPTED)
+
+
+class LiveBattle:
+    """`number` counts the source's battles from 0 and names the battle towards the host.
+
+    Attributes:
+        learner_seat: the seat whose outcome counts; it alternates with the number.
+        opponent: self_play, past, a scripted player, or an evaluation's pairing: under which the outcome is counted.
+        names: who sits at p1 and p2, for a replay.
+        mirror: pairing and number of the two battles that it is one of; None where its seeds are its own.
+    """
+
+    def __init__(
+        self, number: int, env: int, episode: int, opponent: str, seats: tuple[PolicySeat | ScriptedSeat, ...]
+    ) -> None:
+        self.number, self.env, self.episode = number, env, episode
+        self.opponent = opponent
+        self.learner_seat = number % 2
+        self.seats = seats
+        self.mirror: tuple[int, int] | None = None
+        self.names = ("learner", opponent) if self.learner_seat == 0 else (opponent, "learner")
+
+    @property
+    def policy_seats(self) -> list[PolicySeat]:
+        return [seat for seat in self.seats if isinstance(seat, PolicySeat)]
+
+    @property
+    def encoded(self) -> tuple[bool, bool]:
+        """Which seats the host encodes."""
+        first, second = self.seats
+        return isinstance(first, HostedSeat), isinstance(second, HostedSeat)
+
+    @property
+    def turn(self) -> int:
+        """The latest turn any seat has heard of."""
+        return max(seat.turn for seat in self.seats)
+
+
+class Matchmaker:
+    """Draws an opponent for each battle from the configured shares; equal seeds draw equally."""
+
+    def __init__(
+        self,
+        opponents: OpponentsConfig,
+        weights: RewardWeights,
+        *,
+        seed: str,
+        gen: int,
+        record: bool,
+        greedy: bool,
+        learner_policy: str,
+        hosted: bool,
+        extras: Extras = PLAIN,
+        doubles: bool = False,
+    ) -> None:
+        self._shares = [getattr(opponents, kind) for kind in KINDS]
+        self._weights = weights
+        self._seed = seed
+        self.tally = weights.tally
+        self._gen = gen
+        self._record = record
+        self._greedy = greedy
+        self._learner_policy = learner_policy
+        self._hosted = hosted
+        self._extras = extras
+        self._doubles = doubles
+        self._reading = DoubleSeat if doubles else ReadingSeat
+        self._battle_class = SeatDoubleBattle if doubles else SeatBattle
+        self._players = self._seated([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
+        self.past: list[str] = []
+
+    def set_policies(self, names: Sequence[str]) -> None:
+        self.past = sorted(name for name in names if name.startswith("past/"))
+
+    def seed_of(self, number: int) -> str:
+        """All that is drawn for battle `number` follows from it: teams, dice, who sits where."""
+        return f"{self._seed}/{number}"
+
+    def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
+        """Seat everybody. Without a past self, a battle against one is self-play."""
+        kind = rng.choices(KINDS, self._shares)[0]
+        policy = rng.choice(self.past) if kind == PAST and self.past else self._learner_policy
+        if kind == PAST and not self.past:
+            kind = SELF_PLAY
+        learner_seat = number % 2
+        seats: list[PolicySeat | ScriptedSeat] = []
+        for seat in (0, 1):
+            if seat != learner_seat and kind in self._players:
+                seats.append(self._scripted_seat(seat, kind, rng))
+                continue
+            learns = seat == learner_seat or kind == SELF_PLAY
+            name = self._learner_policy if learns else policy
+            seats.append(self._policy_seat(env, seat, episode, name, learns=learns))
+        return LiveBattle(number, env, episode, kind, tuple(seats))
+
+    def _seated(self, kinds: Iterable[str]) -> dict[str, SeatPlayer]:
+        return {kind: scripted_player(kind, self._gen, self._doubles) for kind in kinds}
+
+    def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat:
+        battle = self._battle_class(f"p{seat + 1}", self._gen)
+        return ScriptedSeat(seat, battle, self._players[kind], rng.getrandbits(48))
+
+    def _policy_seat(self, env: int, seat: int, episode: int, policy: str, *, learns: bool) -> PolicySeat:
+        flags = start_flags(self._record and learns, self._greedy)
+        if self._hosted:
+            return HostedSeat(env, seat, episode, policy, flags, self._weights)
+        return self._reading(env, seat, episode, self._gen, policy, flags, self._weights, self._extras)

@@ -1,0 +1,75 @@
+"""Battles written down: the protocol log as a spectator saw it, and Showdown's replay page around it."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from poke_env.data.replay_template import REPLAY_TEMPLATE
+
+from simul.common.protocol.errors import ConfigError
+from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.@_+-]+")
+
+
+def make_folder(folder: Path) -> None:
+    """Make sure that replays can be written. Raises ConfigError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"The folder for replays {folder} cannot be written: {error.strerror}. Choose another one."
+        ) from None
+
+
+class ReplayFolder:
+    """Files of one worker's battles: P1-vs-P2-WORKER-NUMBER.log and .html. Raises ConfigError: nothing can be written.
+
+    The page loads Showdown's own player (replay-embed.js) from play.pokemonshowdown.com; the log needs nothing.
+    """
+
+    def __init__(self, folder: Path, worker: int) -> None:
+        self._folder = folder
+        self._worker = worker
+        self._expected: dict[int, tuple[str, str]] = {}
+        make_folder(folder)
+
+    @property
+    def complete(self) -> bool:
+        """False while the log of a battle that was started is still to come."""
+        return not self._expected
+
+    def expect(self, battle: LiveBattle) -> None:
+        """A battle begins."""
+        self._expected[battle.number] = battle.names
+
+    def forget(self, number: int) -> None:
+        """No log comes any more, if it has not yet."""
+        self._expected.pop(number, None)
+
+    def forget_all(self) -> None:
+        """The host is gone, and every log with it."""
+        self._expected.clear()
+
+    def save(self, number: int, log: str) -> None:
+        """Write a battle's files. Raises ConfigError where the disk refuses."""
+        names = self._expected.pop(number)
+        stem = _NOT_IN_NAMES.sub("-", f"{names[0]}-vs-{names[1]}-{self._worker}-{number}")
+        try:
+            (self._folder / f"{stem}.log").write_text(log, encoding="utf-8")
+            (self._folder / f"{stem}.html").write_text(replay_page(stem, names, log), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"The replay {self._folder / stem} cannot be written: {error.strerror}.") from None
+
+
+def replay_page(tag: str, names: tuple[str, str], log: str) -> str:
+    """The page that poke-env's `save_replay` writes."""
+    fields = {"BATTLE_TAG": tag, "PLAYER_USERNAME": names[0], "OPPONENT_USERNAME": names[1]}
+    page: str = REPLAY_TEMPLATE
+    for field, value in fields.items():
+        page = page.replace(f"{{{field}}}", value.replace("<", "&lt;"))
+    return page.replace("{REPLAY_LOG}", log.replace("</", "<\\/"))  # as Showdown itself escapes it

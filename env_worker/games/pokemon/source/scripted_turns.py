@@ -1,0 +1,76 @@
+"""What scripted players owe: answered a little at a time, so that no policy's decision waits for their thinking."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
+from simul.env_worker.games.pokemon.simulator.host_messages import SimRecord
+from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
+from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
+
+TURN_SEC = 0.002  # a player thinks for up to a millisecond, and the worker has others to serve
+
+
+class ScriptedTurns:
+    """Requests to scripted seats, in the order in which they came.
+
+    turns.owe(record)                       # as the simulator asks
+    turns.answer(battles, host)             # once around the worker's loop, at most TURN_SEC and one answer
+    poller.wait([*others, *turns.files()])  # does not sleep while something is owed
+    """
+
+    def __init__(self, score: Scoreboard, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._score = score
+        self._clock = clock
+        self._owed: deque[SimRecord] = deque()
+        self._pipe: tuple[int, ...] = ()  # holds a byte that nobody reads: always readable
+
+    def owe(self, record: SimRecord) -> None:
+        """A request to a scripted seat."""
+        self._owed.append(record)
+
+    def answer(self, battles: Mapping[int, LiveBattle], host: BattleHost) -> None:
+        """Queue answers at `host` until the time is up or none is owed. What battles that are over owed is dropped."""
+        if not self._owed:
+            return
+        until = self._clock() + TURN_SEC
+        while self._owed:
+            record = self._owed.popleft()
+            battle = battles.get(record.battle)
+            if battle is None:
+                continue
+            self._answer(battle, record, host)
+            if self._clock() >= until:
+                break
+        host.flush()
+
+    def files(self) -> list[int]:
+        """A descriptor that is readable, as long as an answer is owed."""
+        if not self._owed:
+            return []
+        if not self._pipe:
+            self._pipe = os.pipe()
+            os.write(self._pipe[1], b"\0")
+        return [self._pipe[0]]
+
+    def close(self) -> None:
+        """Nothing is answered any more."""
+        self._owed.clear()
+        for descriptor in self._pipe:
+            os.close(descriptor)
+        self._pipe = ()
+
+    def _answer(self, battle: LiveBattle, record: SimRecord, host: BattleHost) -> None:
+        seat = battle.seats[record.seat]
+        assert isinstance(seat, ScriptedSeat)
+        assert record.request is not None
+        seat.battle.feed(record.lines)
+        command, defaulted = seat.answer(record.request_number, record.request)
+        self._score.scripted_decisions += 1
+        self._score.scripted_defaults += defaulted
+        host.choose(battle.number, record.seat, record.request_number, command)

@@ -1,0 +1,212 @@
+"""PokemonSource: many battles on one simulator host, as decisions and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simul.common.config.matchups import Pairing
+from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.protocol.decisions import Action, Decision
+from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.encoding.layout import extras_of
+from simul.env_worker.games.pokemon.formats.formats import encoder_of, generation, is_doubles
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.formats.team_pool import TeamPool
+from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.simulator.host import HostDied
+from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
+from simul.env_worker.games.pokemon.simulator.node import find_node, node_for
+from simul.env_worker.games.pokemon.source.battle_pool import Arena
+from simul.env_worker.games.pokemon.source.host_events import Referee
+from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
+from simul.env_worker.games.pokemon.source.policy_seat import PolicySeat
+from simul.env_worker.games.pokemon.source.replays import ReplayFolder
+from simul.env_worker.games.pokemon.source.rewards import reward_weights
+from simul.env_worker.games.pokemon.source.schedule import ScheduledMatchmaker
+from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
+
+if TYPE_CHECKING:
+    from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
+
+SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
+
+
+class PokemonSource:
+    """An EnvSource (see `simul.env_worker.source`).
+
+    Args:
+        episodes: so many battles in all, then idle; None = without end.
+        pairings: who plays whom, in place of `opponents`; their battles must add up to `episodes`.
+        mirror_seed: of their mirrored battles; the same for all workers.
+        replays: a folder into which every battle is written.
+    """
+
+    def __init__(
+        self,
+        config: PokemonConfig,
+        opponents: OpponentsConfig,
+        *,
+        envs: int,
+        seed: int,
+        index: int,
+        record: bool = True,
+        greedy: bool = False,
+        episodes: int | None = None,
+        learner_policy: str = "learner",
+        discount: float = 1.0,
+        pairings: Sequence[Pairing] = (),
+        mirror_seed: int = 0,
+        replays: Path | None = None,
+    ) -> None:
+        self.spec = pokemon_spec(config)
+        self.envs = envs
+        self._format, self._teams = config.format, config.teams
+        self._config = config
+        self._encoder = encoder_of(config)
+        gen, hosted = generation(config.format), self._encoder == "host" and config.transport == "ipc"
+        self._tables = encoder_tables(gen, extras_of(config)) if hosted else None
+        self._index = index
+        self._score = Scoreboard()
+        seating: dict[str, Any] = {
+            "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
+            "record": record, "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
+            "extras": extras_of(config), "doubles": is_doubles(config.format),
+        }  # fmt: skip
+        self._matchmaker = (
+            ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
+        )
+        self._arena = Arena(self._matchmaker, self._score, config.format, envs, episodes)
+        if episodes is None and config.team_uses > 1:
+            self._arena.pool = TeamPool(f"{seed}/{index}", config.team_uses)
+        if replays is not None:
+            self._arena.replays = ReplayFolder(replays, index)
+        self._turns = ScriptedTurns(self._score)
+        self._referee = Referee(self._arena, self._score, self._turns, config.max_turns)
+        self._keeper: HostKeeper | ShowdownKeeper | None = None
+        self._closed = False
+        if self._encoder != config.encoder and index == 0:  # one worker says it for all
+            self._score.events.append(
+                f"pokemon.encoder: {config.encoder} does not know doubles; observations of {config.format} are "
+                f"written by the {self._encoder} encoder"
+            )
+        self._unsent: list[Decision] = []  # made outside poll()
+
+    # ------------------------------------------------------------------ EnvSource
+
+    def start(self) -> None:
+        self._keeper = keeper = self._make_keeper()
+        host = keeper.start()
+        self._arena.teams = legal_teams(host, self._format, read_teams(self._teams))
+        self._arena.fill(host)
+
+    def poll(self) -> list[Decision]:
+        decisions, self._unsent = self._unsent, []
+        keeper = self._keeper
+        if keeper is None or self._closed:
+            return decisions
+        host = keeper.host
+        if host is None:
+            host = keeper.revive()
+            if host is not None:
+                self._score.events.append("the simulator host runs again")
+                self._arena.fill(host)
+            return decisions
+        self._turns.answer(self._arena.battles, host)
+        try:
+            tick = keeper.poll()
+        except HostDied as death:
+            self._arena.abort_all("host_died", decisions)
+            if self._arena.replays is not None:
+                self._arena.replays.forget_all()
+            self._score.events.append(str(death))
+            return decisions
+        decisions += self._referee.take(host, tick)
+        self._arena.fill(host)
+        return decisions
+
+    def act(self, actions: Sequence[Action]) -> None:
+        host = self._keeper.host if self._keeper is not None else None
+        if host is None:
+            return
+        for action in actions:
+            if action.action < 0:
+                continue
+            battle = self._arena.by_env[action.env]
+            if battle is None or battle.episode != action.episode:
+                continue
+            seat = battle.seats[action.seat]
+            if not isinstance(seat, PolicySeat) or not seat.answers(action.step, action.attempt):
+                continue
+            if not seat.answer(host, battle.number, action.action):
+                self._score.bad_actions += 1
+                self._abort(battle, "illegal_action", self._unsent)
+            elif (next_decision := seat.follow_up()) is not None:
+                self._score.decisions += 1
+                self._unsent.append(next_decision)
+        host.flush()
+
+    def episode(self, env: int) -> int:
+        battle = self._arena.by_env[env]
+        return -1 if battle is None else battle.episode
+
+    def abort(self, envs: Iterable[int], cause: str) -> None:
+        """With the cause `server_lost` no session is left to end; else every seat's session is ended as ABORTED."""
+        for env in envs:
+            if cause == SERVER_LOST:
+                self._unsent = [decision for decision in self._unsent if decision.env != env]
+            battle = self._arena.by_env[env]
+            if battle is not None:
+                self._abort(battle, cause, None if cause == SERVER_LOST else self._unsent)
+
+    def set_policies(self, names: Sequence[str]) -> None:
+        self._matchmaker.set_policies(names)
+
+    def drain(self) -> None:
+        self._arena.open = False
+
+    def idle(self) -> bool:
+        replays = self._arena.replays
+        over = not self._arena.battles and not self._unsent and not self._arena.may_start()
+        return over and (replays is None or replays.complete)
+
+    def files(self) -> list[int]:
+        host = self._keeper.host if self._keeper is not None else None
+        return [host.fileno(), *self._turns.files()] if host is not None else []
+
+    def metrics(self) -> dict[str, Any]:
+        metrics = self._score.metrics(alive=len(self._arena.battles))
+        keeper = self._keeper
+        metrics["host_pids"] = keeper.pids if keeper is not None else []
+        metrics["host_restarts"] = keeper.restarts if keeper is not None else 0
+        return metrics
+
+    def close(self) -> None:
+        self._arena.open = False
+        self._arena.abort_all("shutdown", None)
+        self._turns.close()
+        self._closed = True
+        if self._keeper is not None:
+            self._keeper.close()
+
+    def _make_keeper(self) -> HostKeeper | ShowdownKeeper:
+        config = self._config
+        if config.transport == "websocket":
+            from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
+
+            return ShowdownKeeper(
+                find_node().path, config.servers, config.local_servers,
+                stall_sec=config.host_timeout_sec, say=self._score.events.append,
+            )  # fmt: skip
+        return HostKeeper(
+            node_for(config.encoder).path, accelerate=config.accelerate, index=self._index, tables=self._tables,
+            replies_per_write=config.replies_per_write, silence_limit_sec=config.host_timeout_sec,
+        )  # fmt: skip
+
+    def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
+        self._referee.abort(self._keeper.host if self._keeper is not None else None, battle, cause, ends)
+
+
+__all__ = ["PokemonSource", "pokemon_spec"]

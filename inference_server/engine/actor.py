@@ -1,0 +1,279 @@
+"""Acts on one batch: gather rows, forward, reply, commit, record. Whole columns at a time."""
+
+from __future__ import annotations
+
+import time
+from logging import Logger
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
+from simul.common.protocol.messages import ABORTED
+from simul.common.runtime.finite import finite_rows
+from simul.inference_server.batching.batcher import Chunk
+from simul.inference_server.engine.backends import DeviceLost, Outputs
+from simul.inference_server.engine.bisect_failure import FAILED, NOT_FINITE, halves, not_finite
+from simul.inference_server.engine.noise import draw_gumbel
+from simul.inference_server.engine.sampling import all_finite, which_finite
+from simul.inference_server.engine.staging import Staging
+from simul.inference_server.frontend.client_socket import Gateway
+from simul.inference_server.frontend.faults import TOLD, contain
+from simul.inference_server.frontend.row_checks import numbers_missing
+from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.policies.table import Policy, PolicyTable
+from simul.inference_server.sessions.rules import Session
+from simul.inference_server.sessions.session_close import Endings
+from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.unrolls.recorder import Recorder
+
+
+class Done(NamedTuple):
+    """What a forward was given and what it gave, by row; the arrays of `Staging` [B or more], the others [B]."""
+
+    slots: NDArray[np.int64]
+    redo: NDArray[np.bool_]
+    write_rows: NDArray[np.int64]
+    read_rows: NDArray[np.int64]
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+    outputs: Outputs
+
+    def pick(self, which: NDArray[np.bool_]) -> Done:
+        """These rows only, copied. bool [B]."""
+        rows, outputs = np.flatnonzero(which), self.outputs
+        return Done(
+            self.slots[rows], self.redo[rows], self.write_rows[rows], self.read_rows[rows], self.observation[rows],
+            self.mask[rows], Outputs(outputs.action[rows], outputs.log_prob[rows], outputs.value[rows]),
+        )  # fmt: skip
+
+
+class Actor:
+    """One batch is of one policy and one policy_version; a session appears in it once."""
+
+    def __init__(
+        self,
+        policies: PolicyTable,
+        sessions: SessionTable,
+        recorder: Recorder,
+        endings: Endings,
+        gateway: Gateway,
+        statistics: Statistics,
+        log: Logger,
+        *,
+        zero_state: bool,
+    ) -> None:
+        self._policies = policies
+        self._sessions = sessions
+        self._recorder = recorder
+        self._endings = endings
+        self._gateway = gateway
+        self._statistics = statistics
+        self._log = log
+        self._zero_state = zero_state
+
+    def act(self, batch: list[Chunk], now: float) -> float:
+        """Forward a batch and answer it. Rows whose session ended meanwhile are left out.
+
+        Returns:
+            Seconds that the forward took, sampling included; 0 where there was none.
+        """
+        try:
+            return self._act(batch, now)
+        except Exception as error:  # noqa: BLE001 a defect costs the rows of the batch that are not answered
+            self._give_up(batch, error, now, answered=False)
+            return 0.0
+
+    def _act(self, batch: list[Chunk], now: float) -> float:
+        batch = self._living(batch)
+        if not batch:
+            return 0.0
+        policy, stages = self._policies[batch[0].policy], self._statistics.stages
+        try:
+            staging = self._gather(batch, policy)
+            if any(chunk.unread for chunk in batch):
+                batch, staging = self._judge(batch, staging, policy)
+                if not batch:
+                    return 0.0
+            slots = np.concatenate([chunk.slots for chunk in batch])
+            redo = np.concatenate([chunk.redo for chunk in batch])
+            n = len(slots)
+            self._find_states(staging, slots, redo, policy)
+            stages.lap("gather")
+            table = self._sessions
+            draw_gumbel(slots, table.noise_key, table.due, table.attempt, table.greedy, staging.legal, staging.noise)
+            seconds = stages.lap("sample")
+            policy.engine.forward(n)
+            seconds += stages.lap("forward")
+            outputs = policy.engine.sample()
+        except DeviceLost:
+            raise
+        except Exception as error:  # noqa: BLE001 a user's network may raise anything
+            return self._act_apart(batch, error, now)
+        seconds += stages.lap("sample")
+        done = Done(slots, redo, staging.write_rows, staging.read_rows, staging.observation, staging.mask, outputs)
+        if not all_finite(outputs.log_prob, outputs.value):
+            batch, done = self._refuse_not_finite(batch, done, now)
+        self._statistics.batch(n, len(done.slots), seconds)
+        if batch:
+            self._finish(batch, done, policy, now)
+        return seconds
+
+    def _finish(self, batch: list[Chunk], done: Done, policy: Policy, now: float) -> None:
+        """Answer, commit the new states, record."""
+        stages, outputs = self._statistics.stages, done.outputs
+        self._reply(batch, outputs, policy.version)  # first: clients go on while the rest is written down
+        stages.lap("reply")
+        try:
+            self._sessions.commit(
+                done.slots, done.write_rows, outputs.action, outputs.log_prob, outputs.value, policy.version, now
+            )
+            self._record(batch, done, policy, now)
+        except Exception as error:  # noqa: BLE001 a defect costs the sessions of the batch
+            self._give_up(batch, error, now, answered=True)
+        stages.lap("record")
+
+    def _give_up(self, batch: list[Chunk], error: Exception, now: float, *, answered: bool) -> None:
+        """End the sessions that live of a batch on which the server failed; refuse their rows, if not `answered`."""
+        contain(error, self._statistics)
+        for chunk in batch:
+            chunk = chunk.pick(self._sessions.number.take(chunk.slots) == chunk.numbers)
+            if len(chunk) and not answered:
+                self._refuse(chunk, TOLD, "server_fault", now)
+            elif len(chunk):
+                self._end(chunk, "server_fault", now)
+        self._recorder.balance(self._sessions.pending_recorded())
+
+    def _refuse_not_finite(self, batch: list[Chunk], done: Done, now: float) -> tuple[list[Chunk], Done]:
+        """Refuse the rows whose result is not finite. The others, in the same order, are answered as they are.
+
+        A session that is refused is ended before anything of its row is committed or recorded.
+        """
+        finite = which_finite(done.outputs.log_prob, done.outputs.value)
+        failed = int(np.count_nonzero(~finite))
+        self._log.error("%s in %d of %d rows of a batch", NOT_FINITE, failed, len(finite))
+        self._statistics.forward_failed(failed, NOT_FINITE)
+        kept, start = [], 0
+        for chunk in batch:
+            part = slice(start, start + len(chunk))
+            fine, start = finite[part], part.stop
+            if not fine.all():
+                self._refuse(chunk.pick(~fine), not_finite(done.observation[part][~fine]), "forward_failed", now)
+                chunk = chunk.pick(fine)
+            if len(chunk):
+                kept.append(chunk)
+        return kept, done.pick(finite)
+
+    def _act_apart(self, batch: list[Chunk], error: Exception, now: float) -> float:
+        """A forward raised: act on each half; the row that makes it raise alone gets the error, and only that one."""
+        first, second = halves(batch)
+        if first:
+            return self.act(first, now) + self.act(second, now)
+        (chunk,) = second
+        self._log.error("the forward of one row failed: %s", error)
+        self._statistics.forward_failed(len(chunk), str(error))
+        self._refuse(chunk, FAILED, "forward_failed", now)
+        return 0.0
+
+    def _refuse(self, chunk: Chunk, text: str, cause: str, now: float) -> None:
+        self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
+        self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, text)
+        self._end(chunk, cause, now)
+
+    def _end(self, chunk: Chunk, cause: str, now: float) -> None:
+        for slot in chunk.slots.tolist():
+            self._endings.end(Session(self._sessions, slot), ABORTED, None, cause, now)
+
+    def _gather(self, batch: list[Chunk], policy: Policy) -> Staging:
+        """Copy observations and masks. From here on nothing else of a row is looked at."""
+        staging, start = policy.engine.stage(sum(map(len, batch))), 0
+        for chunk in batch:
+            stop = start + len(chunk)
+            chunk.observation.take(chunk.rows, axis=0, out=staging.observation[start:stop], mode="clip")
+            chunk.mask.take(chunk.rows, axis=0, out=staging.mask[start:stop], mode="clip")
+            start = stop
+        return staging
+
+    def _judge(self, batch: list[Chunk], staging: Staging, policy: Policy) -> tuple[list[Chunk], Staging]:
+        """Refuse the rows that were copied out of their client's memory and are not finite. The others, staged.
+
+        Their sessions wait for the same row, as after a deadline.
+        """
+        n = sum(map(len, batch))
+        finite = finite_rows(staging.observation[:n])
+        if np.count_nonzero(finite) == n:
+            return batch, staging
+        kept, start = [], 0
+        for chunk in batch:
+            part = slice(start, start + len(chunk))
+            fine, start = finite[part], part.stop
+            if not fine.all():
+                self._refuse_copies(chunk.pick(~fine), staging.observation[part][~fine])
+                chunk = chunk.pick(fine)
+            if len(chunk):
+                kept.append(chunk)
+        observation, mask = staging.observation[:n][finite], staging.mask[:n][finite]
+        staging.observation[:n] = 0  # rows that a batch leaves free hold finite numbers
+        if kept:
+            staging = policy.engine.stage(len(observation))
+            staging.observation[: len(observation)], staging.mask[: len(observation)] = observation, mask
+        return kept, staging
+
+    def _refuse_copies(self, chunk: Chunk, observation: NDArray[Any]) -> None:
+        """observation: the copies of the chunk's rows, [M, D]."""
+        self._sessions.expire(chunk.slots, chunk.numbers)
+        self._statistics.rows_errored[ERR_VALUE] += len(chunk)
+        by_text: dict[str, list[int]] = {}
+        for row, copied in zip(chunk.rows.tolist(), observation):
+            by_text.setdefault(numbers_missing(copied), []).append(row)
+        for text, rows in by_text.items():
+            self._gateway.refuse(chunk.client, chunk.message, rows, ERR_VALUE, text)
+
+    def _find_states(
+        self, staging: Staging, slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy
+    ) -> None:  # fmt: skip
+        n = len(slots)
+        self._sessions.state_rows(slots, redo, staging.read_rows, staging.write_rows)
+        if self._zero_state:
+            staging.read_rows[:n] = policy.engine.zero_row
+        staging.temperature[:n] = self._sessions.temperature.take(slots)
+
+    def _record(self, batch: list[Chunk], done: Done, policy: Policy, now: float) -> None:
+        """Recorded rows stand first in a batch."""
+        k = sum(len(chunk) for chunk in batch if chunk.recorded)
+        if k:
+            outputs = done.outputs
+            first = Outputs(outputs.action[:k], outputs.log_prob[:k], outputs.value[:k])
+            self._recorder.append(
+                self._sessions.unroll_row.take(done.slots[:k]), done.redo[:k], done.observation[:k], done.mask[:k],
+                done.read_rows[:k], first, policy.engine, policy.version, now,
+            )  # fmt: skip
+
+    def _reply(self, batch: list[Chunk], outputs: Outputs, version: int) -> None:
+        versions = np.full(len(outputs.action), version)
+        answered_at, start = time.monotonic(), 0
+        for chunk in batch:
+            part = slice(start, start + len(chunk))
+            self._gateway.reply(
+                chunk.client, chunk.message, chunk.rows,
+                outputs.action[part], outputs.log_prob[part], outputs.value[part], versions[part],
+            )  # fmt: skip
+            self._statistics.latency_us.add((answered_at - chunk.arrived_at) * 1e6, len(chunk))
+            start = part.stop
+
+    def _living(self, batch: list[Chunk]) -> list[Chunk]:
+        """Every row is answered: those whose session ended while they waited, with an error. Recorded rows first."""
+        living = []
+        for chunk in sorted(batch, key=lambda chunk: not chunk.recorded):
+            alive = self._sessions.number.take(chunk.slots) == chunk.numbers
+            if np.count_nonzero(alive) < len(chunk):
+                ended = chunk.rows[~alive].tolist()
+                self._statistics.rows_errored[ERR_NO_SESSION] += len(ended)
+                self._gateway.refuse(
+                    chunk.client, chunk.message, ended, ERR_NO_SESSION, "the session ended before this step"
+                )
+                chunk = chunk.pick(alive)
+            if len(chunk):
+                living.append(chunk)
+        return living

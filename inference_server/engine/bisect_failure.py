@@ -1,0 +1,44 @@
+"""When a forward raises: halve the batch until the rows that make it raise stand alone; only they fail. Pure.
+
+A result that is not finite raises nothing: which rows it concerns stands in the result.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.inference_server.batching.fair_queue import Portion
+
+P = TypeVar("P", bound=Portion)
+
+FAILED = "the forward of this row failed"  # what its sender learns: nothing of the server's inside
+NOT_FINITE = "the network's output is not finite"
+
+
+def not_finite(observation: NDArray[Any]) -> str:
+    """What the sender of rows learns whose result holds NaN or infinity. observation: of each, [M, D]."""
+    largest = float(np.abs(observation).max())
+    return (
+        "the network's answer to this row is not finite; expected observations of ordinary size, in this row and those "
+        f"before it: the largest number here is {largest:g}"
+    )
+
+
+def halves(batch: list[P]) -> tuple[list[P], list[P]]:
+    """The first and the second half of a batch's rows; of one row, the first half is empty."""
+    first: list[P] = []
+    second: list[P] = []
+    room = sum(map(len, batch)) // 2
+    for portion in batch:
+        if room >= len(portion):
+            first.append(portion)
+        elif room:
+            first.append(portion.pick(slice(room)))
+            second.append(portion.pick(slice(room, None)))
+        else:
+            second.append(portion)
+        room -= min(room, len(portion))
+    return first, second

@@ -1,0 +1,248 @@
+"""Admits the rows of a STEP message: each becomes a waiting row, an immediate reply, or an error of its own.
+
+Rows that are simply their session's next step are admitted together, as columns; what remains (starts, ends, redos,
+resends and whatever is wrong) is judged row by row, in the order of the message.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.codec import Tensors
+from simul.common.protocol.errors import (
+    ERR_DENIED,
+    ERR_INTERNAL,
+    ERR_MASK,
+    ERR_ORDER,
+    ERR_SHAPE,
+    ERR_VALUE,
+    ProtocolError,
+)
+from simul.common.protocol.messages import ABORTED, DECISION, FLAGS, RECORD, START, TERMINATED, TRUNCATED, Step
+from simul.common.protocol.specs import GameSpec
+from simul.inference_server.batching.batcher import Chunk
+from simul.inference_server.frontend.clients import Client
+from simul.inference_server.frontend.faults import TOLD, contain
+from simul.inference_server.frontend.row_checks import Rows, unpack
+from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.policies.table import PolicyTable
+from simul.inference_server.sessions.rules import (
+    END_ACKNOWLEDGED,
+    Reply,
+    Session,
+    Verdict,
+    check_end,
+    check_start,
+    judge,
+)
+from simul.inference_server.sessions.session_close import Endings
+from simul.inference_server.sessions.table import Ordinary, SessionTable
+from simul.inference_server.unrolls.recorder import Recorder
+
+_CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}
+
+
+@dataclass
+class Admitted:
+    """What became of a STEP message: chunks that wait, replies that go out now, errors by (code, text)."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    replies: list[tuple[int, Reply]] = field(default_factory=list)
+    errors: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+
+
+@dataclass
+class _Queued:
+    """Rows that were admitted one by one."""
+
+    rows: list[int] = field(default_factory=list)
+    slots: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)  # a later row may end the session and another take its slot
+    redo: list[bool] = field(default_factory=list)
+
+    def add(self, row: int, session: Session, redo: bool) -> None:
+        self.rows.append(row)
+        self.slots.append(session.slot)
+        self.numbers.append(session.number)
+        self.redo.append(redo)
+
+
+class Admission:
+    """Checks rows against the session table; the only place that opens sessions."""
+
+    def __init__(
+        self,
+        spec: GameSpec,
+        sessions: SessionTable,
+        policies: PolicyTable,
+        recorder: Recorder,
+        endings: Endings,
+        statistics: Statistics,
+    ) -> None:
+        self._spec = spec
+        self._sessions = sessions
+        self._policies = policies
+        self._recorder = recorder
+        self._endings = endings
+        self._statistics = statistics
+
+    def admit(self, client: Client, message: Step, tensors: Tensors, now: float) -> Admitted:
+        """Take in a whole STEP message.
+
+        Raises:
+            ProtocolError: the message as a whole is wrong (a tensor is missing or has another shape).
+        """
+        rows = unpack(self._spec, tensors, unread=message.observation_at >= 0)
+        result, queued = Admitted(), _Queued()
+        ordinary = self._sessions.begin_ordinary(client, rows.keys, rows.plain)
+        recorded = self._sessions.unroll_row.take(ordinary.slots)
+        self._statistics.steps_seen += int(np.count_nonzero(recorded >= 0))
+        self._recorder.rewards(recorded, rows.reward[ordinary.rows])
+        if len(ordinary.rows) < len(ordinary.which):
+            for i in np.flatnonzero(~ordinary.which).tolist():
+                try:
+                    self._admit_row(client, message, rows, i, queued, result, now)
+                except ProtocolError as error:
+                    result.errors.setdefault((error.code, str(error)), []).append(i)
+                except Exception as error:  # noqa: BLE001 a defect costs this row and its session
+                    contain(error, self._statistics)
+                    self._abort(client, rows.keys[i].tolist(), now)
+                    result.errors.setdefault((ERR_INTERNAL, TOLD), []).append(i)
+        result.chunks.extend(self._chunks(client, message, rows, ordinary, queued, now))
+        return result
+
+    def undo(self, client: Client, tensors: Tensors, now: float) -> None:
+        """Abort every session that a message has rows of: `admit` raised, and what it had begun cannot be told.
+
+        Rows of earlier messages that wait are answered ERR_NO_SESSION by their batch.
+        """
+        keys = tensors.get("keys")
+        if keys is not None and keys.dtype == np.int64 and keys.ndim == 2 and keys.shape[1] == 5:
+            for key in keys.tolist():
+                self._abort(client, key, now)
+
+    def end(self, slots: NDArray[np.int64], numbers: NDArray[np.int64], now: float) -> None:
+        """Abort the sessions of admitted rows that could not be queued; int64 [M] each, as in `Chunk`."""
+        for slot, number in zip(slots.tolist(), numbers.tolist()):
+            session = Session(self._sessions, slot)
+            if session.number == number:
+                self._endings.end(session, ABORTED, None, "server_fault", now)
+
+    def _abort(self, client: Client, key: list[int], now: float) -> None:
+        session = self._sessions.find(client, key[0], key[1])
+        if session is not None and session.episode == key[2]:
+            self._endings.end(session, ABORTED, None, "server_fault", now)
+
+    def _chunks(
+        self, client: Client, message: Step, rows: Rows, ordinary: Ordinary, queued: _Queued, now: float
+    ) -> Iterator[Chunk]:
+        """Admitted rows by policy and by whether they are recorded."""
+        table = self._sessions
+        _, which, slots = ordinary
+        numbers = table.number.take(slots)
+        redo = np.zeros(len(slots), np.bool_)
+        if queued.rows:
+            which, slots = np.concatenate((which, queued.rows)), np.concatenate((slots, queued.slots))
+            numbers, redo = np.concatenate((numbers, queued.numbers)), np.concatenate((redo, queued.redo))
+        if not len(slots):
+            return
+        groups = table.group.take(slots)
+        everything = Chunk(
+            client, message.id, "", False, now, rows.observation, rows.mask, which, slots, numbers, redo,
+            unread=rows.unread,
+        )  # fmt: skip
+        alike = np.count_nonzero(groups == groups[0]) == len(groups)
+        kinds = groups[:1].tolist() if alike else np.unique(groups).tolist()
+        for group in kinds:
+            chunk = everything if alike else everything.pick(groups == group)
+            chunk.policy, chunk.recorded = table.policy_of(group), bool(group & 1)
+            yield chunk
+
+    def _admit_row(
+        self, client: Client, message: Step, rows: Rows, i: int, queued: _Queued, result: Admitted, now: float
+    ) -> None:
+        env, seat, episode, step, attempt = rows.keys[i].tolist()
+        session = self._sessions.find(client, env, seat)
+        if rows.flags[i] > FLAGS:
+            raise ProtocolError(ERR_VALUE, f"flags {rows.flags[i]}; expected a sum of 1 START, 2 RECORD and 4 GREEDY")
+        if rows.kind[i] != DECISION:
+            self._end_row(session, rows, i, now)
+            result.replies.append((i, END_ACKNOWLEDGED))
+            return
+        if not rows.finite[i]:
+            raise ProtocolError(ERR_VALUE, rows.not_finite(i))
+        if not rows.has_legal[i]:
+            raise ProtocolError(ERR_MASK, "the mask allows no action, or holds values other than 0 and 1")
+        if rows.flags[i] & START and (session is None or session.episode != episode):
+            session = self._open(client, message, rows, i, session, now)
+        if session is not None and session.episode == episode:
+            self._sessions.touch(session, now)
+        ending = client.endings.get((env, seat, episode), "")
+        verdict = judge(session, (env, seat, episode, step, attempt), ending)
+        assert session is not None
+        if verdict is Verdict.PENDING and session.slot in queued.slots:
+            raise ProtocolError(ERR_ORDER, "this row stands twice in one message; the first one is answered")
+        if verdict is Verdict.PENDING:
+            self._statistics.rows_duplicate += 1
+        elif verdict is Verdict.CACHED:
+            self._statistics.rows_cached += 1
+            result.replies.append((i, session.reply))
+        elif verdict is Verdict.RETRY:
+            self._sessions.expired[session.slot] = False
+            queued.add(i, session, session.redoing)
+        else:
+            self._queue(session, rows, i, verdict is Verdict.REDO, queued)
+
+    def _open(self, client: Client, message: Step, rows: Rows, i: int, old: Session | None, now: float) -> Session:
+        env, seat, episode, step, attempt = rows.keys[i].tolist()
+        flags = int(rows.flags[i])
+        if rows.policy[i] >= len(message.policies):
+            raise ProtocolError(ERR_SHAPE, f"policy index {rows.policy[i]} of {len(message.policies)} names")
+        policy = message.policies[rows.policy[i]]
+        check_start(flags, step, attempt, policy, self._policies.versions().keys())
+        if flags & RECORD and self._policies[policy].source == "checkpoint":
+            raise ProtocolError(ERR_DENIED, f"{policy!r} was loaded from a checkpoint: its sessions are not recorded")
+        temperature = rows.temperature_of(i)
+        if old is not None and episode < old.episode:
+            raise ProtocolError(ERR_ORDER, f"episode {episode} is over: episode {old.episode} of this seat is running")
+        if old is not None:
+            self._endings.end(old, ABORTED, None, "restarted", now)
+        session = self._sessions.open(client, env, seat, episode, flags, policy, now)
+        self._sessions.temperature[session.slot] = temperature
+        if flags & RECORD:
+            self._sessions.unroll_row[session.slot] = self._recorder.open()
+        return session
+
+    def _queue(self, session: Session, rows: Rows, i: int, redo: bool, queued: _Queued) -> None:
+        step, attempt = rows.keys[i, 3:].tolist()
+        if redo:
+            self._statistics.rows_redone += 1
+        else:
+            self._reward(session, rows, i)
+        self._sessions.begin_step(session, step, attempt)
+        self._statistics.steps_seen += session.record and not redo
+        queued.add(i, session, redo)
+
+    def _end_row(self, session: Session | None, rows: Rows, i: int, now: float) -> None:
+        _, _, episode, step, _ = rows.keys[i].tolist()
+        kind = int(rows.kind[i])
+        if kind not in _CAUSES:
+            raise ProtocolError(ERR_VALUE, f"kind {kind}; expected 0 (decision) to 3 (aborted)")
+        if session is None or session.episode != episode:
+            return  # over already: a resent END, or one that raced with the reaper
+        if kind != ABORTED:  # an abort forgets what is open, also a row that was refused
+            check_end(session, step)
+        final = rows.final_observation(i) if kind == TRUNCATED else None
+        if kind == TERMINATED and not math.isfinite(rows.reward[i]):
+            raise ProtocolError(ERR_VALUE, "the final reward is not finite")
+        if kind != ABORTED:
+            self._reward(session, rows, i)
+        self._endings.end(session, kind, final, _CAUSES[kind], now)
+
+    def _reward(self, session: Session, rows: Rows, i: int) -> None:
+        self._recorder.rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]])

@@ -1,0 +1,136 @@
+"""Takes in STEP and EVALUATE messages: within the limits they are admitted, beyond them refused at once."""
+
+from __future__ import annotations
+
+import math
+
+from simul.common.protocol.codec import Tensors
+from simul.common.protocol.errors import (
+    ERR_BUSY,
+    ERR_DEADLINE,
+    ERR_INTERNAL,
+    ERR_LIMIT,
+    ERR_NOT_READY,
+    ERR_VALUE,
+    ProtocolError,
+)
+from simul.common.protocol.messages import Evaluate, Step
+from simul.common.protocol.specs import GameSpec
+from simul.inference_server.batching.batcher import Batcher, Chunk
+from simul.inference_server.engine.evaluation import Evaluator
+from simul.inference_server.frontend.admission import Admission
+from simul.inference_server.frontend.client_socket import Gateway
+from simul.inference_server.frontend.clients import Client
+from simul.inference_server.frontend.faults import TOLD, contain
+from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.frontend.shared_memory import with_observation
+from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.sessions.table import SessionTable
+
+
+class Intake:
+    """Between the gateway and the queues. `closed`: the server drains and takes nothing more."""
+
+    def __init__(
+        self,
+        spec: GameSpec,
+        gateway: Gateway,
+        sessions: SessionTable,
+        admission: Admission,
+        batcher: Batcher,
+        evaluator: Evaluator,
+        in_flight: InFlight,
+        statistics: Statistics,
+    ) -> None:
+        self.closed = False
+        self._spec = spec
+        self._gateway = gateway
+        self._sessions = sessions
+        self._admission = admission
+        self._batcher = batcher
+        self._evaluator = evaluator
+        self._in_flight = in_flight
+        self._statistics = statistics
+
+    def take(self, client: Client, message: Step | Evaluate, tensors: Tensors, now: float) -> None:
+        """Admit a message's rows, or answer what is wrong with it."""
+        try:
+            if self.closed:
+                raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
+            if message.id < 0:
+                raise ProtocolError(ERR_VALUE, f"id {message.id}; expected 0 or more")
+            if isinstance(message, Step) and message.deadline_ms < 0:
+                raise ProtocolError(ERR_VALUE, f"deadline_ms {message.deadline_ms}; expected 0 (none) or more")
+            rows = _rows(message, tensors)
+            if rows > self._in_flight.most:
+                raise ProtocolError(ERR_LIMIT, f"{rows} rows in one message; at most {self._in_flight.most}")
+            if not self._in_flight.has_room(client, rows):
+                self._refuse_busy(client, message, rows)
+            elif isinstance(message, Step):
+                self._step(client, message, tensors, now)
+            else:
+                request = self._evaluator.admit(client, message, tensors, now)
+                self._in_flight.add(client, len(request))
+        except ProtocolError as error:
+            self._statistics.messages_refused[error.code] += 1
+            self._gateway.refuse(client, message.id, (), error.code, str(error))
+        except Exception as error:  # noqa: BLE001 nothing was queued or answered yet, see `_step`
+            contain(error, self._statistics)
+            if isinstance(message, Step):
+                self._admission.undo(client, tensors, now)
+            self._statistics.messages_refused[ERR_INTERNAL] += 1
+            self._gateway.refuse(client, message.id, (), ERR_INTERNAL, TOLD)
+
+    def refuse_late(self, now: float) -> None:
+        """Rows whose deadline is over get an error; their sessions stay as they were."""
+        for chunk in self._batcher.expire(now):
+            self._in_flight.remove(chunk.client, len(chunk))
+            self._sessions.expire(chunk.slots, chunk.numbers)
+            self._statistics.rows_errored[ERR_DEADLINE] += len(chunk)
+            late_ms = (now - chunk.deadline) * 1000
+            self._gateway.refuse(
+                chunk.client, chunk.message, chunk.rows.tolist(), ERR_DEADLINE,
+                f"taken from the queue {late_ms:.0f} ms after the deadline; the session waits for this very step",
+                retry_after_ms=self._in_flight.retry_after_ms(),
+            )  # fmt: skip
+
+    def _step(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
+        if message.observation_at >= 0:
+            tensors = with_observation(client.memory, self._spec, message.observation_at, tensors)
+        admitted = self._admission.admit(client, message, tensors, now)
+        deadline = now + message.deadline_ms / 1000 if message.deadline_ms else math.inf
+        for chunk in admitted.chunks:
+            self._queue(chunk, deadline, now)
+        if admitted.replies:
+            self._gateway.reply_again(client, message.id, admitted.replies)
+        for (code, text), refused in admitted.errors.items():
+            self._statistics.rows_errored[code] += len(refused)
+            self._gateway.refuse(client, message.id, refused, code, text)
+
+    def _queue(self, chunk: Chunk, deadline: float, now: float) -> None:
+        """From here on each part of the message is answered on its own: what fails is refused, and that only."""
+        chunk.deadline = deadline
+        try:
+            self._batcher.add(chunk)
+        except Exception as error:  # noqa: BLE001 the batcher appends last: none of these rows waits
+            contain(error, self._statistics)
+            self._admission.end(chunk.slots, chunk.numbers, now)
+            self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
+            self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, TOLD)
+        else:
+            self._in_flight.add(chunk.client, len(chunk))
+
+    def _refuse_busy(self, client: Client, message: Step | Evaluate, rows: int) -> None:
+        limits = self._in_flight
+        self._statistics.rows_errored[ERR_BUSY] += rows
+        self._gateway.refuse(
+            client, message.id, (), ERR_BUSY,
+            f"{rows} rows on top of {limits.of(client)} of yours and {limits.total} of all that wait; at most "
+            f"{limits.client_limit} of a client and {limits.limit} of all may. None was admitted; send them again",
+            retry_after_ms=limits.retry_after_ms(),
+        )  # fmt: skip
+
+
+def _rows(message: Step | Evaluate, tensors: Tensors) -> int:
+    column = tensors.get("keys" if isinstance(message, Step) else "observation")
+    return 0 if column is None or not column.ndim else len(column)

@@ -1,0 +1,90 @@
+"""Lets clients in: HELLO against what this server speaks and plays, WELCOME with all that a client has to know."""
+
+from __future__ import annotations
+
+from simul.common.protocol.errors import ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION, ProtocolError, StaleRunError
+from simul.common.protocol.messages import PROTOCOL, Hello, Welcome
+from simul.common.protocol.specs import GameSpec
+from simul.inference_server.frontend.clients import Client, ClientTable
+from simul.inference_server.frontend.shared_memory import SharedMemory
+from simul.inference_server.policies.table import PolicyTable
+
+ASKED = "?"  # a fingerprint that asks for the server's own
+MAX_NAME = 64  # characters of a client's declared name
+MAX_ECHO = 40  # characters of a client's text that an answer repeats
+
+
+class SpecAsked(ProtocolError):
+    """Somebody asks which game is played here: answered as any refusal, but nobody's mistake, so it is not counted."""
+
+
+class Reception:
+    """`memory_bytes`: shared memory for a client that asks for it; 0: none."""
+
+    def __init__(
+        self, spec: GameSpec, clients: ClientTable, policies: PolicyTable, limits: dict[str, int], memory_bytes: int
+    ) -> None:
+        self._spec = spec
+        self._clients = clients
+        self._policies = policies
+        self._limits = limits
+        self._memory_bytes = memory_bytes
+
+    def let_in(self, peer: bytes, hello: Hello, now: float) -> tuple[Welcome, list[Client]]:
+        """The answer to HELLO, and the clients whose lives it ends.
+
+        Raises:
+            ProtocolError: the client speaks or plays something else, holds another run's training token, or is older
+                than one that is here.
+        """
+        self._check(hello)
+        if not peer.startswith(b"\0"):  # as those begin that libzmq gives
+            raise ProtocolError(ERR_VALUE, "the socket has a routing id that you chose; others could take it: set none")
+        self._clients.trusts(hello.training_token)  # also of who comes back
+        ended: list[Client] = []
+        client = self._clients.same_life(peer, hello.client, hello.run_id)
+        if client is None and hello.token:
+            client = self._clients.resume(hello.token, peer, now)
+        resumed = client is not None
+        if client is None:
+            try:
+                client, ended = self._clients.open(hello.client, hello.run_id, hello.training_token, peer, now)
+            except StaleRunError as error:
+                raise ProtocolError(ERR_STALE_RUN, str(error)) from None
+        client.confirmed = client.confirmed or hello.token == client.token
+        if hello.shared_memory and client.memory is None:
+            client.memory = self._memory()
+        welcome = Welcome(
+            protocol=PROTOCOL,
+            token=client.token,
+            resumed=resumed,
+            game=self._spec.name,
+            observation_size=self._spec.observation_size,
+            num_actions=self._spec.num_actions,
+            observation_dtype=self._spec.observation_dtype,
+            policies=self._policies.names,
+            limits=self._limits,
+            shared_memory=client.memory.grant if hello.shared_memory and client.memory is not None else None,
+        )
+        return welcome, ended
+
+    def _check(self, hello: Hello) -> None:
+        if hello.protocol != PROTOCOL:
+            raise ProtocolError(ERR_VERSION, f"this server speaks {PROTOCOL}; got {hello.protocol[:MAX_ECHO]!r}")
+        fingerprint = self._spec.fingerprint()
+        if hello.spec_fingerprint != fingerprint:
+            kind = SpecAsked if hello.spec_fingerprint == ASKED else ProtocolError
+            raise kind(
+                ERR_SPEC,
+                f"this server plays {self._spec.name} with spec {fingerprint}; "
+                f"got {hello.spec_fingerprint[:MAX_ECHO]!r}",
+            )
+        if not 1 <= len(hello.client) <= MAX_NAME or not hello.client.isprintable():
+            raise ProtocolError(ERR_VALUE, f"a client's name has 1 to {MAX_NAME} printable characters")
+
+    def _memory(self) -> SharedMemory | None:
+        """None where the system has no more to give: such a client sends its observations."""
+        try:
+            return SharedMemory(self._memory_bytes) if self._memory_bytes else None
+        except OSError:
+            return None

@@ -1,0 +1,180 @@
+"""The rows of STEP and EVALUATE as columns, checked for shape, and what is wrong with single rows. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.codec import Tensors, expect, expect_only
+from simul.common.protocol.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
+from simul.common.protocol.messages import DECISION, EVALUATE_TENSORS, FLAGS, RECORD, STEP_TENSORS
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.finite import finite_rows
+from simul.inference_server.engine.numba_helpers import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
+
+MAX_ROWS = 4096
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 100.0  # a finite logit below 3e35 stays finite when it is divided
+_INT64, _FLOAT32, _UINT8 = (np.dtype(name) for name in ("int64", "float32", "uint8"))
+
+
+@dataclass(eq=False, slots=True)
+class Rows:
+    """Columns of STEP (see `simul.common.protocol.messages.Step`), and bool [N] each:
+
+    finite: observation and reward are finite; has_legal: the mask allows an action and is made of 0 and 1;
+    plain: both, the row is a decision, and its flags are known ones.
+    unread: the observations lie where their client can still write. `finite` says nothing of them; whoever copies a row
+    judges the copy.
+    """
+
+    keys: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    reward: NDArray[np.float32]
+    policy: NDArray[np.uint8]
+    temperature: NDArray[np.float32] | None  # None: 1 everywhere
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+    finite: NDArray[np.bool_]
+    has_legal: NDArray[np.bool_]
+    plain: NDArray[np.bool_]
+    unread: bool
+
+    def not_finite(self, row: int) -> str:
+        """What of a row that is not `finite` is wrong."""
+        if not np.isfinite(self.reward[row]):
+            return f"the reward is {self.reward[row]}; expected a finite number"
+        return numbers_missing(self.observation[row])
+
+    def final_observation(self, row: int) -> NDArray[Any]:
+        """Of an episode that was cut short, wire dtype [D]. Raises ProtocolError ERR_VALUE."""
+        if not self.finite[row]:
+            raise ProtocolError(ERR_VALUE, self.not_finite(row))
+        if not self.unread:
+            return self.observation[row]
+        copied = self.observation[row].copy()
+        if not np.isfinite(copied).all():
+            raise ProtocolError(ERR_VALUE, numbers_missing(copied))
+        return copied
+
+    def temperature_of(self, row: int) -> float:
+        """The sampling temperature of a row with START. Raises ProtocolError ERR_VALUE."""
+        temperature = 1.0 if self.temperature is None else float(self.temperature[row])
+        if not np.float32(MIN_TEMPERATURE) <= temperature <= MAX_TEMPERATURE:
+            raise ProtocolError(
+                ERR_VALUE,
+                f"temperature {temperature:g}; expected {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, 1 where left out; "
+                "for the most probable action set the flag GREEDY",
+            )
+        if self.flags[row] & RECORD and temperature != 1.0:
+            raise ProtocolError(
+                ERR_VALUE, f"temperature {temperature:g} with RECORD; what is learned from is sampled at temperature 1"
+            )
+        return temperature
+
+
+def numbers_missing(observation: NDArray[Any]) -> str:
+    """What is wrong with an observation [D] that is not finite."""
+    places = np.flatnonzero(~np.isfinite(observation))
+    first = int(places[0])
+    return (
+        f"observation[{first}] is {observation[first]}; expected finite numbers, "
+        f"{len(places)} of {len(observation)} are not"
+    )
+
+
+def unpack(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> Rows:
+    """The columns of a STEP message. `unread`: see `Rows`.
+
+    Raises:
+        ProtocolError: ERR_LIMIT or ERR_SHAPE: the message as a whole is wrong.
+    """
+    expect_only(tensors, STEP_TENSORS)
+    keys = expect(tensors, "keys", _INT64, (None, 5))
+    n = len(keys)
+    if n > MAX_ROWS:
+        raise ProtocolError(ERR_LIMIT, f"{n} rows in one STEP; at most {MAX_ROWS}")
+    observation = expect(tensors, "observation", spec.dtype(), (n, spec.observation_size))
+    mask = expect(tensors, "mask", _UINT8, (n, spec.num_actions))
+    reward = expect(tensors, "reward", _FLOAT32, (n,))
+    kind, flags = expect(tensors, "kind", _UINT8, (n,)), expect(tensors, "flags", _UINT8, (n,))
+    finite, has_legal, plain = (np.empty(n, np.bool_) for _ in range(3))
+    bits, exponent, check = _FINITE[observation.dtype]
+    judged = np.empty((n, 0), bits) if unread else observation.view(bits)
+    check(judged, exponent, reward, mask, kind, flags, finite, has_legal, plain)
+    return Rows(
+        keys=keys,
+        kind=kind,
+        flags=flags,
+        reward=reward,
+        policy=expect(tensors, "policy", _UINT8, (n,)),
+        temperature=expect(tensors, "temperature", "float32", (n,)) if "temperature" in tensors else None,
+        observation=observation,
+        mask=mask,
+        finite=finite,
+        has_legal=has_legal,
+        plain=plain,
+        unread=unread,
+    )
+
+
+class Asked(NamedTuple):
+    """Columns of EVALUATE.
+
+    observation: wire dtype [N, D]; mask: uint8 [N, A], 1 = legal; session: int64 [N, 3], env -1: zero state;
+    finite: bool [N], the observation is; within: bool [N], the mask has no bits beyond those of the last action.
+    """
+
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+    session: NDArray[np.int64]
+    finite: NDArray[np.bool_]
+    within: NDArray[np.bool_]
+
+
+def unpack_evaluate(spec: GameSpec, tensors: Tensors) -> Asked:
+    """The columns of an EVALUATE message. Raises ProtocolError as `unpack` does."""
+    expect_only(tensors, EVALUATE_TENSORS)
+    observation = expect(tensors, "observation", spec.dtype(), (None, spec.observation_size))
+    n = len(observation)
+    if n > MAX_ROWS:
+        raise ProtocolError(ERR_LIMIT, f"{n} rows in one EVALUATE; at most {MAX_ROWS}")
+    packed = expect(tensors, "mask", _UINT8, (n, -(-spec.num_actions // 8)))
+    mask = np.unpackbits(packed, axis=1, count=spec.num_actions, bitorder="little")
+    session = expect(tensors, "session", _INT64, (n, 3)) if "session" in tensors else np.full((n, 3), -1, np.int64)
+    within = packed[:, -1] <= 0xFF >> -spec.num_actions % 8
+    return Asked(observation, mask, session, finite_rows(observation), within)
+
+
+def _check(
+    bits: NDArray[Any],
+    exponent: int,
+    reward: NDArray[np.float32],
+    mask: NDArray[np.uint8],
+    kind: NDArray[np.uint8],
+    flags: NDArray[np.uint8],
+    finite: NDArray[np.bool_],
+    has_legal: NDArray[np.bool_],
+    plain: NDArray[np.bool_],
+) -> None:
+    """Write the last three, see `Rows`. `bits`: the observation; NaN and infinities have every bit of `exponent`."""
+    for i in range(len(kind)):
+        wrong = 0
+        for j in range(bits.shape[1]):
+            wrong |= (bits[i, j] & exponent) == exponent
+        highest = 0
+        for j in range(mask.shape[1]):
+            highest = max(highest, mask[i, j])
+        finite[i] = not wrong and np.isfinite(reward[i])
+        has_legal[i] = highest == 1
+        plain[i] = finite[i] and has_legal[i] and kind[i] == DECISION and flags[i] <= FLAGS
+
+
+_COLUMNS = read(FLOAT32), read(UINT8, 2), read(UINT8), read(UINT8), column(BOOL), column(BOOL), column(BOOL)
+_FINITE = {  # by dtype of the observation: as what its bits are seen, which of them are the exponent's, the loop
+    np.dtype(np.float16): (np.uint16, 0x7C00, compiled(read(UINT16, 2), UINT16, *_COLUMNS)(_check)),
+    np.dtype(np.float32): (np.uint32, 0x7F800000, compiled(read(UINT32, 2), UINT32, *_COLUMNS)(_check)),
+}

@@ -1,0 +1,137 @@
+"""What the server says of itself: to the supervisor twice a second, to Prometheus where that is on."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from simul.common.protocol.errors import ERR_CAPACITY
+from simul.common.runtime.lifecycle import Reporter
+from simul.inference_server.batching.batcher import Batcher
+from simul.inference_server.engine.evaluation import Evaluator
+from simul.inference_server.frontend.clients import ClientTable
+from simul.inference_server.ops.prometheus import Exporter
+from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.ops.watchdog import Watchdog
+from simul.inference_server.policies.table import PolicyTable
+from simul.inference_server.policies.weight_updates import Swaps
+from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.unrolls.recorder import Recorder
+
+COMPLAIN_EVERY_SEC = 60.0
+MOST_EVENTS = 3  # of half a second; the newest ones
+
+
+class _Complaint:
+    """A sentence about a counter that went up, at most once a minute."""
+
+    def __init__(self, count: Callable[[], int], sentence: Callable[[int], str]) -> None:
+        self._count = count
+        self._sentence = sentence
+        self._told, self._next = 0, 0.0
+
+    def turn(self, now: float) -> str:
+        """What is new, or nothing."""
+        count = self._count()
+        if count == self._told or now < self._next:
+            return ""
+        new, self._told, self._next = count - self._told, count, now + COMPLAIN_EVERY_SEC
+        return self._sentence(new)
+
+
+class Reporting:
+    """`facts` never change."""
+
+    def __init__(
+        self,
+        statistics: Statistics,
+        sessions: SessionTable,
+        clients: ClientTable,
+        policies: PolicyTable,
+        recorder: Recorder,
+        batcher: Batcher,
+        evaluator: Evaluator,
+        swaps: Swaps,
+        watchdog: Watchdog,
+        reporter: Reporter,
+        exporter: Exporter | None,
+        facts: dict[str, Any],
+    ) -> None:
+        self._events: deque[str] = deque(maxlen=MOST_EVENTS)
+        self._complaints = (
+            _Complaint(
+                lambda: statistics.forward_failures,
+                lambda rows: f"the forward failed for {rows:,} rows: {statistics.forward_failure}",
+            ),
+            _Complaint(
+                lambda: statistics.rows_errored[ERR_CAPACITY],
+                lambda rows: f"{rows:,} games found no session free; the last was refused to {sessions.refusal}",
+            ),
+            _Complaint(
+                lambda: statistics.connections["not_accepted"],
+                lambda times: f"the proxy let new connections wait {times:,} times: too many are open, or come at once",
+            ),
+            _Complaint(
+                lambda: statistics.faults,
+                lambda faults: f"{faults:,} messages met a fault of the server's own: {statistics.fault}",
+            ),
+        )
+        self._statistics = statistics
+        self._sessions = sessions
+        self._clients = clients
+        self._policies = policies
+        self._recorder = recorder
+        self._batcher = batcher
+        self._evaluator = evaluator
+        self._swaps = swaps
+        self._watchdog = watchdog
+        self._reporter = reporter
+        self._exporter = exporter
+        self._facts = facts
+
+    def metrics(self) -> dict[str, Any]:
+        """Everything that is reported; docs/metrics.md explains each."""
+        return {
+            **self._facts,
+            **self._statistics.as_dict(),
+            "sessions": len(self._sessions),
+            "sessions_started": self._sessions.started,
+            "clients": len(self._clients),
+            "waiting": self._batcher.waiting,
+            "policies": self._policies.versions(),
+            "policy_version": self._policies.learner_version,
+            "runners": {policy.name: policy.engine.runner for policy in self._policies},
+            "steps": self._recorder.steps(self._sessions.pending_recorded()),
+            "unrolls": self._recorder.unrolls(),
+            "learner_alive": self._swaps.learner_alive(time.monotonic()),
+            "evaluations_waiting": self._evaluator.waiting,
+            "ready": self._policies.ready and self._sessions.accepting,
+            "health": "ok",
+        }
+
+    def say(self, event: str) -> None:
+        """A sentence for people, with the next report; nothing where it is empty."""
+        if event:
+            self._events.append(event)
+
+    def send(self, *, state: str | None = None) -> None:
+        """Now."""
+        self._watchdog.metrics = self.metrics()
+        self._reporter.send(self._watchdog.metrics, state=state, event="; ".join(self._events))
+        self._events.clear()
+        if self._exporter is not None:
+            self._exporter.publish(self._watchdog.metrics, self._statistics)
+
+    def turn(self, now: float) -> None:
+        """Where it is time."""
+        if self._reporter.due(now):
+            for complaint in self._complaints:
+                self.say(complaint.turn(now))
+            self.send()
+
+    def close(self) -> None:
+        """Stop offering figures to Prometheus."""
+        if self._exporter is not None:
+            self._exporter.close()

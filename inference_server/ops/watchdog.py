@@ -1,0 +1,59 @@
+"""Notices a main loop that does not turn: a forward that never returns cannot report itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from simul.common.runtime.lifecycle import Reporter, RoleArguments
+
+STUCK_AFTER_SEC = 0.75
+LOOK_EVERY_SEC = 0.1
+
+
+class Watchdog:
+    """A thread with a socket of its own. While the loop stands still it reports the state `stuck` in its place.
+
+    `tell`: called in that thread with the figures of every such report.
+    """
+
+    def __init__(self, arguments: RoleArguments, tell: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self.metrics: dict[str, Any] = {}  # of the loop's last report
+        self._arguments = arguments
+        self._tell = tell
+        self._beat_at = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+
+    def start(self) -> None:
+        """Watch from now on."""
+        self.beat()
+        self._thread.start()
+
+    def beat(self) -> None:
+        """The loop turned."""
+        self._beat_at = time.monotonic()
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _watch(self) -> None:
+        reporter = Reporter(self._arguments, "inference_server")  # sockets do not cross threads
+        said = False
+        while not self._stop.wait(LOOK_EVERY_SEC):
+            stuck_sec = time.monotonic() - self._beat_at
+            if stuck_sec < STUCK_AFTER_SEC:
+                said = False
+            elif not said or reporter.due(time.monotonic()):
+                event = "" if said else "the inference server is stuck: its loop does not turn"
+                metrics = {**self.metrics, "ready": False, "health": f"stuck for {stuck_sec:.1f} s"}
+                reporter.send(metrics, state="stuck", event=event)
+                if self._tell is not None:
+                    self._tell(metrics)
+                said = True
+        reporter.close()

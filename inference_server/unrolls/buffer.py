@@ -1,0 +1,198 @@
+"""Builds unrolls out of single steps. Pure: numpy only.
+
+Every recorded session owns a row, and with it a place in preallocated tables. Step t's reward arrives with decision
+t + 1 (or the END). When T steps are complete, the decision that follows is the bootstrap row, and row 0 of the next
+unroll.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.messages import TERMINATED, TRUNCATED, Unroll
+from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
+from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.inference_server.unrolls.rows import add_rewards, append_rows
+from simul.inference_server.unrolls.unroll_slots import Places
+
+RESERVED_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Finished:
+    """An unroll and its tensors, see `simul.common.protocol.messages.Unroll`.
+
+    The tensors are views of the builder's tables: lend, send or copy them before their row's next step is appended.
+    """
+
+    row: int
+    message: Unroll
+    tensors: Tables
+
+    @property
+    def steps(self) -> int:
+        """Steps that will be learned from."""
+        return self.message.length
+
+
+class UnrollBuilder:
+    """Tables [places, T + 1, ...]; `steps_open` counts steps not yet sent or dropped.
+
+    With `memory` they lie there, and there are as many rows as it has. Else room for `capacity` sessions, but no more
+    than RESERVED_BYTES, is reserved at once, and doubled where that is not enough. The operating system backs what is
+    touched: about (T + 1) * D * itemsize bytes a session recorded at a time.
+    """
+
+    def __init__(
+        self,
+        spec: GameSpec,
+        unroll_length: int,
+        state_size: int,
+        capacity: int = 64,
+        memory: UnrollMemory | None = None,
+    ) -> None:
+        self._layout = UnrollLayout(spec, unroll_length, state_size)
+        self._fingerprint = spec.fingerprint()
+        self._length = unroll_length
+        self._free: list[int] = []
+        self._filled = self._first_step = np.zeros(0, np.int64)
+        self._tables: Tables = {}
+        self._growing = memory is None
+        self.steps_open = 0
+        self.dropped: Counter[str] = Counter()
+        if memory is None:
+            self._grow(max(1, min(capacity, RESERVED_BYTES // self._layout.place_bytes)))
+        else:
+            self._add_rows(memory.rows)
+            self._use(memory.tables, memory.places)
+
+    def open(self) -> int:
+        """A row for a new session."""
+        if not self._free and self._growing:
+            self._grow(2 * len(self._filled))
+        row = self._free.pop()
+        self._filled[row] = 0
+        self._first_step[row] = 0
+        return row
+
+    def rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
+        """What the last appended step of each row earned, float32 [B]; -1 stands for no row."""
+        add_rewards(rows, self._places.of_row, reward, self._filled, self._tables["reward"])
+
+    def full(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool [B]: the unroll is complete; the step that comes now is its bootstrap row."""
+        return self._filled[rows] == self._length
+
+    def fresh(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool [B]: the next appended step is the first of its unroll: `begin` needs the state before it."""
+        return self._filled[rows] == 0
+
+    def close_full(self, row: int, observation: NDArray[Any], mask: NDArray[Any], value: float) -> Finished:
+        """The complete unroll of `row` with its bootstrap row. The row is fresh afterwards."""
+        self._write_last(row, observation, mask, value)
+        return self._pop(row, terminated=False, truncated=False)
+
+    def begin(self, rows: NDArray[np.int64], states: NDArray[np.float32]) -> None:
+        """States before the first step, float32 [B, state_size]."""
+        self._tables["state"][self._places.of_row[rows]] = states
+
+    def append(
+        self,
+        rows: NDArray[np.int64],
+        redo: NDArray[np.bool_],
+        observation: NDArray[Any],
+        mask: NDArray[np.uint8],
+        action: NDArray[np.int32],
+        log_prob: NDArray[np.float32],
+        value: NDArray[np.float32],
+        version: int,
+    ) -> None:
+        """Record steps, arrays [B, ...]. A redo replaces the last recorded step of its session."""
+        tables = self._tables
+        self.steps_open += append_rows(
+            rows, self._places.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
+            self._filled, self._observation, tables["mask"], tables["action"], tables["log_prob"], tables["value"],
+            tables["policy_version"], tables["reward"],
+        )  # fmt: skip
+
+    def lend(self, finished: Finished) -> Finished:
+        """The same unroll in a place that stays as it is until the learner gives it back, if one is to spare."""
+        lent = self._places.lend(finished.row)
+        if lent is None:
+            return finished
+        place, serial = lent
+        message = msgspec.structs.replace(finished.message, place=place, serial=serial)
+        return Finished(finished.row, message, finished.tensors)
+
+    def end(self, row: int, kind: int, final_observation: NDArray[Any] | None, cause: str) -> Finished | None:
+        """The session is over: its last unroll, or None where nothing is learned (counted under `cause`)."""
+        filled = int(self._filled[row])
+        finished = None
+        if filled and kind == TERMINATED:
+            self._write_last(row, 0, 0, 0.0)
+            finished = self._pop(row, terminated=True, truncated=False)
+        elif filled and kind == TRUNCATED:
+            self._write_last(row, final_observation, 1, 0.0)
+            finished = self._pop(row, terminated=False, truncated=True)
+        elif filled:
+            self.steps_open -= filled
+            self.dropped[cause] += filled
+        self._filled[row] = 0
+        self._free.append(row)
+        return finished
+
+    def abort(self, rows: NDArray[np.int64], cause: str) -> None:
+        """The sessions of these rows are over and nothing is learned from what is open."""
+        filled = int(self._filled[rows].sum())
+        if filled:
+            self.steps_open -= filled
+            self.dropped[cause] += filled
+        self._filled[rows] = 0
+        self._free.extend(rows.tolist())
+
+    def _pop(self, row: int, *, terminated: bool, truncated: bool) -> Finished:
+        n = int(self._filled[row])
+        message = Unroll(
+            length=n,
+            first_step=int(self._first_step[row]),
+            terminated=terminated,
+            truncated=truncated,
+            spec_fingerprint=self._fingerprint,
+        )
+        self._first_step[row] += n
+        self._filled[row] = 0
+        self.steps_open -= n
+        return Finished(row, message, unroll_at(self._tables, int(self._places.of_row[row]), n))
+
+    def _write_last(self, row: int, observation: Any, mask: Any, value: float) -> None:
+        """The row behind the last step."""
+        place, at = self._places.of_row[row], self._filled[row]
+        self._tables["observation"][place, at] = observation
+        self._tables["mask"][place, at] = mask
+        self._tables["value"][place, at] = value
+
+    def _grow(self, rows: int) -> None:
+        """Larger tables of its own; what the old ones hold is kept."""
+        tables = {name: np.zeros((rows, *shape), dtype) for name, (shape, dtype) in self._layout.shapes().items()}
+        for name, table in self._tables.items():
+            tables[name][: len(table)] = table
+        self._add_rows(rows)
+        self._use(tables, Places(rows, tables["serial"]))
+
+    def _add_rows(self, rows: int) -> None:
+        old = len(self._filled)
+        self._filled, self._first_step = (
+            np.concatenate([column, np.zeros(rows - old, np.int64)]) for column in (self._filled, self._first_step)
+        )
+        self._free.extend(range(rows - 1, old - 1, -1))
+
+    def _use(self, tables: Tables, places: Places) -> None:
+        self._tables, self._places = tables, places
+        self._observation = tables["observation"].view(np.uint8)  # bytes: one compiled loop for every dtype

@@ -1,0 +1,84 @@
+"""SERVER_HELLO, judged for both of the learner's sockets: only servers of this run are taught and learned from."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from simul.common.config.run_token import is_run_token
+from simul.common.protocol.messages import MOST_VERSION, PROTOCOL, Message, ServerHello
+
+# Versions that a former life of the learner may have published without a note of them on disk.
+MOST_UNNOTED = 10**8
+MOST_PEERS = 200  # connections that are remembered as admitted: two a life of a server
+_SHOWN = 40  # characters of a peer's text in a sentence
+
+
+class Handshake:
+    """Used by the I/O thread; `published` by the main loop.
+
+    Attributes:
+        untrusted: messages of peers that have not shown the run's token, by type, since process start. They are in no
+            other account.
+        events: sentences for the view, each once.
+    """
+
+    def __init__(self, token: str, spec_fingerprint: str, version: int = 0) -> None:
+        """`version`: the newest that this run is known to have published, or is about to."""
+        self.untrusted: Counter[str] = Counter()
+        self.events: deque[str] = deque(maxlen=100)
+        self._token = token
+        self._spec_fingerprint = spec_fingerprint
+        self._newest = version
+        self._admitted: dict[bytes, None] = {}  # the latest, even where they are gone: they may be unread
+        self._said: set[str] = set()
+
+    def __contains__(self, peer: object) -> bool:
+        """Whether this peer was admitted. Routing ids of two sockets are drawn at random, and never the same."""
+        return peer in self._admitted
+
+    def published(self, version: int) -> None:
+        """This learner publishes a version."""
+        self._newest = max(self._newest, version)
+
+    def admit(self, peer: bytes, hello: ServerHello) -> bool:
+        """Whether this server belongs to the run and can be served. Where not, an event says why."""
+        self._admitted.pop(peer, None)
+        if not is_run_token(hello.token, self._token):
+            self.refuse(hello)
+            return False
+        if problem := self._problem(hello):
+            self._say(problem)
+            return False
+        self._admitted[peer] = None
+        if len(self._admitted) > MOST_PEERS:
+            del self._admitted[next(iter(self._admitted))]
+        return True
+
+    def refuse(self, message: Message | None) -> None:
+        """Count a message of a peer that was not admitted; None: it cannot be read."""
+        kind = "unreadable" if message is None else str(type(message).__struct_config__.tag)
+        self.untrusted[kind] += 1
+        self._say(
+            f"A message ({kind}) of a process that has not shown the run's token was refused, like all others of it "
+            "(untrusted counts them): a server sent it to the learner's former life, or a stranger did."
+        )
+
+    def _problem(self, hello: ServerHello) -> str:
+        if hello.protocol != PROTOCOL:
+            return f"A server speaks {hello.protocol[:_SHOWN]}; the learner speaks {PROTOCOL}. It gets no weights."
+        if hello.spec_fingerprint != self._spec_fingerprint:
+            return (
+                f"A server has the spec fingerprint {hello.spec_fingerprint[:_SHOWN]}; "
+                f"the learner has {self._spec_fingerprint}. It gets no weights."
+            )
+        if not -1 <= hello.served_version <= min(self._newest + MOST_UNNOTED, MOST_VERSION):
+            return (
+                f"A server says that it has served version {hello.served_version}, which no learner of this run can "
+                f"have published: the newest known is {self._newest}. It gets no weights."
+            )
+        return ""
+
+    def _say(self, sentence: str) -> None:
+        if sentence not in self._said and len(self._said) < 100:
+            self._said.add(sentence)
+            self.events.append(sentence)

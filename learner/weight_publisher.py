@@ -1,0 +1,136 @@
+"""Weights on their way to the servers, each sent once per server and again after every SERVER_HELLO."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from simul.common.nets.weights import fingerprint
+from simul.common.protocol.codec import Codec, Frame
+from simul.common.protocol.errors import ProtocolError
+from simul.common.protocol.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
+from simul.common.runtime.anonymous_file import can_share
+from simul.common.transport import RouterSocket
+from simul.learner.publication import Publication
+from simul.learner.server_handshake import Handshake
+
+LEARNER = "learner"
+MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn
+
+
+class Postbox:
+    """Used by the I/O thread; `post` by the main loop, under the inbox's lock.
+
+    Attributes:
+        foreign_version: the highest version a server has served that this life of the learner never sent; -1: none.
+            The learner's weights are held back until they are newer: versions only grow.
+        events: sentences for the view.
+    """
+
+    def __init__(self, socket: RouterSocket, handshake: Handshake) -> None:
+        self.socket = socket
+        self.foreign_version = -1
+        self.events: deque[str] = deque(maxlen=100)
+        self._handshake = handshake
+        self._codec = Codec[ServerHello | Unroll | UnrollMemory | WeightsAck](TO_LEARNER)
+        self._policies: dict[str, Publication] = {}
+        self._posted_version = self._sent_version = -1  # the newest of the learner's; the newest that left here
+        self._sent: dict[bytes, dict[str, int]] = {}  # server -> policy -> version
+        self._readers: set[bytes] = set()  # servers that read weights where they lie
+
+    def post(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
+        """These are the policy's weights from now on. Policies outside `resident` are forgotten."""
+        message = Weights(policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident)
+        former, self._policies[policy] = self._policies.get(policy), Publication(message, weights)
+        if policy == LEARNER:
+            self._posted_version = max(self._posted_version, version)
+            self._handshake.published(version)
+        if former is not None:
+            former.close()
+        for name in self._policies.keys() - set(resident):
+            self._policies.pop(name).close()
+
+    def close(self) -> None:
+        """Let the memory go in which weights lie."""
+        for publication in self._policies.values():
+            publication.close()
+
+    def has(self, policy: str) -> bool:
+        """True when the policy was posted and is resident."""
+        return policy in self._policies
+
+    @property
+    def newest_version(self) -> int:
+        """The newest version that an admitted server can have served: one of ours, or of a former life."""
+        return max(self._posted_version, self.foreign_version)
+
+    def heard_served(self, version: int) -> None:
+        """An admitted server has served `version`."""
+        if version > self._sent_version:
+            self.foreign_version = max(self.foreign_version, version)
+
+    def exchange(self) -> None:
+        """Read what servers say, then send each what it lacks. Never blocks."""
+        for _ in range(MOST_AT_ONCE):
+            if (received := self.socket.receive()) is None:
+                break
+            self._receive(*received)
+        for peer in list(self._sent):
+            self._send_missing(peer)
+
+    def _receive(self, peer: bytes, frames: list[Frame]) -> None:
+        try:
+            message, _ = self._codec.decode(frames)
+        except ProtocolError as error:
+            if peer in self._handshake:
+                self.events.append(f"A server sent what cannot be read on the weights socket: {error}.")
+            else:
+                self._handshake.refuse(None)
+            return
+        if isinstance(message, ServerHello):
+            self._greet(peer, message)
+        elif peer not in self._handshake:
+            self._handshake.refuse(message)
+        elif isinstance(message, WeightsAck) and message.unreadable:
+            self._take_back(peer, message)
+        elif isinstance(message, WeightsAck) and not message.accepted:
+            self.events.append(
+                f"A server refused version {message.policy_version} of {message.policy}: {message.reason}."
+            )
+
+    def _greet(self, peer: bytes, hello: ServerHello) -> None:
+        if not self._handshake.admit(peer, hello):
+            self._sent.pop(peer, None)
+            return
+        self.heard_served(hello.served_version)
+        self._sent[peer] = {LEARNER: hello.served_version}
+        if hello.shared_memory and can_share(self.socket.endpoint):
+            self._readers.add(peer)
+        else:
+            self._readers.discard(peer)
+
+    def _take_back(self, peer: bytes, ack: WeightsAck) -> None:
+        """A server could not read weights: it gets the bytes, these and all others from now on.
+
+        Not so where newer ones have taken their place: the memory is gone then, and it was told of the newer ones.
+        """
+        sent, current = self._sent.get(peer, {}), self._policies.get(ack.policy)
+        if current is not None and sent.get(ack.policy) == current.version == ack.policy_version:
+            self._readers.discard(peer)
+            del sent[ack.policy]
+
+    def _send_missing(self, peer: bytes) -> None:
+        sent = self._sent[peer]
+        for policy, publication in self._policies.items():
+            version = publication.version
+            held_back = policy == LEARNER and version <= self.foreign_version  # the main loop is about to publish anew
+            if sent.get(policy) == version or held_back:
+                continue
+            outcome = self.socket.deliver(peer, publication.frames(in_memory=peer in self._readers))
+            if outcome == "gone":  # a living one says SERVER_HELLO again
+                del self._sent[peer]
+                self._readers.discard(peer)
+            if outcome != "sent":  # one that does not read gets the newest of then, once it reads
+                return
+            sent[policy] = version
+            if policy == LEARNER:
+                self._sent_version = max(self._sent_version, version)

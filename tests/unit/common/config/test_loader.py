@@ -1,0 +1,247 @@
+"""Configuration files: all problems at once, the nearest valid name, the reason of a rule."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+from simul.common.config.loader import config_from_tree, load_config
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.config.types import config_keys
+from simul.common.protocol.errors import ConfigError
+
+CONFIGS = ROOT / "configs"
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(text: str, *overrides: str) -> Config:
+        path = tmp_path / "run.yaml"
+        path.write_text(text)
+        return load_config(path, overrides)
+
+    return load
+
+
+def problems_of(load, text: str, *overrides: str) -> dict[str, str]:
+    """Path -> sentence of every problem."""
+    with pytest.raises(ConfigError) as caught:
+        load(text, *overrides)
+    head, *lines = str(caught.value).splitlines()
+    assert head.startswith(f"{len(lines)} problem")
+    return dict(line.strip().split(": ", 1) for line in lines)
+
+
+def test_what_holds_itself_has_no_end(tmp_path):
+    (tmp_path / "run.yaml").write_text("game_options: &a\n  x: *a\n")
+    with pytest.raises(ConfigError, match="nested too deeply, or holds itself"):
+        load_config(tmp_path / "run.yaml")
+    for value in ("&a [*a]", "[" * 100 + "]" * 100, "[" * 5000 + "]" * 5000):
+        with pytest.raises(ConfigError, match=r"--set learner\.clip=.*: the value is nested too deeply"):
+            load_config("configs/gymnasium.yaml", [f"learner.clip={value}"])
+
+
+def test_an_empty_file_is_the_defaults(load):
+    assert load("") == Config()
+
+
+def test_values_and_overrides_arrive_typed(load):
+    config = load(
+        "learner: {learning_rate: 3e-4, total_decisions: 2e6, discount: 1}",
+        "learner.clip=0.1",
+        "network.options.hidden=64",
+        "server.endpoint=tcp://127.0.0.1:5555",
+    )
+    assert config.learner.learning_rate == 3e-4
+    assert config.learner.total_decisions == 2_000_000
+    assert isinstance(config.learner.total_decisions, int)
+    assert config.learner.discount == 1.0
+    assert config.learner.clip == 0.1
+    assert config.network.options == {"hidden": 64}
+
+
+def test_all_problems_at_once_with_the_nearest_name(load):
+    problems = problems_of(
+        load,
+        "learner: {clp: 0.2, epochs: yes, batch_steps: 2.5, clip: -1, learning_rate: .nan}\nunroll_length: 3\n",
+        "workers.cout=2",
+        "server.device=gpu",
+        "run_dir=3",
+        "pokemon=3",
+    )
+    assert problems == {
+        "learner.clp": "there is no such key; did you mean learner.clip?",
+        "learner.epochs": "expected a whole number >= 1, got True",
+        "learner.batch_steps": "expected a whole number >= 1 and <= 100000000, got 2.5",
+        "learner.clip": "expected a number > 0, got -1",
+        "learner.learning_rate": "expected a number > 0, got nan",
+        "unroll_length": "there is no such key; did you mean learner.unroll_length?",
+        "workers.cout": "there is no such key; did you mean workers.count?",
+        "server.device": "expected one of auto, cpu, cuda, mps, got 'gpu'",
+        "run_dir": "expected text, got 3",
+        "pokemon": "expected a section with keys such as format, teams, max_turns, got 3",
+    }
+
+
+def test_a_key_far_from_any_lists_the_keys(load):
+    assert "the keys here are count, envs" in problems_of(load, "workers: {zzz: 1}")["workers.zzz"]
+
+
+def test_duplicate_keys_are_problems(load):
+    problems = problems_of(load, "seed: 1\nlearner:\n  clip: 0.1\n  clip: 0.2\nseed: 2\n")
+    assert problems == {
+        "line 4": "the key 'clip' stands here for the second time",
+        "line 5": "the key 'seed' stands here for the second time",
+    }
+
+
+def test_a_colon_without_its_space_is_named(load):
+    text = "network:\n  options: {hidden:8, layers: 2, also:}\ngame_options: {'a:b': ''}\n"
+    problems = problems_of(load, text, "learner={clip:0.1}")
+    assert problems == {
+        "line 2": "after a colon YAML wants a space: hidden: 8",
+        "--set learner={clip:0.1}": "after a colon YAML wants a space: clip: 0.1",
+    }
+    with pytest.raises(ConfigError, match="'count' stands here for the second time"):
+        load("", "workers={count: 1, count: 2}")
+    assert load("gymnasium: {kwargs: {'a:b': ''}}").gymnasium.kwargs == {"a:b": ""}
+
+
+@pytest.mark.parametrize("override", ["learner.clip", "=1", "learner.clip={"])
+def test_overrides_that_do_not_parse(load, override):
+    assert f"--set {override}" in problems_of(load, "", override)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "reason"),
+    [
+        ("opponents: {self_play: 0.5}", "opponents", "must add up to 1, because every game"),
+        (
+            "game: pokemon\nopponents: {self_play: 0.5, past: 0.5}\nlearner: {past_resident: 0}",
+            "opponents.past",
+            "none ",
+        ),
+        ("opponents: {self_play: 0.5, past: 0.5}", "opponents", "one seat and nobody opposite; leave past out"),
+        ("game: my:Env\nopponents: random:0.5,past:0.5", "opponents", "none of Pokémon's bots; leave random out"),
+        ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
+        ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
+        ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),
+        ("server: {endpoint: 'tcp://0.0.0.0:5'}", "server.endpoint", "is not local"),
+        ("game: pokemn", "game", "did you mean pokemon?"),
+        ("network: {name: pokemon}", "network.name", "use mlp_lstm"),
+        (
+            "game: pokemon\npokemon: {format: gen9championsvgc2026regmbbo3, transport: websocket}",
+            "pokemon.format",
+            "without bo3",
+        ),
+    ],
+)
+def test_rules_over_several_keys_say_why(load, text, path, reason):
+    assert reason in problems_of(load, text)[path]
+
+
+def test_a_rule_is_silent_where_what_it_reads_is_broken_already(load):
+    assert list(problems_of(load, "opponents: {self_play: 0.5, randm: 0.5}")) == ["opponents.randm"]
+
+
+@pytest.mark.parametrize(("text", "words"), [("[1, 2]", "must be a mapping"), ("a: [", "is not YAML")])
+def test_files_that_are_no_mapping(load, text, words):
+    with pytest.raises(ConfigError, match=words):
+        load(text)
+
+
+def test_a_missing_file_is_a_sentence(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load_config(tmp_path / "none.yaml")
+
+
+def test_a_name_of_module_and_class_is_a_game_and_a_network(load):
+    config = load("game: my.module:Env\nnetwork: {name: my_net:Net}")
+    assert (config.game, config.network.name) == ("my.module:Env", "my_net:Net")
+
+
+def test_builtins_of_a_config_load_again():
+    assert config_from_tree(msgspec.to_builtins(Config()), "here") == Config()
+
+
+def test_an_empty_run_directory_would_be_the_current_folder(load):
+    assert problems_of(load, "", "run_dir=''") == {"run_dir": "expected text that is not empty, got ''"}
+
+
+def test_what_the_run_directory_keeps_is_what_was_loaded(load, tmp_path):
+    config = load("game: gymnasium\nlearner: {learning_rate: 1e-5}")
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    run_dir.write_config(config)
+    assert run_dir.read_config() == config == load_config(run_dir.root / "config.yaml")
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_configuration_loads_and_comments_every_line(path):
+    load_config(path)
+    for line in path.read_text().splitlines():
+        assert not line.strip() or re.search(r"(^|\s)#\s+\S", line), f"no comment: {line}"
+
+
+def test_the_default_configuration_shows_every_key():
+    shown: list[str] = []
+    for line in (CONFIGS / "pokemon.yaml").read_text().splitlines():
+        if found := re.match(r"^((?: {2})*)([a-z_]+):", line):
+            above = shown[-1].split(".")[: len(found[1]) // 2] if shown else []
+            shown.append(".".join([*above, found[2]]))
+    assert set(config_keys()) - set(shown) == set()
+
+
+@pytest.mark.parametrize("key", ["reward_win", "reward_faint", "reward_hp"])
+def test_keys_of_former_rewards_name_the_new_ones(load, key):
+    with pytest.raises(ConfigError, match=r"did you mean pokemon.rewards\? Its keys are win_loss, knockout, "):
+        load(f"game: pokemon\npokemon: {{{key}: 0.5}}\n")
+
+
+def test_a_list_of_sections(load):
+    config = load("pokemon: {servers: [{host: a, port: 1}, {host: b, port: 2, max_connections: 6}]}")
+    assert [(s.host, s.port, s.max_connections) for s in config.pokemon.servers] == [("a", 1, 4), ("b", 2, 6)]
+
+
+@pytest.mark.parametrize(
+    ("servers", "path", "sentence"),
+    [
+        ("8000", "", "expected a list of sections with the keys host, port, got 8000"),
+        ("[8000]", ".0", "expected a section with keys such as host, port, max_connections, got 8000"),
+        ("[{host: a}]", ".0", "the key port is missing"),
+        ("[{host: a, port: 1}, {host: a, port: x}]", ".1.port", "expected a whole number >= 0 and <= 65535, got 'x'"),
+        ("[{host: a, port: 1, prot: 2}]", ".0.prot", "there is no such key; did you mean pokemon.servers.0.port?"),
+        ("[{host: a, port: 1, max_connections: 1}]", ".0.max_connections", "expected a whole number >= 2, got 1"),
+    ],
+)
+def test_a_list_of_sections_that_is_wrong(load, servers, path, sentence):
+    assert problems_of(load, f"pokemon: {{servers: {servers}}}") == {f"pokemon.servers{path}": sentence}
+
+
+def test_a_section_given_as_one_string_and_by_its_keys_is_a_contradiction(load):
+    overrides = ("opponents=random:1", "opponents.past=0.3")
+    assert "opponents is given as a whole" in problems_of(load, "", *overrides)["--set opponents.past=0.3"]
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=99999999999999999999999", "server.max_sessions=1000000000000", "server.threads=1000000",
+        "workers.envs=100000000", "learner.unroll_length=1000000000", "learner.batch_steps=4000000000",
+    ],
+)  # fmt: skip
+def test_numbers_that_nothing_has_room_for_are_refused(tmp_path, override):
+    file = tmp_path / "config.yaml"
+    file.touch()
+    with pytest.raises(ConfigError, match=f"{override.partition('=')[0]}: expected a whole number"):
+        load_config(file, [override])
+
+
+def test_what_is_nested_too_deeply_is_a_sentence(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text("game: " + "[" * 5000 + "]" * 5000)
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        load_config(file)

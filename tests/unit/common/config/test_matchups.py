@@ -1,0 +1,53 @@
+"""Everybody against everybody else, spread over workers with even seats."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from simul.common.config.matchups import Contestant, Pairing, decode_pairings, encode_pairings, round_robin, share_out
+
+A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
+BOT = Contestant("random", bot="random")
+
+
+def test_a_round_robin_pairs_everybody_once():
+    pairings = round_robin([A, B, BOT], 10)
+    assert [(pairing.first, pairing.second) for pairing in pairings] == [(A, B), (A, BOT), (B, BOT)]
+    assert {pairing.battles for pairing in pairings} == {10}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
+@pytest.mark.parametrize("battles", [1, 2, 5, 40])
+def test_two_battles_with_the_same_seeds_stay_with_one_worker_and_have_the_seats_exchanged(battles, workers):
+    pairing = Pairing(A, BOT, battles)
+    played: dict[int | None, list[tuple[int, int]]] = {}
+    for worker, (part,) in enumerate(share_out([pairing], workers)):
+        for battle in range(part.battles):
+            played.setdefault(part.mirror(battle), []).append((worker, part.first_seat(battle)))
+    assert sorted(played) == list(range((battles + 1) // 2))
+    complete = [halves for halves in played.values() if len(halves) == 2]
+    assert len(complete) == battles // 2, "only the odd battle has no counterpart"
+    assert all(first[0] == second[0] and {first[1], second[1]} == {0, 1} for first, second in complete)
+    assert Pairing(A, BOT, battles, mirrored=False).mirror(0) is None
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
+@pytest.mark.parametrize("battles", [1, 5, 40])
+def test_shares_add_up_and_keep_the_seats_even(workers, battles):
+    shares = share_out(round_robin([A, B, BOT], battles), workers)
+    assert len(shares) == workers
+    for pairing in range(3):
+        parts = [share[pairing] for share in shares]
+        assert sum(part.battles for part in parts) == battles
+        seats = Counter(part.first_seat(battle) for part in parts for battle in range(part.battles))
+        assert abs(seats[0] - seats[1]) <= 1
+
+
+def test_they_travel_on_a_command_line():
+    pairings = share_out(round_robin([A, B, BOT], 5), 2)[1]
+    assert decode_pairings(encode_pairings(pairings)) == pairings
+    assert pairings[0] == Pairing(A, B, 1, 4)
+    unlike = share_out(round_robin([A, B], 5, mirrored=False), 1)[0]
+    assert decode_pairings(encode_pairings(unlike)) == [Pairing(A, B, 5, mirrored=False)]

@@ -1,0 +1,80 @@
+"""Mixes of opponents in one string."""
+
+from __future__ import annotations
+
+import pytest
+
+from simul.common.config.loader import load_config
+from simul.common.config.opponents import KINDS, SCRIPTED, opponent_kind, parse_mix
+from simul.common.config.schema import OpponentsConfig
+from simul.common.protocol.errors import ConfigError
+from simul.env_worker.games.pokemon.opponents import players
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(text: str, *overrides: str) -> OpponentsConfig:
+        path = tmp_path / "run.yaml"
+        path.write_text(f"game: pokemon\n{text}\n")
+        return load_config(path, overrides).opponents
+
+    return load
+
+
+def test_short_and_long_names():
+    mix = parse_mix("random:0.2, max:0.2,heuristics:0.2 ,self:0.4")
+    assert mix == parse_mix("random:.2,max_base_power:2e-1,simple_heuristics:0.2,self_play:0.4")
+    assert mix == {**dict.fromkeys(KINDS, 0.0), "self_play": 0.4, **dict.fromkeys(SCRIPTED[:3], 0.2)}
+
+
+def test_every_scripted_opponent_has_a_player():
+    assert set(SCRIPTED) == set(players.SCRIPTED)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("heuristic:1", "no opponent 'heuristic'. Did you mean heuristics"),
+        ("pats:1", "no opponent 'pats'. Did you mean past"),
+        ("zzz:1", "no opponent 'zzz'. Opponents are self_play \\(self\\), past, random, "),
+        ("random", "expected NAME:SHARE"),
+        ("random:0.5,", "expected NAME:SHARE.*got ''"),
+        ("random:half", "share of random must be a number such as 0.2, got 'half'"),
+        ("max:0.5,max_base_power:0.5", "max_base_power stands there twice"),
+    ],
+)
+def test_what_is_wrong_with_a_mix(text, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        parse_mix(text)
+
+
+def test_only_scripted_opponents_where_only_they_are_meant():
+    assert opponent_kind("max", SCRIPTED) == "max_base_power"
+    with pytest.raises(ConfigError, match="no opponent 'self'"):
+        opponent_kind("self", SCRIPTED)
+
+
+def test_a_mix_in_the_file_and_on_the_command_line(load):
+    fair = OpponentsConfig(self_play=0.4, random=0.2, max_base_power=0.2, simple_heuristics=0.2)
+    text = "random:0.2,max:0.2,heuristics:0.2,self:0.4"
+    assert load(f"opponents: {text}") == fair
+    assert load("opponents: {self_play: 0.5, past: 0.5}", f"opponents={text}") == fair
+    assert load(f"opponents: {text}", "opponents.random=0", "opponents.past=0.2").past == 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("random:0.3,self:0.4", r"opponents: the shares must add up to 1.*they add up to 0.7"),
+        ("random:0.5,self:0.6", r"opponents: the shares must add up to 1.*they add up to 1.1"),
+        ("random:2,self:-1", r"opponents.random: expected a number >= 0 and <= 1, got 2"),
+        ("5", "opponents: expected a section of shares, or one string of them such as random:0.2,self:0.8; got 5"),
+        ("", "opponents: expected a section of shares, or one string .* got nothing"),
+        ("radom:1", r"opponents: there is no opponent 'radom'. Did you mean random\?"),
+    ],
+)
+def test_a_broken_mix_is_refused_with_its_path(load, text, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        load(f"opponents: {text}")
+    with pytest.raises(ConfigError, match=sentence):
+        load("", f"opponents={text}")

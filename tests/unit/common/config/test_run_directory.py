@@ -1,0 +1,64 @@
+"""Small files of a run: whole or not there, and made anew where a full disk left them empty."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+import pytest
+
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Every write fails as on a disk without room, behind the file's making."""
+
+    def fails(descriptor, *arguments):
+        os.close(descriptor)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fdopen", fails)
+    return monkeypatch
+
+
+def test_a_start_on_a_full_disk_leaves_no_empty_token(tmp_path, full_disk) -> None:
+    with pytest.raises(ConfigError, match="No space left on device"):
+        RunDir(tmp_path).create()
+    assert [path for path in tmp_path.iterdir() if path.is_file()] == []
+    full_disk.undo()
+    RunDir(tmp_path).create()
+    assert len(RunDir(tmp_path).token()) == 32
+
+
+def test_a_full_disk_leaves_the_former_files(tmp_path, full_disk) -> None:
+    run_dir = RunDir(tmp_path)
+    full_disk.undo()
+    run_dir.write_config(Config(seed=7))
+    full_disk.setattr(os, "fdopen", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        run_dir.write_config(Config(seed=8))
+    assert run_dir.read_config().seed == 7
+
+
+def test_what_is_empty_or_damaged_is_named_and_the_token_made_anew(tmp_path) -> None:
+    run_dir = RunDir(tmp_path)
+    run_dir.create()
+    run_dir.write_config(Config())
+    run_dir.write_spec(GameSpec("test", 4, 2))
+    assert run_dir.mend() == []
+    for name, content in (("token", ""), ("spec.json", '{"na'), ("config.yaml", "game: {torn"), ("status.json", "")):
+        (tmp_path / name).write_text(content)
+    (tmp_path / ".status.json.4711").write_text("of a supervisor that was killed")
+    with pytest.raises(ConfigError, match="Start the run again"):
+        run_dir.token()
+    assert [sentence.split()[0] for sentence in run_dir.mend()] == [
+        str(tmp_path / name) for name in ("config.yaml", "spec.json", "token", "status.json")
+    ]
+    assert len(run_dir.token()) == 32
+    assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
+    assert not (tmp_path / ".status.json.4711").exists()

@@ -1,0 +1,156 @@
+"""What the stand-in tells the author of a client about their frames."""
+
+from __future__ import annotations
+
+import json
+
+import msgpack
+import msgspec
+import numpy as np
+import pytest
+
+from simul.common.client.pending_steps import pack_step
+from simul.common.launch.diagnostics.frames_in_words import describe
+from simul.common.launch.diagnostics.mock_server import StandIn
+from simul.common.protocol.codec import Codec, encode
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.messages import ABORTED, PROTOCOL, TERMINATED, TO_CLIENT, Close, Error, Hello, Ping
+from simul.common.protocol.specs import GameSpec
+
+SPEC = GameSpec("toy", 3, 2)
+HELLO = Hello(protocol=PROTOCOL, client="c", run_id=1, spec_fingerprint="f")
+VECTORS = json.loads((ROOT / "tests" / "golden" / "protocol" / "vectors.json").read_text())["vectors"]
+
+
+def decision(step=0, **more):
+    start = {"flags": 1} if step == 0 else {}
+    given = {"observation": np.zeros(3, np.float32), "mask": np.ones(2, np.uint8), **start, **more}
+    return Decision(env=0, seat=0, episode=0, step=step, **given)
+
+
+def tell(stand_in, message, tensors=None):
+    """(what is printed, the answers)"""
+    frames = message if isinstance(message, list) else [bytes(frame) for frame in encode(message, tensors)]
+    lines, replies = stand_in.take(frames)
+    return "\n".join(lines), [Codec(TO_CLIENT).decode([bytes(frame) for frame in reply]) for reply in replies]
+
+
+def after_hello():
+    stand_in = StandIn(SPEC)
+    words, [(welcome, _)] = tell(stand_in, HELLO)
+    assert "fine: answered with WELCOME" in words
+    assert (welcome.game, welcome.observation_size, welcome.num_actions, welcome.resumed) == ("toy", 3, 2, False)
+    return stand_in
+
+
+def test_a_right_client_is_answered():
+    stand_in = after_hello()
+    for step in (0, 1, 1):
+        words, [(_, tensors)] = tell(stand_in, *pack_step(9, [decision(step)], SPEC))
+        assert "observation: float32 [1, 3] declared = 12 bytes, found: 0, 0, 0" in words
+        assert tensors["action"].item() in (0, 1)
+        assert tensors["log_prob"].item() == pytest.approx(np.log(0.5))
+    _, [(_, tensors)] = tell(stand_in, *pack_step(9, [decision(2, kind=TERMINATED)], SPEC))
+    assert (tensors["action"].item(), tensors["policy_version"].item()) == (-1, -1)
+    assert tell(stand_in, Ping(id=4))[1][0][0].id == 4
+    assert tell(stand_in, Close())[1] == []
+    assert tell(stand_in, Ping())[1][0][0].code == "ERR_HELLO"
+
+
+def test_the_golden_messages_of_a_client_are_understood():
+    stand_in = after_hello()
+    for vector in VECTORS:
+        if vector["direction"] == "to the server" and vector["header"]["type"] in ("HELLO", "PING", "CLOSE"):
+            words, _ = tell(stand_in, [bytes.fromhex(frame) for frame in vector["frames"]])
+            assert "wrong" not in words, vector["name"]
+
+
+@pytest.mark.parametrize(
+    ("hello", "said"),
+    [
+        ({"protocol": "simul/0"}, "ERR_VERSION: this server speaks simul/1; got 'simul/0'. Mend: use a client"),
+        ({"spec_fingerprint": "0bad"}, "with spec feed; got '0bad'. Mend: the client encodes for another game"),
+    ],
+)
+def test_a_handshake_that_is_refused_says_why(hello, said):
+    words, [(error, _)] = tell(StandIn(SPEC, "feed"), msgspec.structs.replace(HELLO, **hello))
+    assert said in words
+    assert error.code in said or error.code == "ERR_SPEC"
+
+
+HEADER = {"type": "STEP", "id": 1}
+
+
+@pytest.mark.parametrize(
+    ("frames", "said"),
+    [
+        ([], "no frame at all"),
+        ([b"", b"\x80"], "it is empty: send no delimiter; use a DEALER socket, not REQ"),
+        ([b'{"type": "HELLO"}'], "it looks like JSON: the header is MessagePack"),
+        ([b"GET / HTTP/1.1\r\n"], "it is HTTP"),
+        ([b"\xc1"], "it is not MessagePack"),
+        ([msgpack.packb({"type": "HELLO", "protocol": "simul/1"})], "missing required field `client`"),
+        ([msgpack.packb({"type": "STEP", "id": 3.0})], "Expected `int`, got `float` - at `$.id`"),
+        ([msgpack.packb({"type": "STEP", "id": 1, "row": 1})], "contains unknown field `row`"),
+        ([msgpack.packb({"type": "MOVE"})], "Invalid value 'MOVE'"),
+        (
+            [msgpack.packb({**HEADER, "tensors": [["keys", "int64", [1, 5]]]})],
+            "int64 [1, 5] declared = 40 bytes; the fr",
+        ),
+        ([msgpack.packb(HEADER), b"abc"], "3 bytes that the header does not declare"),
+        ([msgpack.packb({**HEADER, "tensors": [["keys", "int64", [1, 5]]]}), b"abc"], "= 40 bytes; 3 found: 61 62 63"),
+        ([msgpack.packb({**HEADER, "tensors": [["keys", "bool", [1]]]}), b"a"], "has dtype 'bool'; expected one of"),
+        ([msgpack.packb({**HEADER, "tensors": [["keys"]]}), b"a"], "declared as ['keys']: expected [name, dtype, "),
+        ([msgpack.packb(HEADER)], "tensor 'keys' is missing"),
+    ],
+)
+def test_frames_that_do_not_fit_are_explained(frames, said):
+    words, answers = tell(after_hello(), frames)
+    assert said in words
+    assert [type(answer) for answer, _ in answers] == [Error]
+
+
+def spoilt(**columns):
+    """A good STEP of one row with some tensors replaced."""
+    message, tensors = pack_step(1, [decision()], SPEC)
+    return message, {**tensors, **{name: np.array(values) for name, values in columns.items()}}
+
+
+@pytest.mark.parametrize(
+    ("columns", "code", "said"),
+    [
+        ({"observation": np.zeros((1, 3))}, "ERR_SHAPE", "expected float32 [1, 3], got float64 [1, 3]"),
+        ({"observation": np.zeros((1, 4), np.float32)}, "ERR_SHAPE", "got float32 [1, 4]"),
+        ({"extra": np.zeros(1)}, "ERR_SHAPE", "tensor 'extra' is not of this message"),
+        ({"flags": np.array([9], np.uint8)}, "ERR_VALUE", "flags 9; expected a sum of 1, 2 and 4"),
+        ({"observation": np.full((1, 3), np.nan, np.float32)}, "ERR_VALUE", "NaN"),
+        ({"reward": np.array([np.inf], np.float32)}, "ERR_VALUE", "reward is not finite"),
+        ({"kind": np.array([9], np.uint8)}, "ERR_VALUE", "kind 9 is unknown"),
+        ({"mask": np.zeros((1, 2), np.uint8)}, "ERR_MASK", "the mask is [0, 0]. Mend"),
+        ({"mask": np.full((1, 2), 255, np.uint8)}, "ERR_MASK", "1 legal and 0 not"),
+        ({"policy": np.array([1], np.uint8)}, "ERR_POLICY", "only `learner`"),
+        ({"keys": np.array([[1, 0, 0, 0, 0]], np.int64).byteswap()}, "ERR_VALUE", "byte-swapped"),
+        ({"flags": np.zeros(1, np.uint8)}, "ERR_NO_SESSION", "flag START (1) at step 0"),
+        ({"keys": np.array([[0, 0, 0, 1, 0]], np.int64)}, "ERR_ORDER", "START is at step 0; got step 1"),
+    ],
+)
+def test_rows_that_do_not_fit_are_explained(columns, code, said):
+    words, [(error, _)] = tell(after_hello(), *spoilt(**columns))
+    assert said in words
+    assert error.code == code
+
+
+def test_a_bad_row_does_not_hold_up_its_mates_and_steps_are_counted():
+    stand_in = after_hello()
+    tell(stand_in, *pack_step(1, [decision()], SPEC))
+    other = decision()
+    other.env = 1
+    words, [(_, tensors), (error, _)] = tell(stand_in, *pack_step(2, [other, decision(5)], SPEC))
+    assert tensors["row"].tolist() == [0]
+    assert (error.code, error.rows) == ("ERR_ORDER", (1,))
+    assert "wrong (rows [1]): ERR_ORDER: expected step 1; got step 5" in words
+    assert tell(stand_in, *pack_step(3, [decision(7, kind=ABORTED)], SPEC))[1][0][1]["action"].tolist() == [-1]
+
+
+def test_a_header_full_of_nonsense_stays_short():
+    assert max(map(len, describe([msgpack.packb({"type": "x" * 10_000})]))) < 1200

@@ -1,0 +1,143 @@
+"""The live view: fits a small terminal, and lives with figures that are missing."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from simul.common.config.schema import Config
+from simul.common.launch.monitoring.books import NAMES
+from simul.common.launch.monitoring.figures import number
+from simul.common.launch.monitoring.panel import causes, histogram, panel, plain_line, win_rates
+from simul.common.launch.monitoring.snapshot import ProcessFigures, Rate, Snapshot
+from simul.common.launch.monitoring.summary import in_words, summarise
+
+
+def snapshot(**changes) -> Snapshot:
+    process = ProcessFigures("simul-worker-0", 1, 0.0, "ready", 3, 99.0, 150.0, 400.0, 160.0, 500.0)
+    full = {
+        "phase": "training", "run_dir": "/somewhere/runs/pokemon", "game": "pokemon", "time": 0.0,
+        "elapsed_sec": 4000.0,
+        "ready_sec": 3900.0, "decisions_per_sec": 12345.6, "battles_per_sec": 45.67,
+        "server": {
+            "decisions": 10**9, "batches": 10**7, "batch_histogram": {str(2**n): 10 * n for n in range(9)},
+            "latency_us": {"p50": 12345.6, "p99": 234567.8}, "policy_version": 123456,
+            "steps": {"seen": 10, "sent": 4, "open": 3, "dropped": {"closed": 2, "learner_down": 1}},
+            "unrolls": {"completed": 13, "sent": 10, "waiting": 0, "dropped": {"learner_down": 3}},
+        },
+        "learner": {
+            "policy_version": 123457, "policy_lag": {"mean": 1.23, "max": 20}, "policy_loss": -0.0123,
+            "value_loss": 0.345, "entropy": 1.9, "learning_rate": 3e-4,
+            "unrolls": {"received": 10, "learned": 7, "waiting": 1, "dropped": {"stale": 2}},
+        },
+        "workers": {
+            "episodes": {"started": 9, "finished": 4, "alive": 3, "aborted": {"shutdown": 1, "simulator_died": 1}},
+            "recent": {n: {"games": 200, "win_rate": 1.0} for n in ("max_base_power", "random", "simple_heuristics")},
+        },
+        "processes": [process] * 9, "events": [f"12:00:0{n} worker {n} died{' long' * 30}" for n in range(9)],
+    }  # fmt: skip
+    return Snapshot(**{**full, **changes})
+
+
+def drawn(snap: Snapshot) -> list[str]:
+    console = Console(file=io.StringIO(), width=80, height=24, force_terminal=False)
+    console.print(panel(snap))
+    return console.file.getvalue().splitlines()
+
+
+def test_the_fullest_panel_fits_80_by_24_with_nothing_cut_off():
+    lines = drawn(snapshot())
+    assert len(lines) <= 23  # the cursor stands on the line below
+    assert max(map(len, lines)) <= 80
+    text = "\n".join(lines)
+    for figure in ("12,346", "45.67", "123,456", "1.23 mean, 20 max", "12.3 ms p50, 234.6 ms p99", "-0.0123",
+                   "max_base_power 100% of 200", "simple_heuristics 100% of 200", "unrolls stale 2", "and 3 more",
+                   "worker 8 died", "550"):  # fmt: skip
+        assert figure in text
+    assert "…" not in "".join(line for line in lines if " long" not in line)
+
+
+def test_after_a_fault_long_values_wrap_and_labels_stay_whole():
+    unrolls = {"received": 10, "learned": 7, "dropped": {"learner_died": 1234, "too_old": 56789, "stale_network": 3}}
+    aborted = {"server_lost": 1234, "simulator_died": 567, "worker_died": 89, "shutdown": 12, "host_silent": 1}
+    workers = {**snapshot().workers, "episodes": {"aborted": aborted}}
+    server = {**snapshot().server, "steps": {"dropped": {"server_died": 98765, "learner_down": 4321, "closed": 21}}}
+    lines = drawn(snapshot(server=server, workers=workers, learner={**snapshot().learner, "unrolls": unrolls}))
+    text = " ".join("\n".join(lines).split())
+    assert max(map(len, lines)) <= 80
+    for label in ("batches", "recent wins", "dropped", "aborted"):
+        assert any(line.startswith(f"{label} ") for line in lines)
+    for cause in ("server_died 98,765", "unrolls learner_died 1,234", "unrolls stale_network 3", "host_silent 1"):
+        assert cause in text
+
+
+def test_a_panel_without_any_figure():
+    nothing = snapshot(server={}, learner={}, workers={}, processes=[], events=[], decisions_per_sec=None)
+    assert any("decisions/s  -" in line for line in drawn(nothing))
+    assert "decisions/s -" in plain_line(nothing)
+
+
+def test_the_mean_return_stands_where_a_game_has_returns():
+    workers = {"returns": {"mean": 20.0, "count": 4, "recent_mean": 30.5}}
+    assert "mean return 30.50 recently" in plain_line(snapshot(workers=workers))
+
+
+def test_a_nan_is_not_a_figure():
+    assert number({"loss": float("nan")}, "loss") is None
+
+
+def test_histogram_orders_sizes_as_numbers():
+    assert histogram({"16": 1, "2": 8, "128": 4}) == "2█ 16▂ 128▄" or histogram({}) == "-"
+    assert histogram({"16": 1, "2": 8, "128": 4}).split()[0].startswith("2")
+
+
+def test_causes_are_ordered_and_zeros_left_out():
+    assert causes({"stale": 0, "closed": 1, "learner_down": 1200}) == "learner_down 1,200, closed 1"
+
+
+def test_ties_and_games_without_opponent_are_no_win_rates():
+    assert win_rates({"recent": {"self_play": {"games": 5, "win_rate": 1.0}}}) == []
+
+
+def test_rates_are_of_the_window():
+    rate = Rate(window_sec=10)
+    assert rate.add(0.0, 0.0) is None
+    assert rate.add(5.0, 50.0) == 10.0
+    assert rate.add(15.0, 50.0) == 0.0
+
+
+def test_the_summary_holds_the_promised_keys_and_balanced_books():
+    summary = summarise(Config(), snapshot())
+    for key in ("decisions", "battles", "decisions_per_sec", "mean_batch", "latency_us", "policy_version",
+                "policy_lag", "unrolls", "peak_memory_mb", "versions", "config_fingerprint"):  # fmt: skip
+        assert summary[key] is not None
+    assert [book["difference"] for book in summary["accounting"].values()] == [0] * len(NAMES)
+    assert "do not balance" not in in_words(summary)
+
+
+def test_the_summary_says_when_a_book_does_not_balance():
+    broken = snapshot(workers={"episodes": {"started": 9, "finished": 4, "alive": 3, "aborted": {}}})
+    assert "the books of battles do not balance" in in_words(summarise(Config(game="pokemon"), broken))
+
+
+@pytest.mark.parametrize(
+    ("game", "word"), [("pokemon", "battles"), ("gymnasium", "episodes"), ("mine:Env", "episodes")]
+)
+def test_episodes_are_called_what_people_call_them(game, word):
+    snap = snapshot(game=game)
+    assert f"{word}/s" in "\n".join(drawn(snap))
+    assert f"{word}/s 45.67" in plain_line(snap)
+    assert f"{word}: 9 started" in in_words(summarise(Config(game=game), snap))
+
+
+def test_the_summary_of_a_run_without_figures():
+    summary = summarise(Config(), snapshot(server={}, learner={}, workers={}, processes=[]))
+    assert summary["decisions"] == 0
+    assert "0 decisions" in in_words(summary)
+
+
+@pytest.mark.parametrize("phase", ["training", "stopping"])
+def test_plain_line_is_one_line(phase):
+    assert "\n" not in plain_line(snapshot(phase=phase))

@@ -1,0 +1,162 @@
+"""Frames: round trips, and every refusal with its code."""
+
+import msgpack
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from simul.common.protocol.codec import MAX_FRAMES, MAX_HEADER_BYTES, Codec, encode, expect
+from simul.common.protocol.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
+from simul.common.protocol.messages import TO_CLIENT, TO_SERVER, Actions, Error, Step
+
+DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"]
+SERVER = Codec(TO_SERVER)
+
+
+def header(**fields):
+    return msgpack.packb({"type": "STEP", "id": 1, **fields})
+
+
+def refused(frames, codec=SERVER):
+    with pytest.raises(ProtocolError) as caught:
+        codec.decode(frames)
+    assert str(caught.value)
+    return caught.value
+
+
+tensor_dicts = st.dictionaries(
+    st.text(min_size=1, max_size=20),
+    st.sampled_from(DTYPES).flatmap(
+        lambda dtype: npst.arrays(dtype, npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5))
+    ),
+    max_size=MAX_FRAMES - 1,
+)
+
+
+@given(tensors=tensor_dicts, number=st.integers(0, 2**63 - 1), policies=st.lists(st.text(max_size=9)).map(tuple))
+@settings(max_examples=200, deadline=None)
+def test_round_trip(tensors, number, policies):
+    frames = [bytes(frame) for frame in encode(Step(id=number, policies=policies), tensors)]
+    message, decoded = SERVER.decode(frames)
+    assert (message.id, message.policies) == (number, policies)
+    assert list(decoded) == list(tensors)
+    for name, array in tensors.items():
+        assert decoded[name].dtype == array.dtype
+        assert decoded[name].shape == array.shape
+        assert decoded[name].tobytes() == array.tobytes()
+        assert not decoded[name].flags.writeable
+
+
+def test_tensors_are_views_of_the_frames():
+    frame = np.arange(4, dtype="<i4").tobytes()
+    _, tensors = SERVER.decode([header(tensors=[["a", "int32", [2, 2]]]), frame])
+    assert not tensors["a"].flags.owndata
+    assert np.shares_memory(tensors["a"], np.frombuffer(frame, np.uint8))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6, dtype=">f4").reshape(2, 3),
+        np.arange(6, dtype=np.float32).reshape(3, 2).T,
+        np.arange(12, dtype=np.int64)[::2],
+        np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
+    ],
+)
+def test_any_memory_layout_travels_little_endian_and_row_major(array):
+    frames = encode(Step(id=1), {"a": array})
+    little = array.astype(array.dtype.newbyteorder("<"))
+    assert bytes(frames[1]) == little.tobytes(order="C")
+    assert np.array_equal(SERVER.decode(frames)[1]["a"], array)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "complex64", "uint64", "U4", "object"])
+def test_other_dtypes_are_not_sent(dtype):
+    with pytest.raises(ProtocolError, match="expected one of float16") as caught:
+        encode(Step(id=1), {"a": np.zeros(2, dtype)})
+    assert caught.value.code == ERR_SHAPE
+
+
+@pytest.mark.parametrize(
+    ("frames", "code", "says"),
+    [
+        ([], ERR_MALFORMED, "empty message"),
+        ([b""], ERR_MALFORMED, "does not decode"),
+        ([b"\xc1"], ERR_MALFORMED, "does not decode"),
+        ([header() + b"\x00"], ERR_MALFORMED, "trailing"),
+        ([msgpack.packb([1, 2])], ERR_MALFORMED, "Expected `object`"),
+        ([msgpack.packb({"id": 1})], ERR_MALFORMED, "does not decode"),
+        ([msgpack.packb({"type": "STEEP", "id": 1})], ERR_VERSION, "'STEEP'"),
+        ([msgpack.packb({"type": "X" * 9999})], ERR_VERSION, "simul/1, which is spoken here"),
+        ([msgpack.packb({"type": 7})], ERR_MALFORMED, "got `int`"),
+        ([msgpack.packb({"type": "STEP"})], ERR_MALFORMED, "`id`"),
+        ([header(colour=1)], ERR_MALFORMED, "unknown field `colour`"),
+        ([header(policies="learner")], ERR_MALFORMED, "$.policies"),
+        ([msgpack.packb({"type": "STEP", "id": "1"})], ERR_MALFORMED, "$.id"),
+        ([msgpack.packb({"type": "STEP", "id": 2**63}), b"x"], ERR_MALFORMED, "declares 0 tensors, 1 frames follow"),
+        ([header(tensors=[["a", "uint8", [1]]])], ERR_MALFORMED, "declares 1 tensors, 0 frames follow"),
+        ([header(tensors=[["a", "uint8", [1]]] * 2), b"1", b"2"], ERR_MALFORMED, "'a' twice"),
+        ([header(tensors=[["a", "uint8"]]), b"1"], ERR_MALFORMED, "does not decode"),
+        ([header(tensors=[["a", "uint9", [1]]]), b"1"], ERR_SHAPE, "dtype 'uint9'"),
+        ([header(tensors=[["a", "object", [1]]]), b"1"], ERR_SHAPE, "dtype 'object'"),
+        ([header(tensors=[["a", "uint8", [-1]]]), b"1"], ERR_SHAPE, "sizes >= 0"),
+        ([header(tensors=[["a", "uint8", [1] * 5]]), b"1"], ERR_SHAPE, "at most 4"),
+        ([header(tensors=[["a", "int32", [2]]]), b"1234567"], ERR_SHAPE, "int32 [2] is 8 bytes, the frame has 7"),
+        ([header(tensors=[["a", "int32", [2**62] * 4]]), b"1234"], ERR_SHAPE, "the frame has 4"),
+        ([header(tensors=[["a", "int64", [0, 2**62]]]), b""], ERR_SHAPE, "impossible shape"),
+        ([header(tensors=[["a", "uint8", [2**64 - 1, 0]]]), b""], ERR_SHAPE, "impossible shape"),
+        ([b"\x00" * (MAX_HEADER_BYTES + 1)], ERR_LIMIT, f"at most {MAX_HEADER_BYTES}"),
+        ([header(), *[b""] * MAX_FRAMES], ERR_LIMIT, f"at most {MAX_FRAMES}"),
+    ],
+)
+def test_what_is_refused(frames, code, says):
+    error = refused(frames)
+    assert error.code == code
+    assert says in str(error)
+
+
+def test_a_message_over_the_limit_is_refused_before_it_is_read():
+    error = refused([header(tensors=[["a", "uint8", [100]]]), b"x" * 100], Codec(TO_SERVER, max_bytes=100))
+    assert error.code == ERR_LIMIT
+    assert "at most 100" in str(error)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [header(tensors=[["a" * 60_000, "uint8", [2]]]), b"1"],
+        [header(tensors=[["a", "b" * 60_000, [2]]]), b"1"],
+        [header(tensors=[["a", "uint8", [1] * 10_000]]), b"1"],
+        [header(tensors=[["a" * 20_000, "uint8", [1]]] * 2), b"1", b"1"],
+        [msgpack.packb({"type": "x" * 60_000})],
+        [header(**{"x" * 60_000: 1})],
+    ],
+)
+def test_an_error_repeats_little_of_what_came(frames):
+    error = refused(frames)
+    assert len(str(error)) < 400
+    Codec(TO_CLIENT).decode(encode(Error(code=error.code, message=str(error))))
+
+
+def test_expect():
+    tensors = {"a": np.zeros((2, 3), np.float32)}
+    assert expect(tensors, "a", "float32", (2, 3)) is tensors["a"]
+    assert expect(tensors, "a", np.dtype("float32"), (None, 3)) is tensors["a"]
+    for name, dtype, shape, says in [
+        ("b", "float32", (2, 3), "'b' is missing"),
+        ("a", "float16", (2, 3), "expected float16 [2, 3], got float32 [2, 3]"),
+        ("a", "float32", (None, 4), "expected float32 [*, 4], got float32 [2, 3]"),
+        ("a", "float32", (2,), "expected float32 [2], got"),
+    ]:
+        with pytest.raises(ProtocolError) as caught:
+            expect(tensors, name, dtype, shape)
+        assert caught.value.code == ERR_SHAPE
+        assert says in str(caught.value)
+
+
+def test_actions_of_numpy_travel():
+    message, tensors = Codec(TO_CLIENT).decode(encode(Actions(id=1), {"row": np.arange(3, dtype=np.int32)}))
+    assert message.id == 1
+    assert tensors["row"].tolist() == [0, 1, 2]

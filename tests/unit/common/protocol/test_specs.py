@@ -1,0 +1,64 @@
+"""The game spec: its fingerprint tells every difference, and it survives the files it is written to."""
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simul.common.protocol.specs import GameSpec, Slice
+
+SPEC = GameSpec(
+    name="toy", observation_size=5, num_actions=3, observation_dtype="float16", seats=2,
+    layout=(Slice("own.hp", 0, 1, meaning="hit points"), Slice("own.moves", 1, 4, kind="id", high=9, vocabulary=10)),
+)  # fmt: skip
+
+slices = st.builds(
+    Slice, name=st.text(max_size=8), start=st.integers(0, 99), size=st.integers(1, 9),
+    kind=st.sampled_from(["number", "id"]), low=st.floats(-9, 9), high=st.floats(-9, 9), meaning=st.text(max_size=9),
+    vocabulary=st.integers(0, 999), table=st.text(max_size=5),
+)  # fmt: skip
+specs = st.builds(
+    GameSpec, name=st.text(max_size=12), observation_size=st.integers(1, 9999), num_actions=st.integers(1, 999),
+    observation_dtype=st.sampled_from(["float16", "float32"]), seats=st.integers(1, 4),
+    encoder_version=st.integers(1, 99), layout=st.lists(slices, max_size=4).map(tuple),
+)  # fmt: skip
+
+
+@given(specs)
+def test_round_trip_keeps_the_fingerprint(spec):
+    for codec in (msgspec.json, msgspec.msgpack):
+        again = codec.decode(codec.encode(spec), type=GameSpec)
+        assert again == spec
+        assert again.fingerprint() == spec.fingerprint()
+    assert len(spec.fingerprint()) == 16
+    assert set(spec.fingerprint()) <= set("0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "toy2"}, {"observation_size": 6}, {"num_actions": 4}, {"observation_dtype": "float32"}, {"seats": 1},
+        {"encoder_version": 2}, {"layout": ()}, {"layout": SPEC.layout[::-1]},
+        {"layout": (SPEC.layout[0], msgspec.structs.replace(SPEC.layout[1], vocabulary=11))},
+    ],
+)  # fmt: skip
+def test_every_field_changes_the_fingerprint(change):
+    assert msgspec.structs.replace(SPEC, **change).fingerprint() != SPEC.fingerprint()
+
+
+def test_the_fingerprint_is_stable():
+    assert GameSpec(name="toy", observation_size=3, num_actions=2).fingerprint() == "57a750bc159b8ea9"
+
+
+def test_dtype_and_slices():
+    assert SPEC.dtype() == np.float16
+    assert SPEC.slice("own.moves").vocabulary == 10
+    with pytest.raises(KeyError, match=r"own\.speed"):
+        SPEC.slice("own.speed")
+
+
+@pytest.mark.parametrize("text", [b'{"name": "toy"}', b'{"name": "t", "observation_size": 1, "num_actions": "2"}'])
+def test_a_broken_file_is_refused(text):
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(text, type=GameSpec)

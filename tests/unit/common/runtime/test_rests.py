@@ -1,0 +1,44 @@
+"""A thread beside the loop rests for as long as it worked, times three; for a little work it does not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from simul.common.runtime import rests
+from simul.common.runtime.rests import TIMES, WORTH_SEC, Rests
+
+
+@pytest.fixture
+def slept(monkeypatch) -> list[float]:
+    """What was slept, without sleeping."""
+    seconds: list[float] = []
+    monkeypatch.setattr(rests.time, "sleep", seconds.append)
+    return seconds
+
+
+def _work(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def test_work_is_rested_from_in_proportion_and_once(slept) -> None:
+    rest = Rests()
+    _work(5 * WORTH_SEC)
+    rest()
+    rest()
+    assert len(slept) == 1
+    assert slept[0] >= TIMES * 5 * WORTH_SEC
+
+
+def test_little_pieces_are_rested_from_together(slept) -> None:
+    rest = Rests()
+    rest()
+    assert not slept
+    for _ in range(30):
+        _work(WORTH_SEC / 10)
+        rest()
+    assert 2 <= len(slept) <= 10
+    assert sum(slept) >= 2 * TIMES * WORTH_SEC

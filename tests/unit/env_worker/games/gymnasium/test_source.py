@@ -1,0 +1,144 @@
+"""The Gymnasium source as the worker sees it: decisions, ends, rewards, seeds, failures, accounting."""
+
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+
+from simul.common.protocol.decisions import Action
+from simul.common.protocol.messages import DECISION, GREEDY, RECORD, START, TERMINATED, TRUNCATED
+from simul.env_worker.games.gymnasium.memory import MemoryEnv
+from tests.support.gym_envs import Counting, answer, make_source, play
+
+
+@pytest.mark.parametrize(("truncates", "kind"), [(False, TERMINATED), (True, TRUNCATED)])
+def test_rows_of_an_episode(truncates, kind):
+    source = make_source(lambda: Counting(truncates=truncates), episodes=1, reward_scale=0.5, greedy=True)
+    source.start()
+    rows = play(source)
+    assert [(r.env, r.seat, r.episode, r.step, r.attempt) for r in rows] == [(0, 0, 0, s, 0) for s in range(4)]
+    assert [r.kind for r in rows] == [DECISION, DECISION, DECISION, kind]
+    assert [r.reward for r in rows] == [0.0, 0.5, 1.0, 1.5]  # the last reward rides on the end
+    assert [r.flags for r in rows] == [START | RECORD | GREEDY, 0, 0, 0]
+    assert all(r.mask.tolist() == [1, 1, 0] and r.mask.dtype == np.uint8 for r in rows[:3])
+    assert rows[3].mask is None
+    if truncates:
+        assert rows[3].observation.tolist()[1] == 3.0
+    else:
+        assert rows[3].observation is None
+    metrics = source.metrics()
+    assert metrics["returns"] == {"mean": 6.0, "count": 1, "recent_mean": 6.0}  # unscaled
+    assert metrics["episode_returns"] == [6.0]
+    assert metrics["episodes"]["truncated"] == int(truncates)
+
+
+def test_the_spec_of_cartpole_and_its_500_steps():
+    source = make_source(lambda: gymnasium.make("CartPole-v1"), episodes=1)
+    assert (source.spec.observation_size, source.spec.num_actions) == (4, 2)
+    assert source.spec.observation_dtype == "float32"
+    source.start()
+
+    def balance(row):
+        return int(row.observation[2] + 0.4 * row.observation[3] + 0.1 * row.observation[1] > 0)
+
+    rows = play(source, balance)
+    assert rows[-1].kind == TRUNCATED
+    assert len(rows) == 501
+    assert sum(r.reward for r in rows) == 500.0
+    assert rows[-1].reward == 1.0
+    assert rows[-1].observation.shape == (4,)
+    source.close()
+
+
+@pytest.mark.parametrize(("episodes", "envs"), [(1, 4), (4, 4), (10, 4), (3, 1), (0, 2)])
+def test_exactly_so_many_episodes(episodes, envs):
+    source = make_source(Counting, episodes=episodes, envs=envs)
+    source.start()
+    rows = play(source)
+    assert sum(r.kind == TERMINATED for r in rows) == episodes
+    assert source.metrics()["episodes"]["finished"] == source.metrics()["episodes"]["started"] == episodes
+    assert len(source.metrics()["episode_returns"]) == episodes
+
+
+def test_the_next_episode_starts_by_itself_until_drained():
+    source = make_source(Counting)
+    source.start()
+    for _ in range(3):
+        source.act([answer(row) for row in source.poll()])
+    end, start = source.poll()
+    assert (end.kind, end.episode) == (TERMINATED, 0)
+    assert (start.kind, start.episode, start.step) == (DECISION, 1, 0)
+    assert "episode_returns" not in source.metrics()
+    source.drain()
+    assert not source.idle()
+    row = start
+    while row.kind == DECISION:
+        source.act([answer(row)])
+        (row,) = source.poll()
+    assert source.idle()
+    assert source.poll() == []
+
+
+def test_an_episode_depends_on_seed_env_and_episode_only():
+    def starts(seed, backwards):
+        source = make_source(Counting, envs=3, episodes=9, seed=seed)
+        source.start()
+        draws = {}
+        while not source.idle():
+            rows = source.poll()
+            draws.update({(r.env, r.episode): float(r.observation[0]) for r in rows if r.kind == DECISION})
+            rows = [r for r in rows if r.kind == DECISION]
+            source.act([answer(row) for row in (reversed(rows) if backwards else rows)])
+        return draws
+
+    first = starts(1, False)
+    assert first == starts(1, True)
+    assert len(set(first.values())) == 9
+    assert not set(first.values()) & set(starts(2, False).values())
+
+
+def test_answers_of_the_past_are_ignored():
+    source = make_source(Counting)
+    source.start()
+    (row,) = source.poll()
+    source.act([answer(row), answer(row)])  # the second is a repeat
+    (second,) = source.poll()
+    assert second.step == 1
+    source.act([answer(row)])
+    assert source.poll() == []
+    late = Action(0, 0, 17, 1, 0, 0, 0.0, 0.0, 1)
+    source.act([late])
+    assert source.poll() == []
+
+
+def test_memory_rewards_the_right_answer_only():
+    source = make_source(MemoryEnv, envs=8, episodes=200)
+    source.start()
+    cues = {}
+
+    def remember(row):
+        if row.observation[:4].any():
+            cues[row.env] = int(row.observation.argmax())
+        return cues[row.env] if row.observation[5] else 3 - cues[row.env]
+
+    rows = play(source, remember)
+    assert {r.step for r in rows if r.kind == TERMINATED} == {22}  # cue, 20 blank steps, query
+    assert source.metrics()["returns"]["mean"] == 1.0
+    draws = np.bincount([int(r.observation.argmax()) for r in rows if r.step == 0], minlength=4)
+    assert draws.min() > 30
+
+    blind = make_source(MemoryEnv, envs=8, episodes=400)
+    blind.start()
+    play(blind)
+    assert 0.15 < blind.metrics()["returns"]["mean"] < 0.35
+
+
+def test_a_worker_never_loads_torch():
+    code = (
+        "import sys; from simul.env_worker.games import loading, memory; "
+        "from simul.env_worker.games.gymnasium import source; "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,107 @@
+"""Spaces as flat rows, and what is said about envs that do not fit."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from simul.common.protocol.errors import ConfigError, EnvError
+from simul.env_worker.games.gymnasium.spaces import action_mask, check_env, flat_observation, gymnasium_spec
+
+
+class Fixed(gymnasium.Env):
+    """Shows samples of a space."""
+
+    def __init__(self, observation_space, action_space=None):
+        self.observation_space = observation_space
+        self.action_space = action_space or spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, False, False, {}
+
+
+SPACES = [
+    (spaces.Box(-1, 1, (2, 3), np.float64), 6),
+    (spaces.Box(0, 255, (2, 2), np.uint8), 4),
+    (spaces.Discrete(5, start=2), 5),
+    (spaces.MultiBinary(3), 3),
+    (spaces.MultiDiscrete([2, 4]), 6),
+    (spaces.Dict(a=spaces.Discrete(2), b=spaces.Box(0, 1, (2,), np.float32)), 4),
+    (spaces.Tuple((spaces.Discrete(3), spaces.MultiBinary(2))), 5),
+]
+
+
+@pytest.mark.parametrize(("space", "size"), SPACES)
+def test_spaces_flatten(space, size):
+    assert check_env(lambda: Fixed(space), "test").observation_size == size
+    flat = flat_observation(space, space.sample())
+    assert flat.dtype == np.float32
+    assert flat.shape == (size,)
+
+
+def test_discrete_is_one_hot():
+    assert flat_observation(spaces.Discrete(4, start=10), 12).tolist() == [0, 0, 1, 0]
+
+
+def test_the_observation_is_a_copy():
+    buffer = np.zeros(2, np.float32)
+    flat = flat_observation(spaces.Box(0, 1, (2,), np.float32), buffer)
+    buffer[0] = 1.0
+    assert flat[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("env", "says"),
+    [
+        (Fixed(spaces.Discrete(2), spaces.Box(0, 1, (1,))), "expected gymnasium.spaces.Discrete"),
+        (Fixed(spaces.Sequence(spaces.Discrete(2))), "do not flatten"),
+        (Fixed(spaces.Box(0, 1, (0,))), "empty observation space"),
+        (object(), "action space None"),
+    ],
+)
+def test_spaces_that_do_not_fit(env, says):
+    with pytest.raises(ConfigError, match=says):
+        gymnasium_spec(env, "test")
+
+
+def test_masks():
+    assert action_mask({}, 3).tolist() == [1, 1, 1]
+    assert action_mask({"action_mask": np.array([True, False])}, 2).tolist() == [1, 0]
+    with pytest.raises(EnvError, match=r"shape \[2\]; expected \[3\]"):
+        action_mask({"action_mask": [1, 1]}, 3)
+    with pytest.raises(EnvError, match="no action at all"):
+        action_mask({"action_mask": [0, 0]}, 2)
+
+
+def test_an_env_of_the_old_interface_is_refused():
+    class Old(Fixed):
+        def reset(self):
+            return 0
+
+    with pytest.raises(ConfigError, match=r"TypeError.*Expected a Gymnasium env"):
+        check_env(lambda: Old(spaces.Discrete(2)), "old")
+
+
+UPRIGHT = spaces.Box(0, 1, (2, 3), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("space", "observation", "says"),
+    [
+        (UPRIGHT, np.zeros((3, 2)), r"an observation has shape \[3, 2\]; its space declares \[2, 3\]"),
+        (UPRIGHT, np.zeros(6), r"has shape \[6\]; its space declares \[2, 3\]"),
+        (spaces.Box(0, 1, (3,), np.float32), np.zeros((3, 1)), r"\[3, 1\]; its space declares \[3\]"),
+        (spaces.Dict(a=UPRIGHT), {"a": np.zeros((3, 2))}, r"an observation\['a'\] has shape \[3, 2\]"),
+        (spaces.Dict(a=UPRIGHT), {}, "an observation lacks 'a', which its space declares"),
+        (spaces.Tuple((UPRIGHT, UPRIGHT)), (np.zeros((2, 3)), np.zeros((3, 2))), r"an observation\[1\] has shape"),
+        (spaces.Tuple((UPRIGHT, UPRIGHT)), (np.zeros((2, 3)),), "has 1 parts; its space declares 2"),
+        (spaces.MultiBinary((2, 2)), np.zeros(4, np.int8), r"\[4\]; its space declares \[2, 2\]"),
+        (spaces.MultiDiscrete([[2, 2], [2, 2]]), np.zeros((1, 4), np.int64), r"\[1, 4\]; its space declares \[2, 2\]"),
+    ],
+)
+def test_as_many_numbers_in_another_shape_are_not_an_observation(space, observation, says) -> None:
+    with pytest.raises(EnvError, match=says):
+        flat_observation(space, observation)

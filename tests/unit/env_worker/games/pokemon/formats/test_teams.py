@@ -1,0 +1,88 @@
+"""Team files, and what is said of formats and teams that cannot be played."""
+
+import pytest
+
+from simul.common.protocol.errors import ConfigError
+from simul.env_worker.games.pokemon.formats.teams import TeamText, legal_teams, read_teams
+
+ONE = "Great Tusk @ Leftovers\n- Earthquake"
+
+
+class Answering:
+    """A host that answers what the test says."""
+
+    def __init__(self, **answer):
+        self.answer = {"problem": "", "doubles": False, "formats": [], "teams": [], "illegal": []} | answer
+
+    def check_format(self, battle_format, teams):
+        return self.answer
+
+
+def test_a_file_holds_one_team_or_a_backup_of_many(tmp_path):
+    single, backup = tmp_path / "a.txt", tmp_path / "b.txt"
+    single.write_text(ONE)
+    backup.write_text(f"=== [gen9ou] first ===\n\n{ONE}\n\n=== [gen9ou] second ===\n\n{ONE}\n")
+    assert read_teams(str(single)) == [TeamText(str(single), ONE)]
+    assert [team.source for team in read_teams(str(tmp_path))] == [
+        str(single),
+        f"{backup}, team 1",
+        f"{backup}, team 2",
+    ]
+    assert {team.text for team in read_teams(str(tmp_path))} == {ONE}
+    assert read_teams("") == []
+
+
+def test_what_cannot_be_read_is_said(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere cannot be read: No such file"):
+        read_teams(str(tmp_path / "nowhere"))
+    with pytest.raises(ConfigError, match="there is no team in"):
+        read_teams(str(tmp_path))
+    (tmp_path / "a.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        read_teams(str(tmp_path))
+
+
+def test_an_unknown_format_names_the_nearest():
+    host = Answering(problem="unknown", formats=["gen9ou", "gen8ou", "gen9randombattle"])
+    with pytest.raises(ConfigError, match=r"no format 'gen9oo'; did you mean gen9ou"):
+        legal_teams(host, "gen9oo", [])
+    host = Answering(problem="unknown", formats=["gen9ou", "gen9uu", "gen9ru", "gen9zu"])
+    with pytest.raises(ConfigError, match=r"did you mean gen9ou or gen9uu or gen9ru\?"):
+        legal_teams(host, "gen9u", [])
+    with pytest.raises(ConfigError, match="try gen9randombattle"):
+        legal_teams(host, "zzz", [])
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        ("players", "two players"),
+        ("kind", "neither in singles nor"),
+        ("teams", "pokemon.teams"),
+        ("draws", "no effect"),
+    ],
+)
+def test_formats_that_cannot_be_played(problem, words):
+    with pytest.raises(ConfigError, match=words):
+        legal_teams(Answering(problem=problem), "x", [])
+
+
+def test_doubles_must_show_in_the_name():
+    """The spec is made from the name alone, before any simulator runs."""
+    assert legal_teams(Answering(doubles=True), "gen9randomdoublesbattle", []) == []
+    with pytest.raises(ConfigError, match="its name does not say"):
+        legal_teams(Answering(doubles=True), "gen9metronomebattle", [])
+
+
+def test_illegal_teams_are_named_with_the_validators_words():
+    teams = [TeamText(f"file{i}", ONE) for i in range(5)]
+    host = Answering(illegal=[[i, ["it can't learn Surf.", "no."]] for i in range(1, 5)])
+    with pytest.raises(ConfigError) as caught:
+        legal_teams(host, "gen9ou", teams)
+    assert str(caught.value).split("\n  ") == [
+        "pokemon.teams: not legal in gen9ou:",
+        "file1: it can't learn Surf.", "file1: no.", "file2: it can't learn Surf.", "and 5 more",
+    ]  # fmt: skip
+    with pytest.raises(ConfigError, match=r"gen9ou:\n  file0: no.$"):
+        legal_teams(Answering(illegal=[[0, ["no."]]]), "gen9ou", teams)
+    assert legal_teams(Answering(teams=["packed"]), "gen9ou", teams) == ["packed"]

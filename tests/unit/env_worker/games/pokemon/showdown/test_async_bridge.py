@@ -1,0 +1,74 @@
+"""The hand-over between poke-env's event loop and the thread that serves."""
+
+import asyncio
+import select
+import threading
+
+import pytest
+
+from simul.common.protocol.decisions import Action, Decision
+from simul.env_worker.games.pokemon.showdown.async_bridge import Desk, SessionLost
+
+
+@pytest.fixture
+def loop():
+    """An event loop in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    yield loop
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def taken(desk: Desk, count: int) -> list[Decision]:
+    found: list[Decision] = []
+    while len(found) < count:
+        assert select.select([desk.fileno()], [], [], 5)[0]
+        found += desk.take()
+    return found
+
+
+def answer_to(decision: Decision, action: int, **other) -> Action:
+    key = {name: getattr(decision, name) for name in ("env", "seat", "episode", "step", "attempt")}
+    return Action(**(key | other), action=action, log_prob=0.0, value=0.0, policy_version=0)
+
+
+def test_each_asker_gets_its_own_answer(loop):
+    desk = Desk(loop)
+    decisions = [Decision(env=env, seat=0, episode=0, step=0) for env in range(20)]
+    askers = [asyncio.run_coroutine_threadsafe(desk.ask(decision), loop) for decision in decisions]
+    asked = taken(desk, 20)
+    assert desk.take() == []
+    desk.answer([answer_to(decision, 100 + decision.env) for decision in reversed(asked)])
+    assert [asker.result(5) for asker in askers] == [100 + env for env in range(20)]
+
+
+def test_answers_that_nobody_waits_for_are_dropped(loop):
+    desk = Desk(loop)
+    decision = Decision(env=0, seat=0, episode=0, step=4)
+    asker = asyncio.run_coroutine_threadsafe(desk.ask(decision), loop)
+    taken(desk, 1)
+    an_end_is_acknowledged = answer_to(decision, -1)
+    desk.answer([answer_to(decision, 1, step=3), answer_to(decision, 2, episode=1), an_end_is_acknowledged])
+    desk.answer([answer_to(decision, 3)])
+    desk.answer([answer_to(decision, 4)])
+    assert asker.result(5) == 3
+
+
+def test_lost_sessions_are_told_to_those_who_wait(loop):
+    desk = Desk(loop)
+    askers = [
+        asyncio.run_coroutine_threadsafe(desk.ask(Decision(env=env, seat=0, episode=0, step=1)), loop)
+        for env in range(3)
+    ]
+    asked = {decision.env: decision for decision in taken(desk, 3)}
+    desk.lose([(1, 0, 0), (2, 0, 5)])
+    with pytest.raises(SessionLost):
+        askers[1].result(5)
+    desk.answer([answer_to(asked[0], 7)])
+    assert askers[0].result(5) == 7
+    desk.lose()
+    with pytest.raises(SessionLost):
+        askers[2].result(5)

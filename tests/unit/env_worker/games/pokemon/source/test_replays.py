@@ -1,0 +1,48 @@
+"""Replays: one log and one page a battle, and nothing in a log that ends the page early."""
+
+from __future__ import annotations
+
+import pytest
+
+from simul.common.protocol.errors import ConfigError
+from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
+from simul.env_worker.games.pokemon.source.replays import ReplayFolder, replay_page
+
+LOG = "|player|p1|a@1|\n|player|p2|random|\n|move|p1a: X|Tackle|p2a: Y\n|win|a@1\n"
+
+
+def test_a_battle_becomes_a_log_and_a_page(tmp_path):
+    replays = ReplayFolder(tmp_path / "replays", 3)
+    battle = LiveBattle(7, 0, 0, "random", ())
+    battle.names = ("a@1", "random")
+    replays.expect(battle)
+    assert not replays.complete
+    replays.save(7, LOG)
+    assert replays.complete
+    page = (tmp_path / "replays" / "a@1-vs-random-3-7.html").read_text()
+    assert (tmp_path / "replays" / "a@1-vs-random-3-7.log").read_text() == LOG
+    assert LOG in page
+    assert "replay-embed.js" in page
+    assert "{" not in page.split("<h1")[1].split("</h1>")[0], "every field is filled in"
+
+
+def test_a_log_cannot_end_its_script():
+    page = replay_page("t", ("<b>", "b"), "|c|x|</script><script>alert(1)</script>\n")
+    assert "</script><script>alert" not in page
+    assert "<b>" not in page
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"folder for replays .* cannot be written"):
+        ReplayFolder(tmp_path / "file" / "x", 0)
+
+
+def test_a_battle_whose_host_died_is_waited_for_no_longer(tmp_path):
+    replays = ReplayFolder(tmp_path, 0)
+    replays.expect(LiveBattle(1, 0, 0, "random", ()))
+    replays.expect(LiveBattle(2, 1, 0, "random", ()))
+    replays.forget(1)
+    assert not replays.complete
+    replays.forget_all()
+    assert replays.complete

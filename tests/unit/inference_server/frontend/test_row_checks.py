@@ -1,0 +1,51 @@
+"""What is wrong with single rows, found by the compiled loop, against numpy; frames of a message lie anywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simul.common.protocol.errors import ProtocolError
+from simul.common.protocol.messages import DECISION, TERMINATED
+from simul.common.protocol.specs import GameSpec
+from simul.inference_server.frontend.row_checks import unpack
+
+D, A = 9, 4
+STRANGE = [np.nan, np.inf, -np.inf]
+
+
+def _unaligned(array: np.ndarray) -> np.ndarray:
+    """The same numbers, read-only, one byte off every boundary."""
+    return np.frombuffer(b"x" + array.tobytes(), array.dtype, offset=1).reshape(array.shape)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.sampled_from(("float16", "float32")), st.booleans())
+def test_rows_are_judged_as_numpy_judges_them(seed: int, n: int, dtype: str, aligned: bool) -> None:
+    rng = np.random.default_rng(seed)
+    observation = (rng.standard_normal((n, D)) * 1000).astype(dtype)
+    strange = rng.random((n, D)) < 0.02
+    observation[strange] = rng.choice(STRANGE, int(strange.sum()))
+    observation[rng.random((n, D)) < 0.1] = np.finfo(dtype).max
+    reward = rng.choice([0.0, 1.5, *STRANGE], n, p=[0.6, 0.3, 0.04, 0.03, 0.03]).astype(np.float32)
+    mask = rng.choice([0, 1, 2, 255], (n, A), p=[0.6, 0.38, 0.01, 0.01]).astype(np.uint8)
+    kind = rng.choice([DECISION, TERMINATED], n, p=[0.9, 0.1]).astype(np.uint8)
+    flags = rng.choice([0, 7, 8, 255], n, p=[0.9, 0.08, 0.01, 0.01]).astype(np.uint8)
+    tensors = {
+        "keys": np.zeros((n, 5), np.int64), "kind": kind, "flags": flags, "reward": reward,
+        "policy": np.zeros(n, np.uint8), "observation": observation, "mask": mask,
+    }  # fmt: skip
+    if not aligned:
+        tensors = {name: _unaligned(array) for name, array in tensors.items()}
+    rows = unpack(GameSpec("test/rows", D, A, observation_dtype=dtype), tensors)
+    assert rows.finite.tolist() == (np.isfinite(observation).all(axis=1) & np.isfinite(reward)).tolist()
+    assert rows.has_legal.tolist() == ((mask <= 1).all(axis=1) & mask.any(axis=1)).tolist()
+    assert rows.plain.tolist() == (rows.finite & rows.has_legal & (kind == DECISION) & (flags <= 7)).tolist()
+    for i in np.flatnonzero(~rows.finite):
+        assert "expected" in rows.not_finite(i)
+
+
+def test_a_message_without_its_columns_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="'observation' is missing"):
+        unpack(GameSpec("test/rows", D, A), {"keys": np.zeros((2, 5), np.int64)})

@@ -1,0 +1,124 @@
+"""Engines that are copies of others: their own weights, the same numbers; and networks that cannot be copied."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import torch
+
+from simul.common.config.schema import NetworkConfig
+from simul.common.nets.build import build_network
+from simul.common.nets.models.mlp_lstm import MlpLstm
+from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.protocol.errors import WeightsError
+from simul.common.protocol.messages import Weights
+from simul.common.protocol.specs import GameSpec
+from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.policies import engine_factory
+from simul.inference_server.policies.engine_factory import Workshop
+from simul.inference_server.policies.table import LATECOMERS_SEC, PolicyTable
+
+SPEC = GameSpec(name="test", observation_size=6, num_actions=3)
+NETWORK = NetworkConfig(options={"hidden": 8})
+
+
+class Uncopyable(MlpLstm):
+    """A user's network with something in it that belongs to one process."""
+
+    def __init__(self, spec: GameSpec) -> None:
+        super().__init__(spec, hidden=8)
+        self.lock = threading.Lock()
+
+
+def _engine(network) -> PolicyEngine:
+    return PolicyEngine(network, SPEC, max_sessions=4, device=torch.device("cpu"), precision=torch.float32)
+
+
+def _table(network: NetworkConfig = NETWORK) -> PolicyTable:
+    table = PolicyTable(SPEC, Workshop(SPEC, network, _engine, (1, 2)))
+    _install(table, "learner", 1, network)
+    return table
+
+
+def _install(table: PolicyTable, name: str, version: int, network: NetworkConfig = NETWORK, resident=()) -> None:
+    data = weights_to_bytes(build_network(network, SPEC, seed=version))
+    weights = Weights(policy=name, policy_version=version, fingerprint=fingerprint(data), resident=resident)
+    table.install(weights, data)
+
+
+def _value(engine: PolicyEngine) -> float:
+    rows = engine.stage(1)
+    rows.observation[:1], rows.mask[:1], rows.noise[:1] = 0.5, 1, 0
+    rows.read_rows[:1], rows.write_rows[:1] = engine.zero_row, 0
+    engine.forward(1)
+    return float(engine.sample().value[0])
+
+
+def _alone(version: int, network: NetworkConfig = NETWORK) -> float:
+    own = build_network(network, SPEC, seed=version)
+    with torch.no_grad():
+        return float(own(torch.full((1, 6), 0.5), torch.ones(1, 3, dtype=torch.bool), own.initial_state(1))[1])
+
+
+@pytest.mark.parametrize("name", ["mlp_lstm", f"{__name__}:Uncopyable"])
+def test_past_selves_join_leave_and_make_room_for_others(name, monkeypatch) -> None:
+    network = NETWORK if name == "mlp_lstm" else NetworkConfig(name=name)
+    table = _table(network)
+    if network is NETWORK:
+        monkeypatch.setattr("simul.inference_server.engine.engine.record", None)  # nothing is recorded again
+    for version in (2, 3):
+        _install(table, f"past/{version}", version, network, resident=(f"past/{version}",))
+    engines = [policy.engine for policy in table]
+    assert [_value(engine) for engine in engines] == pytest.approx([_alone(v, network) for v in (1, 2, 3)])
+    table.remove_retired(lambda name: 0, time.monotonic() + 2 * LATECOMERS_SEC)
+    assert set(table.versions()) == {"learner", "past/3"}
+    _install(table, "past/4", 4, network, resident=("past/3", "past/4"))
+    assert table["past/4"].engine is engines[1]  # a spare one, so that memory stays flat
+    assert _value(engines[1]) == pytest.approx(_alone(4, network))
+    _install(table, "learner", 9, network)
+    assert _value(engines[0]) == pytest.approx(_alone(9, network))
+
+
+def test_what_was_prepared_in_vain_is_not_lost() -> None:
+    table = _table()
+    data = weights_to_bytes(build_network(NETWORK, SPEC, seed=2))
+    message = Weights(policy="past/2", policy_version=2, fingerprint=fingerprint(data), resident=("past/2",))
+    twice = [table.prepare(message, data) for _ in range(2)]  # the learner has sent it again meanwhile
+    assert twice[0].newcomer is not twice[1].newcomer
+    for prepared in twice:
+        table.take(prepared)
+    assert table["past/2"].engine is twice[0].newcomer
+    _install(table, "past/3", 3)
+    assert table["past/3"].engine is twice[1].newcomer
+    newer = table.prepare(Weights(policy="learner", policy_version=5, fingerprint=fingerprint(data)), data)
+    _install(table, "learner", 6)
+    with pytest.raises(WeightsError, match="learner is at version 6; got 5"):
+        table.take(newer)
+    assert table.versions()["learner"] == 6
+
+
+def test_a_past_self_that_is_named_again_stays_while_its_weights_are_verified() -> None:
+    table = _table()
+    _install(table, "past/2", 2, resident=("past/2",))
+    _install(table, "learner", 3, resident=("learner",))
+    data = weights_to_bytes(build_network(NETWORK, SPEC, seed=2))
+    again = Weights(policy="past/2", policy_version=2, fingerprint=fingerprint(data), resident=("past/2",))
+    table.expect(again)
+    prepared = table.prepare(again, data)
+    assert prepared.newcomer is None, "it is served already"
+    table.remove_retired(lambda name: 0, time.monotonic() + 2 * LATECOMERS_SEC)
+    table.take(prepared)
+    assert "past/2" in table.names
+
+
+def test_whoever_prepares_weights_rests_after_every_piece_while_others_are_served(monkeypatch) -> None:
+    rested = []
+    monkeypatch.setattr(engine_factory, "Rests", lambda: lambda: rested.append(True))
+    table = _table()
+    assert not rested, "nobody was served yet"
+    _install(table, "learner", 3)
+    assert len(rested) == 4, "hashed, read, checked, copied"
+    _install(table, "past/3", 3, resident=("past/3",))
+    assert len(rested) == 8

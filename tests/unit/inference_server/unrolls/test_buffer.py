@@ -1,0 +1,170 @@
+"""Unrolls against a slow second implementation: lists of steps, cut every T."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.unroll_layout import UnrollLayout
+from simul.inference_server.unrolls.buffer import Finished, UnrollBuilder
+from simul.inference_server.unrolls.memory import UnrollMemory
+
+SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
+T = 4
+
+
+@dataclass
+class Game:
+    row: int
+    steps: list[dict[str, float]] = field(default_factory=list)
+    out: list[Finished] = field(default_factory=list)
+    lent: list[Finished] = field(default_factory=list)
+
+    def keep(self, builder: UnrollBuilder, finished: Finished) -> None:
+        """What the learner copies at once is in `out`; what it leaves where it is, in `lent`."""
+        finished = builder.lend(finished)
+        self.out.append(_copy(finished))
+        if finished.message.place >= 0:
+            self.lent.append(finished)
+
+
+def _observation(tag: float) -> np.ndarray:
+    return np.full(3, tag, np.float32)
+
+
+def _copy(finished: Finished) -> Finished:
+    """As the link sends it: the builder's buffers go on."""
+    return Finished(finished.row, finished.message, {name: array.copy() for name, array in finished.tensors.items()})
+
+
+def _play(builder: UnrollBuilder, games: list[Game], tags: list[float], redo: list[bool]) -> None:
+    """One batch: every game takes one step whose numbers are all made of its tag."""
+    rows = np.array([game.row for game in games])
+    again = np.array(redo)
+    builder.rewards(rows[~again], np.array(tags, np.float32)[~again] / 2)
+    for game, tag, was_redo in zip(games, tags, redo):
+        if not was_redo and game.steps:
+            game.steps[-1]["reward"] = tag / 2
+    for i in np.flatnonzero(builder.full(rows) & ~again):
+        games[i].keep(builder, builder.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i]))
+    fresh = builder.fresh(rows)
+    if fresh.any():
+        builder.begin(rows[fresh], np.array([[tag] for tag in tags], np.float32)[fresh])
+    tag32 = np.array(tags, np.float32)
+    builder.append(
+        rows, again, np.stack([_observation(tag) for tag in tags]), np.ones((len(rows), 2), np.uint8),
+        tag32.astype(np.int32) % 2, -tag32, tag32, 3,
+    )  # fmt: skip
+    for game, tag, was_redo in zip(games, tags, redo):
+        if was_redo:
+            game.steps.pop()
+        game.steps.append({"tag": tag, "reward": 0.0})
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    lengths=st.lists(st.integers(1, 3 * T + 1), min_size=1, max_size=5),
+    kind=st.sampled_from([TERMINATED, TRUNCATED, ABORTED]),
+    redo_every=st.integers(2, 7),
+)
+def test_unrolls_are_the_games_cut_every_t_steps(lengths: list[int], kind: int, redo_every: int) -> None:
+    _games(UnrollBuilder(SPEC, T, state_size=1, capacity=2), lengths, kind, redo_every)
+
+
+def _games(builder: UnrollBuilder, lengths: list[int], kind: int, redo_every: int) -> list[Game]:
+    games = [Game(builder.open()) for _ in lengths]
+    tag = 1.0
+    for step in range(max(lengths)):
+        playing = [game for game, length in zip(games, lengths) if step < length]
+        _play(builder, playing, [tag + i for i in range(len(playing))], [False] * len(playing))
+        tag += len(playing)
+        if step % redo_every == redo_every - 1:
+            _play(builder, playing[:1], [tag], [True])
+            tag += 1
+    assert builder.steps_open + sum(f.steps for game in games for f in game.out) == sum(lengths)
+    for game in games:
+        builder.rewards(np.array([game.row]), np.array([0.5], np.float32))
+        game.steps[-1]["reward"] = 0.5
+        last = builder.end(game.row, kind, _observation(77.0), "aborted")
+        if last is not None:
+            game.keep(builder, last)
+        _check(game, kind)
+    assert builder.steps_open == 0
+    return games
+
+
+@contextmanager
+def _memory(rows: int) -> Iterator[UnrollMemory]:
+    memory = UnrollMemory(UnrollLayout(SPEC, T, state_size=1), rows)
+    try:
+        yield memory
+    finally:
+        memory.close()
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    lengths=st.lists(st.integers(1, 3 * T + 1), min_size=1, max_size=5), kind=st.sampled_from([TERMINATED, TRUNCATED])
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
+def test_what_is_lent_stays_as_it_is_until_it_comes_back(lengths: list[int], kind: int) -> None:
+    with _memory(rows=5) as memory:
+        games = _games(UnrollBuilder(SPEC, T, state_size=1, memory=memory), lengths, kind, redo_every=3)
+        lent = [finished for game in games for finished in game.lent]
+        assert len(lent) == memory.places.lent == min(5, sum(len(game.out) for game in games))
+        copies = {id(out.message): out for game in games for out in game.out}
+        for finished in lent:
+            for name, tensor in finished.tensors.items():
+                assert np.array_equal(tensor, copies[id(finished.message)].tensors[name])
+            assert memory.tables["serial"][finished.message.place] == finished.message.serial
+            memory.places.back(finished.message.place)
+
+
+def _check(game: Game, kind: int) -> None:
+    start = 0
+    for finished in game.out:
+        n, tensors = finished.message.length, finished.tensors
+        assert finished.message.first_step == start
+        steps = game.steps[start : start + n]
+        assert tensors["observation"][:n, 0].tolist() == [step["tag"] for step in steps]
+        assert tensors["reward"].tolist() == pytest.approx([step["reward"] for step in steps])
+        assert tensors["value"][:n].tolist() == [step["tag"] for step in steps]
+        start += n
+        last = finished is game.out[-1]
+        bootstrap = tensors["observation"][n, 0]
+        if last and kind == TERMINATED:
+            assert finished.message.terminated
+            assert bootstrap == tensors["value"][n] == 0
+        elif last and kind == TRUNCATED:
+            assert finished.message.truncated
+            assert bootstrap == 77.0
+        else:
+            assert n == T
+    if kind != ABORTED:
+        assert start == len(game.steps)
+    else:
+        assert start == (len(game.steps) - 1) // T * T
+
+
+def test_rows_are_reused_and_aborted_steps_counted() -> None:
+    builder = UnrollBuilder(SPEC, T, state_size=1, capacity=1)
+    first = Game(builder.open())
+    _play(builder, [first], [1.0], [False])
+    assert builder.end(first.row, ABORTED, None, "client_lost") is None
+    assert builder.dropped == {"client_lost": 1}
+    second = Game(builder.open())
+    assert second.row == first.row
+    _play(builder, [second], [5.0], [False])
+    finished = builder.end(second.row, TERMINATED, None, "")
+    assert finished is not None
+    assert finished.tensors["state"].tolist() == [5.0]
+    assert finished.message.first_step == 0

@@ -1,0 +1,285 @@
+import gc
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from simul.common.nets.weights import fingerprint
+from simul.common.protocol.codec import Codec, encode
+from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
+from simul.common.runtime.anonymous_file import open_unchangeable
+from simul.learner.server_handshake import MOST_UNNOTED, Handshake
+from simul.learner.weight_publisher import Postbox
+from tests.support.anonymous import anonymous_files
+
+SPEC = "0" * 16
+TOKEN = "the run's"
+
+
+class FakeSocket:
+    """A router whose peers read what they like."""
+
+    def __init__(self) -> None:
+        self.endpoint = "ipc://here"
+        self.inbound: list[tuple[bytes, list[bytes]]] = []
+        self.outbound: dict[bytes, list[tuple[str, int, tuple[str, ...]]]] = {}
+        self.gone: set[bytes] = set()
+        self.full: set[bytes] = set()
+        self.in_memory: list[bool] = []  # of each message that was sent
+        self.codec = Codec[Weights](FROM_LEARNER)
+
+    def receive(self):
+        return self.inbound.pop(0) if self.inbound else None
+
+    def deliver(self, peer, frames) -> str:
+        if peer in self.gone:
+            return "gone"
+        if peer in self.full:
+            return "full"
+        message, tensors = self.codec.decode(frames)
+        data = _read(message) if message.path else np.asarray(tensors["safetensors"]).tobytes()
+        assert fingerprint(data) == message.fingerprint
+        assert bool(message.path) != bool(tensors)
+        self.in_memory.append(bool(message.path))
+        self.outbound.setdefault(peer, []).append((message.policy, message.policy_version, message.resident))
+        return "sent"
+
+    def hello(
+        self, peer: bytes, served: int = -1, spec: str = SPEC, *, shared_memory: bool = False, token: str = TOKEN
+    ) -> None:
+        hello = ServerHello(
+            protocol=PROTOCOL, spec_fingerprint=spec, served_version=served, shared_memory=shared_memory, token=token
+        )
+        self.inbound.append((peer, encode(hello)))
+
+    def unreadable(self, peer: bytes, policy: str, version: int) -> None:
+        ack = WeightsAck(policy=policy, policy_version=version, accepted=False, reason="gone", unreadable=True)
+        self.inbound.append((peer, encode(ack)))
+
+
+def _read(message: Weights) -> bytes:
+    file = open_unchangeable(message.path, message.file_number)
+    try:
+        return os.pread(file, 1000, 0)
+    finally:
+        os.close(file)
+
+
+@pytest.fixture
+def socket() -> FakeSocket:
+    return FakeSocket()
+
+
+@pytest.fixture
+def handshake() -> Handshake:
+    return Handshake(TOKEN, SPEC, version=5)
+
+
+@pytest.fixture
+def postbox(socket, handshake) -> Postbox:
+    box = Postbox(socket, handshake)
+    box.post("learner", 5, b"five", ("learner",))
+    yield box
+    box.close()
+
+
+def sent(socket, peer=b"a"):
+    return [(policy, version) for policy, version, _ in socket.outbound.pop(peer, [])]
+
+
+def test_each_server_gets_each_policy_once_and_all_again_after_hello(socket, postbox):
+    socket.hello(b"a")
+    postbox.exchange()
+    postbox.exchange()
+    assert sent(socket) == [("learner", 5)]
+    postbox.post("past/5", 5, b"five", ("learner", "past/5"))
+    postbox.post("learner", 6, b"six", ("learner", "past/5"))
+    postbox.exchange()
+    assert sorted(sent(socket)) == [("learner", 6), ("past/5", 5)]
+    socket.hello(b"b")
+    postbox.exchange()
+    assert sorted(sent(socket, b"b")) == [("learner", 6), ("past/5", 5)]
+    assert not sent(socket)
+
+
+def test_a_policy_that_is_no_longer_resident_is_forgotten(socket, postbox):
+    postbox.post("past/5", 5, b"five", ("learner", "past/5"))
+    postbox.post("learner", 6, b"six", ("learner",))
+    assert not postbox.has("past/5")
+    socket.hello(b"a")
+    postbox.exchange()
+    assert sent(socket) == [("learner", 6)]
+
+
+@pytest.mark.parametrize("served", [5, 40])
+def test_weights_wait_until_they_are_newer_than_what_a_former_life_served(socket, postbox, served):
+    socket.hello(b"a", served=served)
+    postbox.exchange()
+    assert postbox.foreign_version == served
+    assert not sent(socket)
+    postbox.post("learner", served + 1, b"more", ("learner",))
+    postbox.exchange()
+    assert sent(socket) == [("learner", served + 1)]
+
+
+def test_a_server_that_reconnects_with_our_own_version_is_no_foreigner(socket, postbox):
+    socket.hello(b"a")
+    postbox.exchange()
+    sent(socket)
+    socket.hello(b"b", served=5)
+    postbox.exchange()
+    assert postbox.foreign_version == -1
+    assert not sent(socket, b"b"), "it has these weights already"
+
+
+def test_a_server_that_does_not_read_gets_what_is_newest_once_it_does(socket, postbox):
+    socket.hello(b"a")
+    socket.full.add(b"a")
+    postbox.exchange()
+    postbox.post("learner", 6, b"six", ("learner",))
+    postbox.exchange()
+    assert not sent(socket)
+    socket.full.clear()
+    postbox.exchange()
+    assert sent(socket) == [("learner", 6)]
+
+
+def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, postbox, handshake):
+    socket.gone.add(b"a")
+    socket.hello(b"a")
+    for _ in range(3):  # it says hello every second
+        socket.hello(b"other", spec="1" * 16)
+    socket.inbound.append((b"a", [b"\xc1"]))
+    refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
+    socket.inbound.append((b"a", encode(refusal)))
+    postbox.exchange()
+    socket.gone.clear()
+    postbox.exchange()
+    assert not socket.outbound
+    assert [event.split(":")[0].split(".")[0] for event in (*handshake.events, *postbox.events)] == [
+        "A server has the spec fingerprint 1111111111111111; the learner has 0000000000000000",
+        "A server sent what cannot be read on the weights socket",
+        "A server refused version 5 of learner",
+    ]
+    assert not handshake.untrusted
+
+
+@pytest.mark.parametrize("token", ["", "another run's", TOKEN[:-1], TOKEN + "0"])
+def test_a_peer_without_the_runs_token_gets_nothing_and_changes_nothing(socket, postbox, handshake, token):
+    socket.hello(b"stranger", served=40, token=token)
+    refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
+    for frames in (encode(refusal), [b"\xc1"]):
+        socket.inbound.append((b"stranger", frames))
+    postbox.exchange()
+    assert not socket.outbound
+    assert postbox.foreign_version == -1
+    assert not postbox.events
+    assert handshake.untrusted == {"SERVER_HELLO": 1, "WEIGHTS_ACK": 1, "unreadable": 1}
+    assert all("has not shown the run's token" in event for event in handshake.events)
+    socket.hello(b"stranger")
+    postbox.exchange()
+    assert sent(socket, b"stranger") == [("learner", 5)]
+    socket.hello(b"stranger", token=token)
+    postbox.exchange()
+    postbox.post("learner", 6, b"six", ("learner",))
+    postbox.exchange()
+    assert not socket.outbound, "whoever shows another token later is a stranger again"
+
+
+def test_a_run_without_a_token_trusts_nobody(socket):
+    handshake = Handshake("", SPEC)
+    assert not handshake.admit(b"a", ServerHello(protocol=PROTOCOL, spec_fingerprint=SPEC))
+
+
+@pytest.mark.parametrize("served", [9223372036854775800, 10**9, 5 + MOST_UNNOTED + 1, -2])
+def test_a_version_that_no_learner_can_have_published_is_not_believed(socket, postbox, handshake, served):
+    socket.hello(b"a", served=served)
+    postbox.exchange()
+    assert postbox.foreign_version == -1
+    assert not socket.outbound
+    assert f"served version {served}, which no learner of this run can have published" in handshake.events[0]
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
+
+
+@linux
+def test_weights_lie_in_memory_for_whoever_can_reach_it_only(socket, postbox):
+    socket.hello(b"a", shared_memory=True)
+    postbox.exchange()
+    socket.hello(b"b")
+    postbox.exchange()
+    socket.endpoint = "tcp://10.0.0.1:5"
+    socket.hello(b"c", shared_memory=True)
+    postbox.exchange()
+    assert socket.in_memory == [True, False, False]
+    socket.hello(b"a")  # in another life it does without
+    postbox.exchange()
+    assert socket.in_memory[3:] == [False]
+
+
+@linux
+def test_a_server_that_cannot_read_gets_the_bytes_of_these_and_all_other_weights(socket, postbox):
+    postbox.post("past/5", 5, b"five", ("learner", "past/5"))
+    socket.hello(b"a", shared_memory=True)
+    postbox.exchange()
+    assert sent(socket) == [("learner", 5), ("past/5", 5)]
+    for policy in ("learner", "past/5"):
+        socket.unreadable(b"a", policy, 5)
+    postbox.exchange()
+    assert sent(socket) == [("learner", 5), ("past/5", 5)]
+    postbox.post("learner", 6, b"six", ("learner", "past/5"))
+    postbox.exchange()
+    assert sent(socket) == [("learner", 6)]
+    assert socket.in_memory == [True] * 2 + [False] * 3
+    assert not postbox.events
+    socket.hello(b"a", served=6, shared_memory=True)  # it is asked again after every hello
+    postbox.exchange()
+    assert sent(socket) == [("past/5", 5)]
+    assert socket.in_memory[5:] == [True]
+
+
+@linux
+def test_what_newer_weights_took_the_memory_of_is_not_sent_again(socket, postbox):
+    socket.hello(b"a", shared_memory=True)
+    postbox.exchange()
+    postbox.post("learner", 6, b"six", ("learner",))
+    postbox.exchange()
+    assert sent(socket) == [("learner", 5), ("learner", 6)]
+    for peer, policy, version in ((b"a", "learner", 5), (b"a", "past/1", 1), (b"stranger", "learner", 6)):
+        socket.unreadable(peer, policy, version)
+    postbox.exchange()
+    assert not socket.outbound
+    postbox.post("learner", 7, b"seven", ("learner",))
+    postbox.exchange()
+    assert socket.in_memory == [True] * 3
+
+
+@linux
+def test_memory_goes_with_the_weights_that_lie_in_it(socket, postbox):
+    gc.collect()  # files that other tests have let go
+    before = anonymous_files()
+    for peer in (b"a", b"b"):
+        socket.hello(peer, shared_memory=True)
+    for version in range(6, 56):
+        past = f"past/{version // 10}"
+        postbox.post(past, version, b"past", ("learner", past))
+        postbox.post("learner", version, b"newer", ("learner", past))
+        postbox.exchange()
+        assert anonymous_files() == before + 2
+    postbox.close()
+    assert anonymous_files() == before
+    assert all(socket.in_memory)
+
+
+@linux
+def test_where_the_system_has_no_memory_the_bytes_are_sent(socket, postbox, monkeypatch):
+    def none(*_, **__):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("simul.learner.publication.anonymous_file", none)
+    socket.hello(b"a", shared_memory=True)
+    postbox.exchange()
+    assert sent(socket) == [("learner", 5)]
+    assert socket.in_memory == [False]
