@@ -39,7 +39,7 @@ Poller([router]).wait(100.0)
 """
 _LIMITS = """
 import resource
-from simul.inference_server.descriptors import raise_limit
+from simul.inference_server.ops.fd_limit import raise_limit
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 128))
 raise_limit()
 raise_limit()

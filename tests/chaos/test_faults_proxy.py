@@ -43,7 +43,7 @@ PING_FRAME = frame(PING)
 _STARTER = """
 import sys, time
 from simul.inference_server.proxy.framing import Limits
-from simul.inference_server.proxy_process import ProxyProcess
+from simul.inference_server.proxy.process import ProxyProcess
 proxy = ProxyProcess("ipc://" + sys.argv[1], "ipc://nobody", Limits())
 print(proxy.pid, flush=True)
 time.sleep(100)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is share
 PUBLISHER = """
 import hashlib, sys
 from pathlib import Path
-from simul.common.messages import Weights
+from simul.common.protocol.messages import Weights
 from simul.learner.publication import Publication
 weights = Path(sys.argv[1]).read_bytes()
 fingerprint = hashlib.sha256(weights).hexdigest()

@@ -94,7 +94,7 @@ def test_a_second_signal_while_it_leaves_does_not_cut_that_short():
     """Between the last line of a run and the end of its process lies all of Python's teardown."""
     code = """
 import os, signal
-from simul.common.launch.signals import Signals
+from simul.common.launch.supervisor.signals import Signals
 signals = Signals()
 signals.install()
 os.kill(os.getpid(), signal.SIGTERM)

@@ -25,8 +25,8 @@ LEAST_NODE = 22
 SIM_HOST = ROOT / "env_worker" / "games" / "pokemon" / "sim_host"
 ASK_FOR_NODE = """
 import sys
-from simul.common.errors import ConfigError
-from simul.env_worker.games.pokemon.node import find_node
+from simul.common.protocol.errors import ConfigError
+from simul.env_worker.games.pokemon.simulator.node import find_node
 try:
     choice = find_node()
 except ConfigError as error:
@@ -35,8 +35,8 @@ print(choice.version, choice.path, f"({choice.why})")
 """
 ASK_FOR_COST = """
 import sys
-from simul.common.errors import SimulError
-from simul.env_worker.games.pokemon.cost import measure_cost
+from simul.common.protocol.errors import SimulError
+from simul.env_worker.games.pokemon.simulator.cost import measure_cost
 try:
     print(measure_cost())
 except SimulError as error:

@@ -18,7 +18,7 @@ DEVICE_LIMIT_SEC = 60.0
 REFUSED = 2
 ASK_FOR_DEVICES = f"""
 import sys
-from simul.common.errors import ConfigError
+from simul.common.protocol.errors import ConfigError
 from simul.common.nets.devices import choose_device
 try:
     for name in sys.argv[1:]:

@@ -25,8 +25,8 @@ from tests.support.stand import PATIENCE_SEC
 
 BUSY_OWNER = """
 import os, sys, time
-from simul.env_worker.games.pokemon.host import SimHost
-from simul.env_worker.games.pokemon.node import find_node
+from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.simulator.node import find_node
 host = SimHost(find_node().path)
 host.start()
 for battle in range(int(sys.argv[1])):

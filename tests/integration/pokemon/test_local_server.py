@@ -22,8 +22,8 @@ from simul.env_worker.games.pokemon.simulator.node import find_node
 
 OWNER = """
 import time
-from simul.env_worker.games.pokemon.node import find_node
-from simul.env_worker.games.pokemon.websocket.local_server import local_server
+from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.showdown.local_server import local_server
 with local_server(find_node().path) as server:
     print(server.pid, flush=True)
     time.sleep(100)

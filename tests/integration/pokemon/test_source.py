@@ -141,9 +141,9 @@ def test_a_killed_host_costs_its_battles_only():
 MEMORY_SCRIPT = """
 import random, select, statistics, sys, time
 import psutil
-from simul.common.config import OpponentsConfig, PokemonConfig
-from simul.common.decisions import Action
-from simul.env_worker.games.pokemon.source import PokemonSource
+from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.protocol.decisions import Action
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 source = PokemonSource(PokemonConfig(), OpponentsConfig(), envs=64, seed=1, index=0, episodes={battles})
 source.start()
 me, (host,) = psutil.Process(), psutil.Process().children()

@@ -14,7 +14,7 @@ from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_LEARNER, Unroll, UnrollMemory
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.inference_server.unrolls import memory as server_memory
 from simul.learner.batches import RejectedUnroll
 from simul.learner.memories import UnrollMemories
 
@@ -28,7 +28,7 @@ CHECKOUT = Path(__file__).parents[3]
 
 @pytest.fixture
 def memory():
-    one = UnrollMemory(LAYOUT, rows=3)
+    one = server_memory.UnrollMemory(LAYOUT, rows=3)
     yield one
     one.close()
 
@@ -40,7 +40,7 @@ def memories(memory) -> UnrollMemories:
     return made
 
 
-def lent(memory: UnrollMemory, row: int = 1, length: int = 2) -> Unroll:
+def lent(memory: server_memory.UnrollMemory, row: int = 1, length: int = 2) -> Unroll:
     """An unroll whose numbers are all its row's, lent."""
     for name, table in memory.tables.items():
         if name != "serial":
@@ -115,11 +115,11 @@ def test_memories_of_servers_that_are_gone_are_let_go_when_another_comes(memory,
 
 DYING = """
 import os, signal, sys
-from simul.common.codec import encode
-from simul.common.messages import Unroll
-from simul.common.specs import GameSpec
-from simul.common.unroll_layout import UnrollLayout
-from simul.inference_server.unroll_memory import UnrollMemory
+from simul.common.protocol.codec import encode
+from simul.common.protocol.messages import Unroll
+from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.unroll_layout import UnrollLayout
+from simul.inference_server.unrolls.memory import UnrollMemory
 spec = GameSpec("test", observation_size=5, num_actions=3, observation_dtype="float16")
 memory = UnrollMemory(UnrollLayout(spec, unroll_length=4, state_size=6), rows=3)
 memory.tables["observation"][2] = memory.tables["action"][2] = 2

@@ -12,6 +12,7 @@ from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.config.types import config_keys
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.installation import ROOT
 
 CONFIGS = ROOT / "configs"
 

@@ -12,7 +12,7 @@ from simul.common.runtime.lifecycle import ASK
 
 PROGRAM = """
 import time
-from simul.common.lifecycle import StopFlag
+from simul.common.runtime.lifecycle import StopFlag
 stop = StopFlag().install()
 print("installed", flush=True)
 while not stop:
@@ -53,7 +53,7 @@ def test_a_second_signal_means_now_and_the_supervisors_request_is_none(first, se
 
 STARTING = """
 import time
-from simul.common.lifecycle import StopFlag, Stopped
+from simul.common.runtime.lifecycle import StopFlag, Stopped
 import os, sys
 stop = StopFlag(parent=os.getppid()).install()
 try:

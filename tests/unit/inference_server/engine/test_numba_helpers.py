@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = """
-from simul.inference_server.compiled import INT64, compiled
+from simul.inference_server.engine.numba_helpers import INT64, compiled
 
 
 @compiled(INT64)

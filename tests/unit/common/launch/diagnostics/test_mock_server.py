@@ -16,6 +16,7 @@ from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, PROTOCOL, TERMINATED, TO_CLIENT, Close, Error, Hello, Ping
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.installation import ROOT
 
 SPEC = GameSpec("toy", 3, 2)
 HELLO = Hello(protocol=PROTOCOL, client="c", run_id=1, spec_fingerprint="f")

@@ -18,7 +18,7 @@ from simul.common.launch.supervisor.temporary import OWNERLESS_SEC, remove_lefto
 
 KIND = "simul-eval-"
 WAIT = f"""
-from simul.common.launch.temporary import temporary_folder
+from simul.common.launch.supervisor.temporary import temporary_folder
 with temporary_folder({KIND!r}) as folder:
     print(folder, flush=True)
     input()

@@ -136,7 +136,7 @@ def test_a_class_that_is_a_source_itself():
         (gym("CartPole-v9"), "Did you mean 'CartPole-v"),
         (gym("no_such_module:Thing"), "'no_such_module' of 'no_such_module:Thing' cannot be imported"),
         (
-            gym("simul.env_worker.games.gymnasium.memory:MemoryEnw"),
+            gym(MEMORY.replace("Env", "Enw")),
             "has no class 'MemoryEnw'. Did you mean 'MemoryEnv'",
         ),
         (gym("CartPole-v1", colour="red"), "does not work: TypeError"),
