@@ -54,7 +54,7 @@ from simul.common.protocol.messages import (
     Welcome,
 )
 
-GOLDEN = Path(__file__).parents[4] / "golden" / "protocol" / "vectors.json"
+GOLDEN = Path(__file__).parents[3] / "golden" / "protocol" / "vectors.json"
 VECTORS = json.loads(GOLDEN.read_text())["vectors"]
 BY_NAME = {vector["name"].split(":")[0]: vector for vector in VECTORS}
 DIRECTIONS = {"to the server": TO_SERVER, "to the client": TO_CLIENT}

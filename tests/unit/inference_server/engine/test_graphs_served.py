@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
-from tests.unit.inference_server.test_contract import Interleavings
 
 from simul.common.config.schema import Config, ServerConfig
 from simul.common.nets.build import build_network
@@ -24,6 +23,7 @@ from simul.inference_server.policies.table import LATECOMERS_SEC, Policy, Policy
 from tests.support.contract import NETWORK, SLOTS, SPEC
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs
+from tests.unit.inference_server.sessions.test_contract import Interleavings
 
 BUCKETS = (1, 2, 4)  # of max_batch 3
 
