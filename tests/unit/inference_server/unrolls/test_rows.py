@@ -49,7 +49,7 @@ def test_rows_are_written_where_they_belong_and_nowhere_else(size: int, offset: 
 
 
 def test_without_a_compiler_they_are_written_too() -> None:
-    call = "from tests.unit.inference_server.test_unroll_rows import *; "
+    call = "from tests.unit.inference_server.unrolls.test_rows import *; "
     call += "test_rows_are_written_where_they_belong_and_nowhere_else(64, 0)"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(CHECKOUT)}
     subprocess.run([sys.executable, "-c", call], check=True, env=environment, timeout=100)

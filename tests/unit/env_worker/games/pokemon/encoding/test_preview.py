@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import orjson
 import pytest
-from tests.unit.env_worker.games.pokemon.test_encoder import read
+from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding import layout
