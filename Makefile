@@ -12,7 +12,7 @@ CONFIG ?= configs/pokemon.yaml
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
-up: setup ## learn Pokémon battles (CONFIG=configs/gymnasium.yaml for another game)
+up: setup ## learn Pokémon battles (CONFIG=configs/cartpole.yaml for another game)
 	@.venv/bin/simul up --from-make $(CONFIG) $(ARGS)
 
 setup: ## .venv and the simulator; does nothing when nothing changed

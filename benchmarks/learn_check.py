@@ -65,7 +65,7 @@ class Outcome:
 
 ZERO_STATE = ("server.zero_state=true",)  # the learner reads the same key
 CASES = (
-    Case("cartpole", "configs/gymnasium.yaml", 200_000, 100, at_least=475.0),
+    Case("cartpole", "configs/cartpole.yaml", 200_000, 100, at_least=475.0),
     Case("memory", "configs/memory.yaml", 350_000, 1000, at_least=0.95),
     Case("memory_without_state", "configs/memory.yaml", 350_000, 1000, below=0.35, overrides=ZERO_STATE),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tomllib
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +18,6 @@ from simul.common.launch.commands.serve_options import add_serve
 from simul.common.launch.commands.up_options import add_up
 from simul.common.launch.monitoring.output import complain
 from simul.common.protocol.errors import ConfigError, SimulError
-from simul.common.runtime.installation import ROOT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     try:
-        _check_checkout()
         return int(options.run(options))
     except ConfigError as error:
         complain(f"simul: {error}\n")
@@ -87,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
 
     add_policies(command("policies", "which policies a running server serves: list, load, unload"))
 
+    setup = command("setup-pokemon", "fetch the battle simulator and Node; in a checkout `make setup` does it")
+    setup.set_defaults(run=_setup_pokemon)
+
     doctor = command("doctor", "what is missing on this machine, and the command that mends it")
     doctor.set_defaults(run=_doctor)
     return parser
@@ -123,23 +123,16 @@ def _loadtest(options: argparse.Namespace) -> int:
     return run_in_foreground("simul.inference_server.loadtest", options.rest)
 
 
+def _setup_pokemon(options: argparse.Namespace) -> int:
+    from simul.common.launch.supervisor.processes import run_in_foreground
+
+    return run_in_foreground("simul.env_worker.games.pokemon.simulator.setup_node", [])
+
+
 def _doctor(options: argparse.Namespace) -> int:
     from simul.common.launch.diagnostics.doctor import doctor
 
     return doctor()
-
-
-def _check_checkout() -> None:
-    """Raises ConfigError where the package `common` that was imported is not the one of a Simul checkout."""
-    try:
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]
-    except (OSError, KeyError, tomllib.TOMLDecodeError):
-        project = ""
-    if project != "simul":
-        raise ConfigError(
-            f"The package `common` was imported from {ROOT}, which is not a checkout of Simul. "
-            "Simul runs as an editable install of its checkout: run `make setup` there and use its .venv/bin/simul."
-        )
 
 
 if __name__ == "__main__":

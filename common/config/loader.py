@@ -19,26 +19,35 @@ from simul.common.config.rules import broken_rules
 from simul.common.config.schema import Config
 from simul.common.config.types import Problems, Tree, section, shown
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.installation import ROOT
 
 # YAML 1.1 reads 3e-4 as a string; people mean the number, as YAML 1.2 does.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
+CONFIGS = ROOT / "configs"
 MOST_LEVELS = 20
 TOO_DEEP = "nested too deeply, or holds itself: sections hold keys, and no more"
 
 
 def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
-    """The configuration in the file at `path`, with `a.b=c` overrides on top.
+    """The configuration in the file at `path`, or shipped by the name `path`, with `a.b=c` overrides on top.
 
     Raises:
         ConfigError: names every problem at once.
     """
     problems: Problems = {}
-    tree = _read(Path(path), problems)
+    tree = _read(shipped_config(path), problems)
     _spread_mix(tree, problems)  # before opponents.random=0.5 is laid on top of it
     for override in overrides:
         _override(tree, override, problems)
     return _to_config(tree, problems, str(path))
+
+
+def shipped_config(path: Path | str) -> Path:
+    """The file of a shipped configuration (`pokemon`, `cartpole`); any other path as it is."""
+    path = Path(path)
+    shipped = CONFIGS / f"{path}.yaml"
+    return shipped if len(path.parts) == 1 and not path.suffix and not path.exists() and shipped.is_file() else path
 
 
 def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = ()) -> Config:

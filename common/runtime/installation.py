@@ -8,4 +8,9 @@ ROOT = Path(__file__).resolve().parents[2]
 """Holds common/, env_worker/, inference_server/, learner/ and configs/: the checkout, or site-packages/simul."""
 
 IMPORT_ROOT = Path(__file__).absolute().parents[3]
-"""Holds the package `simul`: what PYTHONPATH names for role processes. In a checkout the same as ROOT."""
+"""Holds the package `simul`: the checkout, or site-packages."""
+
+IN_CHECKOUT = (ROOT / "pyproject.toml").is_file()
+
+SETUP_POKEMON = "make setup" if IN_CHECKOUT else "simul setup-pokemon"
+"""The command that fetches the battle simulator and Node."""

@@ -6,7 +6,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from simul.common.runtime.installation import ROOT
+from simul.common.runtime.installation import IN_CHECKOUT, ROOT
 
 
 def machine() -> dict[str, str]:
@@ -32,6 +32,8 @@ def _cpu_model() -> str:
 
 def _commit() -> str:
     """Short hash, with a `+` where the working tree differs."""
+    if not IN_CHECKOUT:
+        return "unknown"
     found = _words("git", "rev-parse", "--short=12", "HEAD")
     return found + ("+" if _words("git", "status", "--porcelain") else "") if found else "unknown"
 

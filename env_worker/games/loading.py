@@ -16,11 +16,12 @@ from simul.common.config.matchups import Pairing
 from simul.common.config.schema import Config, PokemonConfig
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.installation import SETUP_POKEMON
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.gymnasium.spaces import check_env
+from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST
 from simul.env_worker.source import EnvSource
 
-SIM_HOST = Path(__file__).parent / "pokemon" / "sim_host"
 SOURCE_METHODS = (
     "start",
     "poll",
@@ -58,7 +59,7 @@ def build_source(
     if config.game == "pokemon":
         from simul.env_worker.games.pokemon.source.source import PokemonSource
 
-        _check_simulator()
+        check_simulator()
         pokemon = _pokemon_of(config, index)
         common |= {"discount": config.learner.discount, "pairings": pairings, "replays": replays}
         common["mirror_seed"] = worker_seed(config.seed, 0, evaluation=True)
@@ -78,7 +79,7 @@ def game_spec(config: Config) -> GameSpec:
         from simul.env_worker.games.pokemon.formats.teams import check_battles
         from simul.env_worker.games.pokemon.source.source import pokemon_spec
 
-        _check_simulator()
+        check_simulator()
         check_battles(_pokemon_of(config, 0))  # raises now, before others are started for nothing
         return pokemon_spec(config.pokemon)
     if offers := _own_source(config):
@@ -101,9 +102,10 @@ def _pokemon_of(config: Config, index: int) -> PokemonConfig:
     )
 
 
-def _check_simulator() -> None:
+def check_simulator() -> None:
+    """Raises ConfigError where the simulator is not installed."""
     if not (SIM_HOST / "node_modules" / "pokemon-showdown" / "package.json").is_file():
-        raise ConfigError("The simulator's npm packages are missing. Run `make setup`.")
+        raise ConfigError(f"The simulator's npm packages are missing. Run `{SETUP_POKEMON}`.")
 
 
 def worker_seed(seed: int, index: int, *, evaluation: bool, life: int = 0) -> int:

@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from simul.common.runtime.installation import IMPORT_ROOT
+from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
 from simul.common.transport.bound import BoundEndpoint, listen_tcp, listen_unix
 from simul.common.transport.endpoints import IpcAccess
 from simul.inference_server.proxy.framing import Limits
@@ -103,7 +103,7 @@ class ProxyProcess:
     def _start(self) -> None:
         self._control, theirs = socket.socketpair()
         self._control.setblocking(False)
-        paths = [str(IMPORT_ROOT), os.environ.get("PYTHONPATH", "")]
+        paths = [str(IMPORT_ROOT) if IN_CHECKOUT else "", os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
         line = [sys.executable, "-P", "-m", "simul.inference_server.proxy", str(theirs.fileno()), self._server,
                 self._limits.as_text()]  # fmt: skip

@@ -39,7 +39,7 @@ def cartpole(tmp_path):
     started: list[Simul] = []
 
     def start(*arguments: str) -> Simul:
-        simul = Simul("configs/gymnasium.yaml", tmp_path / "run", *arguments)
+        simul = Simul("configs/cartpole.yaml", tmp_path / "run", *arguments)
         started.append(simul)
         simul.wait_for(lambda _: simul.decisions() > 500 and simul.versions() >= 1, "the run learns")
         return simul

@@ -23,6 +23,6 @@ def simul(tmp_path):
 @pytest.fixture
 def up(simul, tmp_path):
     def start(*more: str, **options) -> Simul:
-        return simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "run"), "--plain", *more, **options)
+        return simul("up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run"), "--plain", *more, **options)
 
     return start

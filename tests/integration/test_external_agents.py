@@ -26,7 +26,7 @@ from tests.support.stand import Stand
 PYTHON_AGENT, NODE_AGENT = ROOT / "examples" / "external_agent.py", ROOT / "examples" / "external_agent.mjs"
 VECTORS = json.loads((ROOT / "tests" / "golden" / "protocol" / "vectors.json").read_text())["vectors"]
 SENT = [vector for vector in VECTORS if vector["direction"] == "to the server"]
-SPEC = game_spec(load_config(ROOT / "configs" / "gymnasium.yaml", []))
+SPEC = game_spec(load_config(ROOT / "configs" / "cartpole.yaml", []))
 PACK_IN_NODE = """
 import fs from 'node:fs';
 import { pack, packStep, unpack } from './external_agent.mjs';

@@ -32,7 +32,7 @@ def test_what_is_taken_or_missing_is_said_before_any_role_starts(wrong, tmp_path
             ),
             "a missing device": ([f"learner.device={MISSING}"], f"The device {MISSING} is not available here"),
         }[wrong]  # fmt: skip
-        line = ["up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "run"), "--plain"]
+        line = ["up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run"), "--plain"]
         assert cli.main([*line, *(f"--set={setting}" for setting in settings)]) == 2
     assert sentence in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
@@ -108,7 +108,7 @@ print("left in good order", signals.stop)
 
 def test_a_run_dir_that_cannot_be_written_is_a_sentence(simul, tmp_path):
     (tmp_path / "file").touch()
-    code, output = simul("up", "configs/gymnasium.yaml", "--run-dir", str(tmp_path / "file" / "run")).result()
+    code, output = simul("up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "file" / "run")).result()
     assert code == 2
     assert "cannot be written" in output
     assert "Traceback" not in output

@@ -191,7 +191,7 @@ def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_path):
     root = tmp_path / "run"
-    arguments = ("up", "configs/gymnasium.yaml", "--run-dir", str(root), "--plain", "--stop-after-decisions", "6000")
+    arguments = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--stop-after-decisions", "6000")
     first = run_cli(*arguments)
     assert first.returncode == 0, first.stdout + first.stderr
     summary = read_json(RunDir(root), "summary.json")

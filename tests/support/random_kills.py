@@ -31,7 +31,7 @@ MOST_DEATHS, WINDOW_SEC = 8, 121.0
 LONGEST_STOP_SEC = 5.0
 PATIENCE_SEC = 120.0
 GAMES = {
-    "cartpole": ("configs/gymnasium.yaml", "learner.batch_steps=256", "learner.epochs=1"),
+    "cartpole": ("configs/cartpole.yaml", "learner.batch_steps=256", "learner.epochs=1"),
     "pokemon": (
         "configs/pokemon.yaml", "workers.envs=8", "learner.batch_steps=256", "learner.minibatches=1",
         "opponents=random:0.4,max:0.2,self:0.4",

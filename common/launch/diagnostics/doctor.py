@@ -17,12 +17,12 @@ from simul.common.config.run_directory import RunDir
 from simul.common.launch.supervisor.processes import role_environment
 from simul.common.launch.supervisor.temporary import temporary_folder
 from simul.common.protocol.errors import ConfigError
-from simul.common.runtime.installation import ROOT
+from simul.common.runtime.installation import IN_CHECKOUT, ROOT, SETUP_POKEMON
 from simul.common.transport import PullSocket
 
 LEAST_PYTHON = (3, 11)
 LEAST_NODE = 22
-SIM_HOST = ROOT / "env_worker" / "games" / "pokemon" / "sim_host"
+SETUP = "make setup" if IN_CHECKOUT else "pip install --force-reinstall simul"
 ASK_FOR_NODE = """
 import sys
 from simul.common.protocol.errors import ConfigError
@@ -36,8 +36,10 @@ print(choice.version, choice.path, f"({choice.why})")
 ASK_FOR_COST = """
 import sys
 from simul.common.protocol.errors import SimulError
+from simul.env_worker.games.loading import check_simulator
 from simul.env_worker.games.pokemon.simulator.cost import measure_cost
 try:
+    check_simulator()
     print(measure_cost())
 except SimulError as error:
     sys.exit(str(error))
@@ -79,7 +81,7 @@ def findings() -> Iterator[Finding]:
 def _python() -> Finding:
     found = f"{platform.python_version()} ({sys.executable})"
     old = sys.version_info < LEAST_PYTHON
-    return Finding("python", found, "install Python 3.11 or newer, then `make setup`" if old else "")
+    return Finding("python", found, f"install Python 3.11 or newer, then `{SETUP}`" if old else "")
 
 
 def _packages() -> Finding:
@@ -91,7 +93,7 @@ def _packages() -> Finding:
         except PackageNotFoundError:
             missing.append(name)
     if missing or not wanted:
-        return Finding("packages", f"without {', '.join(missing) or 'simul itself'}", "make setup")
+        return Finding("packages", f"without {', '.join(missing) or 'simul itself'}", SETUP)
     return Finding("packages", f"all {len(wanted)} are installed")
 
 
@@ -108,15 +110,12 @@ def _torch() -> Finding:
 
 
 def _node() -> Finding:
-    mend = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else "make setup"
+    mend = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else SETUP_POKEMON
     return _run("node", [sys.executable, "-P", "-c", ASK_FOR_NODE], mend)
 
 
 def _simulator() -> Finding:
-    package = SIM_HOST / "node_modules" / "pokemon-showdown" / "package.json"
-    if not package.is_file():
-        return Finding("simulator", "pokemon-showdown is not installed", "make setup")
-    return _run("simulator", [sys.executable, "-P", "-c", ASK_FOR_COST])
+    return _run("simulator", [sys.executable, "-P", "-c", ASK_FOR_COST], SETUP_POKEMON)
 
 
 def _write_permission() -> Finding:
@@ -138,7 +137,7 @@ def _sockets() -> Finding:
     return Finding("sockets", "local endpoints can be bound")
 
 
-def _run(name: str, command: list[str], mend: str = "make setup") -> Finding:
+def _run(name: str, command: list[str], mend: str = SETUP) -> Finding:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=120, check=False, env=role_environment(1), cwd=ROOT

@@ -15,7 +15,7 @@ from typing import IO
 import psutil
 
 from simul.common.config.run_directory import RunDir
-from simul.common.runtime.installation import IMPORT_ROOT
+from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
 from simul.common.runtime.lifecycle import ASK
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
@@ -32,7 +32,7 @@ def role_command(role: str) -> list[str]:
 
 def role_environment(threads: int) -> dict[str, str]:
     """Environment of a role: this checkout first, then the user's folder (for module:Class), `threads` per library."""
-    paths = [str(IMPORT_ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]
+    paths = [str(IMPORT_ROOT) if IN_CHECKOUT else "", os.getcwd(), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,
         **dict.fromkeys(_THREAD_VARIABLES, str(threads)),

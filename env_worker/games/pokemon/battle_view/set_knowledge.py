@@ -21,7 +21,7 @@ from simul.env_worker.games.pokemon.battle_view.counters import move_key
 from simul.env_worker.games.pokemon.battle_view.profiles import move_row, type_row
 from simul.env_worker.games.pokemon.encoding.fields import POSSIBLE_ABILITIES, POSSIBLE_MOVES, POSSIBLE_TERAS
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
-from simul.env_worker.games.pokemon.simulator.setup_node import SIM_HOST
+from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST
 
 DATA = SIM_HOST / "node_modules" / "pokemon-showdown" / "dist" / "data" / "random-battles"
 MOVE_SLOTS = 4

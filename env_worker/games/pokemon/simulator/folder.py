@@ -1,0 +1,34 @@
+"""Where the files of the simulator host lie: in a checkout beside this package.
+
+An installed package is not written to. `simul setup-pokemon` copies the files into the virtual environment and installs
+the simulator's npm packages there; the folder's name carries a hash of the files, so that a newer package never runs an
+older copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+from pathlib import Path
+
+from simul.common.runtime.installation import IN_CHECKOUT
+
+SHIPPED = Path(__file__).parents[1] / "sim_host"
+
+
+def _hash(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "node_modules" not in path.parts:
+            digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+SIM_HOST = SHIPPED if IN_CHECKOUT else Path(sys.prefix) / "share" / "simul" / f"sim_host-{_hash(SHIPPED)}"
+
+
+def copy_shipped() -> None:
+    """Put the shipped files in place. Does nothing in a checkout. Raises OSError."""
+    if SIM_HOST != SHIPPED:
+        shutil.copytree(SHIPPED, SIM_HOST, ignore=shutil.ignore_patterns("node_modules"), dirs_exist_ok=True)

@@ -1,0 +1,87 @@
+"""`simul.train`, `simul.evaluate` and `simul.serve` with real processes."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import simul
+from simul.common.protocol.decisions import start_flags
+from tests.support.stand import PATIENCE_SEC
+
+SMALL = {
+    "game": "gymnasium", "game_options": {"id": "CartPole-v1"}, "workers": {"envs": 8},
+    "network": {"name": "mlp_lstm"}, "learner": {"batch_steps": 256, "minibatches": 1, "epochs": 1},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> simul.Run:
+    """A run that has ended; while it went on its worker had no torch."""
+    root = tmp_path_factory.mktemp("api") / "run"
+    with simul.train(SMALL, run_dir=root, progress=False, workers={"count": 1}) as one:
+        deadline = time.monotonic() + PATIENCE_SEC
+        while one.status().get("phase") != "training" or not one.status()["decisions_per_sec"]:
+            assert one.running
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        (worker,) = _processes(one, "simul.env_worker")
+        loaded = {Path(file.path).name.partition(".")[0] for file in worker.memory_maps()}
+        assert "libtorch_cpu" not in loaded
+        assert "libllvmlite" not in loaded
+        (server,) = _processes(one, "simul.inference_server")
+        assert "libtorch_cpu" in {Path(file.path).name.partition(".")[0] for file in server.memory_maps()}
+        summary = one.stop()
+        assert summary["decisions"] > 0
+    assert not one.running
+    return one
+
+
+def _processes(run: simul.Run, module: str) -> list[psutil.Process]:
+    children = psutil.Process(run._command._process.pid).children(recursive=True)
+    return [child for child in children if module in child.cmdline()]
+
+
+def test_a_checkpoint_is_evaluated(run: simul.Run, capsys) -> None:
+    result = simul.evaluate(run.run_dir, episodes=4, progress=False)
+    assert result["episodes"] == 4
+    assert capsys.readouterr().out == ""
+
+
+def test_a_checkpoint_is_served_to_clients(run: simul.Run, tmp_path: Path) -> None:
+    with simul.serve(run.run_dir, endpoint=f"ipc://{tmp_path}/serve.ipc", progress=False) as server:
+        client = simul.Client(server.endpoint, name="mine", spec=simul.load_policy(run.run_dir).spec)
+        client.connect()
+        assert start_flags(record=False, greedy=True)
+        client.close()
+        assert server.running
+    assert not server.running
+
+
+def test_what_a_command_refuses_is_the_commands_own_sentence(tmp_path: Path) -> None:
+    with pytest.raises(simul.errors.ConfigError, match="no-such"):
+        simul.evaluate(tmp_path / "no-such", progress=False)
+    with pytest.raises(simul.errors.ConfigError, match="no-such"):
+        simul.serve(tmp_path / "no-such", progress=False)
+
+
+def test_ctrl_c_while_waiting_ends_the_run_cleanly(tmp_path: Path, capsys) -> None:
+    run = simul.train(SMALL, run_dir=tmp_path / "run")
+    threading.Thread(target=_interrupt_when_training, args=[run]).start()
+    assert run.wait()["decisions"] > 0
+    assert "stopping" in capsys.readouterr().out
+
+
+def _interrupt_when_training(run: simul.Run) -> None:
+    while run.running and run.status().get("phase") != "training":
+        time.sleep(0.1)
+    signal.raise_signal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else _interrupt_main()
+
+
+def _interrupt_main() -> None:
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)

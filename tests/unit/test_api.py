@@ -1,0 +1,46 @@
+"""`import simul`: what it offers, and what it does not load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import simul
+from simul.common.launch.api import _flat
+from simul.common.protocol.errors import ConfigError
+
+HEAVY = ("torch", "numba", "zmq", "gymnasium")
+
+
+def test_every_name_is_there():
+    assert dir(simul) == simul.__all__
+    assert [name for name in simul.__all__ if getattr(simul, name).__name__ not in (name, "InferenceClient")] == [
+        "errors"
+    ]
+    with pytest.raises(AttributeError, match="no attribute 'tran'"):
+        _ = simul.tran
+
+
+@pytest.mark.parametrize("use", ["", "simul.errors", "simul.GameSpec('toy', 3, 2)", "simul.train"])
+def test_importing_it_loads_nothing_heavy(use):
+    code = f"import sys, simul; {use}; sys.exit(str([name for name in {HEAVY!r} if name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "[]"
+
+
+def test_settings_are_named_as_on_the_command_line():
+    settings = {"workers": {"count": 2}, "seed": 3, "game_options": {"id": "a:B"}, "learner": {"clip": 1e-4}}
+    assert _flat(settings) == ["workers.count=2", "seed=3", "game_options.id=a:B", "learner.clip=0.0001"]
+    assert _flat({"opponents": {"self_play": True, "past": None}}) == [
+        "opponents.self_play=true",
+        "opponents.past=null",
+    ]
+
+
+@pytest.mark.parametrize("config", ["cartpole", {"game": "gymnasium"}])
+def test_a_wrong_setting_is_refused_before_anything_starts(config, tmp_path):
+    with pytest.raises(ConfigError, match=r"learner\.clp: there is no such key; did you mean learner\.clip"):
+        simul.train(config, run_dir=tmp_path / "run", learner={"clp": 1})
+    assert not (tmp_path / "run").exists()
