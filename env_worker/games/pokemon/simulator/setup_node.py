@@ -48,7 +48,7 @@ def ensure_ready() -> node.NodeChoice:
         except OSError as error:
             raise ConfigError(
                 f"{SIM_HOST} cannot be written ({error}). Install simul into a virtual environment of yours."
-            )
+            ) from None
         install_packages(SIM_HOST, "npm could not install the simulator")
         STAMP.write_text(_fingerprint())
     if os.environ.get("SIMUL_NODE") is None:
