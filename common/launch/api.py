@@ -178,12 +178,12 @@ def serve(
     for change in _flat(overrides):
         arguments += ["--set", change]
     command = _Command(arguments, progress)
-    line = command.wait_for_line("endpoint ")
+    line = command.wait_for_line(" endpoint ")
     if line is None:
         command.wait()
         command.check()
         raise SimulError(f"The server ended before it was ready:\n{command.last_lines()}")
-    return Server(command, line.removeprefix("endpoint ").split(";")[0])
+    return Server(command, line.partition(" endpoint ")[2].split(";")[0])
 
 
 class Server:
@@ -258,12 +258,12 @@ class _Command:
             self._signal()
         self.wait()
 
-    def wait_for_line(self, start: str) -> str | None:
-        """The first line that begins so; None where it ended without one."""
+    def wait_for_line(self, part: str) -> str | None:
+        """The first line that holds `part`; None where it ended without one."""
         with self._arrived:
             while True:
                 for line in self._lines:
-                    if line.startswith(start):
+                    if part in line:
                         return line
                 if self._over:
                     return None
