@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-opponents bench-serving bench-before bench-cuda bench-peers clean
+.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-opponents bench-serving bench-before bench-cuda bench-peers docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -75,7 +75,19 @@ bench-peers: setup .venv-peers/.stamp ## beside mosec, TorchRL's inference serve
 		-r benchmarks/peers/requirements.txt
 	touch $@
 
+docs: setup .venv-docs/.stamp ## the documentation as a site, in site/; broken links fail
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict $(ARGS)
+	@echo "site/index.html"
+
+# What the extra [docs] names, without Simul itself: the API pages are read from the sources.
+.venv-docs/.stamp: pyproject.toml constraints.txt | setup
+	rm -rf .venv-docs
+	$(PY) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt \
+		$$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
+	touch $@
+
 clean: ## remove .venv, the simulator's packages and caches; runs/ stays
-	rm -rf .venv .venv-peers env_worker/games/pokemon/sim_host/node_modules *.egg-info
+	rm -rf .venv .venv-peers .venv-docs site env_worker/games/pokemon/sim_host/node_modules *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

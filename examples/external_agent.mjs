@@ -1,6 +1,6 @@
 // Plays CartPole with the policy that a running Simul serves, from Node.js. Once: `npm ci` in examples/.
 //
-//     simul serve --checkpoint runs/gymnasium
+//     simul serve --checkpoint runs/cartpole
 //     node examples/external_agent.mjs tcp://127.0.0.1:5555
 //
 // A row of STEP is [[env, seat, episode, step, attempt], kind, flags, reward, observation, mask, policy].

@@ -1,5 +1,5 @@
 """Plays CartPole with the policy that a running Simul serves: pyzmq, msgpack, numpy, and gymnasium for the game itself.
-The server: simul serve --checkpoint runs/gymnasium. Here: its endpoint, tcp://127.0.0.1:5555.
+The server: simul serve --checkpoint runs/cartpole. Here: its endpoint, tcp://127.0.0.1:5555.
 """
 
 import sys

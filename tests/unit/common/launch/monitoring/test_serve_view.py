@@ -66,7 +66,7 @@ def test_a_server_without_any_figure() -> None:
 
 def test_the_author_of_a_client_is_told_where_to_connect() -> None:
     server = ServerConfig(endpoint="tcp://0.0.0.0:5555", curve_keys="/keys", prometheus_port=9100)
-    facts = Facts(Path("/runs/gymnasium/checkpoints/000000042"), GameSpec("test/x", 3, 2), server, Path("/tmp/x"))
+    facts = Facts(Path("/runs/cartpole/checkpoints/000000042"), GameSpec("test/x", 3, 2), server, Path("/tmp/x"))
     assert facts.name == "gymnasium/checkpoints/000000042"
     text = "\n".join(welcome(facts, snapshot(), 1.5))
     for words in ("policy_version 42", "on cpu in bfloat16; ready after 1.5 s", "endpoint tcp://0.0.0.0:5555",

@@ -1,4 +1,4 @@
-"""What the README tells people to save and run, as it stands there."""
+"""The example of docs/custom_game.md runs as it is printed there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simul.common.runtime.installation import ROOT
 
 
 def test_a_game_and_a_network_of_ones_own_are_learned_and_loaded(tmp_path):
-    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "custom_game.md").read_text(), re.DOTALL)
     (text,) = [block for block in blocks if "GruNetwork" in block]
     (tmp_path / "my.yaml").write_text(text)
     run = tmp_path / "run"
