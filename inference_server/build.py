@@ -17,9 +17,9 @@ from simul.common.config.schema import Config, ServerConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.devices import choose_device, choose_precision
 from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.shared_memory import can_share
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.common.runtime.anonymous_file import can_share
 from simul.common.runtime.lifecycle import Reporter, RoleArguments, StopFlag
 from simul.common.transport import EndpointKeeper, RouterSocket, connectable, server_keys
 from simul.inference_server.batching.batch_wait import Fill

@@ -24,16 +24,19 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from simul.common.config.schema import NetworkConfig
-from simul.common.nets.load import (
+from simul.common.nets.io import (
     META_FILE,
     WEIGHTS_FILE,
     Meta,
+    bytes_to_state,
     check_spec,
+    check_state,
     checkpoint_folders,
+    fingerprint,
+    not_finite,
     read_meta,
     read_verified,
 )
-from simul.common.nets.weights import bytes_to_state, check_state, fingerprint, not_finite
 from simul.common.protocol.errors import CheckpointError, WeightsError
 from simul.common.protocol.specs import GameSpec
 

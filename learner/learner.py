@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simul.common.nets.weights import not_finite, weights_to_bytes
+from simul.common.nets.io import not_finite, weights_to_bytes
 from simul.common.protocol.errors import DivergedError, NothingLearnedError
 from simul.common.runtime.lifecycle import Reporter, StopFlag
 from simul.learner.algorithms import Settings

@@ -9,7 +9,7 @@ import numpy as np
 
 from simul.common.protocol.codec import Frame, encode
 from simul.common.protocol.messages import Weights
-from simul.common.runtime.anonymous_file import anonymous_file, number_of, path_of
+from simul.common.protocol.shared_memory import anonymous_file, number_of, path_of
 
 
 class Publication:

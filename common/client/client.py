@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 
 from simul.common.client.connection import ServerLine
 from simul.common.client.evaluation import Evaluation, pack_evaluate
-from simul.common.client.pending_steps import check_shapes
-from simul.common.client.retransmit import Outbox
+from simul.common.client.pending import Outbox, check_shapes
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.errors import ERR_BUSY, ERR_HELLO, InferenceError
 from simul.common.protocol.messages import Actions, Error, Evaluated, Figures, Pong, StatusRequest, Welcome

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container
 
 import msgspec
 
-from simul.common.client.shared_memory import Block, ObservationMemory, open_memory
+from simul.common.client.observation_memory import Block, ObservationMemory, open_memory
 from simul.common.protocol.codec import Codec, Tensors, encode
 from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import PROTOCOL, TO_CLIENT, Close, Error, Hello, Message, Ping, Welcome

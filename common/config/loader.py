@@ -1,6 +1,6 @@
 """YAML -> `Config`, strictly: every problem is reported at once, with its dotted path and what was expected.
 
-`simul.common.config.types` checks each value, `simul.common.config.rules` what spans several keys.
+`simul.common.config.validation` checks each value, `simul.common.config.validation` what spans several keys.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import yaml
 from msgspec import inspect
 
 from simul.common.config.opponents import MIX, parse_mix
-from simul.common.config.rules import broken_rules
 from simul.common.config.schema import Config
-from simul.common.config.types import Problems, Tree, section, shown
+from simul.common.config.validation import Problems, Tree, broken_rules, section, shown
 from simul.common.protocol.errors import ConfigError
 
 # YAML 1.1 reads 3e-4 as a string; people mean the number, as YAML 1.2 does.

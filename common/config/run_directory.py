@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import os
 import shutil
 import sys
@@ -193,3 +194,8 @@ class RunDir:
             return inside
         name = hashlib.sha256(str(self.root).encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"simul-{os.getuid()}-{name}"
+
+
+def is_run_token(shown: str, token: str) -> bool:
+    """Compare in constant time. A run without a token trusts no process."""
+    return bool(token) and hmac.compare_digest(shown.encode(), token.encode())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.shared_memory import ALIGNMENT
+from simul.common.protocol.shared_memory import ALIGNMENT
 from simul.common.protocol.specs import GameSpec
 
 Tables = dict[str, NDArray[Any]]

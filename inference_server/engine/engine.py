@@ -16,7 +16,7 @@ from torch import Tensor
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import Recording, record, with_packed_weights
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.rests import Rest, no_rest
+from simul.common.runtime.throttle import Rest, no_rest
 from simul.inference_server.engine.backends import Backend, DeviceBackend, Forwarded, HostBackend, Outputs
 from simul.inference_server.engine.sampling import masked_softmax
 from simul.inference_server.engine.staging import Staging

@@ -17,7 +17,7 @@ from torch import Tensor
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import Recording
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.rests import Rest, no_rest
+from simul.common.runtime.throttle import Rest, no_rest
 from simul.inference_server.engine.backends import Outputs
 from simul.inference_server.engine.bucket import Bucket
 from simul.inference_server.engine.engine import BUCKETS, PolicyEngine, Ready

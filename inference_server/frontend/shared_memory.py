@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.shared_memory import ALIGNMENT
 from simul.common.protocol import messages
 from simul.common.protocol.codec import Tensors
 from simul.common.protocol.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
+from simul.common.protocol.shared_memory import ALIGNMENT, anonymous_file, can_share, path_of
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.anonymous_file import anonymous_file, can_share, path_of
 
 MESSAGES = 2  # of the most rows have room
 MAX_BYTES = 256 * 1024 * 1024  # reserved for a client at most; the system backs what is touched

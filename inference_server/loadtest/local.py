@@ -13,9 +13,8 @@ from simul.common.config.schema import Config
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
-from simul.common.nets.load import WEIGHTS_FILE
+from simul.common.nets.io import WEIGHTS_FILE, bytes_to_state
 from simul.common.nets.traced import trace
-from simul.common.nets.weights import bytes_to_state
 from simul.common.protocol.messages import Error
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.sampling import sample

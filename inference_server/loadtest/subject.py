@@ -17,8 +17,7 @@ from simul.common.launch.evaluation.checkpoint import config_of, newest_checkpoi
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.launch.supervisor.processes import role_command
 from simul.common.nets.build import build_network
-from simul.common.nets.load import META_FILE, WEIGHTS_FILE, Meta
-from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.nets.io import META_FILE, WEIGHTS_FILE, Meta, fingerprint, weights_to_bytes
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys, connectable

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from simul.common.nets.weights import bytes_to_state, check_state, file_to_state
+from simul.common.nets.io import bytes_to_state, check_state, file_to_state
 from simul.common.protocol.errors import UnreadableWeightsError, WeightsError
 from simul.common.protocol.messages import MOST_VERSION, Weights
-from simul.common.runtime.anonymous_file import open_unchangeable
-from simul.common.runtime.rests import Rest, no_rest
+from simul.common.protocol.shared_memory import open_unchangeable
+from simul.common.runtime.throttle import Rest, no_rest
 
 PIECE_BYTES = 512 * 1024  # hashed between two rests
 

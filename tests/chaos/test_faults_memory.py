@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from simul.common.client.pending_steps import pack_step
-from simul.common.client.shared_memory import Block, open_memory
+from simul.common.client.observation_memory import Block, open_memory
+from simul.common.client.pending import pack_step
 from simul.common.protocol.errors import ERR_VALUE
 from simul.common.protocol.messages import TRUNCATED, Actions, Close, Error
 from simul.common.protocol.specs import GameSpec

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from simul.common.nets.build import build_network
-from simul.common.nets.weights import weights_to_bytes
+from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.codec import encode
 from simul.common.protocol.decisions import start_flags
 from simul.inference_server.engine.engine import PolicyEngine

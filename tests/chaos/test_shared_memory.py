@@ -11,10 +11,10 @@ import pytest
 
 from simul.common.client.client import InferenceClient
 from simul.common.client.columns import ColumnClient, Columns
-from simul.common.client.pending_steps import pack_step
-from simul.common.client.shared_memory import ALIGNMENT
+from simul.common.client.pending import pack_step
 from simul.common.protocol.errors import ERR_VALUE
 from simul.common.protocol.messages import Close, Error, Step
+from simul.common.protocol.shared_memory import ALIGNMENT
 from simul.common.protocol.specs import GameSpec
 from tests.support.anonymous import anonymous_files
 from tests.support.faults import FREE, wait_for

@@ -10,8 +10,8 @@ import pytest
 import zmq
 
 from simul.common import cli
-from simul.common.config.rules import broken_rules
 from simul.common.config.schema import Config, ServerConfig
+from simul.common.config.validation import broken_rules
 from simul.common.protocol.errors import ConfigError, InferenceError
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import (

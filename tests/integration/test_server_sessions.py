@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from simul.common.client.pending_steps import pack_step
-from simul.common.nets.load import WEIGHTS_FILE
+from simul.common.client.pending import pack_step
+from simul.common.nets.io import WEIGHTS_FILE
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.errors import (
     ERR_DENIED,

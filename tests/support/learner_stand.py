@@ -9,7 +9,7 @@ import msgspec
 
 from simul.common.client.client import InferenceClient
 from simul.common.config.schema import LearnerConfig
-from simul.common.nets.load import Meta
+from simul.common.nets.io import Meta
 from simul.common.protocol.messages import TERMINATED
 from simul.common.runtime.lifecycle import RoleArguments, StopFlag
 from simul.learner.__main__ import _run

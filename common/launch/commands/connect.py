@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from simul.common.client.pending_steps import pack_step
+from simul.common.client.pending import pack_step
 from simul.common.launch.commands.remote import choose_run
 from simul.common.launch.diagnostics.error_hints import refusal_in_words, silence_in_words
 from simul.common.protocol.codec import Codec, encode

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
-from simul.common.nets.layers.lstm import PackedLSTM
-from simul.common.nets.layers.packing import make_packing
+from simul.common.nets.layers.lstm import PackedLSTM, make_packing
 from simul.common.protocol.specs import GameSpec
 
 

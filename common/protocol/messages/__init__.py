@@ -9,10 +9,12 @@ from simul.common.protocol.messages.base import PROTOCOL, Message
 from simul.common.protocol.messages.control import (
     FROM_CONTROL,
     TO_CONTROL,
+    TO_SUPERVISOR,
     ControlAnswer,
     ListPolicies,
     LoadPolicy,
     PolicyFacts,
+    Report,
     Shutdown,
     UnloadPolicy,
 )
@@ -27,7 +29,6 @@ from simul.common.protocol.messages.learning import (
     Weights,
     WeightsAck,
 )
-from simul.common.protocol.messages.reports import TO_SUPERVISOR, Report
 from simul.common.protocol.messages.serving import (
     ABORTED,
     DECISION,

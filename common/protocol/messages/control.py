@@ -1,9 +1,11 @@
-"""Between the run's owner and the inference server, on its control socket.
+"""Between a run's owner and its roles, on the server's control socket and the supervisor's status socket.
 
-`token` of a request is the run's: without it nothing is done.
+`token` is the run's: a request or a report without it is refused.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 
@@ -58,3 +60,19 @@ class ControlAnswer(Message, frozen=True, tag="CONTROL_ANSWER"):
 
 TO_CONTROL = LoadPolicy | UnloadPolicy | ListPolicies | Shutdown
 FROM_CONTROL = ControlAnswer
+
+
+class Report(Message, frozen=True, tag="REPORT"):
+    """A role's figures, twice a second. `metrics`: numbers, strings, small dicts; docs/metrics.md names them."""
+
+    role: str
+    index: int
+    run_id: int
+    pid: int
+    state: str  # starting | ready | stuck | draining | stopped | failed
+    metrics: dict[str, Any] = msgspec.field(default_factory=dict)
+    event: str = ""  # a sentence for the view, once
+    token: str = ""  # the run's: a report without it is refused
+
+
+TO_SUPERVISOR = Report

@@ -10,7 +10,7 @@ import pytest
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.config.types import config_keys
+from simul.common.config.validation import config_keys
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 

@@ -7,8 +7,8 @@ from torch import nn
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
+from simul.common.nets.io import bytes_to_state, check_state, fingerprint, weights_to_bytes
 from simul.common.nets.layers.entities import Blocks
-from simul.common.nets.weights import bytes_to_state, check_state, fingerprint, weights_to_bytes
 from simul.common.protocol.errors import ConfigError, WeightsError
 from simul.common.protocol.specs import GameSpec, Slice
 

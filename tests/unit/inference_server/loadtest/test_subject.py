@@ -9,7 +9,7 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, ServerConfig
-from simul.common.nets.load import load_policy
+from simul.common.nets.io import load_policy
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import new_keys

@@ -10,8 +10,8 @@ import torch
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
+from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.nets.models.mlp_lstm import MlpLstm
-from simul.common.nets.weights import fingerprint, weights_to_bytes
 from simul.common.protocol.errors import WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec

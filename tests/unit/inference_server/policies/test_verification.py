@@ -12,11 +12,11 @@ from safetensors.torch import save
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.errors import UnreadableWeightsError, WeightsError
 from simul.common.protocol.messages import Weights
+from simul.common.protocol.shared_memory import anonymous_file, number_of, path_of
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.anonymous_file import anonymous_file, number_of, path_of
 from simul.inference_server.policies import verification as module
 from simul.inference_server.policies.verification import verify
 

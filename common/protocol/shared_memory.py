@@ -7,9 +7,13 @@ files and gives no number twice: of one that can be written no more, the number 
 
 from __future__ import annotations
 
+import mmap
 import os
 import stat
 
+from simul.common.protocol.messages import SharedMemory
+
+ALIGNMENT = 64  # bytes: where a block may begin, and what lies before the first: the nonce
 LOCAL = "ipc://", "tcp://127.", "tcp://[::1]"
 
 
@@ -78,3 +82,21 @@ def open_unchangeable(path: str, number: int) -> int:
         os.close(file)
         raise
     return file
+
+
+def map_memory(grant: SharedMemory, *, writable: bool) -> mmap.mmap:
+    """The bytes that a server granted. Raises OSError or ValueError where they are not to be had here.
+
+    Only a file that nobody can cut short: reading behind the end of a mapped file is a SIGBUS.
+    """
+    file = os.open(grant.path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != grant.size or not keeps_its_size(file):
+            raise ValueError("another file than the server's has this name here")
+        memory = mmap.mmap(file, grant.size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
+    finally:
+        os.close(file)
+    if memory[: len(grant.nonce)] != grant.nonce.encode():
+        raise ValueError("another server's memory has this name here")
+    return memory

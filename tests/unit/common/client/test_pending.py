@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simul.common.client.pending_steps import StepBook, check_shapes
+from simul.common.client.pending import StepBook, check_shapes
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.errors import ERR_DEADLINE, ERR_ORDER
 from simul.common.protocol.messages import TERMINATED, Error

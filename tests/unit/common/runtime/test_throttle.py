@@ -6,15 +6,15 @@ import time
 
 import pytest
 
-from simul.common.runtime import rests
-from simul.common.runtime.rests import TIMES, WORTH_SEC, Rests
+from simul.common.runtime import throttle
+from simul.common.runtime.throttle import TIMES, WORTH_SEC, Rests
 
 
 @pytest.fixture
 def slept(monkeypatch) -> list[float]:
     """What was slept, without sleeping."""
     seconds: list[float] = []
-    monkeypatch.setattr(rests.time, "sleep", seconds.append)
+    monkeypatch.setattr(throttle.time, "sleep", seconds.append)
     return seconds
 
 

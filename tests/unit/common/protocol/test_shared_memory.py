@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from simul.common.runtime.anonymous_file import anonymous_file, number_of, open_unchangeable, path_of
+from simul.common.protocol.shared_memory import anonymous_file, number_of, open_unchangeable, path_of
 from tests.support.anonymous import anonymous_files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")

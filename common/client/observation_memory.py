@@ -6,9 +6,6 @@ to a STEP message until each of its rows is answered: so long the server may rea
 
 from __future__ import annotations
 
-import mmap
-import os
-import stat
 from collections.abc import Container
 from typing import Any, NamedTuple
 
@@ -16,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.messages import SharedMemory
+from simul.common.protocol.shared_memory import ALIGNMENT, map_memory
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.anonymous_file import keeps_its_size
 
-ALIGNMENT = 64  # bytes: where a block may begin, and what lies before the first: the nonce
 SMALL_BYTES = 4096  # below, a frame of the message is as cheap
 
 
@@ -65,24 +61,6 @@ class ObservationMemory:
         self._taken.insert(place, _Taken(number, start, start + -(-size // ALIGNMENT) * ALIGNMENT))
         flat = np.frombuffer(self._memory, spec.dtype(), count, start)
         return Block(start, flat.reshape(rows, spec.observation_size))
-
-
-def map_memory(grant: SharedMemory, *, writable: bool) -> mmap.mmap:
-    """The bytes that a server granted. Raises OSError or ValueError where they are not to be had here.
-
-    Only a file that nobody can cut short: reading behind the end of a mapped file is a SIGBUS.
-    """
-    file = os.open(grant.path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode) or status.st_size != grant.size or not keeps_its_size(file):
-            raise ValueError("another file than the server's has this name here")
-        memory = mmap.mmap(file, grant.size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
-    finally:
-        os.close(file)
-    if memory[: len(grant.nonce)] != grant.nonce.encode():
-        raise ValueError("another server's memory has this name here")
-    return memory
 
 
 def open_memory(grant: SharedMemory | None) -> ObservationMemory | None:
