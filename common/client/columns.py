@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.connection import ServerLine
+from simul.common.client.connection import ServerConnection
 from simul.common.protocol.codec import expect
 from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import Actions, Error, Step, Welcome
@@ -88,10 +88,10 @@ class ColumnClient:
         self.policies: tuple[str, ...] = ()
         self._clock = clock
         self._spec = spec
-        self._line = ServerLine(
+        self._connection = ServerConnection(
             endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys, clock=clock
         )
-        self.poller = self._line.poller
+        self.poller = self._connection.poller
         self._next_id = 0
         self._owed: dict[int, int] = {}  # rows that the server has not answered, by message
 
@@ -101,7 +101,7 @@ class ColumnClient:
         Raises:
             InferenceError: the server refused, or did not answer within `timeout_sec`.
         """
-        self._line.connect(self._poll_for_welcome, timeout_sec)
+        self._connection.connect(self._poll_for_welcome, timeout_sec)
 
     def submit(self, columns: Columns, policies: tuple[str, ...] = ("learner",)) -> int:
         """Send rows in one message; its number.
@@ -115,12 +115,12 @@ class ColumnClient:
         if columns.observation.shape != expected:
             raise ValueError(f"observations have shape {list(columns.observation.shape)}; expected {list(expected)}")
         self._next_id += 1
-        block = self._line.block(self._next_id, rows, self._owed)
+        block = self._connection.allocate_block(self._next_id, rows, self._owed)
         if block is not None:
             block.observation[:] = tensors.pop("observation")
         self._owed[self._next_id] = rows
         step = Step(id=self._next_id, policies=policies, observation_at=-1 if block is None else block.offset)
-        if not self._line.send(step, tensors):
+        if not self._connection.send(step, tensors):
             del self._owed[self._next_id]
             raise InferenceError("ERR_TIMEOUT", "the server does not read: too many messages are unanswered")
         return self._next_id
@@ -128,7 +128,7 @@ class ColumnClient:
     def poll(self) -> list[Answer]:
         """Take in what arrived, ping where it is time. Never blocks."""
         answers = []
-        while (received := self._line.receive()) is not None:
+        while (received := self._connection.receive()) is not None:
             message, tensors = received
             if isinstance(message, Actions):
                 rows = expect(tensors, "row", "int32", (None,))
@@ -136,17 +136,17 @@ class ColumnClient:
                 answers.append(Answer(message.id, rows, *columns))
                 self._answered(message.id, len(rows))
             elif isinstance(message, Welcome):
-                self._line.on_welcome(message)
+                self._connection.on_welcome(message)
                 self.policies = message.policies
             elif isinstance(message, Error):
                 self.refusals.append(message)
                 self._answered(message.id, len(message.rows) or self._owed.get(message.id, 0))
-        self._line.keep_alive(self._clock())
+        self._connection.keep_alive(self._clock())
         return answers
 
     def close(self) -> None:
         """Say goodbye: the server frees this client's sessions."""
-        self._line.close()
+        self._connection.close()
 
     def _answered(self, number: int, rows: int) -> None:
         """So many rows of a message were; with the last of them its block of shared memory is free again."""

@@ -19,14 +19,14 @@ from simul.common.protocol.specs import GameSpec
 SMALL_BYTES = 4096  # below, a frame of the message is as cheap
 
 
-class Block(NamedTuple):
+class ObservationBlock(NamedTuple):
     """Room for observations, wire dtype [N, D], `offset` bytes from the memory's beginning. It holds old ones."""
 
     offset: int
     observation: NDArray[Any]
 
 
-class _Taken(NamedTuple):
+class _UsedBlock(NamedTuple):
     number: int
     start: int
     stop: int
@@ -36,12 +36,12 @@ class ObservationMemory:
     """Blocks in the memory that a server granted. Not thread-safe."""
 
     def __init__(self, grant: SharedMemory) -> None:
-        """Raises OSError or ValueError where the memory is not to be had here, see `open_memory`."""
+        """Raises OSError or ValueError where the memory is not to be had here, see `open_observation_memory`."""
         self.grant = grant
         self._memory = map_memory(grant, writable=True)
-        self._taken: list[_Taken] = []  # in order of their places
+        self._taken: list[_UsedBlock] = []  # in order of their places
 
-    def block(self, number: int, rows: int, spec: GameSpec, owed: Container[int]) -> Block | None:
+    def allocate(self, number: int, rows: int, spec: GameSpec, owed: Container[int]) -> ObservationBlock | None:
         """Room for the observations of STEP message `number`; that of messages not `owed` any longer is free again.
 
         None where there is no room, or where the observations are so few that it is not worth it.
@@ -58,12 +58,12 @@ class ObservationMemory:
             start, place = taken.stop, place + 1
         if start + size > self.grant.size:
             return None
-        self._taken.insert(place, _Taken(number, start, start + -(-size // ALIGNMENT) * ALIGNMENT))
+        self._taken.insert(place, _UsedBlock(number, start, start + -(-size // ALIGNMENT) * ALIGNMENT))
         flat = np.frombuffer(self._memory, spec.dtype(), count, start)
-        return Block(start, flat.reshape(rows, spec.observation_size))
+        return ObservationBlock(start, flat.reshape(rows, spec.observation_size))
 
 
-def open_memory(grant: SharedMemory | None) -> ObservationMemory | None:
+def open_observation_memory(grant: SharedMemory | None) -> ObservationMemory | None:
     """The memory that a server granted; None where it granted none, or runs as another user or in another container."""
     try:
         return None if grant is None else ObservationMemory(grant)

@@ -9,65 +9,65 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.connection import ServerLine
-from simul.common.client.evaluation import EvaluationBook
-from simul.common.client.observation_memory import Block
+from simul.common.client.connection import ServerConnection
+from simul.common.client.evaluation import PendingEvaluations
+from simul.common.client.observation_memory import ObservationBlock
 from simul.common.protocol.codec import Tensors, expect
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.messages import Actions, Error, Step
 from simul.common.protocol.specs import GameSpec
 
 
-class Ticket(msgspec.Struct):
-    """One row that the server owes; every message that carries the row, a resend too, refers to the same ticket."""
+class PendingRow(msgspec.Struct):
+    """One row that the server has not answered; a resend refers to the same object."""
 
     decision: Decision
     open: bool = True
 
 
-class Parcel(msgspec.Struct):
-    """Tickets that travel in one STEP message. `sent_at` inf: a copy of it is watched instead."""
+class PendingMessage(msgspec.Struct):
+    """Rows of one STEP message. `sent_at` (seconds) is infinite once a later message carries its unanswered rows."""
 
-    tickets: list[Ticket]
+    rows: list[PendingRow]
     deadline_ms: int
     sent_at: float = 0.0
 
-    def again(self) -> Parcel | None:
-        """What of it is still unanswered, None if nothing is; this one is not watched any longer."""
+    def split_unanswered(self) -> PendingMessage | None:
+        """A new message of the rows still unanswered, None if there are none. This one is no longer overdue."""
         self.sent_at = float("inf")
-        still = [ticket for ticket in self.tickets if ticket.open]
-        return Parcel(still, self.deadline_ms) if still else None
+        still = [row for row in self.rows if row.open]
+        return PendingMessage(still, self.deadline_ms) if still else None
 
 
-class StepBook:
-    """Every row that was submitted, until it is answered, refused or forgotten. Time is an argument.
+class PendingSteps:
+    """Every row submitted, until it is answered, refused or dropped. Pure: time is an argument, in seconds.
 
     Attributes:
-        waiting: rows that the server owes. answered: rows it has answered. forgotten: rows it never will.
+        waiting: rows not answered yet. answered: rows answered. forgotten: rows that will never be answered.
     """
 
     def __init__(self) -> None:
         self.waiting = self.answered = self.forgotten = 0
-        self._sent: dict[int, Parcel] = {}
-        self._put_off: list[tuple[float, Parcel]] = []
+        self._sent: dict[int, PendingMessage] = {}
+        self._deferred: list[tuple[float, PendingMessage]] = []
 
     def __contains__(self, number: object) -> bool:
         return number in self._sent
 
-    def open(self, decisions: Sequence[Decision], deadline_ms: int) -> Parcel:
-        """New rows, to be sent as one message."""
+    def add_rows(self, decisions: Sequence[Decision], deadline_ms: int) -> PendingMessage:
+        """Register new rows, to be sent as one message."""
         self.waiting += len(decisions)
-        return Parcel([Ticket(decision) for decision in decisions], deadline_ms)
+        return PendingMessage([PendingRow(decision) for decision in decisions], deadline_ms)
 
-    def sent(self, number: int, parcel: Parcel, now: float) -> None:
-        """A parcel went out as the STEP message `number`, or will when there is a connection."""
-        parcel.sent_at = now
-        self._sent[number] = parcel
+    def mark_sent(self, number: int, pending: PendingMessage, now: float) -> None:
+        """Register `pending` as the STEP message `number`; without a connection it is sent by a later resend."""
+        pending.sent_at = now
+        self._sent[number] = pending
 
-    def take(self, message: Actions, tensors: Tensors) -> list[Action]:
-        """Take an answer in: the actions that are news."""
-        parcel = self._sent.get(message.id)
-        if parcel is None:
+    def apply_actions(self, message: Actions, tensors: Tensors) -> list[Action]:
+        """Mark rows as answered. Returns their actions; a row answered before yields none. Raises ProtocolError."""
+        pending = self._sent.get(message.id)
+        if pending is None:
             return []
         rows = expect(tensors, "row", "int32", (None,)).tolist()
         columns = (
@@ -78,65 +78,65 @@ class StepBook:
         )
         actions = []
         for row, action, log_prob, value, version in zip(rows, *columns):
-            if d := self._close(parcel, row):
+            if d := self._close(pending, row):
                 actions.append(Action(d.env, d.seat, d.episode, d.step, d.attempt, action, log_prob, value, version))
         self.answered += len(actions)
-        self._forget_if_done(message.id, parcel)
+        self._remove_if_done(message.id, pending)
         return actions
 
-    def refuse(self, error: Error) -> list[Failure]:
-        """Take an ERROR in: the rows that failed by it."""
-        parcel = self._sent[error.id]
+    def apply_error(self, error: Error) -> list[Failure]:
+        """Mark rows as refused, all of the message where `error.rows` is empty. Returns their failures."""
+        pending = self._sent[error.id]
         failures = []
-        for row in error.rows or range(len(parcel.tickets)):
-            if d := self._close(parcel, row):
+        for row in error.rows or range(len(pending.rows)):
+            if d := self._close(pending, row):
                 failures.append(
                     Failure(d.env, d.seat, d.episode, d.step, error.code, error.message, error.retry_after_ms)
                 )
-        self._forget_if_done(error.id, parcel)
+        self._remove_if_done(error.id, pending)
         return failures
 
-    def put_off(self, number: int, until: float) -> None:
-        """The server was too busy for a message: its rows are due again at `until`."""
-        parcel = self._sent[number]
-        if again := parcel.again():
-            self._put_off.append((until, again))
+    def defer(self, number: int, until: float) -> None:
+        """Schedule the rows of a message that the server was too busy for: due again at `until`."""
+        pending = self._sent[number]
+        if again := pending.split_unanswered():
+            self._deferred.append((until, again))
 
-    def due(self, now: float) -> Iterator[Parcel]:
-        """What was put off until now."""
-        ready = [parcel for until, parcel in self._put_off if until <= now]
-        self._put_off = [entry for entry in self._put_off if entry[0] > now]
-        return (again for parcel in ready if (again := parcel.again()))
+    def due(self, now: float) -> Iterator[PendingMessage]:
+        """Deferred rows that are due, as new messages."""
+        ready = [pending for until, pending in self._deferred if until <= now]
+        self._deferred = [entry for entry in self._deferred if entry[0] > now]
+        return (again for pending in ready if (again := pending.split_unanswered()))
 
-    def overdue(self, older_than: float) -> Iterator[Parcel]:
-        """What was sent before `older_than` and is still unanswered, to be sent again as messages of their own."""
-        for number, parcel in list(self._sent.items()):
-            self._forget_if_done(number, parcel)
-            if parcel.sent_at <= older_than and (again := parcel.again()):
+    def overdue(self, older_than: float) -> Iterator[PendingMessage]:
+        """Unanswered rows of messages sent before `older_than`, as new messages."""
+        for number, pending in list(self._sent.items()):
+            self._remove_if_done(number, pending)
+            if pending.sent_at <= older_than and (again := pending.split_unanswered()):
                 yield again
 
-    def forget(self) -> None:
-        """Nothing of this will ever be answered."""
+    def drop_all(self) -> None:
+        """Count every waiting row as forgotten: the server has lost the sessions."""
         self._sent.clear()
-        self._put_off.clear()
+        self._deferred.clear()
         self.forgotten += self.waiting
         self.waiting = 0
 
-    def _close(self, parcel: Parcel, row: int) -> Decision | None:
-        """The decision of an answered row, None where it was answered before."""
-        if not 0 <= row < len(parcel.tickets) or not parcel.tickets[row].open:
+    def _close(self, pending: PendingMessage, index: int) -> Decision | None:
+        """The decision of row `index`, None where it was answered before or does not exist."""
+        if not 0 <= index < len(pending.rows) or not pending.rows[index].open:
             return None
-        parcel.tickets[row].open = False
+        pending.rows[index].open = False
         self.waiting -= 1
-        return parcel.tickets[row].decision
+        return pending.rows[index].decision
 
-    def _forget_if_done(self, number: int, parcel: Parcel) -> None:
-        if not any(ticket.open for ticket in parcel.tickets):
+    def _remove_if_done(self, number: int, pending: PendingMessage) -> None:
+        if not any(row.open for row in pending.rows):
             del self._sent[number]
 
 
 def check_shapes(decisions: Sequence[Decision], spec: GameSpec) -> None:
-    """Raises ValueError where an observation or a mask has another shape than [D] or [A]: numpy would spread it."""
+    """Raises ValueError where an observation is not [D] or a mask not [A]: numpy would broadcast it."""
     for d in decisions:
         for name, array, size in (
             ("observation", d.observation, spec.observation_size),
@@ -150,11 +150,11 @@ def check_shapes(decisions: Sequence[Decision], spec: GameSpec) -> None:
 
 
 def pack_step(
-    number: int, decisions: Sequence[Decision], spec: GameSpec, block: Block | None = None
+    number: int, decisions: Sequence[Decision], spec: GameSpec, block: ObservationBlock | None = None
 ) -> tuple[Step, dict[str, NDArray[Any]]]:
     """The STEP message `number` for decisions, and its tensors (see `simul.common.protocol.messages.Step`).
 
-    `block`: shared memory where the observations are laid; None: they are a tensor of the message.
+    `block`: shared memory that receives the observations; None: they are a tensor of the message.
     """
     n = len(decisions)
     names = {name: i for i, name in enumerate(dict.fromkeys(d.policy for d in decisions))}
@@ -180,23 +180,24 @@ def pack_step(
     return Step(id=number, policies=tuple(names), observation_at=-1 if block is None else block.offset), tensors
 
 
-LONGEST_RETRY_SEC = 2.0  # however often the server says that it is busy
-MOST_DOUBLINGS = 8
+MAX_RETRY_SEC = 2.0  # bound of the exponential backoff while the server answers ERR_BUSY
+MAX_DOUBLINGS = 8
 
 
-class Outbox:
-    """Of one client. `steps` and `evaluations` hold what the server owes; nothing goes out before we are welcome.
+class RequestSender:
+    """Sends, resends and retries STEP and EVALUATE messages of one client. Sends nothing before WELCOME.
 
     Attributes:
-        resent: messages that were sent again because no answer came.
-        busy: messages that the server was too busy for; each is sent again after the time it asked for.
+        steps, evaluations: requests not answered in full.
+        resent: messages sent again because no answer came.
+        busy: messages answered with ERR_BUSY; each is sent again after the time the server asked for.
     """
 
-    def __init__(self, line: ServerLine, spec: GameSpec, clock: Callable[[], float]) -> None:
+    def __init__(self, connection: ServerConnection, spec: GameSpec, clock: Callable[[], float]) -> None:
         self.resent = self.busy = 0
-        self.steps = StepBook()
-        self.evaluations = EvaluationBook(spec)
-        self._line = line
+        self.steps = PendingSteps()
+        self.evaluations = PendingEvaluations(spec)
+        self._connection = connection
         self._spec = spec
         self._clock = clock
         self._busy_in_a_row = 0
@@ -207,49 +208,46 @@ class Outbox:
         self._last_id += 1
         return self._last_id
 
-    def send(self, parcel: Parcel, *, again: bool = False) -> None:
-        """`again`: whoever gets the same rows twice reads the second time when their block may be another's already."""
+    def send_steps(self, pending: PendingMessage, *, resend: bool = False) -> None:
+        """`resend`: skip the shared-memory block; it may have been reused by the time the server reads it."""
         number = self.next_id()
-        self.steps.sent(number, parcel, self._clock())
-        if self._line.welcomed:
-            decisions = [ticket.decision for ticket in parcel.tickets]
-            block = None if again else self._line.block(number, len(decisions), self.steps)
+        self.steps.mark_sent(number, pending, self._clock())
+        if self._connection.welcomed:
+            decisions = [row.decision for row in pending.rows]
+            block = None if resend else self._connection.allocate_block(number, len(decisions), self.steps)
             message, tensors = pack_step(number, decisions, self._spec, block)
-            message = msgspec.structs.replace(message, deadline_ms=parcel.deadline_ms)
-            self._line.send(message, tensors)
+            message = msgspec.structs.replace(message, deadline_ms=pending.deadline_ms)
+            self._connection.send(message, tensors)
 
-    def ask(self, number: int) -> None:
-        """Send an EVALUATE, perhaps again. Sent twice it may be answered twice; the second answer finds nobody."""
-        if self._line.welcomed and number in self.evaluations:
-            self.evaluations.asked(number, self._clock())
-            self._line.send(*self.evaluations.of(number))
+    def send_evaluate(self, number: int) -> None:
+        """Send the EVALUATE `number`, or resend it; a second answer to it is ignored."""
+        if self._connection.welcomed and number in self.evaluations:
+            self.evaluations.mark_sent(number, self._clock())
+            self._connection.send(*self.evaluations.request(number))
 
     def send_due(self, now: float) -> None:
-        """Send what was put off until now."""
-        for parcel in self.steps.due(now):
-            self.send(parcel)
+        """Send deferred requests that are due."""
+        for pending in self.steps.due(now):
+            self.send_steps(pending)
         for number in self.evaluations.due(now):
-            self.ask(number)
+            self.send_evaluate(number)
 
     def resend(self, older_than: float) -> None:
-        """Send again what is still unanswered of old messages."""
-        for parcel in self.steps.overdue(older_than):
+        """Send again what is unanswered of messages sent before `older_than`."""
+        for pending in self.steps.overdue(older_than):
             self.resent += 1
-            self.send(parcel, again=True)
+            self.send_steps(pending, resend=True)
         for number in self.evaluations.overdue(older_than):
             self.resent += 1
-            self.ask(number)
+            self.send_evaluate(number)
 
-    def put_off(self, book: StepBook | EvaluationBook, refusal: Error) -> None:
-        """The server was too busy for a message of `book`: again when it expects to have room.
-
-        Each time in a row that it is busy the wait is longer.
-        """
+    def defer(self, pending: PendingSteps | PendingEvaluations, refusal: Error) -> None:
+        """Retry a message of `pending` that was refused with ERR_BUSY, with exponential backoff."""
         self.busy += 1
-        self._busy_in_a_row = min(self._busy_in_a_row + 1, MOST_DOUBLINGS)
+        self._busy_in_a_row = min(self._busy_in_a_row + 1, MAX_DOUBLINGS)
         wait_sec = max(1, refusal.retry_after_ms) / 1000 * 2 ** (self._busy_in_a_row - 1)
-        book.put_off(refusal.id, self._clock() + min(wait_sec, LONGEST_RETRY_SEC))
+        pending.defer(refusal.id, self._clock() + min(wait_sec, MAX_RETRY_SEC))
 
-    def was_answered(self) -> None:
-        """The server is not too busy any longer."""
+    def reset_backoff(self) -> None:
+        """The server answers again: the next retry waits as long as the server asks for."""
         self._busy_in_a_row = 0

@@ -16,7 +16,7 @@ from msgspec import inspect
 
 from simul.common.config.opponents import MIX, parse_mix
 from simul.common.config.schema import Config
-from simul.common.config.validation import Problems, Tree, broken_rules, section, shown
+from simul.common.config.validation import Problems, Tree, broken_rules, check_section, describe_value
 from simul.common.protocol.errors import ConfigError
 
 # YAML 1.1 reads 3e-4 as a string; people mean the number, as YAML 1.2 does.
@@ -50,7 +50,7 @@ def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = ()) -> 
 
 def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
     _spread_mix(tree, problems)
-    checked = section(inspect.type_info(Config), tree, "", problems)
+    checked = check_section(inspect.type_info(Config), tree, "", problems)
     config = msgspec.convert(checked, Config)
     for paths, sentence in broken_rules(config):
         broken = any(problem == path or problem.startswith(f"{path}.") for path in paths for problem in problems)
@@ -70,7 +70,9 @@ def _spread_mix(tree: Tree, problems: Problems) -> None:
         return
     try:
         if not isinstance(mix, str):
-            raise ConfigError(f"expected a section of shares, or one string of them such as {MIX}; got {shown(mix)}")
+            raise ConfigError(
+                f"expected a section of shares, or one string of them such as {MIX}; got {describe_value(mix)}"
+            )
         tree["opponents"] = parse_mix(mix)
     except ConfigError as error:
         problems["opponents"] = str(error)
@@ -98,7 +100,7 @@ def _read(path: Path, problems: Problems) -> Tree:
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        raise ConfigError(f"The configuration {path} must be a mapping of keys, got {shown(tree)}.")
+        raise ConfigError(f"The configuration {path} must be a mapping of keys, got {describe_value(tree)}.")
     return tree
 
 
@@ -154,7 +156,9 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
     for name in parents:
         below = tree.get(name)
         if isinstance(below, str) and below:
-            problems[f"--set {override}"] = f"{name} is given as a whole, {shown(below)}: set it so or by its keys"
+            problems[f"--set {override}"] = (
+                f"{name} is given as a whole, {describe_value(below)}: set it so or by its keys"
+            )
             return
         if not isinstance(below, dict):
             tree[name] = below = {}

@@ -123,7 +123,7 @@ class RunDir:
                 aside.unlink()
             raise
 
-    def mend(self) -> list[str]:
+    def repair(self) -> list[str]:
         """Clear away what a start or a run left that was killed or had no room; nothing may run here.
 
         Returns a sentence for each file that is empty or damaged. All of them are written anew while the run starts or
@@ -155,13 +155,13 @@ class RunDir:
         """The resolved configuration."""
         return msgspec.convert(yaml.safe_load((self.root / "config.yaml").read_text()), Config)
 
-    def settled(self) -> dict[str, bytes]:
+    def read_start_files(self) -> dict[str, bytes]:
         """The configuration and game spec of the last start, by file name; empty in a new directory."""
         files = (self.root / name for name in ("config.yaml", "spec.json"))
         return {file.name: file.read_bytes() for file in files if file.exists()}
 
-    def settle(self, files: Mapping[str, bytes]) -> None:
-        """Write back what `settled` found."""
+    def restore_start_files(self, files: Mapping[str, bytes]) -> None:
+        """Write back what `read_start_files` found."""
         for name, content in files.items():
             self.write(name, content, mode=0o600 if name == "token" else 0o666)
 

@@ -14,7 +14,7 @@ NonNegative = Annotated[int, Meta(ge=0)]
 Few = Annotated[int, Meta(ge=1, le=1024)]  # processes, threads
 Many = Annotated[int, Meta(ge=1, le=10**6)]  # of what each takes memory
 Port = Annotated[int, Meta(ge=0, le=65535)]
-Written = Annotated[str, Meta(min_length=1)]
+NonEmptyText = Annotated[str, Meta(min_length=1)]
 PositiveFloat = Annotated[float, Meta(gt=0.0)]
 NonNegativeFloat = Annotated[float, Meta(ge=0.0)]
 
@@ -160,7 +160,7 @@ class Config(Section, frozen=True):
 
     game: str = "gymnasium"  # pokemon | gymnasium | module:Class of an EnvSource-compatible env
     game_options: dict[str, Any] = {}  # keyword arguments of module:Class
-    run_dir: Written = "runs/default"
+    run_dir: NonEmptyText = "runs/default"
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
     stop_after_decisions: NonNegative = 0  # 0: until Ctrl-C
     pokemon: PokemonConfig = PokemonConfig()

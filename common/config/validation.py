@@ -22,7 +22,7 @@ Tree = dict[str, Any]
 Problems = dict[str, str]  # dotted path -> sentence
 
 
-def section(info: inspect.Type, value: object, path: str, problems: Problems) -> Tree:
+def check_section(info: inspect.Type, value: object, path: str, problems: Problems) -> Tree:
     """Known and valid keys of `value`, for the struct `info` at the dotted `path`.
 
     The others go to `problems`, so that the defaults stand in for them.
@@ -30,7 +30,9 @@ def section(info: inspect.Type, value: object, path: str, problems: Problems) ->
     assert isinstance(info, inspect.StructType)
     fields = {field.name: field.type for field in info.fields}
     if not isinstance(value, dict):
-        problems[path] = f"expected a section with keys such as {', '.join(list(fields)[:3])}, got {shown(value)}"
+        problems[path] = (
+            f"expected a section with keys such as {', '.join(list(fields)[:3])}, got {describe_value(value)}"
+        )
         return {}
     checked: Tree = {}
     for key, below in value.items():
@@ -40,24 +42,24 @@ def section(info: inspect.Type, value: object, path: str, problems: Problems) ->
             continue
         kind = fields[key]
         if isinstance(kind, inspect.StructType):
-            checked[key] = section(kind, below, dotted, problems)
+            checked[key] = check_section(kind, below, dotted, problems)
         elif isinstance(kind, inspect.VarTupleType):
-            checked[key] = _sections(kind.item_type, below, dotted, problems)
+            checked[key] = _check_sections(kind.item_type, below, dotted, problems)
         elif (sentence := _mismatch(kind, below)) is not None:
-            problems[dotted] = f"expected {sentence}, got {shown(below)}"
+            problems[dotted] = f"expected {sentence}, got {describe_value(below)}"
         else:
             checked[key] = int(below) if isinstance(kind, inspect.IntType) else below  # 2e6 means 2000000
     return checked
 
 
-def _sections(info: inspect.Type, value: object, path: str, problems: Problems) -> list[Tree]:
+def _check_sections(info: inspect.Type, value: object, path: str, problems: Problems) -> list[Tree]:
     """A list of sections; without the keys that must be there, an item is left out."""
     assert isinstance(info, inspect.StructType)
     needed = [field.name for field in info.fields if field.required]
     if not isinstance(value, list | tuple):
-        problems[path] = f"expected a list of sections with the keys {', '.join(needed)}, got {shown(value)}"
+        problems[path] = f"expected a list of sections with the keys {', '.join(needed)}, got {describe_value(value)}"
         return []
-    checked = [section(info, below, f"{path}.{number}", problems) for number, below in enumerate(value)]
+    checked = [check_section(info, below, f"{path}.{number}", problems) for number, below in enumerate(value)]
     for number, item in enumerate(checked):
         for name in needed:
             if name not in item and not any(problem.startswith(f"{path}.{number}") for problem in problems):
@@ -131,7 +133,7 @@ def config_keys() -> list[str]:
     return walk(inspect.type_info(Config), "")
 
 
-def shown(value: object) -> str:
+def describe_value(value: object) -> str:
     """A value in a sentence about it."""
     if value is None:
         return "nothing"

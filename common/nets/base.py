@@ -74,7 +74,7 @@ class RecurrentNetwork(nn.Module):
         return copy.deepcopy(self)
 
 
-class Wrapped(RecurrentNetwork):
+class ModuleAdapter(RecurrentNetwork):
     """A plain nn.Module with `state_size` and `forward` of the contract, made into a RecurrentNetwork."""
 
     def __init__(self, inner: nn.Module) -> None:

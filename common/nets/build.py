@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
-from simul.common.nets.base import RecurrentNetwork, Wrapped
+from simul.common.nets.base import ModuleAdapter, RecurrentNetwork
 from simul.common.nets.models.mlp_lstm import MlpLstm
 from simul.common.nets.models.pokemon import pokemon_network
 from simul.common.protocol.errors import ConfigError
@@ -39,7 +39,7 @@ def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> Recu
         except Exception as error:  # noqa: BLE001  (a value it cannot take, such as a width of -5; a user's own fault)
             words = _words(error).rstrip(".")
             raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {words}.") from None
-    built = module if isinstance(module, RecurrentNetwork) else Wrapped(module)
+    built = module if isinstance(module, RecurrentNetwork) else ModuleAdapter(module)
     check_network(built, spec, network.name)
     return built
 

@@ -52,11 +52,11 @@ def check_state(state: dict[str, Tensor], module: nn.Module) -> None:
             raise WeightsError(f"{name}: expected {list(expected[name].shape)}, got {list(value.shape)}")
         if value.is_floating_point() != expected[name].is_floating_point() or value.is_complex():
             raise WeightsError(f"{name}: expected {expected[name].dtype} or the like, got {value.dtype}")
-    if name := not_finite(state):
+    if name := first_nonfinite(state):
         raise WeightsError(f"{name}: not finite")
 
 
-def not_finite(tensors: Mapping[str, Tensor]) -> str:
+def first_nonfinite(tensors: Mapping[str, Tensor]) -> str:
     """The name of the first that holds a number which is not finite; empty where there is none."""
     floating = {name: value for name, value in tensors.items() if value.is_floating_point()}
     if torch.isfinite(get_total_norm(floating.values())):
@@ -76,7 +76,7 @@ WEIGHTS_FILE = "weights.safetensors"
 META_FILE = "meta.json"
 
 
-class Meta(msgspec.Struct, frozen=True):
+class CheckpointMeta(msgspec.Struct, frozen=True):
     """meta.json of a checkpoint: everything but tensors.
 
     Attributes:
@@ -103,7 +103,7 @@ class Meta(msgspec.Struct, frozen=True):
 class Policy(nn.Module):
     """A network with its spec: `policy.network` is the plain module, `policy.meta` the checkpoint's facts."""
 
-    def __init__(self, meta: Meta, network: nn.Module) -> None:
+    def __init__(self, meta: CheckpointMeta, network: nn.Module) -> None:
         super().__init__()
         self.meta = meta
         self.spec = meta.spec
@@ -147,7 +147,7 @@ def load_policy(path: Path | str) -> Policy:
     return policy
 
 
-def _newest_whole(path: Path) -> tuple[Path, Meta, bytes]:
+def _newest_whole(path: Path) -> tuple[Path, CheckpointMeta, bytes]:
     """The checkpoint `path`, or the newest whole one of the run `path`, with its weights. Raises CheckpointError."""
     folders = [path] if (path / META_FILE).exists() else checkpoint_folders(path / "checkpoints") or [path]
     first_error: CheckpointError | None = None
@@ -168,24 +168,24 @@ def checkpoint_folders(folder: Path) -> list[Path]:
     return sorted((p for p in folder.iterdir() if len(p.name) == 9 and p.name.isdigit()), reverse=True)
 
 
-def read_meta(folder: Path) -> Meta:
+def read_meta(folder: Path) -> CheckpointMeta:
     """meta.json of a checkpoint. Raises CheckpointError."""
     try:
-        return msgspec.json.decode((folder / META_FILE).read_bytes(), type=Meta)
+        return msgspec.json.decode((folder / META_FILE).read_bytes(), type=CheckpointMeta)
     except OSError as error:
         raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CheckpointError(f"The checkpoint {folder} is damaged: {META_FILE}: {error}.") from None
 
 
-def check_spec(path: Path, meta: Meta, spec: GameSpec, advice: str = "") -> None:
+def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "") -> None:
     """Refuse a checkpoint of another encoder. Raises CheckpointError with both fingerprints, and `advice`."""
     if meta.spec_fingerprint != spec.fingerprint():
         words = f"{path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}"
         raise CheckpointError(f"The checkpoint {words}, this game here has {spec.fingerprint()}. {advice}".rstrip())
 
 
-def read_verified(folder: Path, meta: Meta, name: str) -> bytes:
+def read_verified(folder: Path, meta: CheckpointMeta, name: str) -> bytes:
     """A checkpoint's file, its hash compared with meta.json. Raises CheckpointError."""
     try:
         data = (folder / name).read_bytes()

@@ -17,7 +17,7 @@ ALIGNMENT = 64  # bytes: where a block may begin, and what lies before the first
 LOCAL = "ipc://", "tcp://127.", "tcp://[::1]"
 
 
-def can_share(endpoint: str) -> bool:
+def can_share_memory(endpoint: str) -> bool:
     """Whether memory can be had here, and by whoever is at the other end of `endpoint`."""
     return hasattr(os, "memfd_create") and endpoint.startswith(LOCAL)
 
@@ -42,17 +42,17 @@ def anonymous_file(begin: bytes, size: int, *, writable: bool) -> int:
     return file
 
 
-def path_of(file: int) -> str:
+def shared_path(file: int) -> str:
     """Where processes on this machine can open a file of this one."""
     return f"/proc/{os.getpid()}/fd/{file}"
 
 
-def number_of(file: int) -> int:
+def file_number(file: int) -> int:
     """The number that tells this file from all others."""
     return os.fstat(file).st_ino
 
 
-def keeps_its_size(file: int) -> bool:
+def cannot_shrink(file: int) -> bool:
     """The system lets nobody make this file shorter. False of files that cannot be sealed."""
     import fcntl  # not there on Windows
 
@@ -62,7 +62,7 @@ def keeps_its_size(file: int) -> bool:
         return False
 
 
-def open_unchangeable(path: str, number: int) -> int:
+def open_sealed(path: str, number: int) -> int:
     """A descriptor of the anonymous file at `path`, which nobody can change any more.
 
     Raises:
@@ -73,7 +73,7 @@ def open_unchangeable(path: str, number: int) -> int:
 
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that is there by chance stops nobody
     try:
-        if not stat.S_ISREG(os.fstat(file).st_mode) or number_of(file) != number:
+        if not stat.S_ISREG(os.fstat(file).st_mode) or file_number(file) != number:
             raise ValueError("another file is there")
         wanted = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK
         if fcntl.fcntl(file, fcntl.F_GET_SEALS) & wanted != wanted:
@@ -92,7 +92,7 @@ def map_memory(grant: SharedMemory, *, writable: bool) -> mmap.mmap:
     file = os.open(grant.path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode) or status.st_size != grant.size or not keeps_its_size(file):
+        if not stat.S_ISREG(status.st_mode) or status.st_size != grant.size or not cannot_shrink(file):
             raise ValueError("another file than the server's has this name here")
         memory = mmap.mmap(file, grant.size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
     finally:

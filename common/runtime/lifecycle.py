@@ -26,11 +26,11 @@ PARENT_EVERY_SEC = 0.5
 STUCK_SEC = 5.0  # so long after the parent's death a call that no signal interrupts ends with the process
 # How the supervisor asks a role to stop. A service manager may have sent SIGTERM to all of them before, and that is one
 # stop, not two.
-ASK = getattr(signal, "SIGUSR1", signal.SIGTERM)
+STOP_SIGNAL = getattr(signal, "SIGUSR1", signal.SIGTERM)
 
 # Exit code of a role that has said in a sentence why it ends, and that another life would not help: sysexits.h's
 # EX_CONFIG. Not 3, with which abort() ends a process on Windows.
-ENDS_RUN = 78
+EXIT_ENDS_RUN = 78
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Stopped(BaseException):
     """A stop came while nothing was there yet that had to be ended well. No `except Exception` of a game takes it."""
 
 
-def name_temporary_folder() -> None:
+def ensure_temporary_folder() -> None:
     """Give Python a temporary folder where it finds none that can be written, as on a full disk.
 
     torch asks for its name while an optimizer is made. What is really written there fails by itself, and is handled.
@@ -79,7 +79,7 @@ def name_temporary_folder() -> None:
 
 
 class StopFlag:
-    """Set by SIGINT and SIGTERM, by `ASK`, or by the parent's death. The second SIGINT or SIGTERM ends it at once.
+    """Set by SIGINT, SIGTERM, `STOP_SIGNAL` or the parent's death. A second SIGINT or SIGTERM exits at once.
 
     Attributes:
         signalled: SIGINT or SIGTERM came, which the supervisor does not send to a role.
@@ -94,7 +94,7 @@ class StopFlag:
 
     def install(self) -> StopFlag:
         """Install the signal handlers; they only set the flag."""
-        for number in (signal.SIGINT, signal.SIGTERM, ASK):
+        for number in (signal.SIGINT, signal.SIGTERM, STOP_SIGNAL):
             signal.signal(number, self._on_signal)
         return self
 
@@ -125,7 +125,7 @@ class StopFlag:
             if over.wait(PARENT_EVERY_SEC):
                 return
         if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(threading.main_thread().ident or 0, ASK)
+            signal.pthread_kill(threading.main_thread().ident or 0, STOP_SIGNAL)
         if not over.wait(STUCK_SEC):
             os._exit(1)
 

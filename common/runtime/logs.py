@@ -8,7 +8,7 @@ import sys
 MOST_A_MINUTE = 20
 
 
-class Sparing(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """Of what one line of code says, the first lines of every minute: a fault of every row would fill the disk."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ def set_up(role: str, level: int = logging.INFO) -> logging.Logger:
     """The role's logger, e.g. `simul-inference-0`; everything else logs warnings only."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-    handler.addFilter(Sparing())
+    handler.addFilter(RateLimitFilter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logger = logging.getLogger(role)
     logger.setLevel(level)

@@ -1,15 +1,15 @@
 """The only package that imports zmq. Sockets never block, never linger for ever, never steal an endpoint."""
 
 from simul.common.transport.curve import ClientKeys, client_keys, new_keys, server_keys
-from simul.common.transport.endpoints import EndpointKeeper, check_endpoint, connectable
-from simul.common.transport.socket_monitor import Fate
-from simul.common.transport.sockets import DealerSocket, Poller, PullSocket, PushSocket, RouterSocket, held
+from simul.common.transport.endpoints import EndpointMonitor, check_endpoint, connectable
+from simul.common.transport.socket_monitor import ConnectionState
+from simul.common.transport.sockets import DealerSocket, Poller, PullSocket, PushSocket, RouterSocket, probe_bind
 
 __all__ = [
     "ClientKeys",
+    "ConnectionState",
     "DealerSocket",
-    "EndpointKeeper",
-    "Fate",
+    "EndpointMonitor",
     "Poller",
     "PullSocket",
     "PushSocket",
@@ -17,7 +17,7 @@ __all__ = [
     "check_endpoint",
     "client_keys",
     "connectable",
-    "held",
     "new_keys",
+    "probe_bind",
     "server_keys",
 ]

@@ -30,7 +30,7 @@ class ClientKeys(msgspec.Struct, frozen=True):
     public: bytes
     secret: bytes
 
-    def show(self, socket: zmq.Socket[bytes]) -> None:
+    def apply(self, socket: zmq.Socket[bytes]) -> None:
         """Before `connect`."""
         socket.curve_serverkey = self.server
         socket.curve_publickey = self.public
@@ -45,7 +45,7 @@ class ServerKeys(msgspec.Struct, frozen=True):
     allowed: Path
 
 
-class Doorkeeper:
+class CurveAuthenticator:
     """Lets listed keys in, and nobody else.
 
     libzmq asks over an endpoint of the socket's context, so that every guarded socket has a context of its own.
@@ -59,7 +59,7 @@ class Doorkeeper:
         self._authenticator.start()
         self._authenticator.configure_curve_callback(domain=ZAP_DOMAIN.decode(), credentials_provider=self)
 
-    def guard(self, socket: zmq.Socket[bytes]) -> None:
+    def protect(self, socket: zmq.Socket[bytes]) -> None:
         """Before `bind`."""
         socket.curve_server = True
         socket.curve_publickey = self._keys.public

@@ -60,13 +60,13 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def files_of(endpoint: str) -> tuple[str, ...]:
+def endpoint_files(endpoint: str) -> tuple[str, ...]:
     """The socket and its lock, where a bound endpoint has files; an abstract ipc name (`@`) has none."""
     path = endpoint.removeprefix("ipc://")
     return (path, f"{path}.lock") if endpoint.startswith("ipc://") and os.path.exists(path) else ()
 
 
-def make_folder_of(endpoint: str) -> None:
+def make_endpoint_folder(endpoint: str) -> None:
     """The folder of an ipc path, for its owner only. Raises ConfigError."""
     try:
         Path(endpoint.removeprefix("ipc://")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -117,28 +117,28 @@ class BoundEndpoint:
         except OSError as error:
             self._unlock()
             raise ConfigError(
-                f"The endpoint {endpoint} cannot be bound: {in_words(error)}. "
+                f"The endpoint {endpoint} cannot be bound: {error_text(error)}. "
                 "Another run may use it: stop that one (`simul down`; a `simul serve` by Ctrl-C) or choose another "
                 "endpoint."
             ) from None
-        self.files = files_of(endpoint)
+        self.files = endpoint_files(endpoint)
         self._made = _identity(self.files)
 
-    def bind_again(self) -> None:
+    def rebind(self) -> None:
         """After `files` vanished: newcomers find the socket again, open connections live on.
 
         Raises:
             ConfigError: they cannot be made, or another process owns the endpoint now.
         """
         self._unlock()
-        make_folder_of(self.endpoint)
+        make_endpoint_folder(self.endpoint)
         self._lock = lock_ipc(self.endpoint)
         if os.path.exists(self.files[0]):  # the lock alone was gone
             return
         try:
             self._bind(self.endpoint)
         except OSError as error:
-            raise ConfigError(f"The endpoint {self.endpoint} cannot be bound: {in_words(error)}.") from None
+            raise ConfigError(f"The endpoint {self.endpoint} cannot be bound: {error_text(error)}.") from None
         self._made = _identity(self.files)
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ def listen_tcp(endpoint: str) -> socket.socket:
     return one
 
 
-def in_words(error: OSError) -> str:
+def error_text(error: OSError) -> str:
     """Without the address, which some libraries add; `AF_UNIX path too long` has no number."""
     return error.strerror or str(error)
 
@@ -211,7 +211,7 @@ def _identity(files: tuple[str, ...]) -> tuple[int, int] | None:
 CHECK_EVERY_SEC = 1.0
 
 
-class Owner(Protocol):
+class EndpointOwner(Protocol):
     """Owns endpoints: a socket of ZeroMQ, or the server's proxy."""
 
     @property
@@ -219,15 +219,15 @@ class Owner(Protocol):
         """Those that it has."""
 
 
-class EndpointKeeper:
+class EndpointMonitor:
     """Looks once a second, and makes again what has vanished. Without it nobody new would reach the owner."""
 
-    def __init__(self, *owners: Owner) -> None:
+    def __init__(self, *owners: EndpointOwner) -> None:
         self._bound = [bound for owner in owners for bound in owner.bound]
         self._next = 0.0
         self._said: dict[BoundEndpoint, str] = {}
 
-    def look(self, now: float) -> list[str]:
+    def restore_missing(self, now: float) -> list[str]:
         """Sentences on what has vanished since the last look. Never raises: who is connected plays on."""
         if now < self._next:
             return []
@@ -241,7 +241,7 @@ class EndpointKeeper:
         if not gone:
             return ""
         try:
-            bound.bind_again()
+            bound.rebind()
         except ConfigError as error:
             self._said[bound] = str(error)
             return "" if former == str(error) else f"{gone[0]} has vanished. {error}"

@@ -12,9 +12,9 @@ from typing import Literal
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-Fate = Literal["connected", "not_allowed", "other_mechanism", "hung_up", "mute", "nobody"]
+ConnectionState = Literal["connected", "not_allowed", "other_mechanism", "hung_up", "mute", "nobody"]
 # What says most comes first. A refused peer tries again and again, and not every attempt says why it failed.
-_SIGNS: tuple[tuple[zmq.Event, Fate], ...] = (
+_SIGNS: tuple[tuple[zmq.Event, ConnectionState], ...] = (
     (zmq.Event.HANDSHAKE_SUCCEEDED, "connected"),
     (zmq.Event.HANDSHAKE_FAILED_AUTH, "not_allowed"),
     (zmq.Event.HANDSHAKE_FAILED_PROTOCOL, "other_mechanism"),
@@ -23,7 +23,7 @@ _SIGNS: tuple[tuple[zmq.Event, Fate], ...] = (
 )
 
 
-class ConnectionWatch:
+class ConnectionMonitor:
     """Watches one socket; made before the socket connects, else it misses what happens first."""
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
@@ -31,7 +31,7 @@ class ConnectionWatch:
         self._events = socket.get_monitor_socket()
         self._seen: set[int] = set()
 
-    def fate(self) -> Fate:
+    def state(self) -> ConnectionState:
         """What is known by now.
 
         `connected`: the handshake of ZeroMQ succeeded; `not_allowed`: the server does not list our key;
@@ -41,7 +41,7 @@ class ConnectionWatch:
         """
         while self._events.poll(0):
             self._seen.add(parse_monitor_message(self._events.recv_multipart())["event"])
-        return next((fate for sign, fate in _SIGNS if sign in self._seen), "nobody")
+        return next((state for sign, state in _SIGNS if sign in self._seen), "nobody")
 
     def close(self) -> None:
         """Stop watching; before the socket is closed."""
@@ -56,10 +56,10 @@ _COUNTED: dict[int, str] = {
     zmq.Event.HANDSHAKE_FAILED_NO_DETAIL: "failed",
     zmq.Event.DISCONNECTED: "closed",
 }
-_TAKE_SEC = 0.002
+_DRAIN_SEC = 0.002
 
 
-class ConnectionCounts:
+class ConnectionCounter:
     """Counts what became of the connections to a bound socket.
 
     `opened`: the handshake of ZeroMQ succeeded; `failed`: it did not, or not in time; `closed`: opened or not, it is
@@ -68,7 +68,7 @@ class ConnectionCounts:
     The queue of events has no bound, since a full one would block the thread that serves every connection. So it takes
     only events that cost a peer a connection each. ACCEPT_FAILED costs nothing: without file descriptors libzmq tries
     the same connection again in an endless loop, faster than anything could count. The proxy accepts 500 connections a
-    second, with two events each; `take` at every 50 ms reads more than these 50, so that the queue stays empty.
+    second, with two events each; `drain` at every 50 ms reads more than these 50, so that the queue stays empty.
     """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
@@ -79,10 +79,10 @@ class ConnectionCounts:
         socket.monitor(address, sum(_COUNTED))
         self._events.connect(address)
 
-    def take(self) -> Counter[str]:
+    def drain(self) -> Counter[str]:
         """What happened since the last call, or the first part of it: a flood shall not keep the caller."""
         news: Counter[str] = Counter()
-        enough = time.perf_counter() + _TAKE_SEC
+        enough = time.perf_counter() + _DRAIN_SEC
         while time.perf_counter() < enough and self._events.poll(0):
             news[_COUNTED[parse_monitor_message(self._events.recv_multipart())["event"]]] += 1
         return news

@@ -16,9 +16,9 @@ import zmq
 
 from simul.common.protocol.codec import Frame
 from simul.common.protocol.errors import ConfigError
-from simul.common.transport.curve import ClientKeys, Doorkeeper, ServerKeys
+from simul.common.transport.curve import ClientKeys, CurveAuthenticator, ServerKeys
 from simul.common.transport.endpoints import BoundEndpoint, IpcAccess, listen_unix
-from simul.common.transport.socket_monitor import ConnectionCounts, ConnectionWatch, Fate
+from simul.common.transport.socket_monitor import ConnectionCounter, ConnectionMonitor, ConnectionState
 
 LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
 MAX_FRAME_BYTES = 256 * 1024 * 1024
@@ -56,7 +56,7 @@ class Socket:
             self.raw.connect(self.endpoint)
         except zmq.ZMQError as error:
             self.close()
-            raise ConfigError(f"The endpoint {self.endpoint} cannot be reached: {_in_words(error)}.") from None
+            raise ConfigError(f"The endpoint {self.endpoint} cannot be reached: {_error_text(error)}.") from None
 
     def _bind(self, *, curve: bool = False, access: IpcAccess = "owner") -> None:
         """Bind the endpoint that the socket was made for. Raises ConfigError, and closes it."""
@@ -82,7 +82,7 @@ class Socket:
         try:
             self.raw.bind(endpoint)
         except zmq.ZMQError as error:
-            raise OSError(error.errno, _in_words(error)) from None
+            raise OSError(error.errno, _error_text(error)) from None
 
     def _receive(self) -> list[Frame] | None:
         """Small frames are copied, large ones stay where the library has them: the message lives as long as a view."""
@@ -118,7 +118,7 @@ class Socket:
         self.close()
 
 
-def _in_words(error: zmq.ZMQError) -> str:
+def _error_text(error: zmq.ZMQError) -> str:
     """Without the address, which pyzmq adds to `strerror`."""
     return zmq.strerror(error.errno or 0)
 
@@ -178,17 +178,17 @@ class RouterSocket(Socket):
         self, endpoint: str, *, queue: int = 1000, keys: ServerKeys | None = None, counted: bool = False,
         access: IpcAccess = "owner",
     ) -> None:  # fmt: skip
-        self.connections: ConnectionCounts | None = None
-        self.doorkeeper = None if keys is None else Doorkeeper(keys)
+        self.connections: ConnectionCounter | None = None
+        self.authenticator = None if keys is None else CurveAuthenticator(keys)
         super().__init__(
-            zmq.ROUTER, endpoint, queue=queue, context=self.doorkeeper.context if self.doorkeeper else None
+            zmq.ROUTER, endpoint, queue=queue, context=self.authenticator.context if self.authenticator else None
         )
         self.raw.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self.raw.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
-        if self.doorkeeper is not None:
-            self.doorkeeper.guard(self.raw)
+        if self.authenticator is not None:
+            self.authenticator.protect(self.raw)
         if counted:
-            self.connections = ConnectionCounts(self.raw)
+            self.connections = ConnectionCounter(self.raw)
         self._bind(curve=keys is not None, access=access)
 
     def close(self) -> None:
@@ -196,8 +196,8 @@ class RouterSocket(Socket):
         if self.connections is not None:
             self.connections.close()
         super().close()
-        if self.doorkeeper is not None:
-            self.doorkeeper.close()
+        if self.authenticator is not None:
+            self.authenticator.close()
 
     def send(self, peer: bytes, frames: Sequence[Frame]) -> bool:
         """Send without waiting. False when the peer is gone or does not read: the message is dropped."""
@@ -229,19 +229,19 @@ class DealerSocket(Socket):
     ) -> None:
         super().__init__(zmq.DEALER, endpoint, queue=queue)
         if keys is not None:
-            keys.show(self.raw)
-        self._watch = ConnectionWatch(self.raw) if watch else None
+            keys.apply(self.raw)
+        self._monitor = ConnectionMonitor(self.raw) if watch else None
         self._connect()
 
-    def fate(self) -> Fate:
+    def connection_state(self) -> ConnectionState:
         """What became of the connection so far."""
-        assert self._watch is not None, "made without watch=True"
-        return self._watch.fate()
+        assert self._monitor is not None, "made without watch=True"
+        return self._monitor.state()
 
     def close(self) -> None:
         """Close the socket; what is queued goes out for at most a second."""
-        if self._watch is not None:
-            self._watch.close()
+        if self._monitor is not None:
+            self._monitor.close()
         super().close()
 
     def send(self, frames: Sequence[Frame]) -> bool:
@@ -278,7 +278,7 @@ class PullSocket(Socket):
 
 
 @contextmanager
-def held(endpoint: str, *, curve: bool = False) -> Iterator[None]:
+def probe_bind(endpoint: str, *, curve: bool = False) -> Iterator[None]:
     """Bound, to nobody's use, for the time of the block: to know that it can be. Raises ConfigError."""
     with Socket(zmq.ROUTER, endpoint, queue=1) as socket:
         socket._bind(curve=curve)

@@ -53,7 +53,7 @@ def test_fault_20_an_equal_run_id_without_the_token_evicts_nobody(stand) -> None
         refused = raw.ask(hello)
         assert (refused.code, "expected its token" in refused.message) == (ERR_STALE_RUN, True)
         assert exchange(incumbent, [stand.decision(0, 1)]).actions[0].step == 1
-        token = incumbent._line.hello.token
+        token = incumbent._connection.hello.token
         assert raw.ask(msgspec.structs.replace(hello, token=token)).resumed  # who holds it is the same client
         raw.send(Close())
 

@@ -114,7 +114,7 @@ def test_replies_go_on_while_a_past_self_joins_and_nothing_is_recorded_again(mon
     with Stand() as stand:
         client, policies = stand.client("a"), stand.server._housekeeping._policies
         exchange(client, [stand.decision(0, 0)])
-        monkeypatch.setattr("simul.inference_server.engine.engine.record", None)
+        monkeypatch.setattr("simul.inference_server.engine.engine.trace_network", None)
         with _held(monkeypatch, PolicyEngine, "twin") as (inside, go):
             stand.learner.publish("past/7", 7, _constant(stand, range(7, 8))[0], resident=("learner", "past/7"))
             assert inside.wait(PATIENCE_SEC)

@@ -58,7 +58,7 @@ def _watched(router, keys):
             if (received := router.receive()) is not None:
                 assert received[1] == [b"hello"]
                 router.send(received[0], [b"welcome"])
-            yield dealer.receive() == [b"welcome"], dealer.fate()
+            yield dealer.receive() == [b"welcome"], dealer.connection_state()
 
 
 def reaches(router, keys):
@@ -129,7 +129,7 @@ def test_the_list_is_read_at_every_handshake(keys, strange):
 
 def test_nobody_gets_in_where_the_doorkeeper_is_gone(keys):
     with RouterSocket(free_endpoint(), keys=server_keys(keys)) as router:
-        router.doorkeeper.stop_answering()
+        router.authenticator.stop_answering()
         assert refuses(router, client_keys(keys))
         assert refuses(router, None)
 

@@ -187,7 +187,7 @@ def test_what_is_resent_after_a_long_wait_is_answered_once() -> None:
         client.submit([stand.decision(0, 5)])
         for _ in range(3):
             client.poll()
-            client._outbox.resend(older_than=time.monotonic())
+            client._sender.resend(older_than=time.monotonic())
         stand.learner.credit = 1_000_000
         actions, deadline = [], time.monotonic() + PATIENCE_SEC
         while client.waiting and time.monotonic() < deadline:

@@ -27,7 +27,7 @@ from simul.common.protocol.messages import (
     Weights,
     WeightsAck,
 )
-from simul.common.protocol.shared_memory import open_unchangeable
+from simul.common.protocol.shared_memory import open_sealed
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import DealerSocket, PullSocket
 
@@ -103,7 +103,7 @@ class FakeServer:
             return tensors["safetensors"].tobytes()
         assert not tensors
         try:
-            with open(open_unchangeable(message.path, message.file_number), "rb") as file:
+            with open(open_sealed(message.path, message.file_number), "rb") as file:
                 data = file.read()
         except (OSError, ValueError):
             data = b""

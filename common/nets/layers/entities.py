@@ -73,7 +73,7 @@ def mean_and_max(x: Tensor) -> tuple[Tensor, Tensor]:
     return out
 
 
-class Columns:
+class ColumnReader:
     """Reads columns as views of contiguous runs; gathering single columns costs ten times as much."""
 
     def __init__(self, parts: Sequence[Slice], start: int) -> None:
@@ -93,7 +93,7 @@ class Columns:
         return views[0] if len(views) == 1 else torch.cat(views, dim=-1)
 
 
-class Ids(nn.Module):
+class IdReader(nn.Module):
     """Reads id columns as rows of one joint embedding table: each named table has its own run of rows.
 
     Attributes:
@@ -111,7 +111,7 @@ class Ids(nn.Module):
             sizes[part.table] = max(sizes.get(part.table, 0), part.vocabulary)
         begin = dict(zip(sizes, accumulate(sizes.values(), initial=0)))
         self.table_rows = sum(sizes.values())
-        self._columns = Columns(ids, start)
+        self._columns = ColumnReader(ids, start)
         self.count = self._columns.count
         first = [begin[part.table] for part in ids for _ in range(part.size)]
         last = [begin[part.table] + sizes[part.table] - 1 for part in ids for _ in range(part.size)]
@@ -124,12 +124,12 @@ class Ids(nn.Module):
         return torch.minimum(torch.maximum(ids, self.first), self.last)
 
 
-def number_columns(parts: Sequence[Slice], start: int = 0) -> Columns:
+def number_columns(parts: Sequence[Slice], start: int = 0) -> ColumnReader:
     """The number columns of `parts`."""
-    return Columns([part for part in parts if part.kind == "number"], start)
+    return ColumnReader([part for part in parts if part.kind == "number"], start)
 
 
-class Blocks(nn.Module):
+class EntityBlocks(nn.Module):
     """`count` equal blocks, `stride` apart. `parts` are the slices of the first one."""
 
     def __init__(self, names: Sequence[str], spec: GameSpec) -> None:
@@ -141,7 +141,7 @@ class Blocks(nn.Module):
         for number, (name, block) in enumerate(zip(names, blocks)):
             if _shape_of(block) != _shape_of(self.parts) or block[0].start != self.start + number * self.stride:
                 raise ConfigError(f"The layout's block {name} differs from {names[0]}: expected equal, evenly spaced.")
-        self.ids = Ids(self.parts, self.start)
+        self.ids = IdReader(self.parts, self.start)
         self.numbers = number_columns(self.parts, self.start)
 
     def column(self, name: str) -> int:

@@ -31,7 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
-from simul.common.nets.layers.entities import Blocks, Ids, embedding_sum, mean_and_max, number_columns
+from simul.common.nets.layers.entities import EntityBlocks, IdReader, embedding_sum, mean_and_max, number_columns
 from simul.common.nets.layers.lstm import PackedLSTM, make_packing
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -39,13 +39,13 @@ from simul.common.protocol.specs import GameSpec
 TEAM, MOVES = 6, 4
 
 
-class Encoder(nn.Module):
+class EntityEncoder(nn.Module):
     """Shared by all entities of a kind: ids summed as embeddings, numbers, one hidden layer.
 
     The embedding has the width of the hidden layer: summing it there is a one-hot input's linear layer.
     """
 
-    def __init__(self, blocks: Blocks, size: int) -> None:
+    def __init__(self, blocks: EntityBlocks, size: int) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.randn(blocks.ids.table_rows, size) * 0.1)
         self.numbers = nn.Linear(blocks.numbers.count, size)
@@ -71,15 +71,15 @@ class EntityNetwork(RecurrentNetwork):
         """`entity`: width of an encoding; `hidden`: of trunk and LSTM; `moves`: blocks; `pooled`: encodings pooled."""
         super().__init__()
         team = [f"{side}.{i}" for side in ("own", "foe") for i in range(TEAM)]
-        self.pokemon, self.moves = Blocks(team, spec), Blocks(moves, spec)
+        self.pokemon, self.moves = EntityBlocks(team, spec), EntityBlocks(moves, spec)
         sets = [f"set.{i}" for i in range(TEAM) if any(part.name.startswith("set.") for part in spec.layout)]
-        self.sets = Blocks(sets, spec) if sets else None
-        self.set_encoder = Encoder(self.sets, entity) if self.sets is not None else None
+        self.sets = EntityBlocks(sets, spec) if sets else None
+        self.set_encoder = EntityEncoder(self.sets, entity) if self.sets is not None else None
         taken = (*(name + "." for name in (*team, *moves, *sets)), "mask")  # legal actions come from the mask itself
         others = [part for part in spec.layout if not part.name.startswith(taken)]
-        self.other_ids, self.other_numbers = Ids(others), number_columns(others)
-        self.pokemon_encoder = Encoder(self.pokemon, entity)
-        self.move_encoder = Encoder(self.moves, entity)
+        self.other_ids, self.other_numbers = IdReader(others), number_columns(others)
+        self.pokemon_encoder = EntityEncoder(self.pokemon, entity)
+        self.move_encoder = EntityEncoder(self.moves, entity)
         self.other_table = nn.Parameter(torch.randn(self.other_ids.table_rows, entity // 4) * 0.1)
         other = self.other_numbers.count + self.other_ids.count * (entity // 4)
         self.trunk = nn.Linear(pooled * entity + other + spec.num_actions, hidden)
@@ -141,7 +141,7 @@ class EntityNetwork(RecurrentNetwork):
         x = torch.relu(self.trunk(torch.cat(inputs, dim=1)))
         return x, sides.unbind(1)[0], uses
 
-    def _encode_blocks(self, blocks: Blocks, encoder: Encoder, exact: Tensor, low: Tensor) -> Tensor:
+    def _encode_blocks(self, blocks: EntityBlocks, encoder: EntityEncoder, exact: Tensor, low: Tensor) -> Tensor:
         """Encodings [B, count, E]; ids come from the float32 observation, numbers from the lowered one."""
         ids = blocks.ids(blocks(exact)).flatten(0, 1)
         numbers = blocks.numbers.read(blocks(low)).flatten(0, 1).contiguous()
@@ -192,7 +192,7 @@ class PokemonNetwork(EntityNetwork):
 PASS, TARGETS = 1, 5
 SIDES = ("left", "right")
 POOLED = 12  # mean and maximum of own, foes, moves, the partner's moves; the decider, its partner, both foes
-SELF_AND_PARTNER, NOBODY, FOE = slice(0, 2), slice(2, 3), slice(3, 4)  # rows of `relations`
+SELF_AND_PARTNER, NO_TARGET, FOE = slice(0, 2), slice(2, 3), slice(3, 4)  # rows of `relations`
 
 
 class PokemonDoublesNetwork(EntityNetwork):
@@ -248,8 +248,8 @@ class PokemonDoublesNetwork(EntityNetwork):
         itself = relations[SELF_AND_PARTNER]
         own, foes = self.by_target(standing).unbind(1)
         own = own + torch.where(right, itself.flip(0), itself)  # left, right
-        nobody = relations[NOBODY].expand(standing.shape[0], 1, -1)
-        return torch.cat((own.flip(1), nobody, foes + relations[FOE]), dim=1)
+        no_target = relations[NO_TARGET].expand(standing.shape[0], 1, -1)
+        return torch.cat((own.flip(1), no_target, foes + relations[FOE]), dim=1)
 
     def _effects(self, low: Tensor) -> Tensor:
         """What each move does to each target, as far as the layout says: [B, 4, 5, n]."""

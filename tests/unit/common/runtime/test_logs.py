@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from simul.common.runtime.logs import MOST_A_MINUTE, Sparing
+from simul.common.runtime.logs import MOST_A_MINUTE, RateLimitFilter
 
 
 def _record(line: int, now: float) -> logging.LogRecord:
@@ -14,7 +14,7 @@ def _record(line: int, now: float) -> logging.LogRecord:
 
 
 def test_the_first_lines_of_every_minute_are_written_and_the_last_of_them_says_so() -> None:
-    sparing = Sparing()
+    sparing = RateLimitFilter()
     records = [_record(7, now=100.0 + n / 100) for n in range(1000)]
     written = [record for record in records if sparing.filter(record)]
     assert len(written) == MOST_A_MINUTE

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from simul.common.runtime import throttle
-from simul.common.runtime.throttle import TIMES, WORTH_SEC, Rests
+from simul.common.runtime.throttle import TIMES, WORTH_SEC, CpuThrottle
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def _work(seconds: float) -> None:
 
 
 def test_work_is_rested_from_in_proportion_and_once(slept) -> None:
-    rest = Rests()
+    rest = CpuThrottle()
     _work(5 * WORTH_SEC)
     rest()
     rest()
@@ -34,7 +34,7 @@ def test_work_is_rested_from_in_proportion_and_once(slept) -> None:
 
 
 def test_little_pieces_are_rested_from_together(slept) -> None:
-    rest = Rests()
+    rest = CpuThrottle()
     rest()
     assert not slept
     for _ in range(30):

@@ -15,7 +15,7 @@ from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.errors import UnreadableWeightsError, WeightsError
 from simul.common.protocol.messages import Weights
-from simul.common.protocol.shared_memory import anonymous_file, number_of, path_of
+from simul.common.protocol.shared_memory import anonymous_file, file_number, shared_path
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.policies import verification as module
 from simul.inference_server.policies.verification import verify
@@ -39,7 +39,7 @@ def lay():
 
     def lay(data: bytes) -> Weights:
         files.append(anonymous_file(data, len(data), writable=False))
-        return replace(announce(data), path=path_of(files[-1]), file_number=number_of(files[-1]))
+        return replace(announce(data), path=shared_path(files[-1]), file_number=file_number(files[-1]))
 
     yield lay
     for file in files:
