@@ -1,4 +1,4 @@
-"""EVALUATE from Python: packs positions, unpacks priors and values. Used by `InferenceClient`.
+"""EVALUATE for `InferenceClient`: packs observations, unpacks priors and values.
 
 number = client.evaluate(observations, masks)          # zero state; or sessions=[(env, seat, episode), ...]
 for evaluation in client.poll().evaluations: ...        # evaluation.id == number
@@ -22,7 +22,7 @@ NO_SESSION = (-1, -1, -1)  # in `sessions`: evaluate this row with zero state
 
 
 class Evaluation(msgspec.Struct):
-    """The answer to `evaluate`. Rows are those of the pending.
+    """The answer to `evaluate`, row for row.
 
     Attributes:
         priors: float32 [N, A], probabilities of the legal actions, 0 elsewhere.
@@ -45,7 +45,7 @@ class _PendingEvaluation(msgspec.Struct):
     answer: Evaluation
     open: NDArray[np.bool_]
     sent_at: float = -math.inf
-    due_at: float = math.inf  # put off until then, because the server was busy
+    due_at: float = math.inf  # time of the retry after ERR_BUSY
 
 
 def pack_evaluate(
@@ -60,7 +60,7 @@ def pack_evaluate(
     """The EVALUATE message `number` and its tensors. Arguments as for `InferenceClient.evaluate`.
 
     Raises:
-        ValueError: an array has another shape than the game spec and the other arrays ask for.
+        ValueError: an array does not fit the game spec or the other arrays.
     """
     rows = np.asarray(observation, spec.dtype())
     legal = np.asarray(mask).astype(bool)
@@ -78,7 +78,7 @@ def pack_evaluate(
 
 
 class PendingEvaluations:
-    """Questions that the server has not answered in full."""
+    """EVALUATE messages that the server has not answered in full. Times in seconds."""
 
     def __init__(self, spec: GameSpec) -> None:
         self._spec = spec
@@ -91,7 +91,7 @@ class PendingEvaluations:
         return len(self._pending)
 
     def add(self, message: Evaluate, tensors: Tensors) -> None:
-        """Remember a pending that is being asked."""
+        """Register a message before it is sent."""
         bits = np.unpackbits(tensors["mask"], axis=1, count=self._spec.num_actions, bitorder="little")
         n = len(bits)
         answer = Evaluation(
@@ -100,28 +100,28 @@ class PendingEvaluations:
         self._pending[message.id] = _PendingEvaluation(message, tensors, bits > 0, answer, np.ones(n, bool))
 
     def request(self, number: int) -> tuple[Evaluate, Tensors]:
-        """The pending, to be asked again; its answer counts once."""
+        """The message and its tensors, to be sent or resent; rows are counted once."""
         pending = self._pending[number]
         return pending.message, pending.tensors
 
     def mark_sent(self, number: int, now: float) -> None:
-        """The pending went out."""
+        """Note that the message was sent at `now`."""
         self._pending[number].sent_at, self._pending[number].due_at = now, math.inf
 
     def defer(self, number: int, until: float) -> None:
-        """The server was too busy for it: it is due again at `until`."""
+        """Schedule a retry at `until`, after ERR_BUSY."""
         self._pending[number].due_at = until
 
     def due(self, now: float) -> list[int]:
-        """Numbers of those that were put off until now."""
+        """Ids of deferred messages that are due."""
         return [number for number, pending in self._pending.items() if pending.due_at <= now]
 
     def overdue(self, older_than: float) -> list[int]:
-        """Numbers of those that were asked before `older_than`."""
+        """Ids of messages sent before `older_than`."""
         return [number for number, pending in self._pending.items() if pending.sent_at <= older_than]
 
     def apply_evaluated(self, message: Evaluated, tensors: Tensors) -> list[Evaluation]:
-        """Take an answer in; the evaluation where it is complete now."""
+        """Store answered rows. Returns the evaluation if it is complete now. Raises ProtocolError."""
         pending = self._pending.get(message.id)
         if pending is None:
             return []
@@ -136,7 +136,7 @@ class PendingEvaluations:
         return self._finished(pending)
 
     def apply_error(self, error: Error) -> list[Evaluation]:
-        """Take an ERROR in; the evaluation where it is complete now."""
+        """Store refused rows. Returns the evaluation if it is complete now."""
         pending = self._pending[error.id]
         for row in error.rows or range(len(pending.open)):
             if pending.open[row]:

@@ -1,7 +1,6 @@
-"""Memory of the server that others on its machine map, and a client's use of it: its observations lie there.
+"""A client's observations in memory that a server on the same machine granted in WELCOME (docs/protocol.md, section 7).
 
-The server makes the memory and names it in WELCOME; section 7 of `docs/protocol.md` tells the rest. A block belongs
-to a STEP message until each of its rows is answered: so long the server may read it.
+A block belongs to a STEP message until all of its rows are answered: until then the server may read it.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from simul.common.protocol.messages import SharedMemory
 from simul.common.protocol.shared_memory import ALIGNMENT, map_memory
 from simul.common.protocol.specs import GameSpec
 
-SMALL_BYTES = 4096  # below, a frame of the message is as cheap
+SMALL_BYTES = 4096  # below this, a frame of the message is as cheap
 
 
 class ObservationBlock(NamedTuple):
-    """Room for observations, wire dtype [N, D], `offset` bytes from the memory's beginning. It holds old ones."""
+    """Room for observations, wire dtype [N, D], at `offset` bytes. Not initialised: contains old observations."""
 
     offset: int
     observation: NDArray[Any]
@@ -36,15 +35,15 @@ class ObservationMemory:
     """Blocks in the memory that a server granted. Not thread-safe."""
 
     def __init__(self, grant: SharedMemory) -> None:
-        """Raises OSError or ValueError where the memory is not to be had here, see `open_observation_memory`."""
+        """Raises OSError or ValueError where the memory cannot be opened, see `open_observation_memory`."""
         self.grant = grant
         self._memory = map_memory(grant, writable=True)
-        self._taken: list[_UsedBlock] = []  # in order of their places
+        self._taken: list[_UsedBlock] = []  # by start
 
     def allocate(self, number: int, rows: int, spec: GameSpec, owed: Container[int]) -> ObservationBlock | None:
-        """Room for the observations of STEP message `number`; that of messages not `owed` any longer is free again.
+        """A block for the observations of STEP message `number`; blocks of messages not in `owed` are freed first.
 
-        None where there is no room, or where the observations are so few that it is not worth it.
+        None where there is no room, or where the observations are smaller than SMALL_BYTES.
         """
         count = rows * spec.observation_size
         size = count * spec.dtype().itemsize
@@ -64,7 +63,7 @@ class ObservationMemory:
 
 
 def open_observation_memory(grant: SharedMemory | None) -> ObservationMemory | None:
-    """The memory that a server granted; None where it granted none, or runs as another user or in another container."""
+    """The memory that a server granted; None without a grant, or if it cannot be opened here."""
     try:
         return None if grant is None else ObservationMemory(grant)
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
 """YAML -> `Config`, strictly: every problem is reported at once, with its dotted path and what was expected.
 
-`simul.common.config.validation` checks each value, `simul.common.config.validation` what spans several keys.
+`simul.common.config.validation` checks each value, then the rules that span several keys.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from simul.common.config.schema import Config
 from simul.common.config.validation import Problems, Tree, broken_rules, check_section, describe_value
 from simul.common.protocol.errors import ConfigError
 
-# YAML 1.1 reads 3e-4 as a string; people mean the number, as YAML 1.2 does.
+# YAML 1.1 reads 3e-4 as a string; YAML 1.2 reads the number, as here.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
-MOST_LEVELS = 20
-TOO_DEEP = "nested too deeply, or holds itself: sections hold keys, and no more"
+MAX_LEVELS = 20
+TOO_DEEP = "nested too deeply, or contains itself: sections contain keys only"
 
 
 def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
@@ -34,7 +34,7 @@ def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
     """
     problems: Problems = {}
     tree = _read(Path(path), problems)
-    _spread_mix(tree, problems)  # before opponents.random=0.5 is laid on top of it
+    _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
     for override in overrides:
         _override(tree, override, problems)
     return _to_config(tree, problems, str(path))
@@ -54,7 +54,7 @@ def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
     config = msgspec.convert(checked, Config)
     for paths, sentence in broken_rules(config):
         broken = any(problem == path or problem.startswith(f"{path}.") for path in paths for problem in problems)
-        if not broken:  # a rule over a broken value would only add noise
+        if not broken:  # a rule over an invalid value adds no information
             problems[paths[0]] = sentence
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -64,7 +64,7 @@ def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
 
 
 def _spread_mix(tree: Tree, problems: Problems) -> None:
-    """`opponents: "random:0.2,self:0.8"` becomes the mapping that it stands for."""
+    """Replace `opponents: "random:0.2,self:0.8"` by the mapping that it abbreviates."""
     mix = tree.get("opponents", {})
     if isinstance(mix, dict):
         return
@@ -94,7 +94,7 @@ def _read(path: Path, problems: Problems) -> Tree:
         raise ConfigError(f"The configuration {path} is {TOO_DEEP}.") from None
     finally:
         loader.dispose()
-    if _deeper_than(MOST_LEVELS, tree):
+    if _deeper_than(MAX_LEVELS, tree):
         raise ConfigError(f"The configuration {path} is {TOO_DEEP}.")
     problems.update((f"line {line}", sentence) for line, sentence in loader.faults.items())
     if tree is None:
@@ -105,7 +105,7 @@ def _read(path: Path, problems: Problems) -> Tree:
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 3e-4 as a number, and finds keys that stand there twice or swallowed their value."""
+    """SafeLoader that reads 3e-4 as a number and reports duplicate keys and keys without a space after the colon."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -118,10 +118,10 @@ class _Loader(yaml.SafeLoader):
             name, line = str(key.value), key.start_mark.line + 1
             before, colon, after = name.partition(":")
             if colon and value.value == "" and value.style is None:  # {hidden:8}, a key without a value
-                self.faults[line] = f"after a colon YAML wants a space: {before}: {after}"
+                self.faults[line] = f"YAML requires a space after a colon: {before}: {after}"
                 continue
             if name in seen:
-                self.faults[line] = f"the key {name!r} stands here for the second time"
+                self.faults[line] = f"the key {name!r} is given twice here"
             seen.add(name)
             whole.append((key, value))
         node.value = whole
@@ -147,7 +147,7 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
         return
     finally:
         loader.dispose()
-    if _deeper_than(MOST_LEVELS, value):
+    if _deeper_than(MAX_LEVELS, value):
         problems[f"--set {override[:100]}"] = f"the value is {TOO_DEEP}"
         return
     for sentence in loader.faults.values():
@@ -167,7 +167,7 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
 
 
 def _deeper_than(levels: int, value: Any) -> bool:
-    """An alias of YAML may stand for what holds it: such a value has no end."""
+    """True if `value` nests deeper than `levels`; a YAML alias may refer to its own parent and never end."""
     below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return bool(below) and (levels == 0 or any(_deeper_than(levels - 1, item) for item in below))
 

@@ -25,7 +25,7 @@ Problems = dict[str, str]  # dotted path -> sentence
 def check_section(info: inspect.Type, value: object, path: str, problems: Problems) -> Tree:
     """Known and valid keys of `value`, for the struct `info` at the dotted `path`.
 
-    The others go to `problems`, so that the defaults stand in for them.
+    The others are added to `problems`; their defaults apply.
     """
     assert isinstance(info, inspect.StructType)
     fields = {field.name: field.type for field in info.fields}
@@ -53,7 +53,7 @@ def check_section(info: inspect.Type, value: object, path: str, problems: Proble
 
 
 def _check_sections(info: inspect.Type, value: object, path: str, problems: Problems) -> list[Tree]:
-    """A list of sections; without the keys that must be there, an item is left out."""
+    """A list of sections; an item without its required keys is left out."""
     assert isinstance(info, inspect.StructType)
     needed = [field.name for field in info.fields if field.required]
     if not isinstance(value, list | tuple):
@@ -68,7 +68,7 @@ def _check_sections(info: inspect.Type, value: object, path: str, problems: Prob
 
 
 def _mismatch(kind: inspect.Type, value: object) -> str | None:
-    """What was expected where `value` does not fit `kind`, else None."""
+    """What was expected, where `value` does not fit `kind`; else None."""
     match kind:
         case inspect.IntType():
             whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
@@ -134,7 +134,7 @@ def config_keys() -> list[str]:
 
 
 def describe_value(value: object) -> str:
-    """A value in a sentence about it."""
+    """A value as shown in an error message, shortened."""
     if value is None:
         return "nothing"
     if isinstance(value, dict):
@@ -143,7 +143,7 @@ def describe_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-Rule = tuple[tuple[str, ...], str]  # (dotted paths that the rule reads, the first is blamed; sentence)
+Rule = tuple[tuple[str, ...], str]  # (dotted paths that the rule reads, the first is reported; sentence)
 
 GAMES = ("pokemon", "gymnasium")
 NETWORKS = ("mlp_lstm", "pokemon")
@@ -151,7 +151,7 @@ _MODULE_CLASS = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 
 
 def broken_rules(config: Config) -> Iterator[Rule]:
-    """Rules that `config` breaks."""
+    """Rules that `config` breaks; each sentence gives the reason."""
     yield from _names(config)
     yield from _opponents(config)
     yield from _sizes(config)
@@ -181,9 +181,9 @@ def _opponents(config: Config) -> Iterator[Rule]:
     shares = {name: getattr(config.opponents, name) for name in config.opponents.__struct_fields__}
     paths = tuple(f"opponents.{name}" for name in shares)
     known = {"pokemon": tuple(shares), "gymnasium": ("self_play",)}.get(config.game, ("self_play", "past"))
-    if strangers := [name for name, share in shares.items() if share and name not in known]:
-        nobody = "has one seat and nobody opposite" if config.game == "gymnasium" else "has none of Pokémon's bots"
-        yield ("opponents", "game", *paths), f"the game {config.game} {nobody}; leave {', '.join(strangers)} out"
+    if unknown := [name for name, share in shares.items() if share and name not in known]:
+        reason = "has one seat and no opponents" if config.game == "gymnasium" else "has none of Pokémon's bots"
+        yield ("opponents", "game", *paths), f"the game {config.game} {reason}; leave {', '.join(unknown)} out"
         return
     if abs(sum(shares.values()) - 1.0) > 1e-6:
         parts = " + ".join(f"{name} {share:g}" for name, share in shares.items() if share)
@@ -233,6 +233,6 @@ def _server(config: Config) -> Iterator[Rule]:
     if server.curve_keys:
         try:
             server_keys(Path(server.curve_keys))
-            client_keys(Path(server.curve_keys))  # the workers' own
+            client_keys(Path(server.curve_keys))  # the keys of the workers
         except ConfigError as error:
             yield ("server.curve_keys",), str(error)

@@ -28,12 +28,12 @@ def weights_to_bytes(module: nn.Module) -> bytes:
 
 
 def bytes_to_state(data: bytes) -> dict[str, Tensor]:
-    """Tensors by name. Raises WeightsError where `data` is no safetensors file."""
+    """Tensors by name. Raises WeightsError where `data` is not a safetensors file."""
     return _read(load, data)
 
 
 def file_to_state(path: str) -> dict[str, Tensor]:
-    """Tensors by name, views of a file that nobody may change. Raises WeightsError where it is no safetensors file."""
+    """Tensors by name, views of a file that must not change. Raises WeightsError if it is not a safetensors file."""
     return _read(load_file, path)
 
 
@@ -57,19 +57,19 @@ def check_state(state: dict[str, Tensor], module: nn.Module) -> None:
 
 
 def first_nonfinite(tensors: Mapping[str, Tensor]) -> str:
-    """The name of the first that holds a number which is not finite; empty where there is none."""
+    """Name of the first tensor with a number that is not finite; empty where there is none."""
     floating = {name: value for name, value in tensors.items() if value.is_floating_point()}
     if torch.isfinite(get_total_norm(floating.values())):
         return ""
     bad = (name for name, value in floating.items() if not torch.isfinite(value).all())
-    return next(bad, "")  # where there is none, only the squares are too large
+    return next(bad, "")  # none: only the sum of squares overflows
 
 
 def _read(reader: Callable[..., dict[str, Tensor]], source: bytes | str) -> dict[str, Tensor]:
     try:
         return reader(source)
     except SafetensorError as error:
-        raise WeightsError(f"these bytes are no safetensors file: {error}") from None
+        raise WeightsError(f"these bytes are not a safetensors file: {error}") from None
 
 
 WEIGHTS_FILE = "weights.safetensors"
@@ -81,9 +81,9 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
 
     Attributes:
         version: policy version of the weights.
-        decisions: decisions learned from until then.
+        decisions: decisions learned from so far.
         files: SHA-256 of each file beside it.
-        milestone: kept for good.
+        milestone: never deleted.
     """
 
     version: int
@@ -101,7 +101,7 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
 
 
 class Policy(nn.Module):
-    """A network with its spec: `policy.network` is the plain module, `policy.meta` the checkpoint's facts."""
+    """A network and its spec: `policy.network` is the plain module, `policy.meta` the checkpoint's metadata."""
 
     def __init__(self, meta: CheckpointMeta, network: nn.Module) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class Policy(nn.Module):
 def load_policy(path: Path | str) -> Policy:
     """The policy of a checkpoint as a plain module, in eval mode on the CPU.
 
-    `path` is a checkpoint, or a run directory: its newest whole checkpoint, damaged ones are skipped.
+    `path`: a checkpoint, or a run directory, whose newest valid checkpoint is loaded; damaged ones are skipped.
 
         policy = load_policy("runs/default")            # or "runs/default/checkpoints/000000420"
         state = policy.initial_state(1)
@@ -132,9 +132,9 @@ def load_policy(path: Path | str) -> Policy:
             action = int(logits.argmax())
 
     Raises:
-        CheckpointError: missing, damaged, or of a network that no longer fits.
+        CheckpointError: the checkpoint is missing or damaged, or its network no longer fits.
     """
-    folder, meta, data = _newest_whole(Path(path))
+    folder, meta, data = _newest_valid(Path(path))
     try:
         network = build_network(meta.network, meta.spec)
         state = bytes_to_state(data)
@@ -147,8 +147,8 @@ def load_policy(path: Path | str) -> Policy:
     return policy
 
 
-def _newest_whole(path: Path) -> tuple[Path, CheckpointMeta, bytes]:
-    """The checkpoint `path`, or the newest whole one of the run `path`, with its weights. Raises CheckpointError."""
+def _newest_valid(path: Path) -> tuple[Path, CheckpointMeta, bytes]:
+    """The checkpoint `path`, or the newest valid one of the run `path`, with its weights. Raises CheckpointError."""
     folders = [path] if (path / META_FILE).exists() else checkpoint_folders(path / "checkpoints") or [path]
     first_error: CheckpointError | None = None
     for folder in folders:
@@ -162,7 +162,7 @@ def _newest_whole(path: Path) -> tuple[Path, CheckpointMeta, bytes]:
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:
-    """Checkpoints in a run's `checkpoints/`, newest version first, whole or not."""
+    """Checkpoints in a run's `checkpoints/`, newest version first, valid or not."""
     if not folder.is_dir():
         return []
     return sorted((p for p in folder.iterdir() if len(p.name) == 9 and p.name.isdigit()), reverse=True)
@@ -179,14 +179,14 @@ def read_meta(folder: Path) -> CheckpointMeta:
 
 
 def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "") -> None:
-    """Refuse a checkpoint of another encoder. Raises CheckpointError with both fingerprints, and `advice`."""
+    """Raises CheckpointError for a checkpoint of another encoder, with both fingerprints and `advice`."""
     if meta.spec_fingerprint != spec.fingerprint():
         words = f"{path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}"
         raise CheckpointError(f"The checkpoint {words}, this game here has {spec.fingerprint()}. {advice}".rstrip())
 
 
 def read_verified(folder: Path, meta: CheckpointMeta, name: str) -> bytes:
-    """A checkpoint's file, its hash compared with meta.json. Raises CheckpointError."""
+    """Content of a checkpoint's file, verified by its hash in meta.json. Raises CheckpointError."""
     try:
         data = (folder / name).read_bytes()
     except OSError as error:

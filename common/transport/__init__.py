@@ -1,4 +1,4 @@
-"""The only package that imports zmq. Sockets never block, never linger for ever, never steal an endpoint."""
+"""The only package that imports zmq. Sockets never block, and never take over a bound endpoint."""
 
 from simul.common.transport.curve import ClientKeys, client_keys, new_keys, server_keys
 from simul.common.transport.endpoints import EndpointMonitor, check_endpoint, connectable

@@ -22,11 +22,11 @@ _EVERYWHERE = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
 
 def check_endpoint(endpoint: str, *, curve: bool = False) -> None:
-    """Refuse to bind where a stranger could reach us; `curve`: keys keep strangers out. Raises ConfigError."""
+    """Raises ConfigError for a malformed endpoint, or one that other machines reach without `curve` keys."""
     if endpoint.startswith("ipc://"):
         return
     if not endpoint.startswith("tcp://"):
-        raise ConfigError(f"The endpoint {endpoint} is of no known kind: expected ipc://PATH or tcp://ADDRESS:PORT.")
+        raise ConfigError(f"The endpoint {endpoint} has an unknown kind: expected ipc://PATH or tcp://ADDRESS:PORT.")
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     if port != "*" and not (port.isdecimal() and int(port) < 65536):
         raise ConfigError(f"The endpoint {endpoint} has no usable port: expected a number from 1 to 65535, or *.")
@@ -44,7 +44,7 @@ def check_endpoint(endpoint: str, *, curve: bool = False) -> None:
 
 
 def connectable(endpoint: str) -> str:
-    """The endpoint to connect to, on this machine, where `endpoint` is bound."""
+    """The endpoint to connect to on this machine where `endpoint` is bound: `*` becomes loopback."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     here = _EVERYWHERE.get(host) if endpoint.startswith("tcp://") else None
     return endpoint if here is None else f"tcp://{here}:{port}"
@@ -61,13 +61,13 @@ def _is_address(host: str) -> bool:
 
 
 def endpoint_files(endpoint: str) -> tuple[str, ...]:
-    """The socket and its lock, where a bound endpoint has files; an abstract ipc name (`@`) has none."""
+    """Files of a bound endpoint: socket and lock. Empty for tcp and abstract ipc names (`@`)."""
     path = endpoint.removeprefix("ipc://")
     return (path, f"{path}.lock") if endpoint.startswith("ipc://") and os.path.exists(path) else ()
 
 
 def make_endpoint_folder(endpoint: str) -> None:
-    """The folder of an ipc path, for its owner only. Raises ConfigError."""
+    """Create the folder of an ipc path with mode 0700. Raises ConfigError."""
     try:
         Path(endpoint.removeprefix("ipc://")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -75,7 +75,10 @@ def make_endpoint_folder(endpoint: str) -> None:
 
 
 def lock_ipc(endpoint: str) -> int:
-    """Binding an ipc path silently takes it from whoever has it; a lock beside it says who owns it."""
+    """Lock an ipc path, since binding it silently takes it from its owner. Returns a descriptor, -1 for tcp.
+
+    Raises ConfigError where another process holds the lock, or it cannot be made.
+    """
     if sys.platform == "win32" or not endpoint.startswith("ipc://"):
         return -1
     path = Path(endpoint.removeprefix("ipc://"))
@@ -84,7 +87,7 @@ def lock_ipc(endpoint: str) -> int:
     except OSError as error:
         raise ConfigError(
             f"The endpoint {endpoint} cannot be made: {error.strerror}. "
-            "Choose another endpoint or run directory (--run-dir), or mend its permissions."
+            "Choose another endpoint or run directory (--run-dir), or fix its permissions."
         ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -97,14 +100,14 @@ def lock_ipc(endpoint: str) -> int:
     return lock
 
 
-BACKLOG = 1024  # connections that wait to be accepted; the system allows fewer where net.core.somaxconn says so
+BACKLOG = 1024  # connections that wait to be accepted, at most net.core.somaxconn
 _MODES: dict[IpcAccess, int] = {"owner": 0o600, "group": 0o660, "everyone": 0o666}
 
 
 class BoundEndpoint:
-    """`bind` makes the endpoint's socket; it is called again when its file has vanished. Raises ConfigError.
+    """An endpoint that this process owns, with its lock. `bind` makes the socket, and again after its file vanished.
 
-    `files`: of an ipc endpoint. Without them nobody new finds it.
+    `files`: socket and lock of an ipc endpoint; new clients need them. The constructor raises ConfigError.
     """
 
     def __init__(self, endpoint: str, bind: Callable[[str], None], *, curve: bool = False) -> None:
@@ -125,15 +128,15 @@ class BoundEndpoint:
         self._made = _identity(self.files)
 
     def rebind(self) -> None:
-        """After `files` vanished: newcomers find the socket again, open connections live on.
+        """Bind again after `files` vanished. Open connections are not affected.
 
         Raises:
-            ConfigError: they cannot be made, or another process owns the endpoint now.
+            ConfigError: the files cannot be made, or another process owns the endpoint now.
         """
         self._unlock()
         make_endpoint_folder(self.endpoint)
         self._lock = lock_ipc(self.endpoint)
-        if os.path.exists(self.files[0]):  # the lock alone was gone
+        if os.path.exists(self.files[0]):  # only the lock was gone
             return
         try:
             self._bind(self.endpoint)
@@ -142,7 +145,7 @@ class BoundEndpoint:
         self._made = _identity(self.files)
 
     def close(self) -> None:
-        """Remove the socket's file, unless another process has made one there since, and give the lock back."""
+        """Remove the socket's file, unless it is another process's by now, and release the lock."""
         if self._made and self._lock >= 0 and _identity(self.files) == self._made:
             with contextlib.suppress(OSError):
                 os.unlink(self.files[0])
@@ -155,9 +158,9 @@ class BoundEndpoint:
 
 
 def listen_unix(endpoint: str, access: IpcAccess = "owner") -> socket.socket:
-    """Listen at an ipc endpoint with the permissions of `access`, whatever the umask is. Raises OSError.
+    """Listen at an ipc endpoint with the permissions of `access`, independent of the umask. Raises OSError.
 
-    They are set between bind and listen: until it listens, the system refuses every connection.
+    Permissions are set between bind and listen: the system refuses connections before listen.
     """
     assert sys.platform != "win32"
     path = endpoint.removeprefix("ipc://")
@@ -167,7 +170,7 @@ def listen_unix(endpoint: str, access: IpcAccess = "owner") -> socket.socket:
             one.bind(f"\0{path[1:]}")
         else:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)  # of a process that was killed: whoever binds holds the lock
+                os.unlink(path)  # left by a killed process: this process holds the lock
             one.bind(path)
             os.chmod(path, _MODES[access])
         one.setblocking(False)
@@ -197,7 +200,7 @@ def listen_tcp(endpoint: str) -> socket.socket:
 
 
 def error_text(error: OSError) -> str:
-    """Without the address, which some libraries add; `AF_UNIX path too long` has no number."""
+    """The error without the address that some libraries add; `AF_UNIX path too long` has no errno."""
     return error.strerror or str(error)
 
 
@@ -212,15 +215,18 @@ CHECK_EVERY_SEC = 1.0
 
 
 class EndpointOwner(Protocol):
-    """Owns endpoints: a socket of ZeroMQ, or the server's proxy."""
+    """Owns endpoints: a ZeroMQ socket, or the server's proxy."""
 
     @property
     def bound(self) -> Sequence[BoundEndpoint]:
-        """Those that it has."""
+        """The owned endpoints."""
 
 
 class EndpointMonitor:
-    """Looks once a second, and makes again what has vanished. Without it nobody new would reach the owner."""
+    """Checks once a second for vanished socket files, which cleaners of temporary files remove, and restores them.
+
+    Open connections survive without the files; new clients need them.
+    """
 
     def __init__(self, *owners: EndpointOwner) -> None:
         self._bound = [bound for owner in owners for bound in owner.bound]
@@ -228,14 +234,17 @@ class EndpointMonitor:
         self._said: dict[BoundEndpoint, str] = {}
 
     def restore_missing(self, now: float) -> list[str]:
-        """Sentences on what has vanished since the last look. Never raises: who is connected plays on."""
+        """Sentences about what vanished since the last check, or could not be restored. Never raises.
+
+        `now`: seconds, from any monotonic clock.
+        """
         if now < self._next:
             return []
         self._next = now + CHECK_EVERY_SEC
-        return [sentence for bound in self._bound if (sentence := self._keep(bound))]
+        return [sentence for bound in self._bound if (sentence := self._restore(bound))]
 
-    def _keep(self, bound: BoundEndpoint) -> str:
-        """A sentence where it has vanished; one only while it cannot be mended for the same reason."""
+    def _restore(self, bound: BoundEndpoint) -> str:
+        """A sentence where files vanished; the same failure is reported once."""
         former = self._said.pop(bound, "")
         gone = [file for file in bound.files if not os.path.exists(file)]
         if not gone:

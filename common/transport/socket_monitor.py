@@ -1,6 +1,6 @@
-"""What becomes of connections, as libzmq sees it.
+"""Connection events of libzmq: the state of one connection, and counts of a server's connections.
 
-For telling a client's author why nobody answers, and for counting who never became a client.
+`simul connect` explains with them why a server does not answer; the server counts failed handshakes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 ConnectionState = Literal["connected", "not_allowed", "other_mechanism", "hung_up", "mute", "nobody"]
-# What says most comes first. A refused peer tries again and again, and not every attempt says why it failed.
+# Most informative first: a refused peer reconnects repeatedly, and not every attempt reports its reason.
 _SIGNS: tuple[tuple[zmq.Event, ConnectionState], ...] = (
     (zmq.Event.HANDSHAKE_SUCCEEDED, "connected"),
     (zmq.Event.HANDSHAKE_FAILED_AUTH, "not_allowed"),
@@ -24,7 +24,7 @@ _SIGNS: tuple[tuple[zmq.Event, ConnectionState], ...] = (
 
 
 class ConnectionMonitor:
-    """Watches one socket; made before the socket connects, else it misses what happens first."""
+    """Records the events of one socket. Create it before the socket connects, else it misses the first ones."""
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._watched = socket
@@ -32,19 +32,18 @@ class ConnectionMonitor:
         self._seen: set[int] = set()
 
     def state(self) -> ConnectionState:
-        """What is known by now.
+        """The most informative state seen so far.
 
-        `connected`: the handshake of ZeroMQ succeeded; `not_allowed`: the server does not list our key;
-        `other_mechanism`: only one side has CURVE keys; `hung_up`: the other side closed in the midst of the
-        handshake (a wrong key, or keys on one side only); `mute`: something listens that does not speak ZeroMQ;
-        `nobody` listens.
+        `connected`: the ZeroMQ handshake succeeded; `not_allowed`: the server does not list this client's key;
+        `other_mechanism`: only one side has CURVE keys; `hung_up`: the other side closed during the handshake (a wrong
+        key, or keys on one side only); `mute`: the listener does not speak ZeroMQ; `nobody`: there is no listener.
         """
         while self._events.poll(0):
             self._seen.add(parse_monitor_message(self._events.recv_multipart())["event"])
         return next((state for sign, state in _SIGNS if sign in self._seen), "nobody")
 
     def close(self) -> None:
-        """Stop watching; before the socket is closed."""
+        """Stop recording, before the socket is closed."""
         self._watched.disable_monitor()
         self._events.close()
 
@@ -60,15 +59,15 @@ _DRAIN_SEC = 0.002
 
 
 class ConnectionCounter:
-    """Counts what became of the connections to a bound socket.
+    """Counts the connections to a bound socket.
 
-    `opened`: the handshake of ZeroMQ succeeded; `failed`: it did not, or not in time; `closed`: opened or not, it is
-    over.
+    `opened`: the ZeroMQ handshake succeeded; `failed`: it failed or timed out; `closed`: the connection ended,
+    opened or not.
 
-    The queue of events has no bound, since a full one would block the thread that serves every connection. So it takes
-    only events that cost a peer a connection each. ACCEPT_FAILED costs nothing: without file descriptors libzmq tries
-    the same connection again in an endless loop, faster than anything could count. The proxy accepts 500 connections a
-    second, with two events each; `drain` at every 50 ms reads more than these 50, so that the queue stays empty.
+    The event queue is unbounded, since a full one would block the I/O thread. So it receives only events that cost a
+    peer a connection each. ACCEPT_FAILED is excluded: without file descriptors libzmq retries
+    one connection in a tight loop. The proxy accepts 500 connections a second with two events each; `drain`, called
+    every 50 ms, reads more than these 50, so the queue stays empty.
     """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
@@ -80,7 +79,7 @@ class ConnectionCounter:
         self._events.connect(address)
 
     def drain(self) -> Counter[str]:
-        """What happened since the last call, or the first part of it: a flood shall not keep the caller."""
+        """Counts since the last call; a flood is read in parts of at most _DRAIN_SEC."""
         news: Counter[str] = Counter()
         enough = time.perf_counter() + _DRAIN_SEC
         while time.perf_counter() < enough and self._events.poll(0):
@@ -88,6 +87,6 @@ class ConnectionCounter:
         return news
 
     def close(self) -> None:
-        """Stop counting; before the socket is closed."""
+        """Stop counting, before the socket is closed."""
         self._watched.disable_monitor()
         self._events.close()

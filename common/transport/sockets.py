@@ -1,4 +1,4 @@
-"""ZeroMQ sockets that never block and never linger for ever, and a poller that waits for them.
+"""ZeroMQ sockets that never block and linger for at most a second, and a poller that waits for them.
 
 One socket is used by one thread. Queue sizes count messages.
 """
@@ -20,22 +20,22 @@ from simul.common.transport.curve import ClientKeys, CurveAuthenticator, ServerK
 from simul.common.transport.endpoints import BoundEndpoint, IpcAccess, listen_unix
 from simul.common.transport.socket_monitor import ConnectionCounter, ConnectionMonitor, ConnectionState
 
-LINGER_MS = 1000  # the last reply shall arrive; exit shall not hang
+LINGER_MS = 1000  # time for the last reply to arrive, without a hang at exit
 MAX_FRAME_BYTES = 256 * 1024 * 1024
-# libzmq takes bytes without the greeting of ZMTP 3 for its first protocols, which know no timeout of a handshake, let
-# any stranger name itself, and are refused only where a socket has a domain. Nobody is asked about it: no handler.
+# libzmq reads bytes without the ZMTP 3 greeting as its first protocols: no handshake timeout, self-chosen routing ids.
+# It refuses them only on sockets with a ZAP domain; without a ZAP handler the domain has no other effect.
 OLD_PROTOCOLS_REFUSED = b"simul"
-# a TCP peer whose machine is gone holds its file descriptor for two minutes, not for ever (seconds; count)
+# frees the file descriptor of a TCP peer whose machine is gone after two minutes (seconds; count)
 _KEEPALIVE = {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 60, zmq.TCP_KEEPALIVE_INTVL: 15, zmq.TCP_KEEPALIVE_CNT: 4}
-VIEW_BYTES = 16 * 1024  # a frame of at least so many is not copied
-# plain numbers and the method beneath: half of a small message's cost is what pyzmq does around them
+VIEW_BYTES = 16 * 1024  # frames of at least this size are not copied
+# plain ints and the backend's method: the enums and wrappers of pyzmq are half of a small message's cost
 _NOW, _NOW_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
 _EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)
 _send_part = zmq.backend.Socket.send
 
 
 class Socket:
-    """Options that all our sockets share."""
+    """Base of the sockets: options, framing and lifetime. Use as a context manager, or call `close`."""
 
     def __init__(
         self, kind: int, endpoint: str, *, queue: int, context: zmq.Context[zmq.Socket[bytes]] | None = None
@@ -72,11 +72,11 @@ class Socket:
             raise
 
     def bind_also(self, endpoint: str) -> None:
-        """Bind another endpoint of a socket that is bound. Raises ConfigError."""
+        """Bind a bound socket to another endpoint as well. Raises ConfigError."""
         self.bound.append(BoundEndpoint(endpoint, self._bind_raw, curve=self._curve))
 
     def _bind_raw(self, endpoint: str) -> None:
-        """Raises OSError. libzmq is handed an ipc socket that listens already: its own has the umask's permissions."""
+        """Raises OSError. libzmq gets an ipc socket that already listens: its own would have the umask's mode."""
         ours = sys.platform != "win32" and endpoint.startswith("ipc://")
         self.raw.setsockopt(zmq.USE_FD, listen_unix(endpoint, self._access).detach() if ours else -1)
         try:
@@ -85,9 +85,9 @@ class Socket:
             raise OSError(error.errno, _error_text(error)) from None
 
     def _receive(self) -> list[Frame] | None:
-        """Small frames are copied, large ones stay where the library has them: the message lives as long as a view."""
+        """Small frames are copied; large ones are views that keep the library's message alive."""
         raw = self.raw
-        if not int(raw.get(_EVENTS)) & _READABLE:  # far cheaper than the exception
+        if not int(raw.get(_EVENTS)) & _READABLE:  # much cheaper than the exception
             return None
         part = raw.recv(_NOW, False)
         frames: list[Frame] = [part.bytes]
@@ -104,7 +104,7 @@ class Socket:
         return True
 
     def close(self) -> None:
-        """Close the socket; what is queued goes out for at most a second."""
+        """Close the socket; queued messages are sent for at most a second."""
         self.raw.close()
         for bound in self.bound:
             bound.close()
@@ -119,18 +119,18 @@ class Socket:
 
 
 def _error_text(error: zmq.ZMQError) -> str:
-    """Without the address, which pyzmq adds to `strerror`."""
+    """The error without the address that pyzmq adds to `strerror`."""
     return zmq.strerror(error.errno or 0)
 
 
 def send_parts(raw: zmq.Socket[bytes], parts: Sequence[Frame]) -> None:
-    """All parts or none, without waiting: only the first can be refused. Raises zmq.ZMQError."""
+    """Send all parts or none, without waiting: only the first can fail. Raises zmq.ZMQError."""
     for part in parts[:-1]:
         _send_part(raw, part, _NOW_MORE)
     _send_part(raw, parts[-1], _NOW)
 
 
-POLL_PAUSE_SEC = 30e-6  # short enough to cost no latency, long enough to leave the core to others
+POLL_PAUSE_SEC = 30e-6  # short enough to add no latency, long enough to yield the core
 
 
 class Poller:
@@ -156,7 +156,7 @@ class Poller:
         return bool(self._poller.poll(int(-(-timeout_sec * 1000 // 1))))
 
     def wait_briefly(self, timeout_sec: float) -> bool:
-        """`wait` to parts of a millisecond: for the last of them it looks again and again, and sleeps in between."""
+        """`wait` with sub-millisecond precision: the last millisecond is polled every POLL_PAUSE_SEC."""
         deadline = time.monotonic() + timeout_sec
         while (left := deadline - time.monotonic()) > 0:
             if self._poller.poll(int(left * 1000)):
@@ -165,13 +165,13 @@ class Poller:
         return bool(self._poller.poll(0))
 
 
-HANDSHAKE_MS = 5000  # who connects and then says nothing holds a file descriptor no longer
+HANDSHAKE_MS = 5000  # a silent connection holds its file descriptor for at most this long
 
 
 class RouterSocket(Socket):
-    """Bound; talks to many peers by routing id. With `keys` it lets in those whose public key is listed, encrypted.
+    """Bound; talks to many peers by routing id. With `keys`, CURVE encrypts and admits listed public keys only.
 
-    `counted`: what becomes of its connections is counted, in `connections`. `access`: who may connect over ipc.
+    `counted`: `connections` counts opened, failed and closed connections. `access`: who may connect over ipc.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class RouterSocket(Socket):
         self._bind(curve=keys is not None, access=access)
 
     def close(self) -> None:
-        """Close the socket; what is queued goes out for at most a second."""
+        """Close the socket; queued messages are sent for at most a second."""
         if self.connections is not None:
             self.connections.close()
         super().close()
@@ -200,11 +200,11 @@ class RouterSocket(Socket):
             self.authenticator.close()
 
     def send(self, peer: bytes, frames: Sequence[Frame]) -> bool:
-        """Send without waiting. False when the peer is gone or does not read: the message is dropped."""
+        """Send without waiting. False: the peer is gone or does not read, and the message is dropped."""
         return self.deliver(peer, frames) == "sent"
 
     def deliver(self, peer: bytes, frames: Sequence[Frame]) -> Literal["sent", "full", "gone"]:
-        """Send without waiting. Dropped when the peer's queue is `full`, because it does not read, or it is `gone`."""
+        """Send without waiting. The message is dropped if the peer's queue is `full` or the peer is `gone`."""
         try:
             send_parts(self.raw, [peer, *frames])
         except zmq.ZMQError as error:
@@ -216,13 +216,13 @@ class RouterSocket(Socket):
         return "sent"
 
     def receive(self) -> tuple[bytes, list[Frame]] | None:
-        """(peer, frames) of the next message, or None when nothing waits."""
+        """(peer, frames) of the next message, or None."""
         frames = self._receive()
         return None if frames is None else (bytes(frames[0]), frames[1:])
 
 
 class DealerSocket(Socket):
-    """Connected; talks to one RouterSocket. `watch`: what becomes of the connection can be asked for."""
+    """Connected; talks to one RouterSocket. `watch`: record events for `connection_state`."""
 
     def __init__(
         self, endpoint: str, *, queue: int = 1000, keys: ClientKeys | None = None, watch: bool = False
@@ -234,53 +234,54 @@ class DealerSocket(Socket):
         self._connect()
 
     def connection_state(self) -> ConnectionState:
-        """What became of the connection so far."""
+        """State of the connection so far; needs `watch`."""
         assert self._monitor is not None, "made without watch=True"
         return self._monitor.state()
 
     def close(self) -> None:
-        """Close the socket; what is queued goes out for at most a second."""
+        """Close the socket; queued messages are sent for at most a second."""
         if self._monitor is not None:
             self._monitor.close()
         super().close()
 
     def send(self, frames: Sequence[Frame]) -> bool:
-        """Send without waiting. False when the queue is full: the message is dropped."""
+        """Send without waiting. False: the queue is full and the message is dropped."""
         return self._send(frames)
 
     def receive(self) -> list[Frame] | None:
-        """Frames of the next message, or None when nothing waits."""
+        """Frames of the next message, or None."""
         return self._receive()
 
 
 class PushSocket(Socket):
-    """Connected; sends figures one way and drops them when nobody reads."""
+    """Connected, one way: sends reports, and drops them while no receiver reads."""
 
     def __init__(self, endpoint: str, *, queue: int = 100) -> None:
         super().__init__(zmq.PUSH, endpoint, queue=queue)
         self._connect()
 
     def send(self, frames: Sequence[Frame]) -> bool:
-        """Send without waiting. False when nobody reads."""
+        """Send without waiting. False: the queue is full and the message is dropped."""
         return self._send(frames)
 
 
 class PullSocket(Socket):
-    """Bound; receives figures."""
+    """Bound, one way: receives reports."""
 
     def __init__(self, endpoint: str, *, queue: int = 1000) -> None:
         super().__init__(zmq.PULL, endpoint, queue=queue)
         self._bind()
 
     def receive(self) -> list[Frame] | None:
-        """Frames of the next message, or None when nothing waits."""
+        """Frames of the next message, or None."""
         return self._receive()
 
 
 @contextmanager
 def probe_bind(endpoint: str, *, curve: bool = False) -> Iterator[None]:
-    """Bound, to nobody's use, for the time of the block: to know that it can be. Raises ConfigError."""
+    """Bind `endpoint` within the block, to check that it can be bound. Raises ConfigError."""
     with Socket(zmq.ROUTER, endpoint, queue=1) as socket:
         socket._bind(curve=curve)
         yield
-        socket.raw.unbind(socket.raw.getsockopt_string(zmq.LAST_ENDPOINT))  # now, and not when the context finds time
+        # unbind now; `close` alone lets the context unbind later
+        socket.raw.unbind(socket.raw.getsockopt_string(zmq.LAST_ENDPOINT))

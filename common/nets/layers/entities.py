@@ -38,9 +38,9 @@ class _EmbeddingSum(torch.autograd.Function):
 
 
 class _MeanAndMax(torch.autograd.Function):
-    """The stock backward of amax shares the gradient among ties; here each tied row gets it whole.
+    """Unlike amax, whose backward divides the gradient among ties, each tied row gets all of it.
 
-    Encodings end in a ReLU: ties are zeros, whose gradient the ReLU stops anyway.
+    Encodings end in a ReLU: ties are zeros, through which no gradient flows.
     """
 
     @staticmethod
@@ -59,7 +59,7 @@ class _MeanAndMax(torch.autograd.Function):
 
 def embedding_sum(table: Tensor, ids: Tensor) -> Tensor:
     """Sum of the rows of `table` [R, E] that `ids` int64 [N, K] name: [N, E]."""
-    if not torch.is_grad_enabled():  # serving: no bookkeeping
+    if not torch.is_grad_enabled():  # serving: no autograd
         return F.embedding_bag(ids, table, mode="sum")
     out: Tensor = _EmbeddingSum.apply(table, ids)
     return out
@@ -74,7 +74,7 @@ def mean_and_max(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class ColumnReader:
-    """Reads columns as views of contiguous runs; gathering single columns costs ten times as much."""
+    """Reads columns as views of contiguous runs, at a tenth of the cost of gathering single columns."""
 
     def __init__(self, parts: Sequence[Slice], start: int) -> None:
         self.count = sum(part.size for part in parts)
@@ -94,7 +94,7 @@ class ColumnReader:
 
 
 class IdReader(nn.Module):
-    """Reads id columns as rows of one joint embedding table: each named table has its own run of rows.
+    """Reads id columns as rows of one joint embedding table, in which each named table has a run of rows.
 
     Attributes:
         count: id columns. table_rows: rows of the joint table.
@@ -119,7 +119,7 @@ class IdReader(nn.Module):
             self.register_buffer(name, torch.tensor(values, dtype=torch.int64), persistent=False)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Wire dtype or float32 [..., width] -> int64 [..., count]. An id outside its table reads as the nearest."""
+        """Wire dtype or float32 [..., width] -> int64 [..., count]. An id outside its table is clamped."""
         ids = self._columns.read(rows).long() + self.first
         return torch.minimum(torch.maximum(ids, self.first), self.last)
 
@@ -130,7 +130,7 @@ def number_columns(parts: Sequence[Slice], start: int = 0) -> ColumnReader:
 
 
 class EntityBlocks(nn.Module):
-    """`count` equal blocks, `stride` apart. `parts` are the slices of the first one."""
+    """`count` equal blocks, `stride` numbers apart. `parts`: slices of the first one. Raises ConfigError."""
 
     def __init__(self, names: Sequence[str], spec: GameSpec) -> None:
         super().__init__()
@@ -145,14 +145,14 @@ class EntityBlocks(nn.Module):
         self.numbers = number_columns(self.parts, self.start)
 
     def column(self, name: str) -> int:
-        """Where `name` stands inside a block; -1 where a block has no such slice."""
+        """Position of slice `name` inside a block; -1 where there is none."""
         for part in self.parts:
             if part.name == f"{self.names[0]}.{name}":
                 return part.start - self.start
         return -1
 
     def forward(self, observation: Tensor) -> Tensor:
-        """[B, D] -> the blocks as they came: [B, count, stride]."""
+        """[B, D] -> the blocks, not converted: [B, count, stride]."""
         stop = self.start + self.count * self.stride
         return observation[:, self.start : stop].unflatten(1, (self.count, self.stride))
 

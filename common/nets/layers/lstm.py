@@ -81,7 +81,7 @@ class PackedLSTM(nn.Module):
             nn.init.xavier_uniform_(self.weight[:, :input_size])
             for gate in self.weight[:, input_size:].split(hidden_size):
                 nn.init.orthogonal_(gate)
-            self.bias[hidden_size : 2 * hidden_size] = 1.0  # remember by default (Jozefowicz et al. 2015)
+            self.bias[hidden_size : 2 * hidden_size] = 1.0  # forget-gate bias of 1 (Jozefowicz et al. 2015)
 
     def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """One step. x: [B, I]; state: float32 [B, 2H]. Returns h float32 [B, H] and the new state [B, 2H]."""
@@ -173,7 +173,7 @@ def _cell_backward(
     Args:
         gates: float32 [n, 4H], activated.
         cell, previous: float32 [n, H], the cell after and before the step.
-        grad_h: float32 [n, H]. grad_c: float32 [m, H] from the step behind, m <= n sessions long.
+        grad_h: float32 [n, H]. grad_c: float32 [m, H], from the next step, m <= n sessions.
     """
     i, f, o, g = gates.chunk(4, dim=1)
     tanh_c = cell.tanh()

@@ -40,9 +40,9 @@ TEAM, MOVES = 6, 4
 
 
 class EntityEncoder(nn.Module):
-    """Shared by all entities of a kind: ids summed as embeddings, numbers, one hidden layer.
+    """Encodes all entities of a kind: summed embeddings of ids, numbers, one hidden layer.
 
-    The embedding has the width of the hidden layer: summing it there is a one-hot input's linear layer.
+    The embedding has the width of the hidden layer, so adding it equals a linear layer on one-hot ids.
     """
 
     def __init__(self, blocks: EntityBlocks, size: int) -> None:
@@ -59,10 +59,10 @@ class EntityEncoder(nn.Module):
 
 
 class EntityNetwork(RecurrentNetwork):
-    """Everything but which encodings are pooled, and what a move's actions point at: a subclass's `_read`.
+    """Base of both networks. `_read` of a subclass chooses the pooled encodings and the encodings of move actions.
 
-    The actions come in this order: `plain` that are about no entity, 6 that switch to own.i, then `kinds` times those
-    that use a move.
+    Order of the actions: `plain` ones that concern no entity, 6 that switch to own.i, then `kinds` groups that use a
+    move.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class EntityNetwork(RecurrentNetwork):
         return network
 
     def _read(self, low: Tensor, sides: Tensor, moves: Tensor) -> tuple[list[Tensor], Tensor]:
-        """Pooled encodings, each [B, n E], and what actions that use a move point at: [B, U, E].
+        """Pooled encodings, each [B, n E], and the encodings that move actions point at: [B, U, E].
 
         Args:
             low: the observation [B, D].
@@ -126,8 +126,8 @@ class EntityNetwork(RecurrentNetwork):
         raise NotImplementedError
 
     def _encode(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Trunk output [B, hidden], own encodings [B, 6, E], what moves' actions point at [B, U, E]."""
-        exact = observation.float()  # half the time of going from float16 to bfloat16 at once
+        """Trunk output [B, hidden], own encodings [B, 6, E], encodings of move actions [B, U, E]."""
+        exact = observation.float()  # float16 -> float32 -> bfloat16 takes half the time of the direct cast
         low = exact.to(compute_dtype(self.trunk.weight))
         team = self._encode_blocks(self.pokemon, self.pokemon_encoder, exact, low)
         moves = self._encode_blocks(self.moves, self.move_encoder, exact, low)
@@ -149,7 +149,7 @@ class EntityNetwork(RecurrentNetwork):
         return encoded.unflatten(0, (-1, blocks.count))
 
     def _heads(self, x: Tensor, h: Tensor, own: Tensor, uses: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [B, A] and value [B] from trunk, LSTM and the encodings that actions point at."""
+        """Logits [B, A] and value [B], from trunk, LSTM and the encodings of the actions' entities."""
         features = x.float() + h  # (B, hidden)
         dtype = compute_dtype(self.query.weight)
         asked = self.query(features.to(dtype)).float()
@@ -181,7 +181,7 @@ class PokemonNetwork(EntityNetwork):
         self.active = self.pokemon.column("active")
 
     def _read(self, low: Tensor, sides: Tensor, moves: Tensor) -> tuple[list[Tensor], Tensor]:
-        """As `EntityNetwork._read`: the teams, the moves, who is active; the moves themselves."""
+        """As `EntityNetwork._read`: pools teams, moves and the active Pokémon; actions point at the moves."""
         pooled = [part.flatten(1) for part in (*mean_and_max(sides), *mean_and_max(moves))]
         if self.active >= 0:
             active = self.pokemon(low)[:, :, self.active].unflatten(1, (2, 1, TEAM))
@@ -196,7 +196,7 @@ SELF_AND_PARTNER, NO_TARGET, FOE = slice(0, 2), slice(2, 3), slice(3, 4)  # rows
 
 
 class PokemonDoublesNetwork(EntityNetwork):
-    """See the module. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
+    """Doubles, see the module. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
 
     def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
         kinds, rest = divmod(spec.num_actions - PASS - TEAM, MOVES * TARGETS)
@@ -227,7 +227,7 @@ class PokemonDoublesNetwork(EntityNetwork):
         self.relations = nn.Parameter(torch.randn(4, entity) * 0.1)
 
     def _read(self, low: Tensor, sides: Tensor, moves: Tensor) -> tuple[list[Tensor], Tensor]:
-        """As `EntityNetwork._read`: the teams, both slots' moves, who stands where; each move at each target."""
+        """As `EntityNetwork._read`: pools teams, both slots' moves and the Pokémon on the field."""
         slots = self.pokemon(low)[:, :, self.slot : self.slot + 2].unflatten(1, (2, TEAM))
         standing = slots.transpose(2, 3) @ sides  # (B, own or foe, left or right, E)
         own, foes = standing.unbind(1)
@@ -243,7 +243,7 @@ class PokemonDoublesNetwork(EntityNetwork):
         return [part.flatten(1) for part in parts], uses.flatten(1, 2)
 
     def _targets(self, standing: Tensor, right: Tensor) -> Tensor:
-        """Who stands at each target, and what it is to the decider: [B, 5, E]."""
+        """Encoding of the Pokémon at each target and its relation to the deciding slot: [B, 5, E]."""
         relations = self.relations.to(standing.dtype)
         itself = relations[SELF_AND_PARTNER]
         own, foes = self.by_target(standing).unbind(1)
@@ -252,7 +252,7 @@ class PokemonDoublesNetwork(EntityNetwork):
         return torch.cat((own.flip(1), no_target, foes + relations[FOE]), dim=1)
 
     def _effects(self, low: Tensor) -> Tensor:
-        """What each move does to each target, as far as the layout says: [B, 4, 5, n]."""
+        """Observed effect of each move on each target, zeros where the layout has none: [B, 4, 5, n]."""
         blocks = self.moves(low)[:, :MOVES]
         left, right = (columns.read(blocks) for columns in self.against)
         unknown = torch.zeros_like(left)
@@ -260,6 +260,6 @@ class PokemonDoublesNetwork(EntityNetwork):
 
 
 def pokemon_network(spec: GameSpec, entity: int = 64, hidden: int = 256) -> EntityNetwork:
-    """The network `pokemon` that fits a layout: two decide for a side where a partner's moves are observed."""
+    """The network `pokemon` for a layout: doubles where it has blocks `partner_move.*`, else singles."""
     doubles = any(part.name.startswith("partner_move.") for part in spec.layout)
     return (PokemonDoublesNetwork if doubles else PokemonNetwork)(spec, entity, hidden)

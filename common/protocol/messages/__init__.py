@@ -1,4 +1,4 @@
-"""Every message that crosses a process boundary, typed; a module for each pair that talks, grouped by receiver.
+"""Every message that crosses a process boundary, typed; one module for each pair of peers.
 
 A message travels as one MessagePack frame (the struct) followed by the raw tensor frames that
 `simul.common.protocol.codec` declares in it. Tensors of a message are listed in its docstring as name: dtype [shape].

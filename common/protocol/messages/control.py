@@ -13,7 +13,7 @@ from simul.common.protocol.messages.base import Message
 
 
 class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):
-    """Serve a checkpoint's weights, frozen, under a name of its own."""
+    """Serve a checkpoint's frozen weights under `name`."""
 
     name: str
     checkpoint: str  # absolute path of a checkpoint directory
@@ -21,7 +21,7 @@ class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):
 
 
 class UnloadPolicy(Message, frozen=True, tag="UNLOAD_POLICY"):
-    """Serve a policy no longer. Refused while sessions are bound to it, unless they may `drain`: play to their end."""
+    """Stop serving a policy. Refused while sessions are bound to it, unless `drain` lets them play to their end."""
 
     name: str
     drain: bool = False
@@ -35,7 +35,7 @@ class ListPolicies(Message, frozen=True, tag="LIST_POLICIES"):
 
 
 class Shutdown(Message, frozen=True, tag="SHUTDOWN"):
-    """Answer what waits, then stop, as on SIGTERM."""
+    """Answer waiting requests, then stop, as on SIGTERM."""
 
     token: str = ""
 
@@ -51,7 +51,7 @@ class PolicyFacts(msgspec.Struct, frozen=True):
 
 
 class ControlAnswer(Message, frozen=True, tag="CONTROL_ANSWER"):
-    """Done, or (`ok` False) why not; and what is served now."""
+    """Answer to every control request: done, or (`ok` False) the reason in `text`; `policies`: those served now."""
 
     ok: bool
     text: str
@@ -71,8 +71,8 @@ class Report(Message, frozen=True, tag="REPORT"):
     pid: int
     state: str  # starting | ready | stuck | draining | stopped | failed
     metrics: dict[str, Any] = msgspec.field(default_factory=dict)
-    event: str = ""  # a sentence for the view, once
-    token: str = ""  # the run's: a report without it is refused
+    event: str = ""  # one sentence for the view, sent once
+    token: str = ""  # the run's token: a report without it is refused
 
 
 TO_SUPERVISOR = Report

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from simul.common.runtime import throttle
-from simul.common.runtime.throttle import TIMES, WORTH_SEC, CpuThrottle
+from simul.common.runtime.throttle import MIN_WORK_SEC, PAUSE_FACTOR, CpuThrottle
 
 
 @pytest.fixture
@@ -26,11 +26,11 @@ def _work(seconds: float) -> None:
 
 def test_work_is_rested_from_in_proportion_and_once(slept) -> None:
     rest = CpuThrottle()
-    _work(5 * WORTH_SEC)
+    _work(5 * MIN_WORK_SEC)
     rest()
     rest()
     assert len(slept) == 1
-    assert slept[0] >= TIMES * 5 * WORTH_SEC
+    assert slept[0] >= PAUSE_FACTOR * 5 * MIN_WORK_SEC
 
 
 def test_little_pieces_are_rested_from_together(slept) -> None:
@@ -38,7 +38,7 @@ def test_little_pieces_are_rested_from_together(slept) -> None:
     rest()
     assert not slept
     for _ in range(30):
-        _work(WORTH_SEC / 10)
+        _work(MIN_WORK_SEC / 10)
         rest()
     assert 2 <= len(slept) <= 10
-    assert sum(slept) >= 2 * TIMES * WORTH_SEC
+    assert sum(slept) >= 2 * PAUSE_FACTOR * MIN_WORK_SEC

@@ -175,7 +175,7 @@ def test_a_tcp_port_in_use_is_a_sentence():
      "tcp://127.0.0.1.example.org:5555", "inproc://x", "pgm://127.0.0.1:5555", "127.0.0.1:5555", "", "tcp://eth0:5555"],
 )  # fmt: skip
 def test_strangers_are_kept_out(endpoint):
-    words = "is not local" if endpoint.startswith("tcp://") else "is of no known kind"
+    words = "is not local" if endpoint.startswith("tcp://") else "has an unknown kind"
     with pytest.raises(ConfigError, match=words):
         check_endpoint(endpoint)
     for kind in (RouterSocket, PullSocket):

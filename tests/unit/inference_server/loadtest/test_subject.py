@@ -66,7 +66,7 @@ def test_keys_are_those_named_or_those_of_the_run_directory(tmp_path: Path) -> N
     ("arguments", "sentence"),
     [
         (["--connect", "{folder}"], "is no run directory (no config.yaml and spec.json), and no endpoint either"),
-        (["--connect", "tcp://127.0.0.1:9", "--keys", "{folder}"], "is no public key of a server"),
+        (["--connect", "tcp://127.0.0.1:9", "--keys", "{folder}"], "is not a server's public key"),
         (["--checkpoint", "{folder}"], "There is no checkpoint in"),
         (["--config", "{folder}/none.yaml"], "none.yaml"),
         (["--set", "server.max_bach=4"], "did you mean server.max_batch?"),

@@ -87,11 +87,11 @@ def _state() -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "no safetensors file"),
-        (b"\x80\x04pickle", "no safetensors file"),
-        (GOOD[:-1], "no safetensors file"),
-        (GOOD + b"\0", "no safetensors file"),
-        ((2**62).to_bytes(8, "little") + GOOD[8:], "no safetensors file"),
+        (b"", "not a safetensors file"),
+        (b"\x80\x04pickle", "not a safetensors file"),
+        (GOOD[:-1], "not a safetensors file"),
+        (GOOD + b"\0", "not a safetensors file"),
+        ((2**62).to_bytes(8, "little") + GOOD[8:], "not a safetensors file"),
         (OTHER, "expected"),
         (save(_state() | {"intruder": torch.zeros(3)}), "only one side has"),
         (save(_state() | {"value_head.bias": torch.full((1,), torch.nan)}), "not finite"),
