@@ -1,4 +1,4 @@
-"""`simul ...`: the commands. Imports no role."""
+"""The command `simul` and its subcommands. Imports no role."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(getattr(error, "exit_code", 1))
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read our output has enough of it
+    except BrokenPipeError:  # the reader of stdout, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 
@@ -50,8 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"simul {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, words: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
+    def command(name: str, summary: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
 
     add_up(command("up", "train: start everything, watch it, stop it cleanly on Ctrl-C"))
 
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     setup = command("setup-pokemon", "fetch the battle simulator and Node; in a checkout `make setup` does it")
     setup.set_defaults(run=_setup_pokemon)
 
-    doctor = command("doctor", "what is missing on this machine, and the command that mends it")
+    doctor = command("doctor", "what is missing on this machine, and the command that fixes it")
     doctor.set_defaults(run=_doctor)
     return parser
 

@@ -11,7 +11,13 @@ import torch
 
 from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
 from simul.common.runtime import logs
-from simul.common.runtime.lifecycle import Reporter, StopFlag, add_role_arguments, name_temporary_folder, role_arguments
+from simul.common.runtime.lifecycle import (
+    Reporter,
+    StopFlag,
+    add_role_arguments,
+    ensure_temporary_folder,
+    role_arguments,
+)
 from simul.inference_server.build import build_server
 from simul.inference_server.ops.fd_limit import raise_limit
 from simul.inference_server.proxy.framing import Limits
@@ -28,7 +34,7 @@ def main() -> int:
     options = parser.parse_args()
     arguments = role_arguments(options)
     log = logs.set_up(f"simul-inference-{arguments.index}")
-    name_temporary_folder()
+    ensure_temporary_folder()
     raise_limit()
     sys.setswitchinterval(SWITCH_SEC)
     try:

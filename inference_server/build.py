@@ -17,11 +17,11 @@ from simul.common.config.schema import Config, ServerConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.devices import choose_device, choose_precision
 from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.shared_memory import can_share_memory
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.common.runtime.anonymous_file import can_share
 from simul.common.runtime.lifecycle import Reporter, RoleArguments, StopFlag
-from simul.common.transport import EndpointKeeper, RouterSocket, connectable, server_keys
+from simul.common.transport import EndpointMonitor, RouterSocket, connectable, server_keys
 from simul.inference_server.batching.batch_wait import Fill
 from simul.inference_server.batching.batcher import Batcher
 from simul.inference_server.engine.actor import Actor
@@ -102,7 +102,7 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
         policies.install_checkpoint(checkpoint)
     else:
         unrolls, weights = run_dir.endpoint("unrolls"), run_dir.endpoint("weights")
-        reads_memory = config.server.shared_memory and can_share(weights)
+        reads_memory = config.server.shared_memory and can_share_memory(weights)
         link = LearnerLink(unrolls, weights, spec, run_dir.token(), shared_memory=reads_memory)
     swaps = Swaps(link, policies, statistics, log)
     if link is not None:
@@ -132,7 +132,7 @@ def _assemble(
     figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
     socket, proxy = _data_sockets(server, run_dir, spec, limits_of_proxy)
     control = RouterSocket(run_dir.endpoint("control"))
-    keeper = EndpointKeeper(socket, control, *([proxy] if proxy else []))
+    keeper = EndpointMonitor(socket, control, *([proxy] if proxy else []))
     public = server.endpoint or run_dir.endpoint("data")
     memory_bytes = memory_size(public, spec, limits["rows_per_step"]) if server.shared_memory else 0
     reception = Reception(spec, clients, policies, limits, memory_bytes)
@@ -170,7 +170,7 @@ def _assemble(
 def _unroll_memory(run_dir: RunDir, served: Served, layout: UnrollLayout) -> UnrollMemory | None:
     """Where the learner may read unrolls; None where there is none, or it cannot be on this machine."""
     server = served.config.server
-    if served.link is None or not server.shared_memory or not can_share(run_dir.endpoint("unrolls")):
+    if served.link is None or not server.shared_memory or not can_share_memory(run_dir.endpoint("unrolls")):
         return None
     try:
         memory = UnrollMemory(layout, server.max_sessions)

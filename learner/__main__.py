@@ -16,11 +16,11 @@ from simul.common.nets.devices import choose_device, choose_precision
 from simul.common.protocol.errors import CheckpointError, ConfigError, DivergedError, NothingLearnedError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import (
-    ENDS_RUN,
+    EXIT_ENDS_RUN,
     Reporter,
     RoleArguments,
     StopFlag,
-    name_temporary_folder,
+    ensure_temporary_folder,
     parse_role_arguments,
 )
 from simul.common.runtime.logs import set_up
@@ -43,11 +43,11 @@ from simul.learner.update import Updater
 def main() -> int:
     """Exit code: 0 after a clean stop, 1 where it diverged or could not save, else a sentence says why.
 
-    2: it cannot start; ENDS_RUN: another life would not learn either.
+    2: it cannot start; EXIT_ENDS_RUN: another life would not learn either.
     """
     arguments = parse_role_arguments("learner")
     log = set_up(f"simul-learner-{arguments.index}")
-    name_temporary_folder()
+    ensure_temporary_folder()
     stop = StopFlag(arguments.parent).install()
     reporter = Reporter(arguments, "learner")
     reporter.send({}, state="starting")
@@ -62,7 +62,7 @@ def main() -> int:
         return 1
     except NothingLearnedError as error:
         log.error("%s", error)
-        return ENDS_RUN
+        return EXIT_ENDS_RUN
     finally:
         reporter.close()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from simul.common.nets.load import WEIGHTS_FILE
+from simul.common.nets.io import WEIGHTS_FILE
 from simul.learner.checkpoints import OPTIMIZER_FILE, Checkpoint, CheckpointStore, RunFacts, optimizer_to_bytes
 from simul.learner.league import League
 

@@ -24,16 +24,19 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from simul.common.config.schema import NetworkConfig
-from simul.common.nets.load import (
+from simul.common.nets.io import (
     META_FILE,
     WEIGHTS_FILE,
-    Meta,
+    CheckpointMeta,
+    bytes_to_state,
     check_spec,
+    check_state,
     checkpoint_folders,
+    fingerprint,
+    first_nonfinite,
     read_meta,
     read_verified,
 )
-from simul.common.nets.weights import bytes_to_state, check_state, fingerprint, not_finite
 from simul.common.protocol.errors import CheckpointError, WeightsError
 from simul.common.protocol.specs import GameSpec
 
@@ -53,9 +56,11 @@ class RunFacts:
     config_fingerprint: str
     seed: int
 
-    def meta(self, version: int, decisions: int, updates: int, files: Mapping[str, bytes], milestone: bool) -> Meta:
+    def meta(
+        self, version: int, decisions: int, updates: int, files: Mapping[str, bytes], milestone: bool
+    ) -> CheckpointMeta:
         """meta.json of a checkpoint that holds `files`."""
-        return Meta(
+        return CheckpointMeta(
             version=version,
             decisions=decisions,
             updates=updates,
@@ -75,7 +80,7 @@ class RunFacts:
 class Checkpoint:
     """A verified checkpoint."""
 
-    meta: Meta
+    meta: CheckpointMeta
     weights: bytes
     optimizer: bytes
 
@@ -93,7 +98,7 @@ class CheckpointStore:
         notes, self._notes = self._notes, []
         return notes
 
-    def save(self, meta: Meta, files: Mapping[str, bytes]) -> Path:
+    def save(self, meta: CheckpointMeta, files: Mapping[str, bytes]) -> Path:
         """Write one checkpoint, then remove what need not be kept.
 
         Raises:
@@ -206,7 +211,7 @@ def _is_milestone(path: Path) -> bool:
         return False
 
 
-def write_folder(path: Path, meta: Meta, files: Mapping[str, bytes]) -> None:
+def write_folder(path: Path, meta: CheckpointMeta, files: Mapping[str, bytes]) -> None:
     """Write a checkpoint's folder aside, sync it, rename it. Raises OSError and leaves nothing behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left_over in path.parent.glob(f"{_ASIDE}*"):  # of a life that was killed while it wrote
@@ -243,7 +248,7 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
     which = f"The checkpoint of version {checkpoint.meta.version}"
     try:
         weights, moments = bytes_to_state(checkpoint.weights), bytes_to_state(checkpoint.optimizer)
-        if name := not_finite(weights) or not_finite(moments):
+        if name := first_nonfinite(weights) or first_nonfinite(moments):
             raise CheckpointError(f"{which} cannot be learned from: {name} is not finite. Use an older one.")
         check_state(weights, network)
     except WeightsError as error:

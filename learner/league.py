@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from simul.common.nets.load import WEIGHTS_FILE, Meta, check_spec, read_meta, read_verified
+from simul.common.nets.io import WEIGHTS_FILE, CheckpointMeta, check_spec, read_meta, read_verified
 from simul.common.protocol.errors import CheckpointError
 from simul.common.protocol.specs import GameSpec
 from simul.learner.checkpoints import write_folder
@@ -65,7 +65,7 @@ class League:
         """True when the next copy shall join."""
         return self._resident_count > 0 and decisions >= self._next
 
-    def add(self, meta: Meta, weights: bytes) -> None:
+    def add(self, meta: CheckpointMeta, weights: bytes) -> None:
         """The current weights join. Raises OSError where they cannot be written; the league stays as it was."""
         self._next = (meta.decisions // self._every + 1) * self._every
         write_folder(self._folder / f"{meta.version:09d}", meta, {WEIGHTS_FILE: weights})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simul.common.nets.weights import not_finite, weights_to_bytes
+from simul.common.nets.io import first_nonfinite, weights_to_bytes
 from simul.common.protocol.errors import DivergedError, NothingLearnedError
 from simul.common.runtime.lifecycle import Reporter, StopFlag
 from simul.learner.algorithms import Settings
@@ -144,7 +144,7 @@ class Learner:
     def _publish(self) -> None:
         """Hand the weights to the inbox, and with them the past selves that shall be resident. Raises DivergedError."""
         progress, league = self.progress, self._keeper.league
-        if name := not_finite(self._updater.network.state_dict()):
+        if name := first_nonfinite(self._updater.network.state_dict()):
             raise DivergedError(
                 f"Version {progress.version} has diverged: {name} is not finite. It is neither served nor saved, and "
                 "training goes on from the newest checkpoint. Where this comes again, lower learner.learning_rate."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from simul.common.client.shared_memory import map_memory
 from simul.common.protocol.messages import Unroll, UnrollMemory
+from simul.common.protocol.shared_memory import map_memory
 from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
 from simul.learner.batches import RejectedUnroll
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from simul.common.protocol.codec import Frame, encode
 from simul.common.protocol.messages import Weights
-from simul.common.runtime.anonymous_file import anonymous_file, number_of, path_of
+from simul.common.protocol.shared_memory import anonymous_file, file_number, shared_path
 
 
 class Publication:
@@ -24,7 +24,7 @@ class Publication:
     def frames(self, *, in_memory: bool) -> list[Frame]:
         """The message: where the weights lie in memory, if the system has any to give; else with all their bytes."""
         if in_memory and self._lies_in_memory():
-            place = {"path": path_of(self._file), "file_number": number_of(self._file)}
+            place = {"path": shared_path(self._file), "file_number": file_number(self._file)}
             return encode(msgspec.structs.replace(self._message, **place))
         return encode(self._message, {"safetensors": np.frombuffer(self._weights, np.uint8)})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from simul.common.config.run_token import is_run_token
+from simul.common.config.run_directory import is_run_token
 from simul.common.protocol.messages import MOST_VERSION, PROTOCOL, Message, ServerHello
 
 # Versions that a former life of the learner may have published without a note of them on disk.

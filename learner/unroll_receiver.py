@@ -14,7 +14,7 @@ from simul.common.protocol.codec import Codec, Tensors
 from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory
 from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
-from simul.common.transport import EndpointKeeper, Poller, RouterSocket
+from simul.common.transport import EndpointMonitor, Poller, RouterSocket
 from simul.learner.batches import ReceivedUnroll, RejectedUnroll, UnrollChecker
 from simul.learner.credits import CreditBook
 from simul.learner.grants import Grants
@@ -55,7 +55,7 @@ class Inbox:
         self._credits = credits
         self._memories = UnrollMemories(checker.layout)
         self._grants = Grants(unroll_socket, credits, self._memories)
-        self._endpoints = EndpointKeeper(unroll_socket, weights_socket)
+        self._endpoints = EndpointMonitor(unroll_socket, weights_socket)
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
         self._queue: deque[ReceivedUnroll] = deque()
         self._waiting_steps = 0
@@ -166,7 +166,7 @@ class Inbox:
             self._receive()
             with self._changed:
                 self.postbox.exchange()
-                self._events.extend(self._endpoints.look(time.monotonic()))
+                self._events.extend(self._endpoints.restore_missing(time.monotonic()))
             self._grants.send(self._waiting_steps)
         self._take_in_the_last(poller)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 
-from simul.common.nets.weights import fingerprint
+from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, Frame
 from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
-from simul.common.runtime.anonymous_file import can_share
+from simul.common.protocol.shared_memory import can_share_memory
 from simul.common.transport import RouterSocket
 from simul.learner.publication import Publication
 from simul.learner.server_handshake import Handshake
@@ -103,7 +103,7 @@ class Postbox:
             return
         self.heard_served(hello.served_version)
         self._sent[peer] = {LEARNER: hello.served_version}
-        if hello.shared_memory and can_share(self.socket.endpoint):
+        if hello.shared_memory and can_share_memory(self.socket.endpoint):
             self._readers.add(peer)
         else:
             self._readers.discard(peer)

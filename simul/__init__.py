@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simul.common.client.client import InferenceClient as Client
     from simul.common.client.columns import ColumnClient
     from simul.common.launch.api import Run, Server, evaluate, serve, train
-    from simul.common.nets.load import load_policy
+    from simul.common.nets.io import load_policy
     from simul.common.protocol import errors
     from simul.common.protocol.specs import GameSpec
 
@@ -42,7 +42,7 @@ _PLACES = {
     "Server": "simul.common.launch.api:Server",
     "errors": "simul.common.protocol.errors:",
     "evaluate": "simul.common.launch.api:evaluate",
-    "load_policy": "simul.common.nets.load:load_policy",
+    "load_policy": "simul.common.nets.io:load_policy",
     "serve": "simul.common.launch.api:serve",
     "train": "simul.common.launch.api:train",
 }

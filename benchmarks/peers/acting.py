@@ -7,7 +7,7 @@ from torch import Tensor
 
 from benchmarks.serving.policy import NETWORK, SPEC
 from simul.common.nets.build import build_network
-from simul.common.nets.traced import trace
+from simul.common.nets.traced import traced_forward
 from simul.inference_server.engine.sampling import recorded_sampler
 
 
@@ -23,7 +23,7 @@ class Acting:
         network = build_network(NETWORK, SPEC)
         if precision != "float32":
             network = network.lowered(getattr(torch, precision))
-        self._forward = trace(network.eval().requires_grad_(False), SPEC)
+        self._forward = traced_forward(network.eval().requires_grad_(False), SPEC)
         self._sample = recorded_sampler(SPEC.num_actions, torch.device("cpu"))
 
     @torch.inference_mode()

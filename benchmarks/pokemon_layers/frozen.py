@@ -7,8 +7,7 @@ from pathlib import Path
 
 from simul.common.config.run_directory import RunDir
 from simul.common.nets.build import build_network
-from simul.common.nets.load import WEIGHTS_FILE
-from simul.common.nets.weights import weights_to_bytes
+from simul.common.nets.io import WEIGHTS_FILE, weights_to_bytes
 from simul.learner.checkpoints import RunFacts, write_folder
 
 

@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.serving.policy import NETWORK, PRECISIONS, SPEC
 from simul.common.nets.build import build_network
-from simul.common.nets.traced import trace
+from simul.common.nets.traced import traced_forward
 
 ILLEGAL = torch.finfo(torch.float32).min
 
@@ -26,7 +26,7 @@ def main() -> None:
     torch.set_num_threads(1)
     network = build_network(NETWORK, SPEC)
     forwards = {
-        name: trace(network if name == "float32" else network.lowered(getattr(torch, name)), SPEC)
+        name: traced_forward(network if name == "float32" else network.lowered(getattr(torch, name)), SPEC)
         for name in PRECISIONS
     }
     sys.stdout.write("ready\n")

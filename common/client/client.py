@@ -5,8 +5,8 @@
     client.submit([Decision(...), ...])      # everything that is ready, one message
     replies = client.poll()                  # never blocks; actions and failures as they come
 
-It pings, resends what stays unanswered (the server answers a resend with the identical reply), and
-reconnects with its token. Where the server forgot the sessions, `Replies.lost` says so, once.
+The client pings, resends what stays unanswered (the server answers a resend with the identical reply), and
+reconnects with its token. `Replies.lost` is set once where the server no longer has the sessions.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from collections.abc import Callable, Sequence
 import msgspec
 from numpy.typing import ArrayLike
 
-from simul.common.client.connection import ServerLine
+from simul.common.client.connection import ServerConnection
 from simul.common.client.evaluation import Evaluation, pack_evaluate
-from simul.common.client.pending_steps import check_shapes
-from simul.common.client.retransmit import Outbox
+from simul.common.client.pending import RequestSender, check_shapes
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.errors import ERR_BUSY, ERR_HELLO, InferenceError
 from simul.common.protocol.messages import Actions, Error, Evaluated, Figures, Pong, StatusRequest, Welcome
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys
 
-SILENT_AFTER_SEC = 3.0  # the server is taken for gone, HELLO is said again
+SILENT_AFTER_SEC = 3.0  # without an answer: the server is considered gone, HELLO is sent again
 RESEND_AFTER_SEC = 5.0
 
 
 class Replies(msgspec.Struct):
-    """What came since the last poll. `lost`: the server forgot every session of this client."""
+    """What arrived since the last poll. `lost`: the server no longer has any session of this client."""
 
     actions: list[Action]
     failures: list[Failure]
@@ -42,9 +41,9 @@ class Replies(msgspec.Struct):
 
 
 class InferenceClient:
-    """One client's life at the inference socket. Not thread-safe; never blocks after `connect`.
+    """A client of the inference socket. Not thread-safe; only `connect` blocks.
 
-    `keys` (see `simul.common.transport.client_keys`) are needed where the server has CURVE keys.
+    `keys` (see `simul.common.transport.client_keys`) are required where the server has CURVE keys.
     """
 
     def __init__(
@@ -61,65 +60,65 @@ class InferenceClient:
         self.policies: tuple[str, ...] = ()
         self._spec = spec
         self._clock = clock
-        self._line = ServerLine(
+        self._connection = ServerConnection(
             endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys, clock=clock
         )
-        self.poller = self._line.poller
+        self.poller = self._connection.poller
         self._max_rows = 1
         self._refusal: Error | None = None
-        self._outbox = Outbox(self._line, spec, clock)
-        self._steps, self._evaluations = self._outbox.steps, self._outbox.evaluations
+        self._sender = RequestSender(self._connection, spec, clock)
+        self._steps, self._evaluations = self._sender.steps, self._sender.evaluations
         self._heard_at = -1e9
 
     @property
     def connected(self) -> bool:
-        """True between WELCOME and the moment the server falls silent."""
-        return self._line.welcomed
+        """True from WELCOME until the server stops answering."""
+        return self._connection.welcomed
 
     @property
     def waiting(self) -> int:
-        """Rows that the server still owes."""
+        """Rows not answered yet."""
         return self._steps.waiting
 
     @property
     def answered(self) -> int:
-        """Rows that the server has answered."""
+        """Rows answered so far."""
         return self._steps.answered
 
     @property
     def forgotten(self) -> int:
-        """Rows that waited for an answer when the server forgot us."""
+        """Rows that waited for an answer when the server lost this client's sessions."""
         return self._steps.forgotten
 
     @property
     def resent(self) -> int:
-        """Messages that were sent again because no answer came."""
-        return self._outbox.resent
+        """Messages sent again because no answer came."""
+        return self._sender.resent
 
     @property
     def busy(self) -> int:
-        """Messages that the server was too busy for; each is sent again after the time it asked for."""
-        return self._outbox.busy
+        """Messages answered with ERR_BUSY; each is sent again after the time the server asked for."""
+        return self._sender.busy
 
     def connect(self, timeout_sec: float = 10.0) -> None:
-        """Say HELLO and wait for WELCOME.
+        """Send HELLO and wait for WELCOME.
 
         Raises:
             InferenceError: the server refused, or did not answer within `timeout_sec`.
         """
-        self._line.connect(self._poll_for_welcome, timeout_sec)
+        self._connection.connect(self._poll_for_welcome, timeout_sec)
 
     def submit(self, decisions: Sequence[Decision], *, deadline_ms: int = 0) -> None:
         """Send decisions and ends, in one message where the server's limit allows.
 
-        `deadline_ms`: rows that wait longer for their batch come back as ERR_DEADLINE, their sessions unmoved; 0: none.
+        `deadline_ms`: rows that wait longer fail with ERR_DEADLINE, their sessions unchanged; 0: no deadline.
 
         Raises:
             ValueError: an observation or a mask has the wrong shape; none of the decisions is sent.
         """
         check_shapes(decisions, self._spec)
         for start in range(0, len(decisions), self._max_rows):
-            self._outbox.send(self._steps.open(decisions[start : start + self._max_rows], deadline_ms))
+            self._sender.send_steps(self._steps.add_rows(decisions[start : start + self._max_rows], deadline_ms))
 
     def evaluate(
         self,
@@ -129,106 +128,109 @@ class InferenceClient:
         policy: str = "learner",
         sessions: Sequence[tuple[int, int, int]] | None = None,
     ) -> int:
-        """Ask for priors and values without acting; `Replies.evaluations` holds the answer under the number returned.
+        """Request priors and values without acting. Returns the id of the answer in `Replies.evaluations`.
 
         Args:
-            observation: [N, D], N at most `rows_per_step` of the server's limits; mask: [N, A], true = legal.
-            policy: who is asked.
-            sessions: (env, seat, episode) of an own session whose state is read, for each row, or NO_SESSION. A state
-                is that of the moment when the row is evaluated: wait for the session's action first.
+            observation: [N, D], N at most `rows_per_step` of the server's limits; mask: [N, A], True = legal.
+            policy: name of the policy to evaluate with.
+            sessions: for each row (env, seat, episode) of an own session whose state is read, or NO_SESSION. The state
+                is read when the row is evaluated: wait for the session's action first.
 
         Raises:
             ValueError: an array has the wrong shape.
         """
         message, tensors = pack_evaluate(
-            self._outbox.next_id(), observation, mask, self._spec, policy=policy, sessions=sessions
+            self._sender.next_id(), observation, mask, self._spec, policy=policy, sessions=sessions
         )  # fmt: skip
         self._evaluations.add(message, tensors)
-        self._outbox.ask(message.id)
+        self._sender.send_evaluate(message.id)
         return message.id
 
     def ask_status(self) -> None:
-        """Ask for the server's figures; they come as `Replies.figures`."""
-        self._line.say(StatusRequest())
+        """Request the server's figures; they arrive in `Replies.figures`."""
+        self._connection.send_keepalive(StatusRequest())
 
     def poll(self) -> Replies:
-        """Take in what arrived; ping, resend and reconnect where it is time. Never blocks.
+        """Read what arrived; ping, resend and reconnect where due. Never blocks.
 
         Raises:
-            InferenceError: HELLO is refused by a server that knew us, such as for a newer life of our name.
+            InferenceError: HELLO is refused after a reconnect, for example because a newer run_id of this name exists.
+            ProtocolError: an answer does not decode.
         """
         replies = Replies([], [])
-        while (received := self._line.receive()) is not None:
+        while (received := self._connection.receive()) is not None:
             self._heard_at = self._clock()
             message, tensors = received
             if isinstance(message, Actions):
-                self._take_in(replies, actions=self._steps.take(message, tensors))
+                self._add_replies(replies, actions=self._steps.apply_actions(message, tensors))
             elif isinstance(message, Welcome):
                 self._on_welcome(message, replies)
             elif isinstance(message, Error):
                 self._on_error(message, replies)
             elif isinstance(message, Evaluated):
-                self._take_in(replies, evaluations=self._evaluations.take(message, tensors))
+                self._add_replies(replies, evaluations=self._evaluations.apply_evaluated(message, tensors))
             elif isinstance(message, Figures):
                 replies.figures = message
             elif isinstance(message, Pong):
                 self.policies = message.policies
-        if self._refusal is not None and self._line.hello.token and not self._line.welcomed:
+        if self._refusal is not None and self._connection.hello.token and not self._connection.welcomed:
             raise InferenceError(
-                self._refusal.code, f"the server let us in before and refuses now: {self._refusal.message}"
+                self._refusal.code,
+                f"the server accepted this client before and refuses it now: {self._refusal.message}",
             )
         self._keep_alive(self._clock())
         return replies
 
     def close(self) -> None:
-        """Say goodbye: the server frees this client's sessions."""
-        self._line.close()
+        """Send CLOSE: the server frees this client's sessions."""
+        self._connection.close()
 
     def _poll_for_welcome(self) -> Error | None:
         self.poll()
         return self._refusal
 
     def _on_welcome(self, message: Welcome, replies: Replies) -> None:
-        first = not self._line.hello.token
-        already = self._line.welcomed
-        self._line.on_welcome(message)
+        first = not self._connection.hello.token
+        already = self._connection.welcomed
+        self._connection.on_welcome(message)
         self._max_rows = message.limits.get("rows_per_step", 1)
         self.policies = message.policies
         lost = not message.resumed and not first
-        if lost:  # evaluations are asked again: they need no session, or say which is gone
-            self._steps.forget()
+        if lost:  # evaluations are resent: they need no session, or are refused where it is gone
+            self._steps.drop_all()
             replies.lost = True
         if lost or first or not already:
-            self._outbox.resend(older_than=self._clock())
+            self._sender.resend(older_than=self._clock())
 
-    def _take_in(
+    def _add_replies(
         self, replies: Replies, actions: Sequence[Action] = (), evaluations: Sequence[Evaluation] = ()
     ) -> None:
         if actions or evaluations:
-            self._outbox.was_answered()
+            self._sender.reset_backoff()
         replies.actions += actions
         replies.evaluations += evaluations
 
     def _on_error(self, message: Error, replies: Replies) -> None:
         if message.code == ERR_HELLO:
-            self._line.welcomed = False
-            self._line.said_at = -1e9
+            self._connection.welcomed = False
+            self._connection.keepalive_at = -1e9
             return
-        book = next((book for book in (self._steps, self._evaluations) if message.id in book), None)
-        if book is None:
+        pending = next((kind for kind in (self._steps, self._evaluations) if message.id in kind), None)
+        if pending is None:
             self._refusal = message
         elif message.code == ERR_BUSY:  # nothing was admitted
-            self._outbox.put_off(book, message)
-        elif book is self._steps:
-            replies.failures += self._steps.refuse(message)
+            self._sender.defer(pending, message)
+        elif pending is self._steps:
+            replies.failures += self._steps.apply_error(message)
         else:
-            self._take_in(replies, evaluations=self._evaluations.refuse(message))
+            self._add_replies(replies, evaluations=self._evaluations.apply_error(message))
 
     def _keep_alive(self, now: float) -> None:
-        line = self._line
-        if line.welcomed and now - self._heard_at > SILENT_AFTER_SEC and now - line.said_at < SILENT_AFTER_SEC:
-            line.welcomed = False
-        if line.welcomed:
-            self._outbox.send_due(now)
-        if line.keep_alive(now):
-            self._outbox.resend(older_than=now - RESEND_AFTER_SEC)
+        connection = self._connection
+        asked_lately = now - connection.keepalive_at < SILENT_AFTER_SEC
+        if connection.welcomed and now - self._heard_at > SILENT_AFTER_SEC and asked_lately:
+            connection.welcomed = False
+        if connection.welcomed:
+            self._sender.send_due(now)
+        if connection.keep_alive(now):
+            self._sender.resend(older_than=now - RESEND_AFTER_SEC)

@@ -1,4 +1,4 @@
-"""An inference client whose rows are columns: for hundreds of envs a process, without a Python object a row.
+"""An inference client for columns of rows: hundreds of envs in one process, without a Python object per row.
 
     client = ColumnClient(endpoint, name="my-farm", spec=spec)
     client.connect()
@@ -6,7 +6,7 @@
     for answer in client.poll():             # never blocks; an answer holds rows of one message
         actions[answer.rows] = answer.action
 
-It pings and nothing more: who needs resends and reconnects without a thought takes `simul.common.client.client`.
+It pings, but neither resends nor reconnects; `InferenceClient` does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.connection import ServerLine
+from simul.common.client.connection import ServerConnection
 from simul.common.protocol.codec import expect
 from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import Actions, Error, Step, Welcome
@@ -34,7 +34,7 @@ class Columns:
     """Rows of a STEP message, see `simul.common.protocol.messages.Step`: N rows, D numbers an observation, A actions.
 
     keys: int64 [N, 5]; kind, flags, policy: uint8 [N]; reward: float32 [N]; observation: wire dtype [N, D];
-    mask: uint8 [N, A]. The arrays may be written to again as soon as `submit` has returned.
+    mask: uint8 [N, A]. The arrays may be reused as soon as `submit` has returned.
     """
 
     keys: NDArray[np.int64]
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
 
 
 class ColumnClient:
-    """One client's life at the inference socket. Not thread-safe; never blocks after `connect`."""
+    """A client of the inference socket. Not thread-safe; only `connect` blocks."""
 
     def __init__(
         self,
@@ -84,30 +84,30 @@ class ColumnClient:
         keys: ClientKeys | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.refusals: list[Error] = []  # what the server refused; the caller's to empty
+        self.refusals: list[Error] = []  # refusals of the server; the caller empties the list
         self.policies: tuple[str, ...] = ()
         self._clock = clock
         self._spec = spec
-        self._line = ServerLine(
+        self._connection = ServerConnection(
             endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys, clock=clock
         )
-        self.poller = self._line.poller
+        self.poller = self._connection.poller
         self._next_id = 0
-        self._owed: dict[int, int] = {}  # rows that the server has not answered, by message
+        self._owed: dict[int, int] = {}  # unanswered rows, by message id
 
     def connect(self, timeout_sec: float = 10.0) -> None:
-        """Say HELLO and wait for WELCOME.
+        """Send HELLO and wait for WELCOME.
 
         Raises:
             InferenceError: the server refused, or did not answer within `timeout_sec`.
         """
-        self._line.connect(self._poll_for_welcome, timeout_sec)
+        self._connection.connect(self._poll_for_welcome, timeout_sec)
 
     def submit(self, columns: Columns, policies: tuple[str, ...] = ("learner",)) -> int:
-        """Send rows in one message; its number.
+        """Send rows in one message; returns its id.
 
         Raises:
-            InferenceError: the server does not read.
+            InferenceError: the send queue is full, because the server does not read.
             ValueError: the observations have the wrong shape.
         """
         rows, tensors = len(columns.kind), dict(vars(columns))
@@ -115,41 +115,41 @@ class ColumnClient:
         if columns.observation.shape != expected:
             raise ValueError(f"observations have shape {list(columns.observation.shape)}; expected {list(expected)}")
         self._next_id += 1
-        block = self._line.block(self._next_id, rows, self._owed)
+        block = self._connection.allocate_block(self._next_id, rows, self._owed)
         if block is not None:
             block.observation[:] = tensors.pop("observation")
         self._owed[self._next_id] = rows
         step = Step(id=self._next_id, policies=policies, observation_at=-1 if block is None else block.offset)
-        if not self._line.send(step, tensors):
+        if not self._connection.send(step, tensors):
             del self._owed[self._next_id]
             raise InferenceError("ERR_TIMEOUT", "the server does not read: too many messages are unanswered")
         return self._next_id
 
     def poll(self) -> list[Answer]:
-        """Take in what arrived, ping where it is time. Never blocks."""
+        """Read what arrived; ping where due. Never blocks. Raises ProtocolError."""
         answers = []
-        while (received := self._line.receive()) is not None:
+        while (received := self._connection.receive()) is not None:
             message, tensors = received
             if isinstance(message, Actions):
                 rows = expect(tensors, "row", "int32", (None,))
                 columns = (expect(tensors, name, dtype, (len(rows),)) for name, dtype in _ANSWER)
                 answers.append(Answer(message.id, rows, *columns))
-                self._answered(message.id, len(rows))
+                self._count_answered(message.id, len(rows))
             elif isinstance(message, Welcome):
-                self._line.on_welcome(message)
+                self._connection.on_welcome(message)
                 self.policies = message.policies
             elif isinstance(message, Error):
                 self.refusals.append(message)
-                self._answered(message.id, len(message.rows) or self._owed.get(message.id, 0))
-        self._line.keep_alive(self._clock())
+                self._count_answered(message.id, len(message.rows) or self._owed.get(message.id, 0))
+        self._connection.keep_alive(self._clock())
         return answers
 
     def close(self) -> None:
-        """Say goodbye: the server frees this client's sessions."""
-        self._line.close()
+        """Send CLOSE: the server frees this client's sessions."""
+        self._connection.close()
 
-    def _answered(self, number: int, rows: int) -> None:
-        """So many rows of a message were; with the last of them its block of shared memory is free again."""
+    def _count_answered(self, number: int, rows: int) -> None:
+        """Count answered rows of a message; with the last one its shared-memory block is free again."""
         left = self._owed.get(number, 0) - rows
         if left > 0:
             self._owed[number] = left

@@ -1,4 +1,4 @@
-"""A client's line to the inference socket: says HELLO, pings, says goodbye. What is said on it is the client's own."""
+"""A client's connection to the inference socket: HELLO, PING, CLOSE. The client decides what else is sent on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Container
 
 import msgspec
 
-from simul.common.client.shared_memory import Block, ObservationMemory, open_memory
+from simul.common.client.observation_memory import ObservationBlock, ObservationMemory, open_observation_memory
 from simul.common.protocol.codec import Codec, Tensors, encode
 from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import PROTOCOL, TO_CLIENT, Close, Error, Hello, Message, Ping, Welcome
@@ -18,10 +18,13 @@ PING_EVERY_SEC = 1.0
 HELLO_EVERY_SEC = 0.5
 
 
-class ServerLine:
-    """Not thread-safe. `welcomed` is the client's to take back: it reads the answers.
+class ServerConnection:
+    """Not thread-safe.
 
-    `memory`: shared with the server, None where observations go through the socket.
+    Attributes:
+        welcomed: set by WELCOME; the client clears it where the server stops answering.
+        memory: shared with the server; None where observations go through the socket.
+        keepalive_at: time of the last keepalive message, in seconds of `clock`.
     """
 
     def __init__(
@@ -45,7 +48,7 @@ class ServerLine:
         )
         self.memory: ObservationMemory | None = None
         self.welcomed = False
-        self.said_at = -1e9
+        self.keepalive_at = -1e9
         self._spec = spec
         self._clock = clock
         self._socket = DealerSocket(endpoint, keys=keys)
@@ -53,7 +56,7 @@ class ServerLine:
         self._codec: Codec[TO_CLIENT] = Codec(TO_CLIENT)
 
     def connect(self, poll: Callable[[], Error | None], timeout_sec: float) -> None:
-        """Call `poll`, which takes in what arrives and tells of a refusal, until the server has welcomed us.
+        """Call `poll`, which reads what arrived and returns a refusal or None, until WELCOME arrived.
 
         Raises:
             InferenceError: the server refused, or did not answer within `timeout_sec`.
@@ -70,15 +73,15 @@ class ServerLine:
             self.poller.wait(0.05)
 
     def on_welcome(self, message: Welcome) -> None:
-        """We are let in. A server that knew us goes on with the memory we have."""
+        """Store the token; keep the memory where the server grants the same one again."""
         self.welcomed = True
         self.hello = msgspec.structs.replace(self.hello, token=message.token)
         if self.memory is None or self.memory.grant != message.shared_memory:
-            self.memory = open_memory(message.shared_memory)
+            self.memory = open_observation_memory(message.shared_memory)
 
-    def block(self, number: int, rows: int, owed: Container[int]) -> Block | None:
-        """Shared memory for the observations of STEP message `number`; `owed`: messages not answered yet."""
-        return None if self.memory is None else self.memory.block(number, rows, self._spec, owed)
+    def allocate_block(self, number: int, rows: int, owed: Container[int]) -> ObservationBlock | None:
+        """Shared memory for the observations of STEP message `number`; `owed`: unanswered ones. None: no room."""
+        return None if self.memory is None else self.memory.allocate(number, rows, self._spec, owed)
 
     def receive(self) -> tuple[TO_CLIENT, Tensors] | None:
         """The next message with its tensors, or None when nothing waits."""
@@ -89,22 +92,22 @@ class ServerLine:
         """Send without waiting. False when the server does not read: the message is dropped."""
         return self._socket.send(encode(message, tensors))
 
-    def say(self, message: Message) -> None:
-        """Send what counts as a sign of life."""
-        self.said_at = self._clock()
+    def send_keepalive(self, message: Message) -> None:
+        """Send a message that postpones the next PING or HELLO."""
+        self.keepalive_at = self._clock()
         self.send(message)
 
     def keep_alive(self, now: float) -> bool:
-        """HELLO until we are welcomed, then PING, where it is time. True when it pinged."""
+        """Send HELLO until WELCOME arrived, then PING, where due. True when it sent PING."""
         pings = self.welcomed
-        if now - self.said_at < (PING_EVERY_SEC if pings else HELLO_EVERY_SEC):
+        if now - self.keepalive_at < (PING_EVERY_SEC if pings else HELLO_EVERY_SEC):
             return False
-        self.say(Ping() if pings else self.hello)
+        self.send_keepalive(Ping() if pings else self.hello)
         return pings
 
     def close(self) -> None:
-        """Say goodbye: the server frees this client's sessions."""
+        """Send CLOSE: the server frees this client's sessions."""
         if self.welcomed:
-            self.say(Close())
+            self.send_keepalive(Close())
             self.welcomed = False
         self._socket.close()

@@ -1,4 +1,4 @@
-"""Talks to the control socket of a running inference server: what `simul policies` does, for Python too."""
+"""Client of the control socket of a running inference server; `simul policies` uses it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.transport import DealerSocket, Poller
 
-ANSWER_SEC = 60.0  # a policy is read, verified, built and warmed up before it is answered
+ANSWER_SEC = 60.0  # the server reads, verifies, builds and warms up a policy before it answers
 
 
 class ControlClient:
@@ -45,23 +45,23 @@ class ControlClient:
         return self.ask(LoadPolicy(name=name, checkpoint=str(checkpoint.absolute())))
 
     def unload(self, name: str, *, drain: bool = False) -> ControlAnswer:
-        """Serve `name` no longer; with `drain`, its sessions play to their end. Raises as `ask`."""
+        """Stop serving `name`; with `drain`, after its sessions have ended. Raises as `ask`."""
         return self.ask(UnloadPolicy(name=name, drain=drain))
 
     def policies(self) -> ControlAnswer:
-        """What is served. Raises as `ask`."""
+        """The policies served now. Raises as `ask`."""
         return self.ask(ListPolicies())
 
     def shut_down(self) -> ControlAnswer:
-        """Ask the server to answer what waits and stop. Raises as `ask`."""
+        """Request the server to answer waiting requests and stop. Raises as `ask`."""
         return self.ask(Shutdown())
 
     def ask(self, message: TO_CONTROL) -> ControlAnswer:
         """The server's answer.
 
         Raises:
-            ConfigError: it refused, and says why.
-            InferenceError: nobody answered in time.
+            ConfigError: the server refused, with its reason.
+            InferenceError: no answer in time.
         """
         self._socket.send(encode(msgspec.structs.replace(message, token=self._token)))
         poller, deadline = Poller([self._socket]), time.monotonic() + self._timeout_sec

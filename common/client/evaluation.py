@@ -1,4 +1,4 @@
-"""EVALUATE from Python: packs positions, unpacks priors and values. Used by `InferenceClient`.
+"""EVALUATE for `InferenceClient`: packs observations, unpacks priors and values.
 
 number = client.evaluate(observations, masks)          # zero state; or sessions=[(env, seat, episode), ...]
 for evaluation in client.poll().evaluations: ...        # evaluation.id == number
@@ -22,7 +22,7 @@ NO_SESSION = (-1, -1, -1)  # in `sessions`: evaluate this row with zero state
 
 
 class Evaluation(msgspec.Struct):
-    """The answer to `evaluate`. Rows are those of the question.
+    """The answer to `evaluate`, row for row.
 
     Attributes:
         priors: float32 [N, A], probabilities of the legal actions, 0 elsewhere.
@@ -38,14 +38,14 @@ class Evaluation(msgspec.Struct):
     errors: dict[int, tuple[str, str]]
 
 
-class _Question(msgspec.Struct):
+class _PendingEvaluation(msgspec.Struct):
     message: Evaluate
     tensors: Tensors
     legal: NDArray[np.bool_]
     answer: Evaluation
     open: NDArray[np.bool_]
-    asked_at: float = -math.inf
-    due_at: float = math.inf  # put off until then, because the server was busy
+    sent_at: float = -math.inf
+    due_at: float = math.inf  # time of the retry after ERR_BUSY
 
 
 def pack_evaluate(
@@ -60,7 +60,7 @@ def pack_evaluate(
     """The EVALUATE message `number` and its tensors. Arguments as for `InferenceClient.evaluate`.
 
     Raises:
-        ValueError: an array has another shape than the game spec and the other arrays ask for.
+        ValueError: an array does not fit the game spec or the other arrays.
     """
     rows = np.asarray(observation, spec.dtype())
     legal = np.asarray(mask).astype(bool)
@@ -77,75 +77,75 @@ def pack_evaluate(
     return Evaluate(id=number, policy=policy), tensors
 
 
-class EvaluationBook:
-    """Questions that the server has not answered in full."""
+class PendingEvaluations:
+    """EVALUATE messages that the server has not answered in full. Times in seconds."""
 
     def __init__(self, spec: GameSpec) -> None:
         self._spec = spec
-        self._questions: dict[int, _Question] = {}
+        self._pending: dict[int, _PendingEvaluation] = {}
 
     def __contains__(self, number: int) -> bool:
-        return number in self._questions
+        return number in self._pending
 
     def __len__(self) -> int:
-        return len(self._questions)
+        return len(self._pending)
 
     def add(self, message: Evaluate, tensors: Tensors) -> None:
-        """Remember a question that is being asked."""
+        """Register a message before it is sent."""
         bits = np.unpackbits(tensors["mask"], axis=1, count=self._spec.num_actions, bitorder="little")
         n = len(bits)
         answer = Evaluation(
             message.id, np.zeros(bits.shape, np.float32), np.full(n, np.nan, np.float32), np.full(n, -1, np.int64), {}
         )
-        self._questions[message.id] = _Question(message, tensors, bits > 0, answer, np.ones(n, bool))
+        self._pending[message.id] = _PendingEvaluation(message, tensors, bits > 0, answer, np.ones(n, bool))
 
-    def of(self, number: int) -> tuple[Evaluate, Tensors]:
-        """The question, to be asked again; its answer counts once."""
-        question = self._questions[number]
-        return question.message, question.tensors
+    def request(self, number: int) -> tuple[Evaluate, Tensors]:
+        """The message and its tensors, to be sent or resent; rows are counted once."""
+        pending = self._pending[number]
+        return pending.message, pending.tensors
 
-    def asked(self, number: int, now: float) -> None:
-        """The question went out."""
-        self._questions[number].asked_at, self._questions[number].due_at = now, math.inf
+    def mark_sent(self, number: int, now: float) -> None:
+        """Note that the message was sent at `now`."""
+        self._pending[number].sent_at, self._pending[number].due_at = now, math.inf
 
-    def put_off(self, number: int, until: float) -> None:
-        """The server was too busy for it: it is due again at `until`."""
-        self._questions[number].due_at = until
+    def defer(self, number: int, until: float) -> None:
+        """Schedule a retry at `until`, after ERR_BUSY."""
+        self._pending[number].due_at = until
 
     def due(self, now: float) -> list[int]:
-        """Numbers of those that were put off until now."""
-        return [number for number, question in self._questions.items() if question.due_at <= now]
+        """Ids of deferred messages that are due."""
+        return [number for number, pending in self._pending.items() if pending.due_at <= now]
 
     def overdue(self, older_than: float) -> list[int]:
-        """Numbers of those that were asked before `older_than`."""
-        return [number for number, question in self._questions.items() if question.asked_at <= older_than]
+        """Ids of messages sent before `older_than`."""
+        return [number for number, pending in self._pending.items() if pending.sent_at <= older_than]
 
-    def take(self, message: Evaluated, tensors: Tensors) -> list[Evaluation]:
-        """Take an answer in; the evaluation where it is complete now."""
-        question = self._questions.get(message.id)
-        if question is None:
+    def apply_evaluated(self, message: Evaluated, tensors: Tensors) -> list[Evaluation]:
+        """Store answered rows. Returns the evaluation if it is complete now. Raises ProtocolError."""
+        pending = self._pending.get(message.id)
+        if pending is None:
             return []
         rows = expect(tensors, "row", "int32", (None,))
-        legal = question.legal[rows]
+        legal = pending.legal[rows]
         priors = np.zeros(legal.shape, np.float32)
         priors[legal] = expect(tensors, "priors", "float32", (int(legal.sum()),))
-        question.answer.priors[rows] = priors
-        question.answer.value[rows] = expect(tensors, "value", "float32", (len(rows),))
-        question.answer.policy_version[rows] = message.policy_version
-        question.open[rows] = False
-        return self._finished(question)
+        pending.answer.priors[rows] = priors
+        pending.answer.value[rows] = expect(tensors, "value", "float32", (len(rows),))
+        pending.answer.policy_version[rows] = message.policy_version
+        pending.open[rows] = False
+        return self._finished(pending)
 
-    def refuse(self, error: Error) -> list[Evaluation]:
-        """Take an ERROR in; the evaluation where it is complete now."""
-        question = self._questions[error.id]
-        for row in error.rows or range(len(question.open)):
-            if question.open[row]:
-                question.answer.errors[row] = (error.code, error.message)
-                question.open[row] = False
-        return self._finished(question)
+    def apply_error(self, error: Error) -> list[Evaluation]:
+        """Store refused rows. Returns the evaluation if it is complete now."""
+        pending = self._pending[error.id]
+        for row in error.rows or range(len(pending.open)):
+            if pending.open[row]:
+                pending.answer.errors[row] = (error.code, error.message)
+                pending.open[row] = False
+        return self._finished(pending)
 
-    def _finished(self, question: _Question) -> list[Evaluation]:
-        if question.open.any():
+    def _finished(self, pending: _PendingEvaluation) -> list[Evaluation]:
+        if pending.open.any():
             return []
-        del self._questions[question.message.id]
-        return [question.answer]
+        del self._pending[pending.message.id]
+        return [pending.answer]

@@ -1,6 +1,6 @@
 """YAML -> `Config`, strictly: every problem is reported at once, with its dotted path and what was expected.
 
-`simul.common.config.types` checks each value, `simul.common.config.rules` what spans several keys.
+`simul.common.config.validation` checks each value, then the rules that span several keys.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ import yaml
 from msgspec import inspect
 
 from simul.common.config.opponents import MIX, parse_mix
-from simul.common.config.rules import broken_rules
 from simul.common.config.schema import Config
-from simul.common.config.types import Problems, Tree, section, shown
+from simul.common.config.validation import Problems, Tree, broken_rules, check_section, describe_value
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 
-# YAML 1.1 reads 3e-4 as a string; people mean the number, as YAML 1.2 does.
+# YAML 1.1 reads 3e-4 as a string; YAML 1.2 reads the number, as here.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
 CONFIGS = ROOT / "configs"
-MOST_LEVELS = 20
-TOO_DEEP = "nested too deeply, or holds itself: sections hold keys, and no more"
+MAX_LEVELS = 20
+TOO_DEEP = "nested too deeply, or contains itself: sections contain keys only"
 
 
 def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
@@ -37,7 +36,7 @@ def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
     """
     problems: Problems = {}
     tree = _read(shipped_config(path), problems)
-    _spread_mix(tree, problems)  # before opponents.random=0.5 is laid on top of it
+    _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
     for override in overrides:
         _override(tree, override, problems)
     return _to_config(tree, problems, str(path))
@@ -60,11 +59,11 @@ def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = ()) -> 
 
 def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
     _spread_mix(tree, problems)
-    checked = section(inspect.type_info(Config), tree, "", problems)
+    checked = check_section(inspect.type_info(Config), tree, "", problems)
     config = msgspec.convert(checked, Config)
     for paths, sentence in broken_rules(config):
         broken = any(problem == path or problem.startswith(f"{path}.") for path in paths for problem in problems)
-        if not broken:  # a rule over a broken value would only add noise
+        if not broken:  # a rule over an invalid value adds no information
             problems[paths[0]] = sentence
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -74,13 +73,15 @@ def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
 
 
 def _spread_mix(tree: Tree, problems: Problems) -> None:
-    """`opponents: "random:0.2,self:0.8"` becomes the mapping that it stands for."""
+    """Replace `opponents: "random:0.2,self:0.8"` by the mapping that it abbreviates."""
     mix = tree.get("opponents", {})
     if isinstance(mix, dict):
         return
     try:
         if not isinstance(mix, str):
-            raise ConfigError(f"expected a section of shares, or one string of them such as {MIX}; got {shown(mix)}")
+            raise ConfigError(
+                f"expected a section of shares, or one string of them such as {MIX}; got {describe_value(mix)}"
+            )
         tree["opponents"] = parse_mix(mix)
     except ConfigError as error:
         problems["opponents"] = str(error)
@@ -102,18 +103,18 @@ def _read(path: Path, problems: Problems) -> Tree:
         raise ConfigError(f"The configuration {path} is {TOO_DEEP}.") from None
     finally:
         loader.dispose()
-    if _deeper_than(MOST_LEVELS, tree):
+    if _deeper_than(MAX_LEVELS, tree):
         raise ConfigError(f"The configuration {path} is {TOO_DEEP}.")
     problems.update((f"line {line}", sentence) for line, sentence in loader.faults.items())
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        raise ConfigError(f"The configuration {path} must be a mapping of keys, got {shown(tree)}.")
+        raise ConfigError(f"The configuration {path} must be a mapping of keys, got {describe_value(tree)}.")
     return tree
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 3e-4 as a number, and finds keys that stand there twice or swallowed their value."""
+    """SafeLoader that reads 3e-4 as a number and reports duplicate keys and keys without a space after the colon."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -126,10 +127,10 @@ class _Loader(yaml.SafeLoader):
             name, line = str(key.value), key.start_mark.line + 1
             before, colon, after = name.partition(":")
             if colon and value.value == "" and value.style is None:  # {hidden:8}, a key without a value
-                self.faults[line] = f"after a colon YAML wants a space: {before}: {after}"
+                self.faults[line] = f"YAML requires a space after a colon: {before}: {after}"
                 continue
             if name in seen:
-                self.faults[line] = f"the key {name!r} stands here for the second time"
+                self.faults[line] = f"the key {name!r} is given twice here"
             seen.add(name)
             whole.append((key, value))
         node.value = whole
@@ -155,7 +156,7 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
         return
     finally:
         loader.dispose()
-    if _deeper_than(MOST_LEVELS, value):
+    if _deeper_than(MAX_LEVELS, value):
         problems[f"--set {override[:100]}"] = f"the value is {TOO_DEEP}"
         return
     for sentence in loader.faults.values():
@@ -164,7 +165,9 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
     for name in parents:
         below = tree.get(name)
         if isinstance(below, str) and below:
-            problems[f"--set {override}"] = f"{name} is given as a whole, {shown(below)}: set it so or by its keys"
+            problems[f"--set {override}"] = (
+                f"{name} is given as a whole, {describe_value(below)}: set it so or by its keys"
+            )
             return
         if not isinstance(below, dict):
             tree[name] = below = {}
@@ -173,7 +176,7 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
 
 
 def _deeper_than(levels: int, value: Any) -> bool:
-    """An alias of YAML may stand for what holds it: such a value has no end."""
+    """True if `value` nests deeper than `levels`; a YAML alias may refer to its own parent and never end."""
     below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return bool(below) and (levels == 0 or any(_deeper_than(levels - 1, item) for item in below))
 

@@ -9,7 +9,7 @@ from simul.common.protocol.errors import ConfigError
 
 KINDS: tuple[str, ...] = OpponentsConfig.__struct_fields__
 SCRIPTED = tuple(kind for kind in KINDS if kind not in ("self_play", "past"))  # need no network
-MIX = "random:0.2,self:0.8"  # for messages
+MIX = "random:0.2,self:0.8"  # example, for messages
 SHORT = {"self": "self_play", "max": "max_base_power", "heuristics": "simple_heuristics"}
 
 
@@ -24,10 +24,10 @@ def opponent_kind(name: str, among: tuple[str, ...] = KINDS) -> str:
 
 
 def parse_mix(text: str) -> dict[str, float]:
-    """Share of every kind; those that are not named get 0. Whether they add up to 1 is for the caller to check.
+    """Share of every kind, 0 for kinds not named. The caller checks that they add up to 1.
 
     Raises:
-        ConfigError: an unknown name, one that stands there twice, or a share that is no number.
+        ConfigError: an unknown name, a name given twice, or a share that is not a number.
     """
     shares: dict[str, float] = {}
     for part in text.split(","):
@@ -36,7 +36,7 @@ def parse_mix(text: str) -> dict[str, float]:
             raise ConfigError(f"expected NAME:SHARE,NAME:SHARE,... such as {MIX}; got {part.strip()!r}")
         kind = opponent_kind(name)
         if kind in shares:
-            raise ConfigError(f"{kind} stands there twice in {text!r}")
+            raise ConfigError(f"{kind} is given twice in {text!r}")
         try:
             shares[kind] = float(share)
         except ValueError:

@@ -1,4 +1,4 @@
-"""Types of command-line options: each turns a text into a value, or into argparse's one-sentence refusal."""
+"""Types of command-line options, for argparse: a value, or ArgumentTypeError with a sentence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def path(text: str) -> Path:
-    """A file or folder. An empty text, mostly a shell variable that is not set, would be the current folder."""
+    """A path. Refuses empty text, usually an unset shell variable, which would mean the current folder."""
     if not text:
         raise argparse.ArgumentTypeError("expected a path, got ''")
     return Path(text)

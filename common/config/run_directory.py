@@ -1,9 +1,10 @@
-"""Where everything of one run lies. Roles are started with `--run-dir` and find the rest here."""
+"""The directory of one run, its files, sockets and token. Roles start with `--run-dir` and find the rest here."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import os
 import shutil
 import sys
@@ -37,15 +38,15 @@ class RunDir:
 
     @property
     def logs(self) -> Path:
-        """Directory of one log file a role."""
+        """Directory of the log files, one per role."""
         return self.root / "logs"
 
     def exists(self) -> bool:
-        """Whether the directory is there; False for a name that no directory can have, where Path.exists raises."""
+        """True if the directory exists; False for an impossible name, for which Path.exists raises."""
         return os.path.exists(self.root)
 
     def create(self) -> None:
-        """Make the directories and the training token. Raises ConfigError where that is not possible."""
+        """Create the directories and the training token. Raises ConfigError."""
         self._check_kinds()
         try:
             for folder in (self.root, self.checkpoints, self.logs):
@@ -56,11 +57,11 @@ class RunDir:
         except OSError as error:
             raise ConfigError(
                 f"The run directory {self.root} cannot be written: {error.strerror}. "
-                "Choose another one with --run-dir, or mend its permissions."
+                "Choose another one with --run-dir, or fix its permissions."
             ) from None
 
     def _check_kinds(self) -> None:
-        """Raises ConfigError where a folder stands in the place of a file, or a file in that of a folder."""
+        """Raises ConfigError for a folder at the path of a file, or a file at the path of a folder."""
         for folder in (self.root, self.checkpoints, self.logs, self.sockets):
             if os.path.exists(folder) and not os.path.isdir(folder):
                 raise ConfigError(f"{folder} is a file; expected a folder. Move it away, or choose another --run-dir.")
@@ -71,12 +72,12 @@ class RunDir:
                 )
 
     def remove(self) -> None:
-        """Remove it with all that is in it; what cannot be removed stays."""
+        """Remove the directory; what cannot be removed stays."""
         shutil.rmtree(self.sockets, ignore_errors=True)
         shutil.rmtree(self.root, ignore_errors=True)
 
     def remove_sockets(self) -> None:
-        """Remove the sockets and their locks, inside or elsewhere. Nobody listens there any more."""
+        """Remove the sockets and their locks, after all roles have stopped."""
         shutil.rmtree(self.sockets, ignore_errors=True)
 
     def endpoint(self, name: str) -> str:
@@ -86,16 +87,16 @@ class RunDir:
         return f"ipc://{self.sockets / name}.ipc"
 
     def own_endpoint(self, configured: str) -> str:
-        """Where processes of this run reach the server: past the proxy, which takes in everybody else.
+        """The endpoint at which processes of this run reach the server, past the proxy for other clients.
 
-        `configured`: server.endpoint. Without ipc (Windows) there is no proxy, and one endpoint for all.
+        `configured`: server.endpoint. Without ipc (Windows) there is no proxy and one endpoint for all clients.
         """
         if sys.platform == "win32":
             return connectable(configured) or self.endpoint("data")
         return self.endpoint("own")
 
     def token(self) -> str:
-        """The run's training token: only clients that hold it may be learned from. Raises ConfigError."""
+        """The run's training token, without which no client's sessions are learned from. Raises ConfigError."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
             if token := (self.root / "token").read_text().strip():
                 return token
@@ -107,9 +108,9 @@ class RunDir:
         self.write("token", os.urandom(16).hex().encode(), mode=0o600)
 
     def write(self, name: str, data: bytes, mode: int = 0o666) -> None:
-        """Write a small file so that a reader never sees half of it, and a full disk leaves the old one.
+        """Write a small file atomically: a reader never sees a part of it, and a full disk leaves the old one.
 
-        `mode` is that of the new file, before the umask. Raises OSError.
+        `mode` applies to the new file, before the umask. Raises OSError.
         """
         aside = self.root / f".{name}.{os.getpid()}"
         try:
@@ -122,11 +123,11 @@ class RunDir:
                 aside.unlink()
             raise
 
-    def mend(self) -> list[str]:
-        """Clear away what a start or a run left that was killed or had no room; nothing may run here.
+    def repair(self) -> list[str]:
+        """Remove what a killed start or run or a full disk left behind; no role may be running here.
 
-        Returns a sentence for each file that is empty or damaged. All of them are written anew while the run starts or
-        stops; the token is made at once. Raises OSError.
+        Returns a sentence for each empty or damaged file. The run writes them again while it starts or stops; the token
+        is made at once. Raises OSError.
         """
         for name in FILES:
             for left in self.root.glob(f".{name}.[0-9]*"):
@@ -134,7 +135,7 @@ class RunDir:
         damaged = [name for name in FILES if (self.root / name).exists() and not self._readable(name)]
         if "token" in damaged:
             self._make_token()
-        return [f"{self.root / name} was empty or damaged, as a full disk leaves it: made anew" for name in damaged]
+        return [f"{self.root / name} was empty or damaged, as after a full disk; written again" for name in damaged]
 
     def _readable(self, name: str) -> bool:
         try:
@@ -154,13 +155,13 @@ class RunDir:
         """The resolved configuration."""
         return msgspec.convert(yaml.safe_load((self.root / "config.yaml").read_text()), Config)
 
-    def settled(self) -> dict[str, bytes]:
-        """The configuration and game spec of the last start, by file name; empty in a new directory."""
+    def read_start_files(self) -> dict[str, bytes]:
+        """Contents of config.yaml and spec.json of the last start, by file name; empty in a new directory."""
         files = (self.root / name for name in ("config.yaml", "spec.json"))
         return {file.name: file.read_bytes() for file in files if file.exists()}
 
-    def settle(self, files: Mapping[str, bytes]) -> None:
-        """Write back what `settled` found."""
+    def restore_start_files(self, files: Mapping[str, bytes]) -> None:
+        """Write back what `read_start_files` returned."""
         for name, content in files.items():
             self.write(name, content, mode=0o600 if name == "token" else 0o666)
 
@@ -173,23 +174,28 @@ class RunDir:
         return msgspec.json.decode((self.root / "spec.json").read_bytes(), type=GameSpec)
 
     def write_origin(self, origin: str) -> None:
-        """Note what `--from` said when the run began; empty: it begins anew."""
+        """Write the `--from` option that the run began with; empty: none."""
         if origin:
             self.write("origin", origin.encode())
         else:
             (self.root / "origin").unlink(missing_ok=True)
 
     def read_origin(self) -> str:
-        """What `--from` said when the run began; empty where it was not given."""
+        """The `--from` option that the run began with; empty: none."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
             return (self.root / "origin").read_text()
         return ""
 
     @property
     def sockets(self) -> Path:
-        """Directory of the sockets: inside, or beside other temporary files where the path would be too long."""
+        """Directory of the sockets: inside, or in the temporary folder where the path would be too long for ipc."""
         inside = self.root / "sockets"
         if len(str(inside)) <= IPC_PATH_LIMIT:
             return inside
         name = hashlib.sha256(str(self.root).encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"simul-{os.getuid()}-{name}"
+
+
+def is_run_token(shown: str, token: str) -> bool:
+    """True if `shown` is the run's `token`, compared in constant time. False for a run without a token."""
+    return bool(token) and hmac.compare_digest(shown.encode(), token.encode())

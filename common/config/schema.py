@@ -1,4 +1,4 @@
-"""Frozen typed configuration, loaded strictly (`loader.py`). One comment a field; YAML repeats them."""
+"""Frozen typed configuration, loaded strictly (`loader.py`). One comment per field; the YAML files repeat them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[int, Meta(ge=0)]
 Few = Annotated[int, Meta(ge=1, le=1024)]  # processes, threads
-Many = Annotated[int, Meta(ge=1, le=10**6)]  # of what each takes memory
+Many = Annotated[int, Meta(ge=1, le=10**6)]  # of things that take memory each
 Port = Annotated[int, Meta(ge=0, le=65535)]
-Written = Annotated[str, Meta(min_length=1)]
+NonEmptyText = Annotated[str, Meta(min_length=1)]
 PositiveFloat = Annotated[float, Meta(gt=0.0)]
 NonNegativeFloat = Annotated[float, Meta(ge=0.0)]
 
@@ -24,7 +24,7 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OpponentsConfig(Section, frozen=True):
-    """Who sits opposite the learner's seat, as shares of the games. They must add up to 1."""
+    """Opponents of the learner's seat, as shares of the games. They must add up to 1."""
 
     self_play: Share = 1.0  # the current policy on every seat; all seats learn
     past: Share = 0.0  # frozen past selves; until the first exists, this share plays itself
@@ -35,7 +35,7 @@ class OpponentsConfig(Section, frozen=True):
 
 
 class RewardsConfig(Section, frozen=True):
-    """What a Pokémon seat is rewarded for. Every weight but win_loss is of shaping, and 0 is off."""
+    """Rewards of a Pokémon seat. Every weight except win_loss is shaping; 0 turns it off."""
 
     win_loss: float = 1.0  # at the end: win +, loss -, tie 0
     knockout: NonNegativeFloat = 0.0  # + for each foe that faints, - for each own Pokemon
@@ -84,7 +84,7 @@ class GymnasiumConfig(Section, frozen=True):
 
 
 class NetworkConfig(Section, frozen=True):
-    """Which stateless network plays."""
+    """The network that plays."""
 
     name: str = "mlp_lstm"  # mlp_lstm | pokemon | module:Class
     options: dict[str, Any] = {}  # keyword arguments of the network
@@ -160,7 +160,7 @@ class Config(Section, frozen=True):
 
     game: str = "gymnasium"  # pokemon | gymnasium | module:Class of an EnvSource-compatible env
     game_options: dict[str, Any] = {}  # keyword arguments of module:Class
-    run_dir: Written = "runs/default"
+    run_dir: NonEmptyText = "runs/default"
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
     stop_after_decisions: NonNegative = 0  # 0: until Ctrl-C
     pokemon: PokemonConfig = PokemonConfig()

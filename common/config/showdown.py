@@ -1,4 +1,4 @@
-"""Where a Showdown server is and who we are there, from what a person typed. Pure."""
+"""Address of a Showdown server and the user name there, as given on the command line. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from simul.common.protocol.errors import ConfigError
 
 PATH = "/showdown/websocket"
 PUBLIC = "showdown"  # stands for the public server
-LOCAL = "local"  # stands for a server of our own
-LONGEST_NAME = 18  # Showdown cuts longer ones, and would then know us by another name
+LOCAL = "local"  # stands for a local server that `simul play` starts
+LONGEST_NAME = 18  # Showdown truncates longer names
 SCHEMES = {"ws": "ws", "wss": "wss", "http": "ws", "https": "wss"}
 
 
@@ -29,7 +29,7 @@ def websocket_url(text: str) -> str:
         host, port, parts = None, None, urlsplit("")
     if not host or parts.scheme not in SCHEMES or re.search(r"\s", text):
         raise ConfigError(
-            f"--server {text!r} is no address of a Showdown server: expected HOST:PORT, a URL like "
+            f"--server {text!r} is not the address of a Showdown server: expected HOST:PORT, a URL like "
             f"ws://127.0.0.1:8000{PATH}, `{PUBLIC}` for the public one, or `{LOCAL}` for one of our own."
         )
     name = f"[{host}]" if ":" in host else host
@@ -39,8 +39,8 @@ def websocket_url(text: str) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raises ConfigError where Showdown would not take the name as it is."""
+    """Raises ConfigError where Showdown would refuse or change the name."""
     if len(name) > LONGEST_NAME:
         raise ConfigError(f"--username {name!r} has {len(name)} characters; Showdown takes {LONGEST_NAME} at most.")
     if not re.search(r"[A-Za-z0-9]", name) or re.search(r"[|,\n]", name) or name != name.strip():
-        raise ConfigError(f"--username {name!r} is no name for Showdown: expected letters and digits, without | and ,")
+        raise ConfigError(f"--username {name!r} is not a Showdown name: expected letters and digits, without | and ,")

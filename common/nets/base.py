@@ -1,4 +1,4 @@
-"""The contract of a network: stateless, one row in, one row out; the caller keeps the recurrent state.
+"""The interface of a network: stateless, one row in, one row out; the caller keeps the recurrent state.
 
 The server steps it, the learner unrolls it:
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 
 class RecurrentNetwork(nn.Module):
-    """Base of every network. A subclass sets `state_size` and writes `forward`; the rest has defaults.
+    """Base of every network. A subclass sets `state_size` and implements `forward`; the rest has defaults.
 
     Attributes:
         state_size: S, floats of recurrent state per session (h and c side by side, say); 0 for none.
@@ -69,13 +69,13 @@ class RecurrentNetwork(nn.Module):
         """A copy for inference whose large products run in `dtype` (bfloat16).
 
         State, heads and everything returned stay float32. `load_state_dict` of float32 weights works on the copy.
-        The default stays float32: a user's module need not know about dtypes.
+        The default keeps float32: a user's module need not support other dtypes.
         """
         return copy.deepcopy(self)
 
 
-class Wrapped(RecurrentNetwork):
-    """A plain nn.Module with `state_size` and `forward` of the contract, made into a RecurrentNetwork."""
+class ModuleAdapter(RecurrentNetwork):
+    """Adapts a plain nn.Module with `state_size` and `forward` of this interface to RecurrentNetwork."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
@@ -89,6 +89,6 @@ class Wrapped(RecurrentNetwork):
 
 
 def compute_dtype(weight: Tensor) -> torch.dtype:
-    """The dtype in which a product with `weight` runs: autocast's where it is on, else the weight's own."""
+    """The dtype of a product with `weight`: autocast's where it is enabled, else the weight's own."""
     kind = weight.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype

@@ -1,4 +1,4 @@
-"""From a NetworkConfig and a GameSpec to a network, checked before anything else starts."""
+"""Builds a network from a NetworkConfig and a GameSpec, and checks it before any role starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
-from simul.common.nets.base import RecurrentNetwork, Wrapped
+from simul.common.nets.base import ModuleAdapter, RecurrentNetwork
 from simul.common.nets.models.mlp_lstm import MlpLstm
 from simul.common.nets.models.pokemon import pokemon_network
 from simul.common.protocol.errors import ConfigError
@@ -36,10 +36,10 @@ def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> Recu
         torch.manual_seed(seed)
         try:
             module = kind(spec, **network.options)
-        except Exception as error:  # noqa: BLE001  (a value it cannot take, such as a width of -5; a user's own fault)
-            words = _words(error).rstrip(".")
-            raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {words}.") from None
-    built = module if isinstance(module, RecurrentNetwork) else Wrapped(module)
+        except Exception as error:  # noqa: BLE001  (an invalid option such as a width of -5, or an error in a user's class)
+            text = _cause(error).rstrip(".")
+            raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {text}.") from None
+    built = module if isinstance(module, RecurrentNetwork) else ModuleAdapter(module)
     check_network(built, spec, network.name)
     return built
 
@@ -54,7 +54,7 @@ def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
     except Exception as error:  # noqa: BLE001  (a user's network may raise anything)
         raise ConfigError(
             f"The network {name} does not take an observation {spec.observation_dtype} {list(observation.shape)}, "
-            f"a mask bool {list(mask.shape)} and a state float32 [{TRIAL_BATCH}, {network.state_size}]: {_words(error)}"
+            f"a mask bool {list(mask.shape)} and a state float32 [{TRIAL_BATCH}, {network.state_size}]: {_cause(error)}"
         ) from None
     wanted = ((TRIAL_BATCH, spec.num_actions), (TRIAL_BATCH,), (TRIAL_BATCH, network.state_size))
     got = [_describe(output) for output in outputs]
@@ -64,7 +64,7 @@ def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
             f"The network {name} returns ({', '.join(got)}); "
             f"expected logits, value, new state = ({', '.join(expected)})."
         )
-    if not _finite(outputs):  # a network may divide by what zeros have none of
+    if not _finite(outputs):  # a network may divide by a sum that is 0 here
         draw = torch.Generator().manual_seed(1)
         if not _finite(_forward(network, torch.rand(observation.shape, generator=draw).to(dtype), mask)):
             raise ConfigError(
@@ -79,19 +79,19 @@ def _forward(network: RecurrentNetwork, observation: torch.Tensor, mask: torch.T
 
 
 def _finite(outputs: Any) -> bool:
-    """Nothing is nan; logits may be -inf, which masks an action."""
+    """True without nan and inf; logits may be -inf, which masks an action."""
     logits, value, state = outputs
     return bool(not logits.isnan().any() and value.isfinite().all() and state.isfinite().all())
 
 
-def _words(error: Exception) -> str:
-    """What it says; a KeyError says its key and no more."""
+def _cause(error: Exception) -> str:
+    """The error's message; of a KeyError, whose message is only the key, with its type."""
     return f"KeyError: {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
 
 
 def _check_options(name: str, kind: Callable[..., nn.Module], options: Mapping[str, Any]) -> None:
     """Raises ConfigError for an option that the network does not take."""
-    parameters = list(inspect.signature(kind).parameters.values())[1:]  # the first one is the spec
+    parameters = list(inspect.signature(kind).parameters.values())[1:]  # without the first, the spec
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return
     known = [parameter.name for parameter in parameters]

@@ -1,4 +1,4 @@
-"""Which device and precision `auto` means here. Shared by server and learner."""
+"""Chooses device and precision for `auto`. Shared by server and learner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from simul.common.protocol.errors import ConfigError
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` is CUDA, else Apple's MPS, else the CPU. Raises ConfigError where the named one is missing."""
+    """The named device; `auto` is CUDA, else MPS, else the CPU. Raises ConfigError where it is not available."""
     present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         return torch.device(next(kind for kind, there in present.items() if there))

@@ -21,8 +21,8 @@ from simul.common.protocol.messages import PROTOCOL, Message
 Tensors = Mapping[str, NDArray[Any]]
 Frame = bytes | memoryview
 
-SMALL_BYTES = 4096  # below, a copy is cheaper than a view
-MOST_LAYOUTS = 1024
+SMALL_BYTES = 4096  # below this, a copy is cheaper than a view
+MAX_LAYOUTS = 1024
 MAX_FRAMES = 16
 MAX_DIMENSIONS = 4
 MAX_HEADER_BYTES = 64 * 1024
@@ -31,7 +31,7 @@ _DTYPES = {
     name: np.dtype(name).newbyteorder("<")
     for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64")
 }
-_NAMES = {dtype: name for name, dtype in _DTYPES.items()}  # `dtype.name` is computed anew, and slowly, every time
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}  # `dtype.name` is computed at every access, slowly
 
 _Layout = list[tuple[str, np.dtype[Any], tuple[int, ...], int]]  # name, dtype, shape, bytes
 M = TypeVar("M")
@@ -94,13 +94,13 @@ class Codec(Generic[M]):
         }
 
     def _layout(self, declared: tuple[tuple[str, str, tuple[int, ...]], ...], header_bytes: int) -> _Layout:
-        """Checked declarations: clients say the same ones again and again, so those of usual length are remembered."""
+        """Checked declarations, cached where the header is small: clients repeat the same ones."""
         if header_bytes > SMALL_BYTES:
             return _check_layout(declared)
         layout = self._layouts.get(declared)
         if layout is None:
             layout = _check_layout(declared)
-            if len(self._layouts) >= MOST_LAYOUTS:
+            if len(self._layouts) >= MAX_LAYOUTS:
                 self._layouts.clear()
             self._layouts[declared] = layout
         return layout
@@ -124,16 +124,16 @@ def expect(tensors: Tensors, name: str, dtype: str | np.dtype[Any], shape: tuple
 
 
 def expect_only(tensors: Tensors, names: frozenset[str]) -> None:
-    """Refuse tensors that the message does not have, once for all its rows. Raises ProtocolError ERR_SHAPE."""
+    """Raises ProtocolError ERR_SHAPE for tensors that the message type does not have."""
     if not tensors.keys() <= names:
         stray, wanted = min(tensors.keys() - names), ", ".join(sorted(names)) or "none"
         raise ProtocolError(ERR_SHAPE, f"tensor {stray!r} is not of this message; expected: {wanted}")
 
 
 def _undecodable(error: str) -> ProtocolError:
-    """What is wrong with a header, in msgspec's words."""
+    """The error of a header that msgspec does not decode, with msgspec's reason."""
     text = f"the header frame does not decode: {error[:200]}"
-    if error.startswith("Invalid value ") and error.endswith(" - at `$.type`"):  # text, but no type of this direction
+    if error.startswith("Invalid value ") and error.endswith(" - at `$.type`"):  # a tag that is not of this direction
         return ProtocolError(ERR_VERSION, f"{text}; {PROTOCOL}, which is spoken here, has no such message this way")
     return ProtocolError(ERR_MALFORMED, text)
 
@@ -176,5 +176,5 @@ def _tensor(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], size: int, 
         return flat
     try:
         return flat.reshape(shape)
-    except ValueError:  # a size of 0 beside one that no array can have
+    except ValueError:  # a dimension of 0 beside one too large for any array
         raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has the impossible shape {list(shape)}") from None

@@ -1,4 +1,4 @@
-"""The two things that pass between a game and a policy: a decision, and the action that answers it."""
+"""What passes between a game and a policy: a decision, and the action or failure that answers it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Action(msgspec.Struct, gc=False):
 
 
 class Failure(msgspec.Struct, gc=False):
-    """The server refused a row: the session cannot go on as it is. `code` is one of `simul.common.protocol.errors`."""
+    """A refused row: the session cannot continue as it is. `code` is one of `simul.common.protocol.errors`."""
 
     env: int
     seat: int
@@ -63,7 +63,7 @@ class Failure(msgspec.Struct, gc=False):
     step: int
     code: str
     message: str
-    retry_after_ms: int = 0  # the server's advice how long to wait before the row is sent again; 0: none
+    retry_after_ms: int = 0  # the server's advice, how long to wait before a resend; 0: none
 
 
 def start_flags(record: bool, greedy: bool) -> int:

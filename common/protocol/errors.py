@@ -1,4 +1,4 @@
-"""One error tree. Each class says who catches it; the text says what was expected, what came, what to do."""
+"""The error tree. Each class names its handler; a message says what was expected, what came and what to do."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class ProtocolError(SimulError):
 
 
 class StaleRunError(SimulError):
-    """A message of an older life of a client. Caught by the receiver: ignored and counted."""
+    """A message of an older run_id of a client. Caught by the receiver: ignored and counted."""
 
 
 class WeightsError(SimulError):
-    """Weights that fail verification. Caught by the swapper: the old weights stay and the reason is logged."""
+    """Weights that fail verification. Caught by the weight update: the old weights stay and the reason is logged."""
 
 
 class UnreadableWeightsError(WeightsError):
-    """Weights that do not lie, or no longer, where they were said to. Caught by the swapper: it asks for the bytes."""
+    """Weights are not, or no longer, at the given path. Caught by the weight update: it requests the bytes."""
 
 
 class CheckpointError(SimulError):
@@ -40,7 +40,7 @@ class DivergedError(SimulError):
 
 
 class NothingLearnedError(SimulError):
-    """No gradient is finite any longer. Ends the learner and the run: another life would meet the same unrolls."""
+    """No gradient is finite any longer. Ends the learner and the run: a restart would receive the same unrolls."""
 
 
 class EnvError(SimulError):
@@ -48,7 +48,7 @@ class EnvError(SimulError):
 
 
 class InferenceError(SimulError):
-    """The server answered a row with an error, or is gone. Raised to whoever called the client."""
+    """The server answered a row with an error, or is gone. Raised to the caller of the client."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")

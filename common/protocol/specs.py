@@ -1,4 +1,4 @@
-"""What a game looks like to everybody else: observation layout, action count, and their fingerprint."""
+"""The game spec: observation layout, action count, and their fingerprint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Slice(msgspec.Struct, frozen=True):
         start, size: position in the observation.
         kind: `number` (already scaled) or `id` (an integer that indexes an embedding table of `vocabulary` rows).
         low, high: the range every value lies in.
-        meaning: one sentence for people.
+        meaning: one sentence of documentation.
         vocabulary: number of rows of the embedding table, 0 for numbers. Ids that mean the same thing share `table`.
         table: name of the embedding table, empty for numbers.
     """

@@ -1,4 +1,4 @@
-"""How unrolls lie in memory that server and learner share: a table a tensor, [places, ...], one behind the other.
+"""Layout of unrolls in memory shared by server and learner: one table per tensor, [places, ...], concatenated.
 
 T = the unroll length, D = observation size, A = actions, S = state size; see `simul.common.protocol.messages.Unroll`.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.shared_memory import ALIGNMENT
+from simul.common.protocol.shared_memory import ALIGNMENT
 from simul.common.protocol.specs import GameSpec
 
 Tables = dict[str, NDArray[Any]]
@@ -22,7 +22,7 @@ STEPS = "action", "log_prob", "reward", "policy_version"  # `length` rows
 
 @dataclass(frozen=True)
 class UnrollLayout:
-    """Tables of a game's unrolls; `serial` int64 [places] says whose unroll lies there."""
+    """Tables of a game's unrolls; `serial` int64 [places] identifies the unroll at each place."""
 
     spec: GameSpec
     unroll_length: int
@@ -49,12 +49,12 @@ class UnrollLayout:
         return sum(math.prod(shape) * dtype.itemsize for shape, dtype in self.shapes().values())
 
     def size(self, places: int) -> int:
-        """Bytes of a memory with so many places."""
+        """Bytes of a memory with `places` places."""
         tables = (math.prod(shape) * dtype.itemsize * places for shape, dtype in self.shapes().values())
         return ALIGNMENT + sum(map(_aligned, tables))
 
     def tables(self, memory: Any, places: int) -> Tables:
-        """Views of a buffer of `size(places)` bytes; before the first lies the memory's nonce."""
+        """Views of a buffer of `size(places)` bytes, whose first ALIGNMENT bytes hold the nonce."""
         found: Tables = {}
         start = ALIGNMENT
         for name, (shape, dtype) in self.shapes().items():

@@ -1,0 +1,1 @@
+"""What every process needs: lifecycle, logs, metrics, random numbers, facts about the machine."""

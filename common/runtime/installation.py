@@ -1,4 +1,4 @@
-"""Where this installation lies: a checkout, or the installed package `simul`."""
+"""Paths of this installation: a checkout, or the installed package `simul`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Life of a role process: stop flags, watching the parent, reporting to the supervisor."""
+"""Lifecycle of a role process: arguments, stop flag, parent watch, reports to the supervisor."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from simul.common.transport import PushSocket
 
 REPORT_EVERY_SEC = 0.5
 PARENT_EVERY_SEC = 0.5
-STUCK_SEC = 5.0  # so long after the parent's death a call that no signal interrupts ends with the process
-# How the supervisor asks a role to stop. A service manager may have sent SIGTERM to all of them before, and that is one
-# stop, not two.
-ASK = getattr(signal, "SIGUSR1", signal.SIGTERM)
+STUCK_SEC = 5.0  # after the parent's death: how long an uninterruptible call may last before the process exits
+# The supervisor's request to stop. A signal of its own, because a second SIGTERM means exit at once, and a service
+# manager may already have sent one SIGTERM to every process.
+STOP_SIGNAL = getattr(signal, "SIGUSR1", signal.SIGTERM)
 
-# Exit code of a role that has said in a sentence why it ends, and that another life would not help: sysexits.h's
-# EX_CONFIG. Not 3, with which abort() ends a process on Windows.
-ENDS_RUN = 78
+# Exit code of a role that printed why it ends and must not be restarted: EX_CONFIG of sysexits.h. Not 3, the code of
+# abort() on Windows.
+EXIT_ENDS_RUN = 78
 
 
 @dataclass(frozen=True)
 class RoleArguments:
-    """Command line that every role takes."""
+    """Command-line arguments of every role."""
 
     run_dir: RunDir
     index: int
@@ -47,7 +47,7 @@ def add_role_arguments(parser: argparse.ArgumentParser) -> None:
     """Add `--run-dir D --index I --run-id R --parent PID`."""
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--index", type=int, default=0)
-    parser.add_argument("--run-id", type=int, default=0, help="ordered number of this life; default: the time in ns")
+    parser.add_argument("--run-id", type=int, default=0, help="ordered number of this start; default: the time in ns")
     parser.add_argument("--parent", type=int, default=0, help="stop when this process is gone (0: do not watch)")
 
 
@@ -57,20 +57,20 @@ def role_arguments(options: argparse.Namespace) -> RoleArguments:
 
 
 def parse_role_arguments(role: str) -> RoleArguments:
-    """Read the arguments that every role takes, and no others."""
+    """Parse the arguments of a role that has no others."""
     parser = argparse.ArgumentParser(prog=f"python -m {role}")
     add_role_arguments(parser)
     return role_arguments(parser.parse_args())
 
 
 class Stopped(BaseException):
-    """A stop came while nothing was there yet that had to be ended well. No `except Exception` of a game takes it."""
+    """A stop arrived during start-up. A BaseException, so that no `except Exception` of a game catches it."""
 
 
-def name_temporary_folder() -> None:
-    """Give Python a temporary folder where it finds none that can be written, as on a full disk.
+def ensure_temporary_folder() -> None:
+    """Set a temporary folder where Python finds no writable one, as on a full disk.
 
-    torch asks for its name while an optimizer is made. What is really written there fails by itself, and is handled.
+    torch requests its name while it creates an optimizer. A write there still fails, and is handled.
     """
     try:
         tempfile.gettempdir()
@@ -79,10 +79,10 @@ def name_temporary_folder() -> None:
 
 
 class StopFlag:
-    """Set by SIGINT and SIGTERM, by `ASK`, or by the parent's death. The second SIGINT or SIGTERM ends it at once.
+    """Set by SIGINT, SIGTERM, `STOP_SIGNAL` or the parent's death. A second SIGINT or SIGTERM exits at once.
 
     Attributes:
-        signalled: SIGINT or SIGTERM came, which the supervisor does not send to a role.
+        signalled: SIGINT or SIGTERM arrived, which the supervisor never sends to a role.
     """
 
     def __init__(self, parent: int = 0) -> None:
@@ -90,23 +90,23 @@ class StopFlag:
         self._set = False
         self.signalled = False
         self._interrupts = False
-        self._next_look = 0.0
+        self._next_check = 0.0
 
     def install(self) -> StopFlag:
         """Install the signal handlers; they only set the flag."""
-        for number in (signal.SIGINT, signal.SIGTERM, ASK):
+        for number in (signal.SIGINT, signal.SIGTERM, STOP_SIGNAL):
             signal.signal(number, self._on_signal)
         return self
 
     def set(self) -> None:
-        """Ask for a stop from inside."""
+        """Request a stop from inside the process."""
         self._set = True
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """While inside, a stop raises Stopped in the main thread, whatever that waits for: for the start of a role.
+        """Within the block, a stop raises Stopped in the main thread, also while it waits. For a role's start-up.
 
-        The parent is watched by a thread; it ends the process where the main thread does not come out of its wait.
+        A thread watches the parent and exits the process where the main thread does not return from its wait.
         """
         over = threading.Event()
         if self._parent:
@@ -125,14 +125,14 @@ class StopFlag:
             if over.wait(PARENT_EVERY_SEC):
                 return
         if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(threading.main_thread().ident or 0, ASK)
+            signal.pthread_kill(threading.main_thread().ident or 0, STOP_SIGNAL)
         if not over.wait(STUCK_SEC):
             os._exit(1)
 
     def __bool__(self) -> bool:
         now = time.monotonic()
-        if self._parent and now >= self._next_look:
-            self._next_look = now + PARENT_EVERY_SEC
+        if self._parent and now >= self._next_check:
+            self._next_check = now + PARENT_EVERY_SEC
             if os.getppid() != self._parent:
                 self._set = True
         return self._set
@@ -149,7 +149,7 @@ class StopFlag:
 
 
 class Reporter:
-    """Pushes a role's figures to the supervisor twice a second; never blocks, never fails."""
+    """Pushes a role's figures to the supervisor, twice a second. Never blocks, never raises."""
 
     def __init__(self, arguments: RoleArguments, role: str) -> None:
         self._socket = PushSocket(arguments.run_dir.endpoint("status"))
@@ -164,7 +164,7 @@ class Reporter:
         return now >= self._next
 
     def send(self, metrics: dict[str, Any], *, state: str | None = None, event: str = "") -> None:
-        """Send figures now; `event` is one sentence for the view."""
+        """Send figures now; `event`: one sentence for the view."""
         self._state = state or self._state
         self._next = time.monotonic() + REPORT_EVERY_SEC
         arguments = self._arguments
@@ -180,7 +180,7 @@ class Reporter:
 
 
 def _token(run_dir: RunDir) -> str:
-    """Empty where it cannot be read: the role itself then says so and ends."""
+    """The run's token; empty where it cannot be read, which the role itself reports."""
     try:
         return run_dir.token()
     except (OSError, ValueError, ConfigError):

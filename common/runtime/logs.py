@@ -5,33 +5,35 @@ from __future__ import annotations
 import logging
 import sys
 
-MOST_A_MINUTE = 20
+MAX_A_MINUTE = 20
 
 
-class Sparing(logging.Filter):
-    """Of what one line of code says, the first lines of every minute: a fault of every row would fill the disk."""
+class RateLimitFilter(logging.Filter):
+    """Limits each line of code to MAX_A_MINUTE records a minute: a fault of every row would fill the disk."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._minutes: dict[tuple[str, int], tuple[float, int]] = {}  # by place: when it began, lines in it
+        self._minutes: dict[
+            tuple[str, int], tuple[float, int]
+        ] = {}  # (path, line) -> (start of the minute, records in it)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is written."""
+        """True if the record is written."""
         place = record.pathname, record.lineno
         began, lines = self._minutes.get(place, (record.created, 0))
         if record.created - began >= 60.0:
             began, lines = record.created, 0
         self._minutes[place] = began, lines + 1
-        if lines + 1 == MOST_A_MINUTE:
-            record.msg = f"{record.msg} (more like this are not written down within this minute)"
-        return lines < MOST_A_MINUTE
+        if lines + 1 == MAX_A_MINUTE:
+            record.msg = f"{record.msg} (further ones within this minute are not logged)"
+        return lines < MAX_A_MINUTE
 
 
 def set_up(role: str, level: int = logging.INFO) -> logging.Logger:
     """The role's logger, e.g. `simul-inference-0`; everything else logs warnings only."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-    handler.addFilter(Sparing())
+    handler.addFilter(RateLimitFilter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logger = logging.getLogger(role)
     logger.setLevel(level)

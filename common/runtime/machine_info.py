@@ -1,4 +1,4 @@
-"""Under which conditions something was measured: what belongs beside every figure."""
+"""Conditions of a measurement, published with every figure."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ def machine() -> dict[str, str]:
 
 
 def _cpu_model() -> str:
-    """As the system calls it."""
+    """The processor's name as the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.lower().startswith("model name"):
                 return line.partition(":")[2].strip()
     except OSError:
         pass
-    return _words("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor() or platform.machine()
+    return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor() or platform.machine()
 
 
 def _commit() -> str:
     """Short hash, with a `+` where the working tree differs."""
     if not IN_CHECKOUT:
         return "unknown"
-    found = _words("git", "rev-parse", "--short=12", "HEAD")
-    return found + ("+" if _words("git", "status", "--porcelain") else "") if found else "unknown"
+    found = _output("git", "rev-parse", "--short=12", "HEAD")
+    return found + ("+" if _output("git", "status", "--porcelain") else "") if found else "unknown"
 
 
-def _words(*command: str) -> str:
-    """What a command prints; nothing where it fails."""
+def _output(*command: str) -> str:
+    """Standard output of a command, stripped; empty where it fails."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""Figures that repeat: what roles count and time. Names are explained in docs/metrics.md."""
+"""Durations as percentiles and histograms. docs/metrics.md explains the figures that roles report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Histogram(NamedTuple):
 class Timings:
     """Durations in geometric buckets 9% wide: constant memory, percentiles of a recent window, and a histogram of all.
 
-    Two windows take turns, so that a percentile covers the last `window` to 2 * `window` entries.
+    Two windows alternate: a percentile covers the last `window` to 2 * `window` entries.
     """
 
     def __init__(self, window: int = 20_000) -> None:
@@ -41,7 +41,7 @@ class Timings:
             self._before, self._now, self._count = self._now, Counter(), 0
 
     def histogram(self, bounds_us: Sequence[float]) -> Histogram:
-        """All entries of this life, by upper bounds; an entry near a bound may be counted 5% off."""
+        """All entries since start, by upper bounds; an entry within 5% of a bound may count on either side."""
         every = self._older + self._before + self._now
         durations = {bucket: 2 ** (bucket / _BUCKETS_PER_DOUBLING) for bucket in every}
         below = [sum(n for bucket, n in every.items() if durations[bucket] <= bound) for bound in bounds_us]

@@ -1,7 +1,7 @@
 """Counter-based random draws: the same (seed, session, step, attempt, action) always gives the same number.
 
 A game's draws therefore do not depend on arrival order or on what else was in the batch. This is the definition, in
-numpy; what runs for every decision is compiled (`simul.inference_server.engine.noise`); a test holds the two together.
+numpy; the server runs a compiled copy (`simul.inference_server.engine.noise`); a test compares the two.
 The mixer is SplitMix64's finaliser (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators").
 """
 
@@ -25,7 +25,7 @@ def session_key(seed: int, client: str, env: int, seat: int, episode: int) -> in
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mixes in place."""
+    """SplitMix64's finaliser, in place."""
     shifted = x >> _S30
     x ^= shifted
     x *= _M1

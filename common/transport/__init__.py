@@ -1,17 +1,15 @@
-"""The only package that imports zmq. Sockets never block, never linger for ever, never steal an endpoint."""
+"""The only package that imports zmq. Sockets never block, and never take over a bound endpoint."""
 
 from simul.common.transport.curve import ClientKeys, client_keys, new_keys, server_keys
-from simul.common.transport.endpoint_keeper import EndpointKeeper
-from simul.common.transport.endpoints import check_endpoint, connectable
-from simul.common.transport.poller import Poller
-from simul.common.transport.sockets import DealerSocket, PullSocket, PushSocket, RouterSocket, held
-from simul.common.transport.watch import Fate
+from simul.common.transport.endpoints import EndpointMonitor, check_endpoint, connectable
+from simul.common.transport.socket_monitor import ConnectionState
+from simul.common.transport.sockets import DealerSocket, Poller, PullSocket, PushSocket, RouterSocket, probe_bind
 
 __all__ = [
     "ClientKeys",
+    "ConnectionState",
     "DealerSocket",
-    "EndpointKeeper",
-    "Fate",
+    "EndpointMonitor",
     "Poller",
     "PullSocket",
     "PushSocket",
@@ -19,7 +17,7 @@ __all__ = [
     "check_endpoint",
     "client_keys",
     "connectable",
-    "held",
     "new_keys",
+    "probe_bind",
     "server_keys",
 ]

@@ -1,8 +1,8 @@
-"""CURVE keys: who may connect where strangers could, and nobody else reads along.
+"""CURVE: encryption, and which clients may connect to an endpoint that other machines reach.
 
 DIR/server.key, DIR/server.key_secret     the server's pair; clients need the public one
 DIR/client.key, DIR/client.key_secret     a client's pair
-DIR/allowed/*.key                         public keys that the server lets in; read at every handshake
+DIR/allowed/*.key                         public keys that the server accepts; read at every handshake
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ ALLOWED = "allowed"
 
 
 class ClientKeys(msgspec.Struct, frozen=True):
-    """What a client shows: its own pair, and the server's public key, by which it knows the server. Z85 text."""
+    """A client's own key pair and the server's public key, which authenticates the server. Z85 text."""
 
     server: bytes
     public: bytes
     secret: bytes
 
-    def show(self, socket: zmq.Socket[bytes]) -> None:
-        """Before `connect`."""
+    def apply(self, socket: zmq.Socket[bytes]) -> None:
+        """Set the keys on a socket, before `connect`."""
         socket.curve_serverkey = self.server
         socket.curve_publickey = self.public
         socket.curve_secretkey = self.secret
 
 
 class ServerKeys(msgspec.Struct, frozen=True):
-    """The server's pair (Z85 text) and the folder of the public keys that it lets in."""
+    """The server's pair (Z85 text) and the folder of the public keys that it accepts."""
 
     public: bytes
     secret: bytes
     allowed: Path
 
 
-class Doorkeeper:
-    """Lets listed keys in, and nobody else.
+class CurveAuthenticator:
+    """ZAP handler that accepts the listed public keys only. CURVE fails closed.
 
-    libzmq asks over an endpoint of the socket's context, so that every guarded socket has a context of its own.
-    Without an answer nobody gets in: ZAP_ENFORCE_DOMAIN, else a missing handler would mean everybody.
+    libzmq asks over an endpoint of the socket's context, so every protected socket needs its own context.
+    ZAP_ENFORCE_DOMAIN rejects peers while the handler does not answer; without it libzmq would accept all of them.
     """
 
     def __init__(self, keys: ServerKeys) -> None:
@@ -59,8 +59,8 @@ class Doorkeeper:
         self._authenticator.start()
         self._authenticator.configure_curve_callback(domain=ZAP_DOMAIN.decode(), credentials_provider=self)
 
-    def guard(self, socket: zmq.Socket[bytes]) -> None:
-        """Before `bind`."""
+    def protect(self, socket: zmq.Socket[bytes]) -> None:
+        """Require CURVE and a listed key on a socket, before `bind`."""
         socket.curve_server = True
         socket.curve_publickey = self._keys.public
         socket.curve_secretkey = self._keys.secret
@@ -68,15 +68,15 @@ class Doorkeeper:
         socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
 
     def callback(self, domain: str, key: bytes) -> bool:
-        """Called by the authenticator at every handshake: is this public key (Z85) listed?"""
+        """True if this public key (Z85) is listed. pyzmq calls it at every handshake."""
         return any(_public(path) == key for path in self._keys.allowed.glob("*.key"))
 
     def stop_answering(self) -> None:
-        """From now on nobody new gets in."""
+        """Stop the handler: every later handshake is rejected."""
         self._authenticator.stop()
 
     def close(self) -> None:
-        """After the guarded socket."""
+        """Stop the handler and its context, after the protected socket is closed."""
         self._authenticator.stop()
         self.context.term()
 
@@ -92,7 +92,7 @@ def client_keys(folder: Path, name: str = "client") -> ClientKeys:
     server = folder / "server.key"
     key = _public(server)
     if not key:
-        raise ConfigError(f"{server} is no public key of a server: copy it from the folder that `simul keys new` made.")
+        raise ConfigError(f"{server} is not a server's public key: copy it from the folder that `simul keys new` made.")
     return ClientKeys(key, *_pair(folder / f"{name}.key_secret"))
 
 
@@ -123,7 +123,7 @@ def new_keys(folder: Path, name: str = "client") -> list[Path]:
 
 
 def _public(path: Path) -> bytes:
-    """The public key in a file; nothing where there is none: such a file lets nobody in."""
+    """The public key in a file; empty where there is none, which matches no client."""
     try:
         return load_certificate(path)[0]
     except (OSError, ValueError):

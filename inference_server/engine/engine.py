@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.traced import Recording, record, with_packed_weights
+from simul.common.nets.traced import TracedNetwork, trace_network, with_packed_weights
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.rests import Rest, no_rest
+from simul.common.runtime.throttle import Throttle, no_throttle
 from simul.inference_server.engine.backends import Backend, DeviceBackend, Forwarded, HostBackend, Outputs
 from simul.inference_server.engine.sampling import masked_softmax
 from simul.inference_server.engine.staging import Staging
@@ -26,7 +26,7 @@ BUCKETS = (1, 2, 4, *range(8, 64, 8), *range(64, 128, 16), *range(128, 257, 32))
 TRIALS = 5
 DETERMINISTIC_BUCKETS = (64,)  # always the same size: a row's arithmetic does not depend on its batch mates
 
-Ready = Recording | Mapping[str, Tensor]  # weights as `swap` takes them fastest
+Ready = TracedNetwork | Mapping[str, Tensor]  # weights as `swap` takes them fastest
 
 
 class PolicyEngine:
@@ -55,17 +55,17 @@ class PolicyEngine:
         self._scratch_row = self.zero_row + 1
         self._device = device
         self._buckets = DETERMINISTIC_BUCKETS if deterministic else buckets
-        self._spares: deque[Recording] = deque()  # of this engine and its twins: they serve in turns
+        self._spares: deque[TracedNetwork] = deque()  # of this engine and its twins: they serve in turns
         own = network.lowered(precision) if precision != torch.float32 else network
         self._spec = spec
         self._staging = staging or Staging(self._buckets[-1], spec)
         self._bucket_of = [next(b for b in self._buckets if b >= n) for n in range(self.largest_batch + 1)]
-        recording = record(own.to(device).eval().requires_grad_(False), spec)
+        recording = trace_network(own.to(device).eval().requires_grad_(False), spec)
         if device.type == "cpu" and not deterministic:
             recording = with_packed_weights(recording, spec, self._buckets)
         self._serve(recording)
 
-    def _serve(self, recording: Recording) -> None:
+    def _serve(self, recording: TracedNetwork) -> None:
         """Run this network from now on, with an empty table of states."""
         self._recording = recording
         self.runner = recording.runner
@@ -84,7 +84,7 @@ class PolicyEngine:
         Raises RuntimeError or TypeError where a user's network cannot be copied.
         """
         twin = copy.copy(self)
-        twin._serve(self._recording.twin())
+        twin._serve(self._recording.clone())
         return twin
 
     @property
@@ -142,11 +142,11 @@ class PolicyEngine:
         return self._table[torch.from_numpy(rows).to(self._device)].cpu().numpy()
 
     @torch.inference_mode()
-    def load(self, state: Mapping[str, Tensor], rest: Rest = no_rest) -> None:
+    def load(self, state: Mapping[str, Tensor], rest: Throttle = no_throttle) -> None:
         """Copy verified weights in place. Call it between two batches, never inside one."""
         self._recording.load(state, rest)
 
-    def prepare(self, state: Mapping[str, Tensor], rest: Rest = no_rest) -> Ready:
+    def prepare(self, state: Mapping[str, Tensor], rest: Throttle = no_throttle) -> Ready:
         """Verified weights for `swap`, of this engine or a twin. May run on one thread beside the loop.
 
         On a CPU they are copied here, into a recorded network that serves nobody; elsewhere `swap` copies them in
@@ -155,7 +155,7 @@ class PolicyEngine:
         if not isinstance(self._backend, HostBackend):
             return self.converted(state)
         try:
-            spare = self._spares.popleft() if self._spares else self._recording.twin()
+            spare = self._spares.popleft() if self._spares else self._recording.clone()
         except (RuntimeError, TypeError):  # a user's network that cannot be copied
             return self.converted(state)
         spare.load(state, rest)
@@ -163,7 +163,7 @@ class PolicyEngine:
 
     def swap(self, ready: Ready) -> None:
         """Serve these weights from the next batch on. Call it between two batches, never inside one."""
-        if not isinstance(ready, Recording):
+        if not isinstance(ready, TracedNetwork):
             self.load(ready)
             return
         self._spares.append(self._recording)
@@ -188,7 +188,7 @@ class PolicyEngine:
         self._table.zero_()
         if not self._spares:  # made now, the first swap finds one
             ready = self.prepare(self.network.state_dict())
-            if isinstance(ready, Recording):
+            if isinstance(ready, TracedNetwork):
                 self._spares.append(ready)
 
     def warm_up_beside(self) -> None:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.traced import Recording
+from simul.common.nets.traced import TracedNetwork
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.rests import Rest, no_rest
+from simul.common.runtime.throttle import Throttle, no_throttle
 from simul.inference_server.engine.backends import Outputs
 from simul.inference_server.engine.bucket import Bucket
 from simul.inference_server.engine.engine import BUCKETS, PolicyEngine, Ready
@@ -60,7 +60,7 @@ class GraphEngine(PolicyEngine):
         self._graphs = graphs
         self._log = log
 
-    def _serve(self, recording: Recording) -> None:
+    def _serve(self, recording: TracedNetwork) -> None:
         super()._serve(recording)
         self._lane: Lane | None = None
         self._by_rows: tuple[Bucket, ...] = ()  # the bucket of each number of rows; empty: no graphs
@@ -97,7 +97,7 @@ class GraphEngine(PolicyEngine):
             return super().sample()
         return Outputs(packed[0].astype(np.int32), packed[1], packed[2])
 
-    def prepare(self, state: Mapping[str, Tensor], rest: Rest = no_rest) -> Ready:
+    def prepare(self, state: Mapping[str, Tensor], rest: Throttle = no_throttle) -> Ready:
         """As PolicyEngine. Graphs read the weights where they lay when they were captured: they are copied there."""
         return self.converted(state)
 

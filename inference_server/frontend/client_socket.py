@@ -114,7 +114,7 @@ class Gateway:
             return ""
         self._count_at = now + COUNT_EVERY_SEC
         if self.socket.connections is not None:
-            self._statistics.connections.update(self.socket.connections.take())
+            self._statistics.connections.update(self.socket.connections.drain())
         return "" if self.proxy is None else self._ask_proxy(self.proxy, now)
 
     def _ask_proxy(self, proxy: ProxyProcess, now: float) -> str:

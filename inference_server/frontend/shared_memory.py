@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.shared_memory import ALIGNMENT
 from simul.common.protocol import messages
 from simul.common.protocol.codec import Tensors
 from simul.common.protocol.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
+from simul.common.protocol.shared_memory import ALIGNMENT, anonymous_file, can_share_memory, shared_path
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.anonymous_file import anonymous_file, can_share, path_of
 
 MESSAGES = 2  # of the most rows have room
 MAX_BYTES = 256 * 1024 * 1024  # reserved for a client at most; the system backs what is touched
@@ -38,7 +37,7 @@ class AnonymousFile:
         except OSError:
             self.close()
             raise
-        self.grant = messages.SharedMemory(path=path_of(self._file), size=size, nonce=nonce)
+        self.grant = messages.SharedMemory(path=shared_path(self._file), size=size, nonce=nonce)
 
     def close(self) -> None:
         """Nobody can open it any longer; who reads it still has it."""
@@ -72,7 +71,7 @@ class SharedMemory(AnonymousFile):
 
 def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
     """Bytes of a client's memory at `endpoint`, with STEP messages of at most `rows`; 0: none is granted here."""
-    if not can_share(endpoint):
+    if not can_share_memory(endpoint):
         return 0
     return min(MAX_BYTES, ALIGNMENT + MESSAGES * rows * spec.observation_size * spec.dtype().itemsize)
 

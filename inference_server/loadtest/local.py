@@ -13,9 +13,8 @@ from simul.common.config.schema import Config
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
-from simul.common.nets.load import WEIGHTS_FILE
-from simul.common.nets.traced import trace
-from simul.common.nets.weights import bytes_to_state
+from simul.common.nets.io import WEIGHTS_FILE, bytes_to_state
+from simul.common.nets.traced import traced_forward
 from simul.common.protocol.messages import Error
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.sampling import sample
@@ -36,7 +35,7 @@ class LocalPolicy:
         self._spec = spec
         self._device = choose_device(config.server.device)
         self._network = _network(config, spec, checkpoint, self._device)
-        self._run = trace(self._network, spec)
+        self._run = traced_forward(self._network, spec)
         self._state = torch.zeros(0, self._network.state_size)
         self._answers: list[Answer] = []
         self._next_id = 0

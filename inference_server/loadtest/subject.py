@@ -17,8 +17,7 @@ from simul.common.launch.evaluation.checkpoint import config_of, newest_checkpoi
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.launch.supervisor.processes import role_command
 from simul.common.nets.build import build_network
-from simul.common.nets.load import META_FILE, WEIGHTS_FILE, Meta
-from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.nets.io import META_FILE, WEIGHTS_FILE, CheckpointMeta, fingerprint, weights_to_bytes
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys, connectable
@@ -114,7 +113,7 @@ def _fresh_checkpoint(run_dir: RunDir, config: Config, spec: GameSpec, data: byt
     """Untrained weights in the form that the server loads."""
     folder = run_dir.checkpoints / "000000000"
     folder.mkdir(parents=True)
-    meta = Meta(
+    meta = CheckpointMeta(
         version=0, decisions=0, spec_fingerprint=spec.fingerprint(), spec=spec, network=config.network,
         config_fingerprint=config.fingerprint(), seed=config.seed,
         time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -7,7 +7,7 @@ from functools import partial
 from logging import Logger
 from pathlib import Path
 
-from simul.common.config.run_token import is_run_token
+from simul.common.config.run_directory import is_run_token
 from simul.common.protocol.codec import Codec, Frame, encode
 from simul.common.protocol.errors import CheckpointError, ConfigError, ProtocolError, WeightsError
 from simul.common.protocol.messages import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simul.common.protocol.messages import ABORTED
-from simul.common.transport import EndpointKeeper
+from simul.common.transport import EndpointMonitor
 from simul.inference_server.frontend.clients import Client, ClientTable
 from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.sessions.session_close import Endings
@@ -24,7 +24,7 @@ class Housekeeping:
         endings: Endings,
         recorder: Recorder,
         policies: PolicyTable,
-        endpoints: EndpointKeeper,
+        endpoints: EndpointMonitor,
         *,
         idle_timeout_sec: float,
         client_timeout_sec: float,
@@ -52,7 +52,7 @@ class Housekeeping:
             self.end_sessions(client, "client_lost")
         self._recorder.settle(now)
         self._policies.remove_retired(self._sessions.bound_to, now)
-        return " ".join(self._endpoints.look(now))
+        return " ".join(self._endpoints.restore_missing(now))
 
     def end_sessions(self, client: Client, cause: str) -> None:
         """Every session of a client that is gone."""

@@ -17,11 +17,10 @@ from torch import Tensor
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
-from simul.common.nets.load import WEIGHTS_FILE, check_spec, read_meta, read_verified
-from simul.common.nets.weights import bytes_to_state, check_state
+from simul.common.nets.io import WEIGHTS_FILE, bytes_to_state, check_spec, check_state, read_meta, read_verified
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.rests import Rest, Rests, no_rest
+from simul.common.runtime.throttle import CpuThrottle, Throttle, no_throttle
 from simul.inference_server.engine.engine import PolicyEngine, Ready
 from simul.inference_server.policies.verification import verify
 
@@ -123,5 +122,5 @@ class Workshop:
         return engine
 
 
-def _rests(serving: bool) -> Rest:
-    return Rests() if serving else no_rest
+def _rests(serving: bool) -> Throttle:
+    return CpuThrottle() if serving else no_throttle

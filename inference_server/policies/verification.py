@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from simul.common.nets.weights import bytes_to_state, check_state, file_to_state
+from simul.common.nets.io import bytes_to_state, check_state, file_to_state
 from simul.common.protocol.errors import UnreadableWeightsError, WeightsError
 from simul.common.protocol.messages import MOST_VERSION, Weights
-from simul.common.runtime.anonymous_file import open_unchangeable
-from simul.common.runtime.rests import Rest, no_rest
+from simul.common.protocol.shared_memory import open_sealed
+from simul.common.runtime.throttle import Throttle, no_throttle
 
 PIECE_BYTES = 512 * 1024  # hashed between two rests
 
 
 def verify(
-    weights: Weights, data: bytes | NDArray[Any] | None, network: nn.Module, rest: Rest = no_rest
+    weights: Weights, data: bytes | NDArray[Any] | None, network: nn.Module, rest: Throttle = no_throttle
 ) -> dict[str, Tensor]:
     """Weights of `network` out of `data`, uint8 [bytes] as they were announced; None: out of the learner's memory.
 
@@ -46,7 +46,7 @@ def verify(
 
 def _from_memory(weights: Weights) -> dict[str, Tensor]:
     try:
-        file = open_unchangeable(weights.path, weights.file_number)
+        file = open_sealed(weights.path, weights.file_number)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UnreadableWeightsError(f"the memory cannot be read: {reason}") from None
@@ -56,7 +56,7 @@ def _from_memory(weights: Weights) -> dict[str, Tensor]:
         os.close(file)
 
 
-def _fingerprint(data: memoryview, rest: Rest) -> str:
+def _fingerprint(data: memoryview, rest: Throttle) -> str:
     digest = hashlib.sha256()
     for start in range(0, len(data), PIECE_BYTES):
         digest.update(data[start : start + PIECE_BYTES])  # other threads run meanwhile

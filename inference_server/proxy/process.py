@@ -18,8 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
-from simul.common.transport.bound import BoundEndpoint, listen_tcp, listen_unix
-from simul.common.transport.endpoints import IpcAccess
+from simul.common.transport.endpoints import BoundEndpoint, IpcAccess, listen_tcp, listen_unix
 from simul.inference_server.proxy.framing import Limits
 
 LOOK_EVERY_SEC = 0.05

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simul.common.client.pending_steps import pack_step
+from simul.common.client.pending import pack_step
 from simul.common.protocol.errors import ERR_INTERNAL, ERR_NO_SESSION
 from simul.common.protocol.messages import Error, Evaluate, Ping, Step
 from tests.support.faults import count, unharmed, wait_for

@@ -10,9 +10,9 @@ import pytest
 from safetensors.numpy import save
 
 from simul.common.client.client import InferenceClient, Replies
-from simul.common.client.pending_steps import pack_step
+from simul.common.client.pending import pack_step
 from simul.common.nets.build import build_network
-from simul.common.nets.weights import bytes_to_state, fingerprint, weights_to_bytes
+from simul.common.nets.io import bytes_to_state, fingerprint, weights_to_bytes
 from simul.common.protocol.errors import ERR_NOT_READY, ConfigError
 from simul.common.protocol.messages import Weights
 from simul.common.transport import Poller, RouterSocket

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from simul.common.client.pending_steps import pack_step
-from simul.common.client.shared_memory import Block, open_memory
+from simul.common.client.observation_memory import ObservationBlock, open_observation_memory
+from simul.common.client.pending import pack_step
 from simul.common.protocol.errors import ERR_VALUE
 from simul.common.protocol.messages import TRUNCATED, Actions, Close, Error
 from simul.common.protocol.specs import GameSpec
@@ -36,13 +36,13 @@ def stand() -> Iterator[Stand]:
 class Liar(RawClient):
     """Lays its observations into memory, and changes them there when it likes."""
 
-    block: Block
+    block: ObservationBlock
     texts: list[str]  # of the refusals
 
     def lay(self, rows: int) -> None:
-        memory = open_memory(self.hello("liar", run_id=time.time_ns(), shared_memory=True).shared_memory)
+        memory = open_observation_memory(self.hello("liar", run_id=time.time_ns(), shared_memory=True).shared_memory)
         assert memory is not None
-        block = memory.block(1, rows, self.spec, owed={1})
+        block = memory.allocate(1, rows, self.spec, owed={1})
         assert block is not None
         self.block, self.texts = block, []
 

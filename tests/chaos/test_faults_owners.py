@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import zmq
 
-from simul.common.client.pending_steps import pack_step
+from simul.common.client.pending import pack_step
 from simul.common.protocol.errors import ERR_DENIED, ERR_NO_SESSION, ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION
 from simul.common.protocol.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
@@ -53,7 +53,7 @@ def test_fault_20_an_equal_run_id_without_the_token_evicts_nobody(stand) -> None
         refused = raw.ask(hello)
         assert (refused.code, "expected its token" in refused.message) == (ERR_STALE_RUN, True)
         assert exchange(incumbent, [stand.decision(0, 1)]).actions[0].step == 1
-        token = incumbent._line.hello.token
+        token = incumbent._connection.hello.token
         assert raw.ask(msgspec.structs.replace(hello, token=token)).resumed  # who holds it is the same client
         raw.send(Close())
 

@@ -12,7 +12,7 @@ import msgpack
 import psutil
 import pytest
 
-from simul.common.client.pending_steps import pack_step
+from simul.common.client.pending import pack_step
 from simul.common.protocol import errors
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError

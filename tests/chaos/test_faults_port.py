@@ -12,7 +12,7 @@ import pytest
 
 from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import PROTOCOL, Hello
-from simul.common.transport import DealerSocket, RouterSocket, base, client_keys, new_keys, server_keys, sockets
+from simul.common.transport import DealerSocket, RouterSocket, client_keys, new_keys, server_keys, sockets
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.proxy.framing import Limits
 from tests.support.faults import count, dial, wait_for
@@ -29,7 +29,7 @@ def handshake_ms() -> int:
 @pytest.fixture(params=[None, Limits(message_bytes=1 << 20)], ids=["direct", "proxy"])
 def stand(request: pytest.FixtureRequest, handshake_ms: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     monkeypatch.setattr(sockets, "HANDSHAKE_MS", handshake_ms)
-    monkeypatch.setattr(base, "MAX_FRAME_BYTES", 1 << 20)
+    monkeypatch.setattr(sockets, "MAX_FRAME_BYTES", 1 << 20)
     with Stand(endpoint=f"tcp://127.0.0.1:{free_port()}", proxy=request.param) as one:
         yield one
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from simul.common.nets.build import build_network
-from simul.common.nets.weights import weights_to_bytes
+from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.codec import encode
 from simul.common.protocol.decisions import start_flags
 from simul.inference_server.engine.engine import PolicyEngine
@@ -114,7 +114,7 @@ def test_replies_go_on_while_a_past_self_joins_and_nothing_is_recorded_again(mon
     with Stand() as stand:
         client, policies = stand.client("a"), stand.server._housekeeping._policies
         exchange(client, [stand.decision(0, 0)])
-        monkeypatch.setattr("simul.inference_server.engine.engine.record", None)
+        monkeypatch.setattr("simul.inference_server.engine.engine.trace_network", None)
         with _held(monkeypatch, PolicyEngine, "twin") as (inside, go):
             stand.learner.publish("past/7", 7, _constant(stand, range(7, 8))[0], resident=("learner", "past/7"))
             assert inside.wait(PATIENCE_SEC)

@@ -74,7 +74,7 @@ def test_fault_32_a_learner_killed_before_its_weights_were_read_leaves_the_old_o
 
 def test_fault_32_of_a_learner_killed_while_its_weights_are_read_they_are_served(stand, publisher, monkeypatch) -> None:
     process, message = publisher
-    open_then = module.open_unchangeable
+    open_then = module.open_sealed
 
     def killing(path: str, number: int) -> int:
         file = open_then(path, number)
@@ -82,7 +82,7 @@ def test_fault_32_of_a_learner_killed_while_its_weights_are_read_they_are_served
         process.wait()
         return file
 
-    monkeypatch.setattr(module, "open_unchangeable", killing)
+    monkeypatch.setattr(module, "open_sealed", killing)
     client = stand.client("a")
     stand.learner.publish_raw(message)
     wait_for(lambda: stand.server.metrics()["policy_version"] == 5)

@@ -11,10 +11,10 @@ import pytest
 
 from simul.common.client.client import InferenceClient
 from simul.common.client.columns import ColumnClient, Columns
-from simul.common.client.pending_steps import pack_step
-from simul.common.client.shared_memory import ALIGNMENT
+from simul.common.client.pending import pack_step
 from simul.common.protocol.errors import ERR_VALUE
 from simul.common.protocol.messages import Close, Error, Step
+from simul.common.protocol.shared_memory import ALIGNMENT
 from simul.common.protocol.specs import GameSpec
 from tests.support.anonymous import anonymous_files
 from tests.support.faults import FREE, wait_for
@@ -51,13 +51,13 @@ def _play(client: InferenceClient, stand: Stand) -> list[tuple[float, ...]]:
 @pytest.mark.counts
 def test_the_same_game_as_through_the_socket(stand) -> None:
     by_memory = stand.client("twin", run_id=1)
-    assert by_memory._line.memory is not None
+    assert by_memory._connection.memory is not None
     games = [_play(by_memory, stand)]
     wait_for(lambda: len(stand.learner.unrolls) == 9)  # three of each session: 4, 4 and 1 steps
     unrolls = list(stand.learner.unrolls)
     stand.learner.unrolls.clear()
     by_socket = stand.client("twin", run_id=2)
-    by_socket._line.memory = None
+    by_socket._connection.memory = None
     games.append(_play(by_socket, stand))
     assert games[0] == games[1]
     wait_for(lambda: len(stand.learner.unrolls) == len(unrolls) > 0)
@@ -73,19 +73,19 @@ def test_columns_and_their_blocks(stand) -> None:
         columns.keys[:, 3] = step
         columns.observation[:] = step
         number, left = client.submit(columns), 3
-        assert client._line.memory._taken[0].number == number
+        assert client._connection.memory._taken[0].number == number
         while left:
             client.poller.wait(1.0)
             left -= sum(len(answer.rows) for answer in client.poll())
         columns.flags[:] = 0
     assert not client.refusals
-    assert len(client._line.memory._taken) == 1  # always the same place
+    assert len(client._connection.memory._taken) == 1  # always the same place
     client.close()
 
 
 def test_a_full_memory_sends_the_rest_through_the_socket(stand) -> None:
     client = stand.client("full", run_id=3)
-    memory = client._line.memory
+    memory = client._connection.memory
     assert memory is not None
     memory.grant = msgspec.structs.replace(memory.grant, size=ALIGNMENT + 7000)
     for env in range(4):

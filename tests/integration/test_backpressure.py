@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from simul.common.client.client import InferenceClient, Replies
-from simul.common.client.pending_steps import pack_step
+from simul.common.client.pending import pack_step
 from simul.common.protocol.decisions import start_flags
 from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE
 from simul.common.protocol.messages import Figures, StatusRequest

@@ -10,8 +10,8 @@ import pytest
 import zmq
 
 from simul.common import cli
-from simul.common.config.rules import broken_rules
 from simul.common.config.schema import Config, ServerConfig
+from simul.common.config.validation import broken_rules
 from simul.common.protocol.errors import ConfigError, InferenceError
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import (
@@ -58,7 +58,7 @@ def _watched(router, keys):
             if (received := router.receive()) is not None:
                 assert received[1] == [b"hello"]
                 router.send(received[0], [b"welcome"])
-            yield dealer.receive() == [b"welcome"], dealer.fate()
+            yield dealer.receive() == [b"welcome"], dealer.connection_state()
 
 
 def reaches(router, keys):
@@ -129,7 +129,7 @@ def test_the_list_is_read_at_every_handshake(keys, strange):
 
 def test_nobody_gets_in_where_the_doorkeeper_is_gone(keys):
     with RouterSocket(free_endpoint(), keys=server_keys(keys)) as router:
-        router.doorkeeper.stop_answering()
+        router.authenticator.stop_answering()
         assert refuses(router, client_keys(keys))
         assert refuses(router, None)
 
@@ -146,7 +146,7 @@ def test_keys_open_what_is_refused_without_them(keys):
     with RouterSocket(endpoint, keys=server_keys(keys)) as router:
         assert reaches(router, client_keys(keys))
     for odd in ("tcp://example.org:5555", "tcp://eth0:5555", "pgm://1.2.3.4:5555"):
-        with pytest.raises(ConfigError, match=r"cannot be bound|is of no known kind"):
+        with pytest.raises(ConfigError, match=r"cannot be bound|has an unknown kind"):
             RouterSocket(odd, keys=server_keys(keys))
 
 

@@ -8,7 +8,7 @@ import sys
 import msgspec
 import pytest
 
-from simul.common.nets.load import load_policy
+from simul.common.nets.io import load_policy
 from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec

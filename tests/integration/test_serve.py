@@ -75,7 +75,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
         (["--checkpoint", "{folder}/none"], "There is no checkpoint in {folder}/none: expected a folder with meta"),
         (["--endpoint", "tcp://0.0.0.0:5555"], "is not local: expected ipc://PATH or tcp://127.0.0.1:PORT"),
         (["--endpoint", "tcp://0.0.0.0:5555"], "`simul keys new DIR`"),
-        (["--endpoint", "127.0.0.1:5555"], "is of no known kind: expected ipc://PATH or tcp://ADDRESS:PORT"),
+        (["--endpoint", "127.0.0.1:5555"], "has an unknown kind: expected ipc://PATH or tcp://ADDRESS:PORT"),
         (["--curve-keys", "{folder}/none"], "make keys with `simul keys new {folder}/none`"),
         (["--set", "server.max_bach=3"], "did you mean server.max_batch?"),
         (["--set", "server.endpoint=tcp://0.0.0.0:5555"], "is not local"),

@@ -54,7 +54,7 @@ def test_who_cannot_open_the_memory_says_so_once_and_gets_bytes(monkeypatch) -> 
         asked.append(path)
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(module, "open_unchangeable", denied)
+    monkeypatch.setattr(module, "open_sealed", denied)
     with InboxStand() as stand:
         assert _figures(stand) == (1, 0, 1)
         _publish(stand, 1)

@@ -8,8 +8,7 @@ from safetensors.torch import save
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.load import WEIGHTS_FILE
-from simul.common.nets.weights import weights_to_bytes
+from simul.common.nets.io import WEIGHTS_FILE, weights_to_bytes
 from simul.common.protocol.specs import GameSpec
 from simul.learner.checkpoints import OPTIMIZER_FILE, RunFacts, write_folder
 

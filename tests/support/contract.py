@@ -12,10 +12,10 @@ import pytest
 import torch
 from hypothesis.stateful import RuleBasedStateMachine
 
-from simul.common.client.pending_steps import pack_step
+from simul.common.client.pending import pack_step
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.errors import ERR_DEADLINE
 from simul.common.protocol.messages import Weights

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simul.common.config.run_directory import RunDir
-from simul.common.nets.weights import fingerprint
+from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import (
     PROTOCOL,

@@ -14,7 +14,7 @@ import numpy as np
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, OpponentsConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.weights import bytes_to_state, check_state
+from simul.common.nets.io import bytes_to_state, check_state
 from simul.common.protocol.codec import Codec, Tensors, encode
 from simul.common.protocol.messages import (
     FROM_LEARNER,
@@ -27,8 +27,8 @@ from simul.common.protocol.messages import (
     Weights,
     WeightsAck,
 )
+from simul.common.protocol.shared_memory import open_sealed
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.anonymous_file import open_unchangeable
 from simul.common.transport import DealerSocket, PullSocket
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +103,7 @@ class FakeServer:
             return tensors["safetensors"].tobytes()
         assert not tensors
         try:
-            with open(open_unchangeable(message.path, message.file_number), "rb") as file:
+            with open(open_sealed(message.path, message.file_number), "rb") as file:
                 data = file.read()
         except (OSError, ValueError):
             data = b""

@@ -9,7 +9,7 @@ import msgspec
 
 from simul.common.client.client import InferenceClient
 from simul.common.config.schema import LearnerConfig
-from simul.common.nets.load import Meta
+from simul.common.nets.io import CheckpointMeta
 from simul.common.protocol.messages import TERMINATED
 from simul.common.runtime.lifecycle import RoleArguments, StopFlag
 from simul.learner.__main__ import _run
@@ -30,7 +30,7 @@ class RunningLearner:
 
     def start(self) -> RunningLearner:
         """Start it and wait until it is ready: msgspec may not meet a new type in two threads at once."""
-        msgspec.json.Decoder(Meta)
+        msgspec.json.Decoder(CheckpointMeta)
         self._thread.start()
         wait_for(lambda: self.metrics or self.ended)
         return self

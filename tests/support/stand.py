@@ -16,7 +16,7 @@ from simul.common.client.client import InferenceClient, Replies
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.weights import weights_to_bytes
+from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.messages import TERMINATED
 from simul.common.protocol.specs import GameSpec

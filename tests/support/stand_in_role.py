@@ -17,7 +17,14 @@ import time
 import msgspec
 
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import ASK, ENDS_RUN, Reporter, StopFlag, add_role_arguments, role_arguments
+from simul.common.runtime.lifecycle import (
+    EXIT_ENDS_RUN,
+    STOP_SIGNAL,
+    Reporter,
+    StopFlag,
+    add_role_arguments,
+    role_arguments,
+)
 
 
 def main() -> int:
@@ -43,7 +50,7 @@ def main() -> int:
         raise RuntimeError("a fault of the stand-in")
     stop = StopFlag(arguments.parent).install()
     if (root / f"deaf-{role}").exists():
-        for number in (signal.SIGTERM, ASK):
+        for number in (signal.SIGTERM, STOP_SIGNAL):
             signal.signal(number, signal.SIG_IGN)
         stop = StopFlag(arguments.parent)
     host = None
@@ -56,7 +63,7 @@ def main() -> int:
     while not stop:
         if (root / f"ends-{role}").exists():
             print((root / f"ends-{role}").read_text(), file=sys.stderr)
-            return ENDS_RUN
+            return EXIT_ENDS_RUN
         if reporter.due(time.monotonic()):
             state = "starting" if (root / f"unready-{role}").exists() else "ready"
             reporter.send(figures(role, time.monotonic() - began), state=state)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from simul.common.client.pending_steps import pack_step
+from simul.common.client.pending import pack_step
 from simul.common.launch.commands.remote import choose_run
 from simul.common.launch.diagnostics.error_hints import refusal_in_words, silence_in_words
 from simul.common.protocol.codec import Codec, encode
@@ -162,7 +162,7 @@ class _Check:
         deadline = time.monotonic() + ANSWER_SEC
         while (frames := self._socket.receive()) is None:
             if time.monotonic() > deadline:
-                words = silence_in_words(self._socket.fate(), with_keys=self._with_keys)
+                words = silence_in_words(self._socket.connection_state(), with_keys=self._with_keys)
                 raise CheckFailed(f"no answer within {ANSWER_SEC:g} s: {words}")
             self._poller.wait(0.1)
         answer, self._tensors = self._codec.decode(frames)

@@ -20,7 +20,7 @@ from simul.common.protocol.errors import (
     ERR_VERSION,
 )
 from simul.common.protocol.messages import Error
-from simul.common.transport import Fate
+from simul.common.transport import ConnectionState
 
 MENDS = {
     ERR_VERSION: "use a client and a server of the same version of Simul (`simul connect` comes with both)",
@@ -48,7 +48,7 @@ def refusal_in_words(error: Error) -> str:
     return f"{error.code}: {error.message}." + (f" Mend: {mend}." if mend else "") + waiting
 
 
-def silence_in_words(fate: Fate, *, with_keys: bool) -> str:
+def silence_in_words(fate: ConnectionState, *, with_keys: bool) -> str:
     """Why nobody answered, as far as the connection tells."""
     if fate == "nobody":
         return "nobody listens there. Mend: start a run with `simul up`, or name its endpoint (server.endpoint)."

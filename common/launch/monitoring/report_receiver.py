@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 
-from simul.common.config.run_directory import RunDir
-from simul.common.config.run_token import is_run_token
+from simul.common.config.run_directory import RunDir, is_run_token
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import TO_SUPERVISOR, Report

@@ -28,7 +28,7 @@ class NeededFiles:
         try:
             for folder in (self._run_dir.root, self._run_dir.logs, self._run_dir.checkpoints):
                 folder.mkdir(parents=True, exist_ok=True)
-            self._run_dir.settle({name: self._contents[name] for name in missing})
+            self._run_dir.restore_start_files({name: self._contents[name] for name in missing})
         except OSError as error:
             return [f"{error.filename} is missing and cannot be made again: {error.strerror}"]
         return [f"{self._run_dir.root / name} had vanished and was written again" for name in missing]

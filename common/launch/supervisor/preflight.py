@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from simul.common.config.schema import Config
 from simul.common.launch.supervisor.processes import role_environment
 from simul.common.protocol.errors import ConfigError
-from simul.common.transport import held
+from simul.common.transport import probe_bind
 
 LOOPBACK = "127.0.0.1"
 DEVICE_LIMIT_SEC = 60.0
@@ -33,7 +33,7 @@ def check_start(config: Config) -> None:
     """Raise ConfigError where the roles would."""
     with ExitStack() as until_checked:  # all at once, because none may be wanted twice
         if config.server.endpoint:
-            until_checked.enter_context(held(config.server.endpoint, curve=bool(config.server.curve_keys)))
+            until_checked.enter_context(probe_bind(config.server.endpoint, curve=bool(config.server.curve_keys)))
         if config.server.prometheus_port:
             until_checked.enter_context(_port(config.server.prometheus_port))
     _check_devices({config.server.device, config.learner.device} - {"auto", "cpu"})

@@ -33,7 +33,7 @@ def prepare(
         say("the last supervisor was killed; its processes are gone now")
     check_start(config)
     with run_lock.written_or_sentence(run_dir):
-        for sentence in run_dir.mend():
+        for sentence in run_dir.repair():
             say(sentence)
         config = msgspec.structs.replace(config, run_dir=str(run_dir.root))
         spec = ask_for_spec(config, command, stopped)

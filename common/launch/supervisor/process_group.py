@@ -11,7 +11,7 @@ from simul.common.launch.supervisor.needed_files import NeededFiles
 from simul.common.launch.supervisor.processes import Child, Meter, role_command
 from simul.common.launch.supervisor.restarts import RestartPolicy
 from simul.common.protocol.errors import SimulError
-from simul.common.runtime.lifecycle import ENDS_RUN
+from simul.common.runtime.lifecycle import EXIT_ENDS_RUN
 
 Command = Callable[[str], list[str]]
 
@@ -96,7 +96,7 @@ class Fleet:
                 child.kill()  # what it started and left behind
                 self._state.ended((child.role, child.index), child.run_id, now)
                 place.last_words = child.last_line()
-                if child.exit_code() == ENDS_RUN:
+                if child.exit_code() == EXIT_ENDS_RUN:
                     raise self._obituary(place)
                 delay = place.policy.died(now, was_ready=self._state.was_ready((child.role, child.index), child.run_id))
                 if delay is None:
@@ -171,7 +171,7 @@ class Fleet:
     def _obituary(self, place: _Place, before: str = "") -> RoleDied:
         child = place.child
         code = child.exit_code()
-        if code in (2, ENDS_RUN):  # the role has said in a sentence what is wrong
+        if code in (2, EXIT_ENDS_RUN):  # the role has said in a sentence what is wrong
             return RoleDied(f"{_spoken(child)}: {child.sentence()}", 2 if code == 2 else 1)
         words = child.log_tail() or "(it wrote nothing)"
         return RoleDied(f"{_spoken(child)} died {before}({child.how_it_ended()}). Its last words:\n{words}", 1)

@@ -16,7 +16,7 @@ import psutil
 
 from simul.common.config.run_directory import RunDir
 from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
-from simul.common.runtime.lifecycle import ASK
+from simul.common.runtime.lifecycle import STOP_SIGNAL
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
 _LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ \S+ (?P<level>[A-Z]+) ")  # see simul.common.runtime.logs
@@ -83,13 +83,13 @@ class Child:
 
     def ended_well(self) -> bool:
         """Exit code 0, or ended by a request, which finds a role that still starts without a handler."""
-        return self.exit_code() == 0 or (self.asked and self.exit_code() in (-ASK, -signal.SIGTERM))
+        return self.exit_code() == 0 or (self.asked and self.exit_code() in (-STOP_SIGNAL, -signal.SIGTERM))
 
     def ask_to_stop(self) -> None:
         """Drain, save, leave."""
         if self.exit_code() is None:
             self.asked = True
-            self._process.send_signal(ASK)
+            self._process.send_signal(STOP_SIGNAL)
 
     def kill(self) -> None:
         """End it and everything it started, now."""

@@ -13,7 +13,7 @@ from simul.common.launch.monitoring.state import RunState
 from simul.common.launch.supervisor.process_group import Command, Fleet
 from simul.common.launch.supervisor.processes import role_command
 from simul.common.protocol.messages import Report
-from simul.common.transport import EndpointKeeper, Poller
+from simul.common.transport import EndpointMonitor, Poller
 
 
 class RunningRoles:
@@ -31,7 +31,7 @@ class RunningRoles:
         with ExitStack() as opened:
             self._reports = opened.enter_context(closing(ReportReceiver(self._run_dir)))
             socket = self._reports.socket
-            self._poller, self._endpoints = Poller([socket]), EndpointKeeper(socket)
+            self._poller, self._endpoints = Poller([socket]), EndpointMonitor(socket)
             opened.callback(self.fleet.kill_all)
             self._opened = opened.pop_all()
         return self
@@ -53,7 +53,7 @@ class RunningRoles:
         """Take reports in; where there are none, wait for one. Returns what they have to say to people."""
         self.wait(timeout_sec)
         reports, refused = self._reports.receive()
-        sentences = [*self._endpoints.look(time.monotonic()), *refused]
+        sentences = [*self._endpoints.restore_missing(time.monotonic()), *refused]
         for report in reports:
             self.received(report)
             sentences += self.state.receive(report, time.monotonic())

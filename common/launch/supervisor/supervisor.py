@@ -23,7 +23,7 @@ from simul.common.launch.supervisor.process_group import SPOKEN, Command, Fleet,
 from simul.common.launch.supervisor.processes import role_command
 from simul.common.launch.supervisor.signals import Signals
 from simul.common.protocol.errors import ConfigError
-from simul.common.transport import EndpointKeeper, Poller
+from simul.common.transport import EndpointMonitor, Poller
 
 TURN_SEC = 0.1
 LOOK_EVERY_SEC = 1.0
@@ -79,7 +79,7 @@ class Supervisor:
         run_lock.refuse_if_owned(self._run_dir)
         self._signals.install()
         self._reports = ReportReceiver(self._run_dir)
-        self._poller, self._endpoints = Poller([self._reports.socket]), EndpointKeeper(self._reports.socket)
+        self._poller, self._endpoints = Poller([self._reports.socket]), EndpointMonitor(self._reports.socket)
         with closing(self._reports):
             run_lock.claim(self._run_dir)
             try:
@@ -94,7 +94,7 @@ class Supervisor:
     def _run(self) -> int:
         failure: RoleDied | None = None
         with run_lock.written_or_sentence(self._run_dir):
-            before = self._run_dir.settled()
+            before = self._run_dir.read_start_files()
         try:
             prepare(self._config, self._run_dir, self._command, self._origin, self._say, lambda: self._signals.stop)
             self._start_up()
@@ -112,7 +112,7 @@ class Supervisor:
             self._display.summary(write_summary(self._run_dir, self._config, self._look()))
         else:
             with contextlib.suppress(OSError):
-                self._run_dir.settle(before)  # its checkpoints are of that configuration
+                self._run_dir.restore_start_files(before)  # its checkpoints are of that configuration
             if self._origin is not None:
                 self._origin.take_back()
         if failure is not None:
@@ -169,7 +169,7 @@ class Supervisor:
         self._fleet.measure()
         run_lock.keep(self._run_dir)
         snapshot = self._watch.take(self._phase, time.monotonic())
-        for sentence in [*self._watch.alerts(), *self._endpoints.look(time.monotonic())]:
+        for sentence in [*self._watch.alerts(), *self._endpoints.restore_missing(time.monotonic())]:
             self._say(sentence)
         self._status_file.write(snapshot)
         return snapshot

@@ -1,22 +1,80 @@
-"""Finds equal blocks of slices in a layout, such as `own.0.*` ... `own.5.*`, and reads them as [B, count, ...].
+"""Equal blocks of slices in a layout, such as `own.0.*` ... `own.5.*`, read as [B, count, ...], and operations on them.
 
-Ids are read as integers before any cast: bfloat16 is exact only up to 256.
+Ids are read as integers before any cast: bfloat16 is exact only up to 256. `embedding_sum` and `mean_and_max` have
+gradients of their own: the stock ones cost more than the network around them (measured on one CPU core).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec, Slice
 
 
-class Columns:
-    """Reads columns as views of contiguous runs; gathering single columns costs ten times as much."""
+class _EmbeddingSum(torch.autograd.Function):
+    """The stock backward sorts all ids; adding column by column does not."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, ids: Tensor) -> Tensor:
+        ctx.save_for_backward(ids)
+        ctx.rows, ctx.dtype = table.shape[0], table.dtype
+        return F.embedding_bag(ids, table, mode="sum")
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (ids,) = ctx.saved_tensors
+        total = torch.zeros(ctx.rows, grad.shape[1], dtype=ctx.dtype, device=grad.device)
+        grad = grad.to(ctx.dtype).contiguous()
+        for column in ids.unbind(1):
+            total.index_add_(0, column, grad)
+        return total, None
+
+
+class _MeanAndMax(torch.autograd.Function):
+    """Unlike amax, whose backward divides the gradient among ties, each tied row gets all of it.
+
+    Encodings end in a ReLU: ties are zeros, through which no gradient flows.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        largest = x.amax(-2)
+        ctx.save_for_backward(x, largest)
+        return x.mean(-2), largest
+
+    @staticmethod
+    def backward(ctx: Any, grad_mean: Tensor, grad_max: Tensor) -> Tensor:
+        x, largest = ctx.saved_tensors
+        grad = (x == largest.unsqueeze(-2)).to(x.dtype)
+        grad *= grad_max.unsqueeze(-2)
+        return grad.add_(grad_mean.unsqueeze(-2), alpha=1 / x.shape[-2])
+
+
+def embedding_sum(table: Tensor, ids: Tensor) -> Tensor:
+    """Sum of the rows of `table` [R, E] that `ids` int64 [N, K] name: [N, E]."""
+    if not torch.is_grad_enabled():  # serving: no autograd
+        return F.embedding_bag(ids, table, mode="sum")
+    out: Tensor = _EmbeddingSum.apply(table, ids)
+    return out
+
+
+def mean_and_max(x: Tensor) -> tuple[Tensor, Tensor]:
+    """[..., n, E] -> mean and maximum over n, each [..., E]."""
+    if not torch.is_grad_enabled():
+        return x.mean(-2), x.amax(-2)
+    out: tuple[Tensor, Tensor] = _MeanAndMax.apply(x)
+    return out
+
+
+class ColumnReader:
+    """Reads columns as views of contiguous runs, at a tenth of the cost of gathering single columns."""
 
     def __init__(self, parts: Sequence[Slice], start: int) -> None:
         self.count = sum(part.size for part in parts)
@@ -35,8 +93,8 @@ class Columns:
         return views[0] if len(views) == 1 else torch.cat(views, dim=-1)
 
 
-class Ids(nn.Module):
-    """Reads id columns as rows of one joint embedding table: each named table has its own run of rows.
+class IdReader(nn.Module):
+    """Reads id columns as rows of one joint embedding table, in which each named table has a run of rows.
 
     Attributes:
         count: id columns. table_rows: rows of the joint table.
@@ -53,7 +111,7 @@ class Ids(nn.Module):
             sizes[part.table] = max(sizes.get(part.table, 0), part.vocabulary)
         begin = dict(zip(sizes, accumulate(sizes.values(), initial=0)))
         self.table_rows = sum(sizes.values())
-        self._columns = Columns(ids, start)
+        self._columns = ColumnReader(ids, start)
         self.count = self._columns.count
         first = [begin[part.table] for part in ids for _ in range(part.size)]
         last = [begin[part.table] + sizes[part.table] - 1 for part in ids for _ in range(part.size)]
@@ -61,18 +119,18 @@ class Ids(nn.Module):
             self.register_buffer(name, torch.tensor(values, dtype=torch.int64), persistent=False)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Wire dtype or float32 [..., width] -> int64 [..., count]. An id outside its table reads as the nearest."""
+        """Wire dtype or float32 [..., width] -> int64 [..., count]. An id outside its table is clamped."""
         ids = self._columns.read(rows).long() + self.first
         return torch.minimum(torch.maximum(ids, self.first), self.last)
 
 
-def number_columns(parts: Sequence[Slice], start: int = 0) -> Columns:
+def number_columns(parts: Sequence[Slice], start: int = 0) -> ColumnReader:
     """The number columns of `parts`."""
-    return Columns([part for part in parts if part.kind == "number"], start)
+    return ColumnReader([part for part in parts if part.kind == "number"], start)
 
 
-class Blocks(nn.Module):
-    """`count` equal blocks, `stride` apart. `parts` are the slices of the first one."""
+class EntityBlocks(nn.Module):
+    """`count` equal blocks, `stride` numbers apart. `parts`: slices of the first one. Raises ConfigError."""
 
     def __init__(self, names: Sequence[str], spec: GameSpec) -> None:
         super().__init__()
@@ -83,18 +141,18 @@ class Blocks(nn.Module):
         for number, (name, block) in enumerate(zip(names, blocks)):
             if _shape_of(block) != _shape_of(self.parts) or block[0].start != self.start + number * self.stride:
                 raise ConfigError(f"The layout's block {name} differs from {names[0]}: expected equal, evenly spaced.")
-        self.ids = Ids(self.parts, self.start)
+        self.ids = IdReader(self.parts, self.start)
         self.numbers = number_columns(self.parts, self.start)
 
     def column(self, name: str) -> int:
-        """Where `name` stands inside a block; -1 where a block has no such slice."""
+        """Position of slice `name` inside a block; -1 where there is none."""
         for part in self.parts:
             if part.name == f"{self.names[0]}.{name}":
                 return part.start - self.start
         return -1
 
     def forward(self, observation: Tensor) -> Tensor:
-        """[B, D] -> the blocks as they came: [B, count, stride]."""
+        """[B, D] -> the blocks, not converted: [B, count, stride]."""
         stop = self.start + self.count * self.stride
         return observation[:, self.start : stop].unflatten(1, (self.count, self.stride))
 

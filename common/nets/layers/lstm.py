@@ -1,14 +1,17 @@
 """An LSTM (Hochreiter and Schmidhuber 1997) with one weight for input and state, stepped or run over packed rows.
 
-Stepping is one product [x, h] W; training computes the input's share for all rows at once, walks through time for
-the state's share only, and gathers the weight's gradient in one product at the end. Cell state and gates are float32.
+Stepping is one product [x, h] W. Training computes the input's share for all rows at once, walks through time for the
+state's share only, and computes the weight's gradient in one product at the end. Cell state and gates are float32.
 
-Packed rows: sessions sorted by length, longest first, and the rows of step t of all sessions that reach it
-(`batch_sizes[t]` of them) follow those of step t - 1. Rows behind the last step are padding and come out as zeros.
+Packed rows: sessions sorted by length, longest first; the rows of step t of all sessions that reach it
+(`batch_sizes[t]` of them) follow those of step t - 1. The number of packed rows is rounded up by repeating row 0 behind
+the N valid ones, because low-precision products are compiled for every size they meet, which costs milliseconds and
+memory each time. Padding rows come out as zeros.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,6 +19,50 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from simul.common.nets.base import compute_dtype
+
+ROWS_MULTIPLE = 512
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where the valid rows of a padded batch are.
+
+    Attributes:
+        order: int64 [B], sessions from the longest to the shortest.
+        rows: int64 [P], positions of the packed rows in the flattened [T * B]; the first N are valid.
+        valid: N, the sum of `batch_sizes`.
+        batch_sizes: rows of each step that any session reaches.
+        shape: (T, B).
+    """
+
+    order: Tensor
+    rows: Tensor
+    valid: int
+    batch_sizes: list[int]
+    shape: tuple[int, int]
+
+    def pack(self, padded: Tensor) -> Tensor:
+        """[T, B, ...] -> [P, ...]."""
+        return padded.flatten(0, 1).index_select(0, self.rows)
+
+    def pad(self, packed: Tensor) -> Tensor:
+        """[P, ...] -> [T, B, ...], zeros where padded."""
+        steps, sessions = self.shape
+        flat = packed.new_zeros((steps * sessions, *packed.shape[1:]))
+        flat = flat.index_copy(0, self.rows[: self.valid], packed[: self.valid])
+        return flat.unflatten(0, (steps, sessions))
+
+
+def make_packing(lengths: Tensor, steps: int, device: torch.device) -> Packing:
+    """Packing of B sessions of `lengths` (int64 [B], CPU) inside T = `steps` padded steps."""
+    sessions = lengths.shape[0]
+    sorted_lengths, order = torch.sort(lengths, descending=True, stable=True)
+    valid = torch.arange(steps)[:, None] < sorted_lengths[None, :]  # (T, B), each row's ones at its left end
+    step, place = valid.nonzero(as_tuple=True)
+    rows = step * sessions + order[place]
+    batch_sizes = [n for n in valid.sum(1).tolist() if n]
+    padded = F.pad(rows, (0, -len(rows) % ROWS_MULTIPLE))
+    return Packing(order.to(device), padded.to(device), len(rows), batch_sizes, (steps, sessions))
 
 
 class PackedLSTM(nn.Module):
@@ -34,7 +81,7 @@ class PackedLSTM(nn.Module):
             nn.init.xavier_uniform_(self.weight[:, :input_size])
             for gate in self.weight[:, input_size:].split(hidden_size):
                 nn.init.orthogonal_(gate)
-            self.bias[hidden_size : 2 * hidden_size] = 1.0  # remember by default (Jozefowicz et al. 2015)
+            self.bias[hidden_size : 2 * hidden_size] = 1.0  # forget-gate bias of 1 (Jozefowicz et al. 2015)
 
     def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """One step. x: [B, I]; state: float32 [B, 2H]. Returns h float32 [B, H] and the new state [B, 2H]."""
@@ -126,7 +173,7 @@ def _cell_backward(
     Args:
         gates: float32 [n, 4H], activated.
         cell, previous: float32 [n, H], the cell after and before the step.
-        grad_h: float32 [n, H]. grad_c: float32 [m, H] from the step behind, m <= n sessions long.
+        grad_h: float32 [n, H]. grad_c: float32 [m, H], from the next step, m <= n sessions.
     """
     i, f, o, g = gates.chunk(4, dim=1)
     tanh_c = cell.tanh()

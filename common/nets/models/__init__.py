@@ -1,0 +1,1 @@
+"""The networks that a configuration can name, one module for each name."""

@@ -9,13 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
-from simul.common.nets.layers.lstm import PackedLSTM
-from simul.common.nets.layers.packing import make_packing
+from simul.common.nets.layers.lstm import PackedLSTM, make_packing
 from simul.common.protocol.specs import GameSpec
 
 
 def _scale_of_ids(spec: GameSpec) -> Tensor | None:
-    """What every number of an observation is multiplied by, float32 [D]; None where the layout has no ids."""
+    """Factor of every number of an observation, float32 [D]; None where the layout has no ids."""
     if not any(part.kind == "id" for part in spec.layout):
         return None
     scale = torch.ones(spec.observation_size)
@@ -28,8 +27,8 @@ def _scale_of_ids(spec: GameSpec) -> Tensor | None:
 class MlpLstm(RecurrentNetwork):
     """Linear + ReLU (`layers` times), an LSTM of `hidden` units beside a skip connection, policy and value heads.
 
-    With `memory: false` there is no LSTM and no state. Ids of the layout are scaled to 0 to 1: a network that embeds
-    them learns more (`name: pokemon`).
+    With `memory: false` there is no LSTM and no state. Ids of the layout are scaled to [0, 1]; `name: pokemon`
+    embeds them instead.
     """
 
     scale: Tensor | None

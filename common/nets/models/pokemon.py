@@ -1,24 +1,168 @@
-"""`pokemon`: an entity network (`pokemon_base`) for singles, and by its side the one for doubles (`pokemon_doubles`).
+"""`pokemon`: an entity network for singles and one for doubles; entities are encoded by shared weights.
 
-It needs a layout with blocks `own.0..5.*`, `foe.0..5.*` and `move.0..3.*`, in the order of the actions:
-0-5 switch to own.i, then groups of four use move.i: plain (6-9), mega, Z, dynamax, tera.
+    12 Pokémon --shared--> encodings --+-- pooled --+
+    the moves  --shared--> encodings --+-- pooled --+--> trunk --> LSTM --+--> value
+    the rest, legal actions ----------------------+                    +--> queries . encodings = logits
+
+Layout of both: blocks `own.0..5.*`, `foe.0..5.*`, `move.0..3.*`. Optional blocks `set.0..5.*` say more about the foes:
+their encodings are added to those of `foe.0..5.*`.
+
+Actions in singles: 0-5 switch to own.i, then groups of four use move.i: plain (6-9), mega, Z, dynamax, tera.
+
+Doubles: one slot of a side decides at a time. Each (move, target) pair has an encoding, made by shared weights:
+
+    move k --+
+    the Pokémon at the target --+--> encoding of (k, target)      . query of the gimmick = logit
+    the move's effect on it   --+
+
+Its layout adds `slot` to each Pokémon (it stands left, right), `partner_move.0..3.*`, equal fields `left.*` and
+`right.*` in each move (its effect on either foe), and `global.right` (the right slot decides). Its actions: pass, 1-6
+switch to own.i, then groups of 4 moves x 5 targets: plain, mega, Z, dynamax, tera. Targets are Showdown's -2, -1, 0, 1,
+2: own right, own left, no single target, foe's left, foe's right.
 """
 
 from __future__ import annotations
 
-from torch import Tensor
+import copy
+from collections.abc import Sequence
 
-from simul.common.nets.layers.functions import mean_and_max
-from simul.common.nets.models.pokemon_base import MOVES, TEAM, EntityNetwork
-from simul.common.nets.models.pokemon_doubles import PokemonDoublesNetwork
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from simul.common.nets.base import RecurrentNetwork, compute_dtype
+from simul.common.nets.layers.entities import EntityBlocks, IdReader, embedding_sum, mean_and_max, number_columns
+from simul.common.nets.layers.lstm import PackedLSTM, make_packing
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
+TEAM, MOVES = 6, 4
 
-def pokemon_network(spec: GameSpec, entity: int = 64, hidden: int = 256) -> EntityNetwork:
-    """The network `pokemon` that fits a layout: two decide for a side where a partner's moves are observed."""
-    doubles = any(part.name.startswith("partner_move.") for part in spec.layout)
-    return (PokemonDoublesNetwork if doubles else PokemonNetwork)(spec, entity, hidden)
+
+class EntityEncoder(nn.Module):
+    """Encodes all entities of a kind: summed embeddings of ids, numbers, one hidden layer.
+
+    The embedding has the width of the hidden layer, so adding it equals a linear layer on one-hot ids.
+    """
+
+    def __init__(self, blocks: EntityBlocks, size: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(blocks.ids.table_rows, size) * 0.1)
+        self.numbers = nn.Linear(blocks.numbers.count, size)
+        self.output = nn.Linear(size, size)
+
+    def forward(self, ids: Tensor, numbers: Tensor) -> Tensor:
+        """ids: int64 [N, K]; numbers: [N, M], contiguous. Returns [N, size]."""
+        embedded = embedding_sum(self.table, ids)
+        hidden = torch.relu(self.numbers(numbers) + embedded.to(numbers.dtype))
+        return torch.relu(self.output(hidden))
+
+
+class EntityNetwork(RecurrentNetwork):
+    """Base of both networks. `_read` of a subclass chooses the pooled encodings and the encodings of move actions.
+
+    Order of the actions: `plain` ones that concern no entity, 6 that switch to own.i, then `kinds` groups that use a
+    move.
+    """
+
+    def __init__(
+        self, spec: GameSpec, entity: int, hidden: int, *, moves: Sequence[str], pooled: int, kinds: int, plain: int
+    ) -> None:
+        """`entity`: width of an encoding; `hidden`: of trunk and LSTM; `moves`: blocks; `pooled`: encodings pooled."""
+        super().__init__()
+        team = [f"{side}.{i}" for side in ("own", "foe") for i in range(TEAM)]
+        self.pokemon, self.moves = EntityBlocks(team, spec), EntityBlocks(moves, spec)
+        sets = [f"set.{i}" for i in range(TEAM) if any(part.name.startswith("set.") for part in spec.layout)]
+        self.sets = EntityBlocks(sets, spec) if sets else None
+        self.set_encoder = EntityEncoder(self.sets, entity) if self.sets is not None else None
+        taken = (*(name + "." for name in (*team, *moves, *sets)), "mask")  # legal actions come from the mask itself
+        others = [part for part in spec.layout if not part.name.startswith(taken)]
+        self.other_ids, self.other_numbers = IdReader(others), number_columns(others)
+        self.pokemon_encoder = EntityEncoder(self.pokemon, entity)
+        self.move_encoder = EntityEncoder(self.moves, entity)
+        self.other_table = nn.Parameter(torch.randn(self.other_ids.table_rows, entity // 4) * 0.1)
+        other = self.other_numbers.count + self.other_ids.count * (entity // 4)
+        self.trunk = nn.Linear(pooled * entity + other + spec.num_actions, hidden)
+        self.lstm = PackedLSTM(hidden, hidden)
+        self.state_size = 2 * hidden
+        self.kinds, self.plain, self.entity = kinds, plain, entity
+        self.query = nn.Linear(hidden, plain + (1 + kinds) * (entity + 1))
+        self.value_head = nn.Linear(hidden, 1)
+        with torch.no_grad():
+            self.query.weight *= 0.1
+            nn.init.zeros_(self.query.bias)
+            nn.init.zeros_(self.value_head.bias)
+
+    def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As `RecurrentNetwork.forward`."""
+        x, own, uses = self._encode(observation, mask)
+        h, new_state = self.lstm(x, state)
+        return *self._heads(x, h, own, uses), new_state
+
+    def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """As `RecurrentNetwork.unroll`, on valid rows only."""
+        packing = make_packing(lengths, observation.shape[0], observation.device)
+        x, own, uses = self._encode(packing.pack(observation), packing.pack(mask))
+        h = self.lstm.run(x, state.index_select(0, packing.order), packing.batch_sizes)
+        logits, value = self._heads(x, h, own, uses)
+        return packing.pad(logits), packing.pad(value)
+
+    def lowered(self, dtype: torch.dtype) -> EntityNetwork:
+        """As `RecurrentNetwork.lowered`; the last products of both heads and single tables stay float32."""
+        network = copy.deepcopy(self)
+        for part in network.children():
+            if part is not network.value_head:
+                part.to(dtype)
+        return network
+
+    def _read(self, low: Tensor, sides: Tensor, moves: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Pooled encodings, each [B, n E], and the encodings that move actions point at: [B, U, E].
+
+        Args:
+            low: the observation [B, D].
+            sides: encodings of own and foes' Pokémon [B, 2, 6, E].
+            moves: encodings of the moves' blocks [B, M, E].
+        """
+        raise NotImplementedError
+
+    def _encode(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Trunk output [B, hidden], own encodings [B, 6, E], encodings of move actions [B, U, E]."""
+        exact = observation.float()  # float16 -> float32 -> bfloat16 takes half the time of the direct cast
+        low = exact.to(compute_dtype(self.trunk.weight))
+        team = self._encode_blocks(self.pokemon, self.pokemon_encoder, exact, low)
+        moves = self._encode_blocks(self.moves, self.move_encoder, exact, low)
+        if self.sets is not None and self.set_encoder is not None:
+            own, foes = team.split(TEAM, dim=1)
+            team = torch.cat((own, foes + self._encode_blocks(self.sets, self.set_encoder, exact, low)), dim=1)
+        sides = team.unflatten(1, (2, TEAM))  # (B, 2, 6, E)
+        pooled, uses = self._read(low, sides, moves)
+        ids = F.embedding(self.other_ids(exact), self.other_table).flatten(1)
+        inputs = (*pooled, self.other_numbers.read(low), ids.to(low.dtype), mask.to(low.dtype))
+        x = torch.relu(self.trunk(torch.cat(inputs, dim=1)))
+        return x, sides.unbind(1)[0], uses
+
+    def _encode_blocks(self, blocks: EntityBlocks, encoder: EntityEncoder, exact: Tensor, low: Tensor) -> Tensor:
+        """Encodings [B, count, E]; ids come from the float32 observation, numbers from the lowered one."""
+        ids = blocks.ids(blocks(exact)).flatten(0, 1)
+        numbers = blocks.numbers.read(blocks(low)).flatten(0, 1).contiguous()
+        encoded: Tensor = encoder(ids, numbers)
+        return encoded.unflatten(0, (-1, blocks.count))
+
+    def _heads(self, x: Tensor, h: Tensor, own: Tensor, uses: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [B, A] and value [B], from trunk, LSTM and the encodings of the actions' entities."""
+        features = x.float() + h  # (B, hidden)
+        dtype = compute_dtype(self.query.weight)
+        asked = self.query(features.to(dtype)).float()
+        plain, asked = asked.split((self.plain, asked.shape[1] - self.plain), dim=1)
+        queries = asked.unflatten(1, (1 + self.kinds, self.entity + 1))
+        with torch.autocast(features.device.type, enabled=False):
+            value = self.value_head(features).squeeze(1)
+            points, bias = queries.split((self.entity, 1), dim=2)
+            to_own, to_uses = (points * self.entity**-0.5).split((1, self.kinds), dim=1)
+            switch_bias, use_bias = bias.split((1, self.kinds), dim=1)
+            switch = to_own @ own.float().transpose(1, 2) + switch_bias  # (B, 1, 6)
+            use = to_uses @ uses.float().transpose(1, 2) + use_bias  # (B, kinds, U)
+        return torch.cat((plain, switch.flatten(1), use.flatten(1)), dim=1), value
 
 
 class PokemonNetwork(EntityNetwork):
@@ -37,9 +181,85 @@ class PokemonNetwork(EntityNetwork):
         self.active = self.pokemon.column("active")
 
     def _read(self, low: Tensor, sides: Tensor, moves: Tensor) -> tuple[list[Tensor], Tensor]:
-        """As `EntityNetwork._read`: the teams, the moves, who is active; the moves themselves."""
+        """As `EntityNetwork._read`: pools teams, moves and the active Pokémon; actions point at the moves."""
         pooled = [part.flatten(1) for part in (*mean_and_max(sides), *mean_and_max(moves))]
         if self.active >= 0:
             active = self.pokemon(low)[:, :, self.active].unflatten(1, (2, 1, TEAM))
             pooled.append((active @ sides).flatten(1))
         return pooled, moves
+
+
+PASS, TARGETS = 1, 5
+SIDES = ("left", "right")
+POOLED = 12  # mean and maximum of own, foes, moves, the partner's moves; the decider, its partner, both foes
+SELF_AND_PARTNER, NO_TARGET, FOE = slice(0, 2), slice(2, 3), slice(3, 4)  # rows of `relations`
+
+
+class PokemonDoublesNetwork(EntityNetwork):
+    """Doubles, see the module. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
+
+    def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
+        kinds, rest = divmod(spec.num_actions - PASS - TEAM, MOVES * TARGETS)
+        if kinds < 1 or rest:
+            raise ConfigError(
+                f"The network pokemon needs 7 + 20 k actions for doubles; {spec.name} has {spec.num_actions}. "
+                "Set network.name: mlp_lstm."
+            )
+        moves = [f"{whose}.{i}" for whose in ("move", "partner_move") for i in range(MOVES)]
+        super().__init__(spec, entity, hidden, moves=moves, pooled=POOLED, kinds=kinds, plain=PASS)
+        self.slot = self.pokemon.column("slot")
+        self.right = next((part.start for part in spec.layout if part.name == "global.right"), -1)
+        self.against = [
+            number_columns(
+                [part for part in self.moves.parts if part.name.startswith(f"move.0.{side}.")], self.moves.start
+            )
+            for side in SIDES
+        ]
+        left, right = (columns.count for columns in self.against)
+        if self.slot < 0 or self.right < 0 or left != right or not left:
+            raise ConfigError(
+                f"The network pokemon needs own.*.slot, global.right and equal move.*.left.*, move.*.right.* in the "
+                f"layout of {spec.name}. Set network.name: mlp_lstm."
+            )
+        self.by_move = nn.Linear(entity, entity)
+        self.by_target = nn.Linear(entity, entity, bias=False)
+        self.by_effect = nn.Linear(left, entity, bias=False)
+        self.relations = nn.Parameter(torch.randn(4, entity) * 0.1)
+
+    def _read(self, low: Tensor, sides: Tensor, moves: Tensor) -> tuple[list[Tensor], Tensor]:
+        """As `EntityNetwork._read`: pools teams, both slots' moves and the Pokémon on the field."""
+        slots = self.pokemon(low)[:, :, self.slot : self.slot + 2].unflatten(1, (2, TEAM))
+        standing = slots.transpose(2, 3) @ sides  # (B, own or foe, left or right, E)
+        own, foes = standing.unbind(1)
+        right = low[:, self.right, None, None] > 0.5  # (B, 1, 1)
+        decider_first = torch.where(right, own.flip(1), own)
+        mine, partners = moves.split(MOVES, dim=1)
+        parts = (*mean_and_max(sides), *mean_and_max(mine), *mean_and_max(partners), decider_first, foes)
+        uses = torch.relu(
+            self.by_move(mine)[:, :, None]
+            + self._targets(standing, right)[:, None]
+            + self.by_effect(self._effects(low))
+        )  # (B, 4, 5, E)
+        return [part.flatten(1) for part in parts], uses.flatten(1, 2)
+
+    def _targets(self, standing: Tensor, right: Tensor) -> Tensor:
+        """Encoding of the Pokémon at each target and its relation to the deciding slot: [B, 5, E]."""
+        relations = self.relations.to(standing.dtype)
+        itself = relations[SELF_AND_PARTNER]
+        own, foes = self.by_target(standing).unbind(1)
+        own = own + torch.where(right, itself.flip(0), itself)  # left, right
+        no_target = relations[NO_TARGET].expand(standing.shape[0], 1, -1)
+        return torch.cat((own.flip(1), no_target, foes + relations[FOE]), dim=1)
+
+    def _effects(self, low: Tensor) -> Tensor:
+        """Observed effect of each move on each target, zeros where the layout has none: [B, 4, 5, n]."""
+        blocks = self.moves(low)[:, :MOVES]
+        left, right = (columns.read(blocks) for columns in self.against)
+        unknown = torch.zeros_like(left)
+        return torch.stack((unknown, unknown, (left + right) / 2, left, right), dim=2)
+
+
+def pokemon_network(spec: GameSpec, entity: int = 64, hidden: int = 256) -> EntityNetwork:
+    """The network `pokemon` for a layout: doubles where it has blocks `partner_move.*`, else singles."""
+    doubles = any(part.name.startswith("partner_move.") for part in spec.layout)
+    return (PokemonDoublesNetwork if doubles else PokemonNetwork)(spec, entity, hidden)

@@ -1,4 +1,4 @@
-"""Every message that crosses a process boundary, typed; a module for each pair that talks, grouped by receiver.
+"""Every message that crosses a process boundary, typed; one module for each pair of peers.
 
 A message travels as one MessagePack frame (the struct) followed by the raw tensor frames that
 `simul.common.protocol.codec` declares in it. Tensors of a message are listed in its docstring as name: dtype [shape].
@@ -9,10 +9,12 @@ from simul.common.protocol.messages.base import PROTOCOL, Message
 from simul.common.protocol.messages.control import (
     FROM_CONTROL,
     TO_CONTROL,
+    TO_SUPERVISOR,
     ControlAnswer,
     ListPolicies,
     LoadPolicy,
     PolicyFacts,
+    Report,
     Shutdown,
     UnloadPolicy,
 )
@@ -27,7 +29,6 @@ from simul.common.protocol.messages.learning import (
     Weights,
     WeightsAck,
 )
-from simul.common.protocol.messages.reports import TO_SUPERVISOR, Report
 from simul.common.protocol.messages.serving import (
     ABORTED,
     DECISION,

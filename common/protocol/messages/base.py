@@ -1,4 +1,4 @@
-"""What every message has: a type, and a declaration of the tensors behind it."""
+"""Base of all messages: a type tag and the declaration of the tensors behind the header."""
 
 from __future__ import annotations
 

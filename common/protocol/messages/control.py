@@ -1,9 +1,11 @@
-"""Between the run's owner and the inference server, on its control socket.
+"""Between a run's owner and its roles, on the server's control socket and the supervisor's status socket.
 
-`token` of a request is the run's: without it nothing is done.
+`token` is the run's: a request or a report without it is refused.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 
@@ -11,7 +13,7 @@ from simul.common.protocol.messages.base import Message
 
 
 class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):
-    """Serve a checkpoint's weights, frozen, under a name of its own."""
+    """Serve a checkpoint's frozen weights under `name`."""
 
     name: str
     checkpoint: str  # absolute path of a checkpoint directory
@@ -19,7 +21,7 @@ class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):
 
 
 class UnloadPolicy(Message, frozen=True, tag="UNLOAD_POLICY"):
-    """Serve a policy no longer. Refused while sessions are bound to it, unless they may `drain`: play to their end."""
+    """Stop serving a policy. Refused while sessions are bound to it, unless `drain` lets them play to their end."""
 
     name: str
     drain: bool = False
@@ -33,7 +35,7 @@ class ListPolicies(Message, frozen=True, tag="LIST_POLICIES"):
 
 
 class Shutdown(Message, frozen=True, tag="SHUTDOWN"):
-    """Answer what waits, then stop, as on SIGTERM."""
+    """Answer waiting requests, then stop, as on SIGTERM."""
 
     token: str = ""
 
@@ -49,7 +51,7 @@ class PolicyFacts(msgspec.Struct, frozen=True):
 
 
 class ControlAnswer(Message, frozen=True, tag="CONTROL_ANSWER"):
-    """Done, or (`ok` False) why not; and what is served now."""
+    """Answer to every control request: done, or (`ok` False) the reason in `text`; `policies`: those served now."""
 
     ok: bool
     text: str
@@ -58,3 +60,19 @@ class ControlAnswer(Message, frozen=True, tag="CONTROL_ANSWER"):
 
 TO_CONTROL = LoadPolicy | UnloadPolicy | ListPolicies | Shutdown
 FROM_CONTROL = ControlAnswer
+
+
+class Report(Message, frozen=True, tag="REPORT"):
+    """A role's figures, twice a second. `metrics`: numbers, strings, small dicts; docs/metrics.md names them."""
+
+    role: str
+    index: int
+    run_id: int
+    pid: int
+    state: str  # starting | ready | stuck | draining | stopped | failed
+    metrics: dict[str, Any] = msgspec.field(default_factory=dict)
+    event: str = ""  # one sentence for the view, sent once
+    token: str = ""  # the run's token: a report without it is refused
+
+
+TO_SUPERVISOR = Report

@@ -1,11 +1,11 @@
-"""Between the inference server and the learner, a socket each: unrolls one way, weights the other."""
+"""Between the inference server and the learner: one socket for unrolls, one for weights."""
 
 from __future__ import annotations
 
 from simul.common.protocol.messages.base import Message
 from simul.common.protocol.messages.serving import SharedMemory
 
-MOST_VERSION = 10**9 - 1  # of a policy: nine digits, as in the names of checkpoints
+MOST_VERSION = 10**9 - 1  # largest policy version: nine digits, as in checkpoint names
 
 
 class Unroll(Message, frozen=True, tag="UNROLL"):
@@ -18,8 +18,8 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
     policy_version: int64 [length]; state: float32 [state_size], the recurrent state before the first row.
     The last row only bootstraps and is never learned from. Where the episode terminated it is all zeros.
 
-    To a learner that has the server's memory open the tensors do not travel: they lie there, at `place`, until it says
-    in CREDIT that this unroll was taken. What lies there is this unroll while `serial` is the number written beside it.
+    Where the learner has the server's memory open, the tensors stay at `place` until CREDIT says that the unroll was
+    taken. The content is this unroll while the number stored at the place equals `serial`.
     """
 
     length: int
@@ -32,7 +32,7 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
 
 
 class UnrollMemory(Message, frozen=True, tag="UNROLL_MEMORY"):
-    """After SERVER_HELLO, on the unroll socket: where a server on this machine keeps unrolls, `places` of them.
+    """After SERVER_HELLO, on the unroll socket: where a server on this machine keeps unrolls, at `places` places.
 
     `simul.common.protocol.unroll_layout` tells from (game spec, `unroll_length`, `state_size`) where each tensor lies.
     """
@@ -44,15 +44,15 @@ class UnrollMemory(Message, frozen=True, tag="UNROLL_MEMORY"):
 
 
 class ServerHello(Message, frozen=True, tag="SERVER_HELLO"):
-    """A server asks for weights; it has served `served_version` last (-1: none).
+    """A server requests weights; `served_version` is the last one it served (-1: none).
 
-    `token` is the run's. The learner refuses a server that does not show it on a socket, and whatever it sends there.
+    `token` is the run's. The learner refuses every message of a server that has not shown it on that socket.
     """
 
     protocol: str
     spec_fingerprint: str
     served_version: int = -1
-    shared_memory: bool = False  # it would rather read weights out of memory that both can reach
+    shared_memory: bool = False  # the server prefers to read weights from shared memory
     token: str = ""
 
 
@@ -63,27 +63,27 @@ class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):
     policy_version: int
     accepted: bool
     reason: str = ""
-    unreadable: bool = False  # they were not to be had where they should lie: please send the bytes
+    unreadable: bool = False  # the weights cannot be read at `path`: requests the bytes
 
 
 class Credit(Message, frozen=True, tag="CREDIT"):
-    """Sign of life of the learner; `total` is the number of unrolls the server may have sent since it connected.
+    """Keepalive of the learner; `total`: unrolls that the server may have sent since it connected.
 
-    `taken`: so many of them it has, in the order they were sent; their places in memory are the server's again.
+    `taken`: unrolls received so far, in sending order; their places in memory are free again.
     """
 
     total: int
     taken: int = 0
-    memory: bool = False  # it has the memory of UNROLL_MEMORY open: unrolls may come by their place
+    memory: bool = False  # the learner has the memory of UNROLL_MEMORY open: unrolls may be sent by place
 
 
 class Weights(Message, frozen=True, tag="WEIGHTS"):
     """Immutable weights of a policy. Tensor: safetensors: uint8 [bytes]. `fingerprint` is SHA-256 over those bytes.
 
-    `policy` is `learner`, or the name of a frozen past self. `resident` names every policy that shall stay loaded.
+    `policy` is `learner`, or the name of a frozen past self. `resident` names every policy that stays loaded.
 
-    To a server that asked for it the tensor does not travel: it is the file `path`, which nobody can change, until the
-    learner has newer weights of this policy. Whatever else is found there has another `file_number`.
+    To a server that requested it the tensor is not sent: it is the sealed file `path`, which exists until the learner
+    has newer weights of this policy. Any other file at that path has another `file_number`.
     """
 
     policy: str

@@ -1,4 +1,4 @@
-"""Between a client and the inference server, on its data socket: what the server receives, then what a client does."""
+"""Between a client and the inference server, on its data socket: messages to the server, then to the client."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from simul.common.protocol.messages.base import Message
 DECISION = 0  # the seat must act
 TERMINATED = 1  # the episode is over; bootstraps with 0
 TRUNCATED = 2  # cut short; `observation` is the final one and bootstraps
-ABORTED = 3  # nothing may be learned from what is still open
+ABORTED = 3  # the open unroll is dropped, nothing is learned from it
 
 # Bits of column `flags` of STEP, read with START only.
 START = 1  # first decision of an episode: opens a session with zero state
 RECORD = 2  # learn from this session (needs the run's training token)
 GREEDY = 4  # most probable action instead of a draw
-FLAGS = START | RECORD | GREEDY  # every bit there is
+FLAGS = START | RECORD | GREEDY  # all valid bits
 
 # The tensors that the messages with rows may have; every other message has none.
 STEP_TENSORS = frozenset(("keys", "kind", "flags", "reward", "observation", "mask", "policy", "temperature"))
@@ -24,39 +24,39 @@ EVALUATE_TENSORS = frozenset(("observation", "mask", "session"))
 
 
 class Hello(Message, frozen=True, tag="HELLO"):
-    """First message of a client's life, and after every reconnect (then with the token it was given)."""
+    """First message of a client, and after every reconnect (then with the token from WELCOME)."""
 
     protocol: str
     client: str  # declared name; sampling noise is keyed by it
-    run_id: int  # ordered number of this client's life: a newer one ends the older one's sessions
+    run_id: int  # ordered: a newer run_id ends the sessions of an older one
     spec_fingerprint: str
     token: str = ""
     training_token: str = ""
-    shared_memory: bool = False  # wants to lay its observations into memory that both can reach
+    shared_memory: bool = False  # requests shared memory for its observations
 
 
 class Step(Message, frozen=True, tag="STEP"):
-    """Everything that is ready at a client.
+    """Every row that is ready at a client.
 
     Tensors: keys: int64 [N, 5] (env, seat, episode, step, attempt); kind: uint8 [N]; flags: uint8 [N];
     reward: float32 [N] (since the session's last decision); observation: wire dtype [N, D]
     (ignored for TERMINATED and ABORTED); mask: uint8 [N, A] (1 = legal; ignored for ends);
-    policy: uint8 [N], an index into `policies`, read with START only; temperature: float32 [N], may be left out
-    (1 then), read with START only: the logits are divided by it; 0.001 to 100, and 1 with RECORD.
+    policy: uint8 [N], an index into `policies`, read with START only; temperature: float32 [N], optional (default 1),
+    read with START only: the logits are divided by it; 0.001 to 100, and 1 with RECORD.
     """
 
     id: int
     policies: tuple[str, ...] = ("learner",)
-    deadline_ms: int = 0  # rows that still wait so long after they came are refused with ERR_DEADLINE; 0: never
-    observation_at: int = -1  # of `observation` in the shared memory, its tensor is then left out; -1: the tensor
+    deadline_ms: int = 0  # rows still waiting after this time are refused with ERR_DEADLINE; 0: no deadline
+    observation_at: int = -1  # offset of the observations in shared memory, instead of the tensor; -1: the tensor
 
 
 class Evaluate(Message, frozen=True, tag="EVALUATE"):
-    """Policy and value without acting, for search and analysis: no session moves, nothing is recorded.
+    """Policy and value without acting, for search and analysis: no session advances, nothing is recorded.
 
     Tensors: observation: wire dtype [N, D]; mask: uint8 [N, ceil(A / 8)], bits, the lowest bit of a byte first
-    (1 = legal); session: int64 [N, 3] (env, seat, episode), may be left out: the row is evaluated with the state
-    that this own session's next step would read; env -1, or no tensor: with zero state.
+    (1 = legal); session: int64 [N, 3] (env, seat, episode), optional: the row is evaluated with the state that the
+    next step of this own session would read; env -1, or no tensor: with zero state.
     """
 
     id: int
@@ -64,23 +64,23 @@ class Evaluate(Message, frozen=True, tag="EVALUATE"):
 
 
 class Ping(Message, frozen=True, tag="PING"):
-    """Sign of life; answered by PONG."""
+    """Keepalive; answered by PONG."""
 
     id: int = 0
 
 
 class StatusRequest(Message, frozen=True, tag="STATUS"):
-    """A client asks for the server's figures; answered by FIGURES."""
+    """Requests the server's figures; answered by FIGURES."""
 
     id: int = 0
 
 
 class Close(Message, frozen=True, tag="CLOSE"):
-    """The client leaves: its sessions end as aborted, its token is void."""
+    """The client leaves: its sessions end as aborted and its token becomes invalid."""
 
 
 class SharedMemory(msgspec.Struct, frozen=True):
-    """Memory of the server that a process on its machine may open: a file of `size` bytes that begins with `nonce`."""
+    """Memory that a process on the same machine may open: a file of `size` bytes that begins with `nonce`."""
 
     path: str
     size: int
@@ -88,7 +88,7 @@ class SharedMemory(msgspec.Struct, frozen=True):
 
 
 class Welcome(Message, frozen=True, tag="WELCOME"):
-    """Answer to HELLO. `resumed` is True when the token was known and the sessions live on."""
+    """Answer to HELLO. `resumed`: the token was known and the sessions continue."""
 
     protocol: str
     token: str
@@ -99,11 +99,11 @@ class Welcome(Message, frozen=True, tag="WELCOME"):
     observation_dtype: str
     policies: tuple[str, ...]
     limits: dict[str, int]
-    shared_memory: SharedMemory | None = None  # None: not asked for, or not to be had
+    shared_memory: SharedMemory | None = None  # None: not requested, or not available
 
 
 class Actions(Message, frozen=True, tag="ACTIONS"):
-    """Answers rows of the STEP message `id`, each exactly once, perhaps in several ACTIONS.
+    """Answers rows of the STEP message `id`, each exactly once; one STEP may be answered by several ACTIONS.
 
     Tensors: row: int32 [M] (position in the STEP message); action: int32 [M] (-1 acknowledges an end);
     log_prob: float32 [M] (of the distribution that was sampled, mask and temperature included); value: float32 [M];
@@ -114,10 +114,10 @@ class Actions(Message, frozen=True, tag="ACTIONS"):
 
 
 class Evaluated(Message, frozen=True, tag="EVALUATED"):
-    """Answers rows of the EVALUATE message `id`, each exactly once, perhaps in several EVALUATED.
+    """Answers rows of the EVALUATE message `id`, each exactly once; there may be several EVALUATED.
 
     Tensors: row: int32 [M] (position in the EVALUATE message); value: float32 [M]; priors: float32 [K], the
-    probabilities of the legal actions only, in order of their ids, one row behind the other (temperature 1).
+    probabilities of the legal actions only, in order of their ids, rows concatenated (temperature 1).
     """
 
     id: int
@@ -133,24 +133,24 @@ class Pong(Message, frozen=True, tag="PONG"):
 
 
 class Figures(Message, frozen=True, tag="FIGURES"):
-    """Answer to STATUS: the server as it is now."""
+    """Answer to STATUS: the server's current figures."""
 
     id: int
     ready: bool
-    policies: dict[str, int]  # policy_version by name, those that serve bound sessions only among them
+    policies: dict[str, int]  # policy_version by name, including those that serve bound sessions only
     sessions: int  # of all clients
     own_sessions: int
     clients: int
-    waiting: int  # rows of STEP and EVALUATE that wait for their batch, of all clients
+    waiting: int  # rows of STEP and EVALUATE waiting for a batch, of all clients
     own_waiting: int
     mean_batch: float  # rows of a batch since start; 0 before the first
     decisions: int  # answered since start
     limits: dict[str, int]
-    batches: int = 0  # since start; `decisions` and these of two answers give the mean batch between them
+    batches: int = 0  # since start; with `decisions`, two answers give the mean batch between them
 
 
 class Error(Message, frozen=True, tag="ERROR"):
-    """Something was refused. `rows` are positions in the STEP message `id`; empty = the whole message."""
+    """A refusal. `rows`: positions in the STEP or EVALUATE message `id`; empty: the whole message."""
 
     code: str
     message: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simul.common.launch.monitoring.books import imbalances
-from simul.common.nets.load import load_policy
-from simul.common.nets.models.pokemon_doubles import PokemonDoublesNetwork
+from simul.common.nets.io import load_policy
+from simul.common.nets.models.pokemon import PokemonDoublesNetwork
 from tests.support.command import Simul
 
 SMALL = (

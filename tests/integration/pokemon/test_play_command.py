@@ -141,7 +141,7 @@ def test_a_server_that_does_not_answer_is_a_sentence(served):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--server", "gopher://x"], "is no address of a Showdown server"),
+        (["--server", "gopher://x"], "is not the address of a Showdown server"),
         (["--username", "nineteen characters"], "Showdown takes 18 at most"),
     ],
 )

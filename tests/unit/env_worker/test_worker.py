@@ -7,7 +7,7 @@ from typing import Any
 
 from simul.common.client.client import Replies
 from simul.common.protocol.decisions import Action, Failure
-from simul.common.runtime.lifecycle import ASK, StopFlag
+from simul.common.runtime.lifecycle import STOP_SIGNAL, StopFlag
 from simul.env_worker.worker import Worker
 
 
@@ -98,7 +98,7 @@ def test_a_stop_while_the_source_starts_ends_the_worker_before_its_first_turn() 
             self.calls.append(("policies", list(names)))
 
         def start(self) -> None:
-            stop._on_signal(ASK, None)  # as the signal itself; whatever waits is interrupted
+            stop._on_signal(STOP_SIGNAL, None)  # as the signal itself; whatever waits is interrupted
             self.calls.append(("started", []))
 
         def close(self) -> None:

@@ -9,8 +9,7 @@ import torch
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.load import WEIGHTS_FILE, load_policy
-from simul.common.nets.weights import weights_to_bytes
+from simul.common.nets.io import WEIGHTS_FILE, load_policy, weights_to_bytes
 from simul.common.protocol.errors import CheckpointError
 from simul.learner import checkpoints
 from simul.learner.checkpoint_schedule import Keeper

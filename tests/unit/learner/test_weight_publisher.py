@@ -5,10 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from simul.common.nets.weights import fingerprint
+from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
-from simul.common.runtime.anonymous_file import open_unchangeable
+from simul.common.protocol.shared_memory import open_sealed
 from simul.learner.server_handshake import MOST_UNNOTED, Handshake
 from simul.learner.weight_publisher import Postbox
 from tests.support.anonymous import anonymous_files
@@ -59,7 +59,7 @@ class FakeSocket:
 
 
 def _read(message: Weights) -> bytes:
-    file = open_unchangeable(message.path, message.file_number)
+    file = open_sealed(message.path, message.file_number)
     try:
         return os.pread(file, 1000, 0)
     finally:

@@ -10,7 +10,7 @@ import pytest
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.config.types import config_keys
+from simul.common.config.validation import config_keys
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 
@@ -38,7 +38,7 @@ def problems_of(load, text: str, *overrides: str) -> dict[str, str]:
 
 def test_what_holds_itself_has_no_end(tmp_path):
     (tmp_path / "run.yaml").write_text("game_options: &a\n  x: *a\n")
-    with pytest.raises(ConfigError, match="nested too deeply, or holds itself"):
+    with pytest.raises(ConfigError, match="nested too deeply, or contains itself"):
         load_config(tmp_path / "run.yaml")
     for value in ("&a [*a]", "[" * 100 + "]" * 100, "[" * 5000 + "]" * 5000):
         with pytest.raises(ConfigError, match=r"--set learner\.clip=.*: the value is nested too deeply"):
@@ -94,8 +94,8 @@ def test_a_key_far_from_any_lists_the_keys(load):
 def test_duplicate_keys_are_problems(load):
     problems = problems_of(load, "seed: 1\nlearner:\n  clip: 0.1\n  clip: 0.2\nseed: 2\n")
     assert problems == {
-        "line 4": "the key 'clip' stands here for the second time",
-        "line 5": "the key 'seed' stands here for the second time",
+        "line 4": "the key 'clip' is given twice here",
+        "line 5": "the key 'seed' is given twice here",
     }
 
 
@@ -103,10 +103,10 @@ def test_a_colon_without_its_space_is_named(load):
     text = "network:\n  options: {hidden:8, layers: 2, also:}\ngame_options: {'a:b': ''}\n"
     problems = problems_of(load, text, "learner={clip:0.1}")
     assert problems == {
-        "line 2": "after a colon YAML wants a space: hidden: 8",
-        "--set learner={clip:0.1}": "after a colon YAML wants a space: clip: 0.1",
+        "line 2": "YAML requires a space after a colon: hidden: 8",
+        "--set learner={clip:0.1}": "YAML requires a space after a colon: clip: 0.1",
     }
-    with pytest.raises(ConfigError, match="'count' stands here for the second time"):
+    with pytest.raises(ConfigError, match="'count' is given twice here"):
         load("", "workers={count: 1, count: 2}")
     assert load("gymnasium: {kwargs: {'a:b': ''}}").gymnasium.kwargs == {"a:b": ""}
 
@@ -125,7 +125,7 @@ def test_overrides_that_do_not_parse(load, override):
             "opponents.past",
             "none ",
         ),
-        ("opponents: {self_play: 0.5, past: 0.5}", "opponents", "one seat and nobody opposite; leave past out"),
+        ("opponents: {self_play: 0.5, past: 0.5}", "opponents", "one seat and no opponents; leave past out"),
         ("game: my:Env\nopponents: random:0.5,past:0.5", "opponents", "none of Pokémon's bots; leave random out"),
         ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
         ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),

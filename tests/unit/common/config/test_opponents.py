@@ -40,7 +40,7 @@ def test_every_scripted_opponent_has_a_player():
         ("random", "expected NAME:SHARE"),
         ("random:0.5,", "expected NAME:SHARE.*got ''"),
         ("random:half", "share of random must be a number such as 0.2, got 'half'"),
-        ("max:0.5,max_base_power:0.5", "max_base_power stands there twice"),
+        ("max:0.5,max_base_power:0.5", "max_base_power is given twice"),
     ],
 )
 def test_what_is_wrong_with_a_mix(text, sentence):

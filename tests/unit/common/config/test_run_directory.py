@@ -50,13 +50,13 @@ def test_what_is_empty_or_damaged_is_named_and_the_token_made_anew(tmp_path) -> 
     run_dir.create()
     run_dir.write_config(Config())
     run_dir.write_spec(GameSpec("test", 4, 2))
-    assert run_dir.mend() == []
+    assert run_dir.repair() == []
     for name, content in (("token", ""), ("spec.json", '{"na'), ("config.yaml", "game: {torn"), ("status.json", "")):
         (tmp_path / name).write_text(content)
     (tmp_path / ".status.json.4711").write_text("of a supervisor that was killed")
     with pytest.raises(ConfigError, match="Start the run again"):
         run_dir.token()
-    assert [sentence.split()[0] for sentence in run_dir.mend()] == [
+    assert [sentence.split()[0] for sentence in run_dir.repair()] == [
         str(tmp_path / name) for name in ("config.yaml", "spec.json", "token", "status.json")
     ]
     assert len(run_dir.token()) == 32

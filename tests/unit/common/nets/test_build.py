@@ -7,8 +7,8 @@ from torch import nn
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.layers.entities import Blocks
-from simul.common.nets.weights import bytes_to_state, check_state, fingerprint, weights_to_bytes
+from simul.common.nets.io import bytes_to_state, check_state, fingerprint, weights_to_bytes
+from simul.common.nets.layers.entities import EntityBlocks
 from simul.common.protocol.errors import ConfigError, WeightsError
 from simul.common.protocol.specs import GameSpec, Slice
 
@@ -156,7 +156,7 @@ def test_blocks_read_their_own_columns_and_ids_stay_exact_and_inside():
         ]
         at += 5
     spec = GameSpec("x", at, 2, "float16", layout=tuple(layout))
-    blocks = Blocks([f"own.{i}" for i in range(3)], spec)
+    blocks = EntityBlocks([f"own.{i}" for i in range(3)], spec)
     assert blocks.ids.table_rows == 2900
     observation = torch.arange(at, dtype=torch.float16)[None]
     observation[0, [2, 7, 12]] = torch.tensor([1999.0, torch.nan, -4.0], dtype=torch.float16)
@@ -169,10 +169,10 @@ def test_blocks_read_their_own_columns_and_ids_stay_exact_and_inside():
     assert (ids >= 0).all()
     assert (ids < 2900).all()
     with pytest.raises(ConfigError, match=r"block own\.3"):
-        Blocks([f"own.{i}" for i in range(4)], spec)
+        EntityBlocks([f"own.{i}" for i in range(4)], spec)
     uneven = GameSpec("x", at, 2, layout=tuple(part for part in layout if part.name != "own.1.number"))
     with pytest.raises(ConfigError, match=r"own\.1 differs"):
-        Blocks([f"own.{i}" for i in range(3)], uneven)
+        EntityBlocks([f"own.{i}" for i in range(3)], uneven)
 
 
 def test_the_example_of_a_custom_network_fits_any_spec(flat_spec, entity_spec):

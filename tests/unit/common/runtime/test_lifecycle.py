@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from simul.common.runtime.lifecycle import ASK
+from simul.common.runtime.lifecycle import STOP_SIGNAL
 
 PROGRAM = """
 import time
@@ -28,9 +28,9 @@ print("saved", flush=True)
 @pytest.mark.parametrize(
     ("first", "second", "at_once"),
     [
-        (signal.SIGTERM, ASK, False),  # a service manager to everybody, then the supervisor in its order
-        (ASK, signal.SIGTERM, False),
-        (ASK, ASK, False),
+        (signal.SIGTERM, STOP_SIGNAL, False),  # a service manager to everybody, then the supervisor in its order
+        (STOP_SIGNAL, signal.SIGTERM, False),
+        (STOP_SIGNAL, STOP_SIGNAL, False),
         (signal.SIGTERM, signal.SIGTERM, True),
         (signal.SIGINT, signal.SIGTERM, True),
     ],
@@ -79,5 +79,5 @@ def test_what_a_role_waits_for_at_its_start_is_interrupted(killed) -> None:
         if killed:
             process.kill()
         else:
-            process.send_signal(ASK)
+            process.send_signal(STOP_SIGNAL)
         assert process.stdout.readline() == "stopped True\n"

@@ -14,7 +14,7 @@ import pytest
 from simul.common.protocol.errors import ConfigError
 from simul.common.transport import (
     DealerSocket,
-    EndpointKeeper,
+    EndpointMonitor,
     PullSocket,
     PushSocket,
     RouterSocket,
@@ -60,13 +60,13 @@ def test_an_ipc_endpoint_of_another_process_is_not_stolen_and_its_death_frees_it
 def test_an_endpoint_whose_folder_vanished_is_bound_again_and_who_was_connected_stays(endpoint):
     folder = Path(endpoint.removeprefix("ipc://")).parent
     with RouterSocket(endpoint) as router, DealerSocket(endpoint) as old:
-        keeper = EndpointKeeper(router)
+        monitor = EndpointMonitor(router)
         old.send([b"before"])
         receive(router)
-        assert keeper.look(0.0) == []
+        assert monitor.restore_missing(0.0) == []
         shutil.rmtree(folder)
-        assert keeper.look(0.5) == []  # once a second
-        (sentence,) = keeper.look(1.0)
+        assert monitor.restore_missing(0.5) == []  # once a second
+        (sentence,) = monitor.restore_missing(1.0)
         assert sentence.startswith(f"{folder}/a had vanished and was made again: ")
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         with DealerSocket(endpoint) as new:
@@ -76,33 +76,33 @@ def test_an_endpoint_whose_folder_vanished_is_bound_again_and_who_was_connected_
         assert receive(router)[1] == [b"after"]
         with pytest.raises(ConfigError, match="in use by another process"):
             RouterSocket(endpoint)
-        assert keeper.look(2.0) == []
+        assert monitor.restore_missing(2.0) == []
 
 
 def test_a_vanished_endpoint_that_another_process_took_meanwhile_is_left_to_it(endpoint):
     folder = Path(endpoint.removeprefix("ipc://")).parent
     with RouterSocket(endpoint) as router, DealerSocket(endpoint) as old:
-        keeper = EndpointKeeper(router)
+        monitor = EndpointMonitor(router)
         old.send([b"before"])
         receive(router)
         shutil.rmtree(folder)
         folder.mkdir()
         with RouterSocket(endpoint):
             os.unlink(endpoint.removeprefix("ipc://"))
-            (sentence,) = keeper.look(0.0)
+            (sentence,) = monitor.restore_missing(0.0)
             assert "in use by another process" in sentence
-            assert keeper.look(1.0) == []  # said
+            assert monitor.restore_missing(1.0) == []  # said
         old.send([b"still here"])
         assert receive(router)[1] == [b"still here"]
-        assert "was made again" in keeper.look(2.0)[0]
+        assert "was made again" in monitor.restore_missing(2.0)[0]
 
 
 def test_a_lock_that_vanished_is_taken_again_before_anybody_else_does(endpoint):
     path = endpoint.removeprefix("ipc://")
     with RouterSocket(endpoint) as router, DealerSocket(endpoint) as dealer:
-        keeper, before = EndpointKeeper(router), os.stat(path).st_ino
+        monitor, before = EndpointMonitor(router), os.stat(path).st_ino
         os.unlink(f"{path}.lock")
-        assert keeper.look(0.0)[0].startswith(f"{path}.lock had vanished and was made again: ")
+        assert monitor.restore_missing(0.0)[0].startswith(f"{path}.lock had vanished and was made again: ")
         assert os.stat(path).st_ino == before
         with pytest.raises(ConfigError, match="in use by another process"):
             RouterSocket(endpoint)
@@ -128,7 +128,7 @@ def test_an_ipc_socket_is_its_owners_whatever_the_umask_is(endpoint, no_umask, a
     with RouterSocket(endpoint, access=access) as router:
         assert mode_now() == mode
         path.unlink()
-        assert EndpointKeeper(router).look(0.0)
+        assert EndpointMonitor(router).restore_missing(0.0)
         assert mode_now() == mode
     assert not path.exists()
     with PullSocket(endpoint):
@@ -156,8 +156,8 @@ def test_endpoints_without_files_are_not_missed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the lock of an abstract name lies there
     name = f"ipc://@{tmp_path.name}-{os.getpid()}"
     with RouterSocket(name) as abstract, RouterSocket(f"tcp://127.0.0.1:{free_port()}") as tcp:
-        keeper = EndpointKeeper(abstract, tcp)
-        assert [keeper.look(float(second)) for second in range(3)] == [[], [], []]
+        monitor = EndpointMonitor(abstract, tcp)
+        assert [monitor.restore_missing(float(second)) for second in range(3)] == [[], [], []]
 
 
 def test_a_tcp_port_in_use_is_a_sentence():
@@ -175,7 +175,7 @@ def test_a_tcp_port_in_use_is_a_sentence():
      "tcp://127.0.0.1.example.org:5555", "inproc://x", "pgm://127.0.0.1:5555", "127.0.0.1:5555", "", "tcp://eth0:5555"],
 )  # fmt: skip
 def test_strangers_are_kept_out(endpoint):
-    words = "is not local" if endpoint.startswith("tcp://") else "is of no known kind"
+    words = "is not local" if endpoint.startswith("tcp://") else "has an unknown kind"
     with pytest.raises(ConfigError, match=words):
         check_endpoint(endpoint)
     for kind in (RouterSocket, PullSocket):

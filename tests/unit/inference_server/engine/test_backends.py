@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.traced import trace
+from simul.common.nets.traced import traced_forward
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.backends import DeviceBackend, HostBackend
 from simul.inference_server.engine.sampling import sample, sample_on_host
@@ -47,7 +47,7 @@ def test_what_is_not_finite_shows_in_the_log_prob_of_its_row_only(poison: float)
 
 def test_both_backends_read_and_write_the_same_states() -> None:
     network = build_network(NetworkConfig(options={"hidden": 16}), SPEC, seed=3).eval().requires_grad_(False)
-    run, rng = trace(network, SPEC), np.random.default_rng(0)
+    run, rng = traced_forward(network, SPEC), np.random.default_rng(0)
     states = torch.from_numpy(rng.standard_normal((TABLE_ROWS, network.state_size)).astype(np.float32))
     backends = HostBackend(run, states.clone()), DeviceBackend(run, states.clone(), SPEC.num_actions)
     staging = Staging(64, SPEC)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from simul.common.nets.weights import bytes_to_state, weights_to_bytes
+from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.graphs import GRAPH_BUCKETS
 from tests.support.engines import act

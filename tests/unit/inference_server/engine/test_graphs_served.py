@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from simul.common.config.schema import Config, ServerConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.messages import Weights
 from simul.inference_server.build import _policies
 from simul.inference_server.engine.graphs import GraphEngine

@@ -9,7 +9,7 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, ServerConfig
-from simul.common.nets.load import load_policy
+from simul.common.nets.io import load_policy
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import new_keys
@@ -66,7 +66,7 @@ def test_keys_are_those_named_or_those_of_the_run_directory(tmp_path: Path) -> N
     ("arguments", "sentence"),
     [
         (["--connect", "{folder}"], "is no run directory (no config.yaml and spec.json), and no endpoint either"),
-        (["--connect", "tcp://127.0.0.1:9", "--keys", "{folder}"], "is no public key of a server"),
+        (["--connect", "tcp://127.0.0.1:9", "--keys", "{folder}"], "is not a server's public key"),
         (["--checkpoint", "{folder}"], "There is no checkpoint in"),
         (["--config", "{folder}/none.yaml"], "none.yaml"),
         (["--set", "server.max_bach=4"], "did you mean server.max_batch?"),

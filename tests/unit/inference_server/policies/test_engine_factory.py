@@ -10,8 +10,8 @@ import torch
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
+from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.nets.models.mlp_lstm import MlpLstm
-from simul.common.nets.weights import fingerprint, weights_to_bytes
 from simul.common.protocol.errors import WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
@@ -67,7 +67,7 @@ def test_past_selves_join_leave_and_make_room_for_others(name, monkeypatch) -> N
     network = NETWORK if name == "mlp_lstm" else NetworkConfig(name=name)
     table = _table(network)
     if network is NETWORK:
-        monkeypatch.setattr("simul.inference_server.engine.engine.record", None)  # nothing is recorded again
+        monkeypatch.setattr("simul.inference_server.engine.engine.trace_network", None)  # nothing is recorded again
     for version in (2, 3):
         _install(table, f"past/{version}", version, network, resident=(f"past/{version}",))
     engines = [policy.engine for policy in table]
@@ -115,7 +115,7 @@ def test_a_past_self_that_is_named_again_stays_while_its_weights_are_verified() 
 
 def test_whoever_prepares_weights_rests_after_every_piece_while_others_are_served(monkeypatch) -> None:
     rested = []
-    monkeypatch.setattr(engine_factory, "Rests", lambda: lambda: rested.append(True))
+    monkeypatch.setattr(engine_factory, "CpuThrottle", lambda: lambda: rested.append(True))
     table = _table()
     assert not rested, "nobody was served yet"
     _install(table, "learner", 3)

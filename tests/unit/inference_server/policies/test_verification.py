@@ -12,11 +12,11 @@ from safetensors.torch import save
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.weights import fingerprint, weights_to_bytes
+from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.errors import UnreadableWeightsError, WeightsError
 from simul.common.protocol.messages import Weights
+from simul.common.protocol.shared_memory import anonymous_file, file_number, shared_path
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.anonymous_file import anonymous_file, number_of, path_of
 from simul.inference_server.policies import verification as module
 from simul.inference_server.policies.verification import verify
 
@@ -39,7 +39,7 @@ def lay():
 
     def lay(data: bytes) -> Weights:
         files.append(anonymous_file(data, len(data), writable=False))
-        return replace(announce(data), path=path_of(files[-1]), file_number=number_of(files[-1]))
+        return replace(announce(data), path=shared_path(files[-1]), file_number=file_number(files[-1]))
 
     yield lay
     for file in files:
@@ -87,11 +87,11 @@ def _state() -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "no safetensors file"),
-        (b"\x80\x04pickle", "no safetensors file"),
-        (GOOD[:-1], "no safetensors file"),
-        (GOOD + b"\0", "no safetensors file"),
-        ((2**62).to_bytes(8, "little") + GOOD[8:], "no safetensors file"),
+        (b"", "not a safetensors file"),
+        (b"\x80\x04pickle", "not a safetensors file"),
+        (GOOD[:-1], "not a safetensors file"),
+        (GOOD + b"\0", "not a safetensors file"),
+        ((2**62).to_bytes(8, "little") + GOOD[8:], "not a safetensors file"),
         (OTHER, "expected"),
         (save(_state() | {"intruder": torch.zeros(3)}), "only one side has"),
         (save(_state() | {"value_head.bias": torch.full((1,), torch.nan)}), "not finite"),

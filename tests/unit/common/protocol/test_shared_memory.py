@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from simul.common.runtime.anonymous_file import anonymous_file, number_of, open_unchangeable, path_of
+from simul.common.protocol.shared_memory import anonymous_file, file_number, open_sealed, shared_path
 from tests.support.anonymous import anonymous_files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
@@ -25,12 +25,12 @@ def made():
 
 def test_whoever_opens_it_reads_it_and_has_it_longer_than_its_maker() -> None:
     made = anonymous_file(DATA, len(DATA), writable=False)
-    path, number = path_of(made), number_of(made)
-    file = open_unchangeable(path, number)
+    path, number = shared_path(made), file_number(made)
+    file = open_sealed(path, number)
     os.close(made)
     assert os.pread(file, 2 * len(DATA), 0) == DATA
     with pytest.raises(OSError):
-        open_unchangeable(path, number)
+        open_sealed(path, number)
     os.close(file)
 
 
@@ -38,15 +38,15 @@ def test_what_took_the_place_of_another_is_told_from_it_by_its_number() -> None:
     numbers, paths = set(), set()
     for _ in range(100):
         made = anonymous_file(DATA, len(DATA), writable=False)
-        numbers.add(number_of(made))
-        paths.add(path_of(made))
+        numbers.add(file_number(made))
+        paths.add(shared_path(made))
         os.close(made)
     assert len(numbers) == 100
     assert len(paths) == 1
     (path,), made = paths, anonymous_file(DATA, len(DATA), writable=False)
     for number in numbers:
         with pytest.raises(ValueError, match="another file"):
-            open_unchangeable(path, number)
+            open_sealed(path, number)
     os.close(made)
 
 
@@ -72,10 +72,10 @@ def test_other_files_are_refused_and_nothing_stays_open(tmp_path) -> None:
     ordinary.write_bytes(DATA)
     os.mkfifo(pipe)
     before = len(os.listdir("/proc/self/fd"))
-    for path in (path_of(writable), str(ordinary), str(pipe), str(tmp_path), str(tmp_path / "none"), "", "\0"):
+    for path in (shared_path(writable), str(ordinary), str(pipe), str(tmp_path), str(tmp_path / "none"), "", "\0"):
         number = os.stat(path).st_ino if os.path.exists(path) else 0
         with pytest.raises((OSError, ValueError)):
-            open_unchangeable(path, number)
+            open_sealed(path, number)
     assert len(os.listdir("/proc/self/fd")) == before
     os.close(writable)
 

@@ -6,15 +6,15 @@ import time
 
 import pytest
 
-from simul.common.runtime import rests
-from simul.common.runtime.rests import TIMES, WORTH_SEC, Rests
+from simul.common.runtime import throttle
+from simul.common.runtime.throttle import MIN_WORK_SEC, PAUSE_FACTOR, CpuThrottle
 
 
 @pytest.fixture
 def slept(monkeypatch) -> list[float]:
     """What was slept, without sleeping."""
     seconds: list[float] = []
-    monkeypatch.setattr(rests.time, "sleep", seconds.append)
+    monkeypatch.setattr(throttle.time, "sleep", seconds.append)
     return seconds
 
 
@@ -25,20 +25,20 @@ def _work(seconds: float) -> None:
 
 
 def test_work_is_rested_from_in_proportion_and_once(slept) -> None:
-    rest = Rests()
-    _work(5 * WORTH_SEC)
+    rest = CpuThrottle()
+    _work(5 * MIN_WORK_SEC)
     rest()
     rest()
     assert len(slept) == 1
-    assert slept[0] >= TIMES * 5 * WORTH_SEC
+    assert slept[0] >= PAUSE_FACTOR * 5 * MIN_WORK_SEC
 
 
 def test_little_pieces_are_rested_from_together(slept) -> None:
-    rest = Rests()
+    rest = CpuThrottle()
     rest()
     assert not slept
     for _ in range(30):
-        _work(WORTH_SEC / 10)
+        _work(MIN_WORK_SEC / 10)
         rest()
     assert 2 <= len(slept) <= 10
-    assert sum(slept) >= 2 * TIMES * WORTH_SEC
+    assert sum(slept) >= 2 * PAUSE_FACTOR * MIN_WORK_SEC

@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from simul.common.nets.layers.functions import embedding_sum, mean_and_max
+from simul.common.nets.layers.entities import embedding_sum, mean_and_max
 
 
 def gradients(result, inputs):

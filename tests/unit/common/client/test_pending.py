@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simul.common.client.pending_steps import StepBook, check_shapes
+from simul.common.client.pending import PendingSteps, check_shapes
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.errors import ERR_DEADLINE, ERR_ORDER
 from simul.common.protocol.messages import TERMINATED, Error
@@ -13,14 +13,14 @@ from simul.common.protocol.specs import GameSpec
 
 
 def test_a_refused_row_comes_back_with_the_servers_advice_when_to_try_again() -> None:
-    book = StepBook()
+    pending = PendingSteps()
     rows = [Decision(env=env, seat=0, episode=0, step=0, observation=np.zeros(3), mask=np.ones(2)) for env in range(2)]
-    book.sent(7, book.open(rows, deadline_ms=5), now=0.0)
-    (late,) = book.refuse(Error(code=ERR_DEADLINE, message="late", id=7, rows=(1,), retry_after_ms=12))
+    pending.mark_sent(7, pending.add_rows(rows, deadline_ms=5), now=0.0)
+    (late,) = pending.apply_error(Error(code=ERR_DEADLINE, message="late", id=7, rows=(1,), retry_after_ms=12))
     assert (late.env, late.code, late.message, late.retry_after_ms) == (1, ERR_DEADLINE, "late", 12)
-    (wrong,) = book.refuse(Error(code=ERR_ORDER, message="a gap", id=7))
+    (wrong,) = pending.apply_error(Error(code=ERR_ORDER, message="a gap", id=7))
     assert (wrong.env, wrong.retry_after_ms) == (0, 0)
-    assert book.waiting == 0
+    assert pending.waiting == 0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The network `pokemon` on the layout of doubles: what each of the 107 actions points at."""
+"""The network `pokemon`: what each of the 107 actions of doubles points at, and the width of its input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from simul.common.config.loader import load_config
 from simul.common.config.schema import NetworkConfig, PokemonConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.models.pokemon_doubles import PokemonDoublesNetwork
+from simul.common.nets.models.pokemon import TEAM, PokemonDoublesNetwork, PokemonNetwork
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
@@ -163,3 +163,16 @@ def test_a_layout_that_does_not_fit_is_refused_with_a_sentence(change, words):
     spec: GameSpec = msgspec.structs.replace(SPEC, **changed)
     with pytest.raises(ConfigError, match=words):
         build_network(NetworkConfig("pokemon"), spec)
+
+
+MAPLES_WIDTH = 2160  # 1,136 features and 1,024 numbers of frozen embeddings
+
+
+def test_the_input_is_at_least_as_wide_as_maples():
+    spec = pokemon_spec(PokemonConfig())
+    network = PokemonNetwork(spec)
+    blocks = (network.pokemon, network.pokemon_encoder), (network.moves, network.move_encoder)
+    of_entities = sum(part.count * (part.numbers.count + encoder.table.shape[1]) for part, encoder in blocks)
+    rest = network.other_numbers.count + network.other_ids.count * network.other_table.shape[1] + spec.num_actions
+    assert network.pokemon.count == 2 * TEAM
+    assert of_entities + rest >= MAPLES_WIDTH

@@ -7,8 +7,7 @@ from torch import nn
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
-from simul.common.nets.layers.lstm import PackedLSTM
-from simul.common.nets.layers.packing import make_packing
+from simul.common.nets.layers.lstm import PackedLSTM, make_packing
 
 LENGTHS = [3, 7, 0, 7, 1]
 

@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from simul.common.client.shared_memory import ALIGNMENT, ObservationMemory, map_memory, open_memory
+from simul.common.client.observation_memory import ObservationMemory, open_observation_memory
 from simul.common.protocol.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
+from simul.common.protocol.shared_memory import ALIGNMENT, map_memory
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.frontend.shared_memory import SharedMemory, memory_size, with_observation
 
@@ -34,8 +35,8 @@ def client(granted) -> ObservationMemory:
 
 
 def test_the_server_reads_what_the_client_wrote(granted, client) -> None:
-    first = client.block(1, 2, SPEC, owed={1, 2})
-    second = client.block(2, 2, SPEC, owed={1, 2})
+    first = client.allocate(1, 2, SPEC, owed={1, 2})
+    second = client.allocate(2, 2, SPEC, owed={1, 2})
     first.observation[:] = np.arange(2000).reshape(2, 1000)
     second.observation[:] = -1
     keys = np.zeros((2, 5), np.int64)
@@ -46,18 +47,18 @@ def test_the_server_reads_what_the_client_wrote(granted, client) -> None:
 
 
 def test_a_block_is_free_when_its_message_is_owed_no_longer(client) -> None:
-    offsets = [client.block(number, 2, SPEC, owed=range(9)).offset for number in (1, 2)]
-    assert client.block(3, 2, SPEC, owed=range(9)) is None  # full
-    assert client.block(4, 2, SPEC, owed={2, 4}).offset == offsets[0]
-    assert client.block(5, 2, SPEC, owed={4, 5}).offset == offsets[1]
-    assert client.block(6, 5, SPEC, owed={6}).offset == ALIGNMENT
-    assert client.block(7, 6, SPEC, owed={7}) is None  # more than there is at all
+    offsets = [client.allocate(number, 2, SPEC, owed=range(9)).offset for number in (1, 2)]
+    assert client.allocate(3, 2, SPEC, owed=range(9)) is None  # full
+    assert client.allocate(4, 2, SPEC, owed={2, 4}).offset == offsets[0]
+    assert client.allocate(5, 2, SPEC, owed={4, 5}).offset == offsets[1]
+    assert client.allocate(6, 5, SPEC, owed={6}).offset == ALIGNMENT
+    assert client.allocate(7, 6, SPEC, owed={7}) is None  # more than there is at all
 
 
 def test_blocks_never_overlap(client) -> None:
     rng, living = np.random.default_rng(1), {}
     for number in range(500):
-        block = client.block(number, int(rng.integers(2, 4)), SPEC, owed=living)
+        block = client.allocate(number, int(rng.integers(2, 4)), SPEC, owed=living)
         for other in living.values():
             assert block is None or not np.shares_memory(block.observation, other)
         if block is not None:
@@ -68,7 +69,7 @@ def test_blocks_never_overlap(client) -> None:
 
 
 def test_a_single_small_row_is_a_frame(client) -> None:
-    assert client.block(1, 1, SPEC, owed={1}) is None
+    assert client.allocate(1, 1, SPEC, owed={1}) is None
 
 
 @pytest.mark.parametrize("offset", [0, ALIGNMENT + 4, SIZE - ROW, SIZE, 2**62])
@@ -100,10 +101,10 @@ def test_nobody_can_take_a_page_away(granted) -> None:
 
 def test_another_file_of_this_name_is_not_taken(granted, tmp_path) -> None:
     for change in ({"nonce": "0" * 32}, {"size": SIZE - 1}, {"path": str(tmp_path / "none")}):
-        assert open_memory(msgspec.structs.replace(granted.grant, **change)) is None
+        assert open_observation_memory(msgspec.structs.replace(granted.grant, **change)) is None
     granted.close()
-    assert open_memory(granted.grant) is None
-    assert open_memory(None) is None
+    assert open_observation_memory(granted.grant) is None
+    assert open_observation_memory(None) is None
 
 
 def test_a_file_that_could_be_cut_short_is_not_taken_and_a_pipe_stops_nobody(granted, tmp_path) -> None:
@@ -113,12 +114,12 @@ def test_a_file_that_could_be_cut_short_is_not_taken_and_a_pipe_stops_nobody(gra
     for path in (plain, pipe):
         grant = msgspec.structs.replace(granted.grant, path=str(path))
         for writable in (False, True):
-            with pytest.raises(ValueError, match="another file"):
+            with pytest.raises(ValueError, match="a file that is not the server's"):
                 map_memory(grant, writable=writable)
 
 
 def test_who_has_it_keeps_it_when_the_server_lets_go(granted, client) -> None:
-    client.block(1, 2, SPEC, owed={1}).observation[:] = 7
+    client.allocate(1, 2, SPEC, owed={1}).observation[:] = 7
     seen = granted.observation(SPEC, ALIGNMENT, 2)
     granted.close()
     assert (seen == 7).all()

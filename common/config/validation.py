@@ -1,0 +1,238 @@
+"""Checks of a configuration: each value against the types of `schema.py`, then rules that span several keys.
+
+msgspec reports the first problem only, so the struct types are walked here; every problem carries its dotted path.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import inspect
+
+from simul.common.config.schema import Config
+from simul.common.protocol.errors import ConfigError
+from simul.common.transport import check_endpoint, client_keys, server_keys
+
+Tree = dict[str, Any]
+Problems = dict[str, str]  # dotted path -> sentence
+
+
+def check_section(info: inspect.Type, value: object, path: str, problems: Problems) -> Tree:
+    """Known and valid keys of `value`, for the struct `info` at the dotted `path`.
+
+    The others are added to `problems`; their defaults apply.
+    """
+    assert isinstance(info, inspect.StructType)
+    fields = {field.name: field.type for field in info.fields}
+    if not isinstance(value, dict):
+        problems[path] = (
+            f"expected a section with keys such as {', '.join(list(fields)[:3])}, got {describe_value(value)}"
+        )
+        return {}
+    checked: Tree = {}
+    for key, below in value.items():
+        dotted = f"{path}.{key}" if path else str(key)
+        if key not in fields:
+            problems[dotted] = f"there is no such key{_nearest(str(key), path, fields)}"
+            continue
+        kind = fields[key]
+        if isinstance(kind, inspect.StructType):
+            checked[key] = check_section(kind, below, dotted, problems)
+        elif isinstance(kind, inspect.VarTupleType):
+            checked[key] = _check_sections(kind.item_type, below, dotted, problems)
+        elif (sentence := _mismatch(kind, below)) is not None:
+            problems[dotted] = f"expected {sentence}, got {describe_value(below)}"
+        else:
+            checked[key] = int(below) if isinstance(kind, inspect.IntType) else below  # 2e6 means 2000000
+    return checked
+
+
+def _check_sections(info: inspect.Type, value: object, path: str, problems: Problems) -> list[Tree]:
+    """A list of sections; an item without its required keys is left out."""
+    assert isinstance(info, inspect.StructType)
+    needed = [field.name for field in info.fields if field.required]
+    if not isinstance(value, list | tuple):
+        problems[path] = f"expected a list of sections with the keys {', '.join(needed)}, got {describe_value(value)}"
+        return []
+    checked = [check_section(info, below, f"{path}.{number}", problems) for number, below in enumerate(value)]
+    for number, item in enumerate(checked):
+        for name in needed:
+            if name not in item and not any(problem.startswith(f"{path}.{number}") for problem in problems):
+                problems[f"{path}.{number}"] = f"the key {name} is missing"
+    return [item for item in checked if all(name in item for name in needed)]
+
+
+def _mismatch(kind: inspect.Type, value: object) -> str | None:
+    """What was expected, where `value` does not fit `kind`; else None."""
+    match kind:
+        case inspect.IntType():
+            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+            fits = whole and not isinstance(value, bool) and _in_range(kind, value)
+            return None if fits else f"a whole number{_range_text(kind)}"
+        case inspect.FloatType():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            return None if number and _in_range(kind, value) else f"a number{_range_text(kind)}"
+        case inspect.BoolType():
+            return None if isinstance(value, bool) else "true or false"
+        case inspect.LiteralType():
+            return None if value in kind.values else "one of " + ", ".join(str(v) for v in kind.values)
+        case inspect.DictType():
+            fits = isinstance(value, dict) and all(isinstance(key, str) for key in value)
+            return None if fits else "a mapping of names to values"
+        case inspect.StrType():
+            if isinstance(value, str):
+                return None if len(value) >= (kind.min_length or 0) else "text that is not empty"
+            return "text"
+    raise TypeError(f"simul.common.config.schema uses {kind}, which simul.common.config.validation does not check")
+
+
+def _in_range(kind: inspect.IntType | inspect.FloatType, value: Any) -> bool:
+    if not math.isfinite(value):
+        return False
+    low = (kind.ge is None or value >= kind.ge) and (kind.gt is None or value > kind.gt)
+    return low and (kind.le is None or value <= kind.le) and (kind.lt is None or value < kind.lt)
+
+
+def _range_text(kind: inspect.IntType | inspect.FloatType) -> str:
+    bounds = ((">=", kind.ge), (">", kind.gt), ("<=", kind.le), ("<", kind.lt))
+    present = [(sign, bound) for sign, bound in bounds if bound is not None]
+    text = " and ".join(f"{sign} {bound}" if isinstance(bound, int) else f"{sign} {bound:g}" for sign, bound in present)
+    return f" {text}" if text else ""
+
+
+def _nearest(key: str, path: str, fields: dict[str, inspect.Type]) -> str:
+    """`; did you mean learner.clip?`: the nearest key of this section, else of any section."""
+    prefix = f"{path}." if path else ""
+    close = difflib.get_close_matches(key, fields, n=1)
+    if close:
+        return f"; did you mean {prefix}{close[0]}?{_keys_of(fields[close[0]])}"
+    elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in config_keys()}
+    close = difflib.get_close_matches(key, elsewhere, n=1, cutoff=0.8)
+    if close:
+        return f"; did you mean {elsewhere[close[0]]}?"
+    return f"; the keys here are {', '.join(fields)}"
+
+
+def _keys_of(kind: inspect.Type) -> str:
+    return f" Its keys are {', '.join(f.name for f in kind.fields)}" if isinstance(kind, inspect.StructType) else ""
+
+
+def config_keys() -> list[str]:
+    """Every dotted key of `Config` that holds a value (sections themselves are not listed)."""
+
+    def walk(info: inspect.Type, prefix: str) -> list[str]:
+        if not isinstance(info, inspect.StructType):
+            return [prefix]
+        return [key for field in info.fields for key in walk(field.type, f"{prefix}.{field.name}".lstrip("."))]
+
+    return walk(inspect.type_info(Config), "")
+
+
+def describe_value(value: object) -> str:
+    """A value as shown in an error message, shortened."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+Rule = tuple[tuple[str, ...], str]  # (dotted paths that the rule reads, the first is reported; sentence)
+
+GAMES = ("pokemon", "gymnasium")
+NETWORKS = ("mlp_lstm", "pokemon")
+_MODULE_CLASS = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+
+
+def broken_rules(config: Config) -> Iterator[Rule]:
+    """Rules that `config` breaks; each sentence gives the reason."""
+    yield from _names(config)
+    yield from _opponents(config)
+    yield from _sizes(config)
+    yield from _server(config)
+
+
+def _names(config: Config) -> Iterator[Rule]:
+    for path, name, known in (("game", config.game, GAMES), ("network.name", config.network.name, NETWORKS)):
+        if name not in known and not _MODULE_CLASS.match(name):
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            yield (path,), f"expected {', '.join(known)} or module:Class, got {name!r}{hint}"
+    if config.network.name == "pokemon" and config.game == "gymnasium":
+        yield (
+            ("network.name", "game"),
+            "the network pokemon reads the Pokémon observation layout; use mlp_lstm for the game gymnasium",
+        )
+    if config.game == "pokemon" and config.pokemon.transport == "websocket" and "bo3" in config.pokemon.format:
+        yield (
+            ("pokemon.format", "pokemon.transport"),
+            "over WebSocket a best of three takes rooms of its own, which are not played; name the format without bo3, "
+            "or set transport: ipc, which plays it as single games",
+        )
+
+
+def _opponents(config: Config) -> Iterator[Rule]:
+    shares = {name: getattr(config.opponents, name) for name in config.opponents.__struct_fields__}
+    paths = tuple(f"opponents.{name}" for name in shares)
+    known = {"pokemon": tuple(shares), "gymnasium": ("self_play",)}.get(config.game, ("self_play", "past"))
+    if unknown := [name for name, share in shares.items() if share and name not in known]:
+        reason = "has one seat and no opponents" if config.game == "gymnasium" else "has none of Pokémon's bots"
+        yield ("opponents", "game", *paths), f"the game {config.game} {reason}; leave {', '.join(unknown)} out"
+        return
+    if abs(sum(shares.values()) - 1.0) > 1e-6:
+        parts = " + ".join(f"{name} {share:g}" for name, share in shares.items() if share)
+        yield (
+            ("opponents", *paths),
+            f"the shares must add up to 1, because every game has exactly one kind of opponent; "
+            f"they add up to {sum(shares.values()):g} ({parts or 'all are 0'})",
+        )
+    if config.opponents.past > 0 and config.learner.past_resident == 0:
+        yield (
+            ("opponents.past", "learner.past_resident"),
+            "past selves are wanted, but learner.past_resident is 0, so that none would ever be served",
+        )
+
+
+def _sizes(config: Config) -> Iterator[Rule]:
+    learner, workers, server = config.learner, config.workers, config.server
+    least = learner.unroll_length * learner.minibatches
+    if learner.batch_steps < least:
+        yield (
+            ("learner.batch_steps", "learner.unroll_length", "learner.minibatches"),
+            f"expected at least unroll_length x minibatches = {least}, because every minibatch takes whole unrolls; "
+            f"got {learner.batch_steps}",
+        )
+    seats = 2 if config.game == "pokemon" else 1
+    wanted = workers.count * workers.envs * seats
+    if server.max_sessions < wanted:
+        yield (
+            ("server.max_sessions", "workers.count", "workers.envs"),
+            f"expected at least workers.count x workers.envs x {seats} seats = {wanted}, because the server refuses "
+            f"sessions beyond it; got {server.max_sessions}",
+        )
+
+
+def _server(config: Config) -> Iterator[Rule]:
+    server = config.server
+    if server.deterministic and server.precision == "bfloat16":
+        yield (
+            ("server.precision", "server.deterministic"),
+            "deterministic replies are promised for float32 only; set auto or float32",
+        )
+    if server.endpoint:
+        try:
+            check_endpoint(server.endpoint, curve=bool(server.curve_keys))
+        except ConfigError as error:
+            yield ("server.endpoint",), str(error)
+    if server.curve_keys:
+        try:
+            server_keys(Path(server.curve_keys))
+            client_keys(Path(server.curve_keys))  # the keys of the workers
+        except ConfigError as error:
+            yield ("server.curve_keys",), str(error)

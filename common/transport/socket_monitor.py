@@ -1,0 +1,92 @@
+"""Connection events of libzmq: the state of one connection, and counts of a server's connections.
+
+`simul connect` explains with them why a server does not answer; the server counts failed handshakes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Literal
+
+import zmq
+from zmq.utils.monitor import parse_monitor_message
+
+ConnectionState = Literal["connected", "not_allowed", "other_mechanism", "hung_up", "mute", "nobody"]
+# Most informative first: a refused peer reconnects repeatedly, and not every attempt reports its reason.
+_SIGNS: tuple[tuple[zmq.Event, ConnectionState], ...] = (
+    (zmq.Event.HANDSHAKE_SUCCEEDED, "connected"),
+    (zmq.Event.HANDSHAKE_FAILED_AUTH, "not_allowed"),
+    (zmq.Event.HANDSHAKE_FAILED_PROTOCOL, "other_mechanism"),
+    (zmq.Event.HANDSHAKE_FAILED_NO_DETAIL, "hung_up"),
+    (zmq.Event.CONNECTED, "mute"),
+)
+
+
+class ConnectionMonitor:
+    """Records the events of one socket. Create it before the socket connects, else it misses the first ones."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._watched = socket
+        self._events = socket.get_monitor_socket()
+        self._seen: set[int] = set()
+
+    def state(self) -> ConnectionState:
+        """The most informative state seen so far.
+
+        `connected`: the ZeroMQ handshake succeeded; `not_allowed`: the server does not list this client's key;
+        `other_mechanism`: only one side has CURVE keys; `hung_up`: the other side closed during the handshake (a wrong
+        key, or keys on one side only); `mute`: the listener does not speak ZeroMQ; `nobody`: there is no listener.
+        """
+        while self._events.poll(0):
+            self._seen.add(parse_monitor_message(self._events.recv_multipart())["event"])
+        return next((state for sign, state in _SIGNS if sign in self._seen), "nobody")
+
+    def close(self) -> None:
+        """Stop recording, before the socket is closed."""
+        self._watched.disable_monitor()
+        self._events.close()
+
+
+_COUNTED: dict[int, str] = {
+    zmq.Event.HANDSHAKE_SUCCEEDED: "opened",
+    zmq.Event.HANDSHAKE_FAILED_AUTH: "failed",
+    zmq.Event.HANDSHAKE_FAILED_PROTOCOL: "failed",
+    zmq.Event.HANDSHAKE_FAILED_NO_DETAIL: "failed",
+    zmq.Event.DISCONNECTED: "closed",
+}
+_DRAIN_SEC = 0.002
+
+
+class ConnectionCounter:
+    """Counts the connections to a bound socket.
+
+    `opened`: the ZeroMQ handshake succeeded; `failed`: it failed or timed out; `closed`: the connection ended,
+    opened or not.
+
+    The event queue is unbounded, since a full one would block the I/O thread. So it receives only events that cost a
+    peer a connection each. ACCEPT_FAILED is excluded: without file descriptors libzmq retries
+    one connection in a tight loop. The proxy accepts 500 connections a second with two events each; `drain`, called
+    every 50 ms, reads more than these 50, so the queue stays empty.
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._watched = socket
+        self._events = socket.context.socket(zmq.PAIR)
+        self._events.setsockopt(zmq.RCVHWM, 0)
+        address = f"inproc://connections-{id(socket)}"
+        socket.monitor(address, sum(_COUNTED))
+        self._events.connect(address)
+
+    def drain(self) -> Counter[str]:
+        """Counts since the last call; a flood is read in parts of at most _DRAIN_SEC."""
+        news: Counter[str] = Counter()
+        enough = time.perf_counter() + _DRAIN_SEC
+        while time.perf_counter() < enough and self._events.poll(0):
+            news[_COUNTED[parse_monitor_message(self._events.recv_multipart())["event"]]] += 1
+        return news
+
+    def close(self) -> None:
+        """Stop counting, before the socket is closed."""
+        self._watched.disable_monitor()
+        self._events.close()
