@@ -13,11 +13,11 @@ from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, second
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.figures import counts, number
 from simul.common.launch.monitoring.panel import mean_batch
+from simul.common.launch.processes.process_group import RunningRoles
+from simul.common.launch.processes.role_process import role_command, role_environment
+from simul.common.launch.processes.role_reports import counts, number
 from simul.common.launch.supervisor.game_spec import ask_for_spec
-from simul.common.launch.supervisor.processes import role_command, role_environment
-from simul.common.launch.supervisor.running import RunningRoles
 from simul.common.runtime.installation import ROOT
 
 ANSWER_SEC = 120.0

@@ -12,7 +12,7 @@ import pytest
 
 from simul.common import cli
 from simul.common.client.client import InferenceClient
-from simul.common.launch.commands import connect as module
+from simul.common.launch.diagnostics import connection_check as module
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT

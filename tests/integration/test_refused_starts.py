@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from simul.common import cli
-from simul.common.launch.supervisor.process_group import Fleet
+from simul.common.launch.processes.process_group import Fleet
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import PullSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port

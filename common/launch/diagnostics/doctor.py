@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.supervisor.processes import role_environment
-from simul.common.launch.supervisor.temporary import temporary_folder
+from simul.common.launch.processes.role_process import role_environment
+from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import PullSocket

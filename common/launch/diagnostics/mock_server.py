@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.config.run_directory import RunDir
 from simul.common.launch.diagnostics.error_hints import refusal_in_words
-from simul.common.launch.diagnostics.frames_in_words import describe
+from simul.common.launch.diagnostics.frame_dump import describe
+from simul.common.launch.processes.signals import Signals
 from simul.common.protocol.codec import Codec, Frame, encode, expect, expect_only
 from simul.common.protocol.errors import (
     ERR_HELLO,
@@ -22,6 +27,7 @@ from simul.common.protocol.errors import (
     ERR_SPEC,
     ERR_VALUE,
     ERR_VERSION,
+    ConfigError,
     ProtocolError,
 )
 from simul.common.protocol.messages import (
@@ -44,6 +50,7 @@ from simul.common.protocol.messages import (
     Welcome,
 )
 from simul.common.protocol.specs import GameSpec
+from simul.common.transport import Poller, RouterSocket
 
 ROWS_PER_STEP = 4096
 VERSION = 1
@@ -198,3 +205,55 @@ def _action_columns(actions: list[tuple[int, int, float]]) -> Columns:
 
 def _praise(reply: Message) -> str:
     return f"  fine: answered with {type(reply).__name__.upper()}"
+
+
+CARTPOLE = GameSpec("stand-in", observation_size=4, num_actions=2)
+
+
+def listen(endpoint: str, run_dir: str | None, *, spec: str | None) -> int:
+    """Print every message, frame by frame, until Ctrl-C.
+
+    Args:
+        run_dir: whose game it claims to serve; None: one of CartPole's size.
+        spec: the only spec fingerprint accepted; default: the run's, or any where there is no run.
+    """
+    game = _spec_of(run_dir) if run_dir else CARTPOLE
+    fingerprint = spec or (game.fingerprint() if run_dir else "")
+    signals = Signals()
+    with RouterSocket(endpoint) as socket:
+        sys.stdout.write(
+            f"listening at {endpoint} as a server of {game.name}: observation {game.observation_dtype}"
+            f"[{game.observation_size}], {game.num_actions} actions, spec {fingerprint or '(any)'}. Ctrl-C ends it.\n"
+        )
+        sys.stdout.flush()
+        signals.install()
+        try:
+            _serve(socket, game, fingerprint, signals)
+        finally:
+            signals.restore()
+    return 0
+
+
+def _serve(socket: RouterSocket, game: GameSpec, fingerprint: str, signals: Signals) -> None:
+    clients: dict[bytes, StandIn] = {}
+    poller = Poller([socket])
+    number = 0
+    while not signals.stop:
+        while (received := socket.receive()) is not None:
+            peer, frames = received
+            number += 1
+            client = clients.setdefault(peer, StandIn(game, fingerprint))
+            lines, replies = client.take(frames)
+            place = list(clients).index(peer) + 1
+            sys.stdout.write("\n".join([f"message {number}, connection {place}", *lines, ""]))
+            sys.stdout.flush()
+            for reply in replies:
+                socket.send(peer, reply)
+        poller.wait(0.2)
+
+
+def _spec_of(run_dir: str) -> GameSpec:
+    try:
+        return RunDir(Path(run_dir)).read_spec()
+    except (OSError, msgspec.DecodeError) as error:
+        raise ConfigError(f"{run_dir} is no run directory: its spec.json cannot be read ({error}).") from None

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from simul.common.launch.monitoring.figures import counts, episodes_of, number
 from simul.common.launch.monitoring.snapshot import Snapshot
+from simul.common.launch.processes.role_reports import counts, episodes_of, number
 
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4

@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from simul.common.config.schema import ServerConfig
-from simul.common.launch.monitoring.figures import counts, number
 from simul.common.launch.monitoring.panel import causes, histogram, latency, mean_batch, process_table, shown
 from simul.common.launch.monitoring.snapshot import Snapshot
-from simul.common.launch.monitoring.state import add
+from simul.common.launch.processes.role_reports import add, counts, number
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import connectable
 

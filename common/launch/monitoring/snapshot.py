@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 import msgspec
 import psutil
 
-from simul.common.launch.monitoring.figures import counts, number
+from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.heartbeat_alerts import LearningWatch, Outages, Silences
-from simul.common.launch.monitoring.state import Metrics, RunState
-from simul.common.launch.supervisor.process_group import Fleet
+from simul.common.launch.processes.process_group import Fleet
+from simul.common.launch.processes.role_reports import Metrics, RunState, counts, number
+from simul.common.launch.processes.run_lock import write_atomically
 
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0
@@ -205,3 +207,22 @@ def _create_time(pid: int) -> float:
         return psutil.Process(pid).create_time()
     except psutil.Error:
         return 0.0
+
+
+class StatusFile:
+    """The run's. Where it cannot be written the run goes on without it, and `say` tells of that once."""
+
+    def __init__(self, run_dir: RunDir, say: Callable[[str], None]) -> None:
+        self._run_dir = run_dir
+        self._say = say
+        self._written = True
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Replace what it held."""
+        try:
+            write_atomically(self._run_dir, "status.json", snapshot)
+            self._written = True
+        except (OSError, ValueError, TypeError) as error:  # no room, or a figure that JSON has no word for
+            if self._written:
+                self._say(f"status.json cannot be written: {getattr(error, 'strerror', None) or error}")
+            self._written = False

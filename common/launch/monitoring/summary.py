@@ -10,12 +10,12 @@ from typing import Any
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.books import accounting, imbalances, unrolls
-from simul.common.launch.monitoring.figures import counts, episodes_of, number
+from simul.common.launch.monitoring.accounting import accounting, imbalances, unrolls
 from simul.common.launch.monitoring.panel import LOSSES, causes, mean_batch, shown, win_rates
 from simul.common.launch.monitoring.snapshot import Snapshot
-from simul.common.launch.supervisor.process_group import SPOKEN
-from simul.common.launch.supervisor.run_lock import write_atomically
+from simul.common.launch.processes.process_group import SPOKEN
+from simul.common.launch.processes.role_reports import counts, episodes_of, number
+from simul.common.launch.processes.run_lock import write_atomically
 
 PACKAGES = ("simul", "torch", "numpy", "pyzmq", "msgspec", "poke-env", "gymnasium", "safetensors")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from rich.console import Console, RenderableType
@@ -101,3 +103,37 @@ def make_display(plain: bool, draw: Draw = panel, line: Line = plain_line) -> Di
     """A live panel where there is a terminal, unless `plain`; what they show of a snapshot, `draw` and `line` say."""
     console = Console(file=standard_output())
     return PlainDisplay(console, line) if plain or not console.is_terminal else LiveDisplay(console, draw)
+
+
+FILE = "simul-supervisor.log"
+
+
+class Diary:
+    """A display that writes down what happens, line by line, and passes everything on to another one.
+
+    Deaths, restarts, `Resumed`, a simulator host that hung: who comes later finds them. Figures are not written.
+    Where the file cannot be written the run goes on without it.
+    """
+
+    def __init__(self, display: Display, path: Path) -> None:
+        self._display = display
+        self._path = path
+
+    def say(self, sentence: str) -> None:
+        """Write it, and say it."""
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{stamp} simul-supervisor {sentence}\n")
+        self._display.say(sentence)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show it."""
+        self._display.update(snapshot)
+
+    def close(self) -> None:
+        """Close the view."""
+        self._display.close()
+
+    def summary(self, text: str) -> None:
+        """Show it: it stands in summary.json."""
+        self._display.summary(text)

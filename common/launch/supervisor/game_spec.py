@@ -16,9 +16,9 @@ import yaml
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.supervisor.process_group import Command, RoleDied
-from simul.common.launch.supervisor.processes import end_group, role_environment
-from simul.common.launch.supervisor.temporary import temporary_folder
+from simul.common.launch.processes.process_group import Command, RoleDied
+from simul.common.launch.processes.role_process import end_group, role_environment
+from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 

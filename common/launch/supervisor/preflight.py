@@ -1,15 +1,22 @@
-"""What can be known to fail is refused before any role starts: a taken endpoint or port, a device that is not there."""
+"""What a run needs before its first role starts, and what is refused before: a taken endpoint, a missing device."""
 
 from __future__ import annotations
 
 import socket
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 
+import msgspec
+
+from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.supervisor.processes import role_environment
+from simul.common.launch.processes import run_lock
+from simul.common.launch.processes.process_group import Command
+from simul.common.launch.processes.role_process import role_environment
+from simul.common.launch.supervisor.checkpoint_files import Origin
+from simul.common.launch.supervisor.game_spec import ask_for_spec, refuse_other_encoder
 from simul.common.protocol.errors import ConfigError
 from simul.common.transport import held
 
@@ -63,3 +70,37 @@ def _check_devices(names: Collection[str]) -> None:
         return
     if done.returncode == REFUSED:
         raise ConfigError(done.stderr)
+
+
+def prepare(
+    config: Config,
+    run_dir: RunDir,
+    command: Command,
+    origin: Origin | None,
+    say: Callable[[str], None],
+    stopped: Callable[[], bool],
+) -> None:
+    """Write the resolved configuration and the game spec, and bring in the checkpoint that the run begins with.
+
+    Raises:
+        ConfigError, RoleDied: a sentence says why the run cannot start.
+        StartStopped: `stopped()` became true.
+    """
+    if run_lock.end_leftovers(run_dir):
+        say("the last supervisor was killed; its processes are gone now")
+    check_start(config)
+    with run_lock.written_or_sentence(run_dir):
+        for sentence in run_dir.mend():
+            say(sentence)
+        config = msgspec.structs.replace(config, run_dir=str(run_dir.root))
+        spec = ask_for_spec(config, command, stopped)
+        try:
+            if origin is not None:
+                say(origin.bring(spec, config.network.name))
+            refuse_other_encoder(run_dir, spec, config)
+            run_dir.write_config(config)
+            run_dir.write_spec(spec)
+        except BaseException:
+            if origin is not None:
+                origin.take_back()
+            raise

@@ -8,20 +8,18 @@ from contextlib import closing
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.figures import number
-from simul.common.launch.monitoring.report_receiver import ReportReceiver
-from simul.common.launch.monitoring.snapshot import Snapshot, Watch
-from simul.common.launch.monitoring.state import RunState
-from simul.common.launch.monitoring.status_file import StatusFile
+from simul.common.launch.monitoring.snapshot import Snapshot, StatusFile, Watch
 from simul.common.launch.monitoring.summary import write_summary
 from simul.common.launch.monitoring.view import Display
-from simul.common.launch.supervisor import run_lock
+from simul.common.launch.processes import run_lock
+from simul.common.launch.processes.process_group import SPOKEN, Command, Fleet, RoleDied
+from simul.common.launch.processes.report_receiver import ReportReceiver
+from simul.common.launch.processes.role_process import role_command
+from simul.common.launch.processes.role_reports import RunState, number
+from simul.common.launch.processes.signals import Signals
+from simul.common.launch.supervisor.checkpoint_files import Origin
 from simul.common.launch.supervisor.game_spec import StartStopped
-from simul.common.launch.supervisor.origin import Origin
-from simul.common.launch.supervisor.preparation import prepare
-from simul.common.launch.supervisor.process_group import SPOKEN, Command, Fleet, RoleDied
-from simul.common.launch.supervisor.processes import role_command
-from simul.common.launch.supervisor.signals import Signals
+from simul.common.launch.supervisor.preflight import prepare
 from simul.common.protocol.errors import ConfigError
 from simul.common.transport import EndpointKeeper, Poller
 

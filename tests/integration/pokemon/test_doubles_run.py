@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.launch.monitoring.books import imbalances
+from simul.common.launch.monitoring.accounting import imbalances
 from simul.common.nets.load import load_policy
 from simul.common.nets.models.pokemon_doubles import PokemonDoublesNetwork
 from tests.support.command import Simul

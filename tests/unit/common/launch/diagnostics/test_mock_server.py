@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.pending_steps import pack_step
-from simul.common.launch.diagnostics.frames_in_words import describe
+from simul.common.launch.diagnostics.frame_dump import describe
 from simul.common.launch.diagnostics.mock_server import StandIn
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision

@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.books import NAMES
-from simul.common.launch.monitoring.figures import number
+from simul.common.launch.monitoring.accounting import NAMES
 from simul.common.launch.monitoring.panel import causes, histogram, panel, plain_line, win_rates
 from simul.common.launch.monitoring.snapshot import ProcessFigures, Rate, Snapshot
 from simul.common.launch.monitoring.summary import in_words, summarise
+from simul.common.launch.processes.role_reports import number
 
 
 def snapshot(**changes) -> Snapshot:

@@ -1,0 +1,124 @@
+"""The books of a run: what came in is what it became. Written into summary.json, where each can be checked alone.
+
+docs/metrics.md states every identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simul.common.launch.monitoring.snapshot import Snapshot
+from simul.common.launch.processes.role_process import LOG_NAMES
+from simul.common.launch.processes.role_reports import counts, number
+
+NAMES = ("battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "unrolls_received")
+
+
+def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    """By name: `total`, the parts that it became (some of them by cause), and the difference, which must be 0.
+
+    A role that was killed takes with it what it did after its last report. Where the other side knows of it, that is a
+    part of its own: `lost_on_the_way`, and `sent_unreported` in the total of `unrolls_sent`.
+    """
+    server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
+    sent, received = number(server, "unrolls", "sent") or 0, number(learner, "unrolls", "received") or 0
+    return {
+        "battles": _book(
+            number(workers, "episodes", "started"),
+            finished=number(workers, "episodes", "finished"),
+            aborted=counts(workers, "episodes", "aborted"),
+            alive=number(workers, "episodes", "alive"),
+        ),
+        "rows": _book(
+            number(workers, "decisions"),
+            answered=number(workers, "answered"),
+            refused=counts(workers, "refused"),
+            lost=counts(workers, "unanswered", "lost"),
+            waiting=number(workers, "unanswered", "waiting"),
+        ),
+        "steps": _book(
+            number(server, "steps", "seen"),
+            sent=number(server, "steps", "sent"),
+            dropped=counts(server, "steps", "dropped"),
+            open=number(server, "steps", "open"),
+        ),
+        "unrolls_completed": _book(
+            number(server, "unrolls", "completed"),
+            sent=sent,
+            dropped=counts(server, "unrolls", "dropped"),
+            waiting=number(server, "unrolls", "waiting"),
+        ),
+        "unrolls_sent": _book(max(sent, received), received=received, lost_on_the_way=max(sent - received, 0)),
+        "unrolls_received": _book(
+            received,
+            learned=number(learner, "unrolls", "learned"),
+            dropped=counts(learner, "unrolls", "dropped"),
+            waiting=number(learner, "unrolls", "waiting"),
+        ),
+    }
+
+
+def unrolls(snapshot: Snapshot, books: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What became of the unrolls, in their order."""
+    completed, sent, received = (books[f"unrolls_{name}"] for name in ("completed", "sent", "received"))
+    return {
+        "completed": completed["total"],
+        "dropped_before_sending": completed["dropped"],
+        "sent": completed["sent"],
+        "taken_back": number(snapshot.server, "unrolls", "taken_back") or 0,
+        "sent_unreported": sent["total"] - completed["sent"],
+        "received": received["total"],
+        "lost_on_the_way": sent["lost_on_the_way"],
+        "learned": received["learned"],
+        "dropped_after_sending": received["dropped"],
+        "waiting": received["waiting"],
+    }
+
+
+def imbalances(summary: Mapping[str, Any]) -> list[str]:
+    """Sentences about what does not add up in a run's summary.json; reads nothing else."""
+    books = summary["accounting"]
+    found = [f"there is no book of {name}" for name in NAMES if name not in books]
+    for name, book in books.items():
+        parts = {key: part for key, part in book.items() if key not in ("total", "difference")}
+        became = sum(sum(part.values()) if isinstance(part, Mapping) else part for part in parts.values())
+        if became != book["total"] or book["difference"]:
+            found.append(f"the books of {name} do not balance: {book}")
+        if any(n < 0 for n in _numbers(book)):
+            found.append(f"the books of {name} have a negative figure: {book}")
+    left_open = {"battles": "alive", "steps": "open", "unrolls_completed": "waiting"}
+    for name, part in left_open.items():
+        if books.get(name, {}).get(part):
+            found.append(f"{books[name][part]:,.0f} of {name} are still {part} although the run is over")
+    found += [f"unrolls: {name} is negative" for name, n in summary["unrolls"].items() if _least(n) < 0]
+    if summary["unrolls"]["sent_unreported"] and "inference_server" not in summary["unreported"]:
+        found.append("the learner received more unrolls than were sent, although every server made its last report")
+    lost = summary["unrolls"]["lost_on_the_way"]
+    if lost and not _may_lose_unrolls(summary):
+        found.append(
+            f"{lost:,.0f} unrolls were lost on the way, although nothing died and the learner was never silent"
+        )
+    return found
+
+
+def _may_lose_unrolls(summary: Mapping[str, Any]) -> bool:
+    """An end of the wire died, servers took the learner for dead, or a signal of somebody else ended it before them."""
+    unrolls, ends = summary["unrolls"], ("learner", "inference_server")
+    restarted = any(n for name, n in summary["restarts"].items() if name.startswith(tuple(LOG_NAMES[e] for e in ends)))
+    silent = unrolls["taken_back"] or unrolls["dropped_before_sending"].get("learner_down")
+    return bool(restarted or silent or summary["learner_signalled"] or summary["unreported"].keys() & set(ends))
+
+
+def _book(total: float | None, **parts: Mapping[str, float] | float | None) -> dict[str, Any]:
+    became = {name: part or (0 if not isinstance(part, Mapping) else {}) for name, part in parts.items()}
+    return {"total": total or 0, **became, "difference": (total or 0) - sum(_numbers(became))}
+
+
+def _numbers(parts: Mapping[str, Any]) -> list[float]:
+    nested = [list(part.values()) if isinstance(part, Mapping) else [part] for part in parts.values()]
+    return [n for group in nested for n in group]
+
+
+def _least(figure: Any) -> float:
+    return min(figure.values(), default=0) if isinstance(figure, Mapping) else figure

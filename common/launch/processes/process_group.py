@@ -1,0 +1,290 @@
+"""The role processes of a run: start them, restart the dead, stop them in order."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import Self
+
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.processes.report_receiver import ReportReceiver
+from simul.common.launch.processes.role_process import Child, Meter, role_command
+from simul.common.launch.processes.role_reports import Key, RunState
+from simul.common.protocol.errors import SimulError
+from simul.common.protocol.messages import Report
+from simul.common.runtime.lifecycle import ENDS_RUN
+from simul.common.transport import EndpointKeeper, Poller
+
+WINDOW_SEC = 120.0
+MOST_DEATHS = 10  # within the window: more than that is a fault that restarting does not mend
+MOST_FAILED_STARTS = 5  # in a row, however long each of them took: on a loaded machine ten do not fit into the window
+FIRST_DELAY_SEC = 0.1
+LONGEST_DELAY_SEC = 0.8  # the promise is recovery within 10 s, so the wait stays well below a second
+
+
+class RestartPolicy:
+    """Back-off of one process."""
+
+    def __init__(self, window_sec: float = WINDOW_SEC, most_deaths: int = MOST_DEATHS) -> None:
+        self._window_sec = window_sec
+        self._most_deaths = most_deaths
+        self._deaths: list[float] = []
+        self._failed_starts = 0
+
+    def died(self, now: float, *, was_ready: bool = True) -> float | None:
+        """Seconds to wait before the restart; None: give up. `was_ready`: this life had become ready."""
+        self._deaths = [at for at in self._deaths if now - at < self._window_sec] + [now]
+        self._failed_starts = 0 if was_ready else self._failed_starts + 1
+        if len(self._deaths) >= self._most_deaths or self._failed_starts >= MOST_FAILED_STARTS:
+            return None
+        return min(FIRST_DELAY_SEC * 2.0 ** (len(self._deaths) - 1), LONGEST_DELAY_SEC)
+
+
+NAMES = ("config.yaml", "spec.json", "token")
+
+
+class NeededFiles:
+    """The small files of a run directory, as they were when its first role started."""
+
+    def __init__(self, run_dir: RunDir) -> None:
+        self._run_dir = run_dir
+        self._contents: dict[str, bytes] = {}
+
+    def remember(self) -> None:
+        """Before roles start."""
+        for name in NAMES:
+            with contextlib.suppress(OSError):
+                self._contents[name] = (self._run_dir.root / name).read_bytes()
+
+    def restore(self) -> list[str]:
+        """Write what is missing or empty; sentences about it, also where that is not possible."""
+        missing = [name for name, content in self._contents.items() if content and not self._holds_anything(name)]
+        try:
+            for folder in (self._run_dir.root, self._run_dir.logs, self._run_dir.checkpoints):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._run_dir.settle({name: self._contents[name] for name in missing})
+        except OSError as error:
+            return [f"{error.filename} is missing and cannot be made again: {error.strerror}"]
+        return [f"{self._run_dir.root / name} had vanished and was written again" for name in missing]
+
+    def _holds_anything(self, name: str) -> bool:
+        path = self._run_dir.root / name
+        return path.exists() and path.stat().st_size > 0
+
+
+Command = Callable[[str], list[str]]
+
+READY_LIMIT_SEC = 300.0
+SPOKEN = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
+
+
+class RoleDied(SimulError):
+    """A role ended during start-up, or too often. Caught by `main()`: printed, its exit code passed on."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class _Place:
+    """Where one process of a role belongs; its lives come and go."""
+
+    def __init__(self, child: Child, threads: int, arguments: Sequence[str]) -> None:
+        self.child = child
+        self.threads = threads
+        self.arguments = arguments
+        self.policy = RestartPolicy()
+        self.meter = Meter()
+        self.restarts = 0
+        self.restart_at: float | None = None
+        self.last_words = ""  # of the last life that died
+
+
+class Fleet:
+    """Processes by (role, index)."""
+
+    def __init__(self, run_dir: RunDir, state: RunState, command: Command = role_command) -> None:
+        self._run_dir = run_dir
+        self._state = state
+        self._command = command
+        self._needed = NeededFiles(run_dir)
+        self.places: dict[Key, _Place] = {}
+
+    def start(self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = ()) -> None:
+        """Start `count` processes of `role`; `arguments`, if given, holds the extra ones of each."""
+        self._needed.remember()
+        for index in range(count):
+            extra = arguments[index] if arguments else ()
+            child = self._spawn(role, index, threads, extra)
+            self.places[role, index] = _Place(child, threads, extra)
+
+    def ready(self, role: str) -> bool:
+        """True when every process of `role` has reported that it is ready."""
+        return all(self.state_of(key) == "ready" for key in self.places if key[0] == role)
+
+    def wait_until_ready(self, role: str, meanwhile: Callable[[], bool]) -> None:
+        """Wait for every process of `role`; `meanwhile` is called often, True means: no longer. Raises RoleDied."""
+        deadline = time.monotonic() + READY_LIMIT_SEC
+        while not self.ready(role):
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise RoleDied(f"The {SPOKEN[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1)
+            if meanwhile():
+                return
+
+    def state_of(self, key: Key) -> str:
+        """What the process last said of itself."""
+        place = self.places[key]
+        if place.child.exit_code() is not None:
+            return "stopped" if place.child.ended_well() else "dead"
+        report = self._state.life(key, place.child.run_id)
+        return "starting" if report is None else report.state
+
+    def check_alive(self) -> None:
+        """Raises RoleDied with the process's last words if one has ended."""
+        for place in self.places.values():
+            if place.child.exit_code() is not None:
+                raise self._obituary(place)
+
+    def restart_dead(self, now: float) -> list[str]:
+        """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied to give up."""
+        sentences = []
+        for place in self.places.values():
+            child = place.child
+            if place.restart_at is None and child.exit_code() is not None:
+                child.kill()  # what it started and left behind
+                self._state.ended((child.role, child.index), child.run_id, now)
+                place.last_words = child.last_line()
+                if child.exit_code() == ENDS_RUN:
+                    raise self._obituary(place)
+                delay = place.policy.died(now, was_ready=self._state.was_ready((child.role, child.index), child.run_id))
+                if delay is None:
+                    raise self._obituary(place, "too often; last with ")
+                place.restart_at = now + delay
+                sentences.append(f"{_spoken(child)} died ({child.how_it_ended()}), restarting")
+            elif place.restart_at is not None and now >= place.restart_at:
+                sentences += self._needed.restore()
+                sentences += self._start_again(place, now)
+        return sentences
+
+    def stop(self, role: str, patience_sec: float, meanwhile: Callable[[], bool]) -> list[str]:
+        """Ask the processes of `role` to stop and wait for them; `meanwhile` is called often, True means: now.
+
+        Returns sentences about those that did not end well.
+        """
+        places = [place for key, place in self.places.items() if key[0] == role]
+        for place in places:
+            place.child.ask_to_stop()
+        deadline = time.monotonic() + patience_sec
+        hurry = False
+        while any(p.child.exit_code() is None for p in places) and time.monotonic() < deadline and not hurry:
+            hurry = meanwhile()
+        sentences = []
+        for place in places:
+            if place.child.exit_code() is None:
+                why = "was killed at once" if hurry else f"did not stop in {patience_sec:.0f} s and was killed"
+                sentences.append(f"{_spoken(place.child)} {why}")
+            elif place.restart_at is None and not place.child.ended_well():
+                sentences.append(f"{_spoken(place.child)} ended with {place.child.how_it_ended()}")
+            if place.restart_at is None:
+                self._state.ended((place.child.role, place.child.index), place.child.run_id, time.monotonic())
+            place.child.kill()
+        return sentences
+
+    def all_reported(self) -> bool:
+        """Every life that worked and ended with exit code 0 is known to have stopped."""
+        lives = (place.child for place in self.places.values() if place.child.exit_code() == 0)
+        reports = (self._state.life((child.role, child.index), child.run_id) for child in lives)
+        return all(report is None or report.state not in ("ready", "draining") for report in reports)
+
+    def kill_all(self) -> None:
+        """End everything now."""
+        for place in self.places.values():
+            place.child.kill()
+
+    def measure(self) -> None:
+        """Sample CPU and memory of every process."""
+        for place in self.places.values():
+            place.meter.sample(place.child.pid)
+
+    def _start_again(self, place: _Place, now: float) -> list[str]:
+        """Where the system has no process to give (EAGAIN, ENOMEM), that is a start that failed. Raises RoleDied."""
+        child = place.child
+        try:
+            place.child = self._spawn(child.role, child.index, place.threads, place.arguments)
+        except OSError as error:
+            place.last_words = str(error)
+            failed = f"{_spoken(child)} could not be started ({error.strerror})"
+            delay = place.policy.died(now, was_ready=False)
+            if delay is None:
+                raise RoleDied(f"{failed} too often. Free memory or processes, then start the run again.", 1) from error
+            place.restart_at = now + delay
+            return [f"{failed}, trying again"]
+        place.restart_at = None
+        place.restarts += 1
+        return []
+
+    def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> Child:
+        return Child(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+
+    def _obituary(self, place: _Place, before: str = "") -> RoleDied:
+        child = place.child
+        code = child.exit_code()
+        if code in (2, ENDS_RUN):  # the role has said in a sentence what is wrong
+            return RoleDied(f"{_spoken(child)}: {child.sentence()}", 2 if code == 2 else 1)
+        words = child.log_tail() or "(it wrote nothing)"
+        return RoleDied(f"{_spoken(child)} died {before}({child.how_it_ended()}). Its last words:\n{words}", 1)
+
+
+def _spoken(child: Child) -> str:
+    return f"worker {child.index}" if child.role == "env_worker" else f"the {SPOKEN[child.role]}"
+
+
+class RunningRoles:
+    """A fleet that reports to us: `with RunningRoles(run_dir) as roles:`; what still runs at the end is killed.
+
+    Whoever stays inside for long calls `take_reports`: a role sends two a second.
+    """
+
+    def __init__(self, run_dir: RunDir, command: Command = role_command) -> None:
+        self.state = RunState()
+        self.fleet = Fleet(run_dir, self.state, command)
+        self._run_dir = run_dir
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            self._reports = opened.enter_context(closing(ReportReceiver(self._run_dir)))
+            socket = self._reports.socket
+            self._poller, self._endpoints = Poller([socket]), EndpointKeeper(socket)
+            opened.callback(self.fleet.kill_all)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End everything now, and hear of nobody any longer."""
+        self._opened.close()
+
+    def wait(self, timeout_sec: float) -> bool:
+        """True when there are reports; False after `timeout_sec`."""
+        return self._poller.wait(timeout_sec)
+
+    def take_reports(self, timeout_sec: float = 0.0) -> list[str]:
+        """Take reports in; where there are none, wait for one. Returns what they have to say to people."""
+        self.wait(timeout_sec)
+        reports, refused = self._reports.receive()
+        sentences = [*self._endpoints.look(time.monotonic()), *refused]
+        for report in reports:
+            self.received(report)
+            sentences += self.state.receive(report, time.monotonic())
+        return sentences
+
+    def received(self, report: Report) -> None:
+        """Called with each report."""

@@ -1,0 +1,138 @@
+"""Which supervisor owns a run directory: supervisor.pid holds its pid and start time, so a reused pid fools nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.errors import ConfigError
+
+SAME_START_SEC = 0.1
+OWNER_FILE = "supervisor.pid"
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """A process that cannot be confused with a later one of the same pid."""
+
+    pid: int
+    create_time: float
+
+    def alive(self) -> bool:
+        """True while that very process lives."""
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.create_time) < SAME_START_SEC
+            return same and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+
+
+def myself() -> Owner:
+    """The calling process."""
+    return Owner(os.getpid(), psutil.Process().create_time())
+
+
+def living_owner(run_dir: RunDir) -> Owner | None:
+    """The supervisor that runs in `run_dir` now, if any."""
+    try:
+        owner = msgspec.json.decode((run_dir.root / OWNER_FILE).read_bytes(), type=Owner)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return owner if owner.alive() else None
+
+
+def choose_run(root: Path | None, *, active_only: bool) -> RunDir:
+    """The run at `root`, else the one active run below runs/, else (unless `active_only`) the latest one.
+
+    Raises ConfigError where there is none, or several are active.
+    """
+    if root is not None:
+        return RunDir(root)
+    found = [RunDir(path.parent) for path in sorted(Path("runs").glob("*/status.json"))]
+    active = [run_dir for run_dir in found if living_owner(run_dir) is not None]
+    if len(active) > 1:
+        names = ", ".join(str(run_dir.root) for run_dir in active)
+        raise ConfigError(f"Several runs are active: {names}. Choose one with --run-dir.")
+    if active:
+        return active[0]
+    if found and not active_only:
+        return max(found, key=lambda run_dir: (run_dir.root / "status.json").stat().st_mtime)
+    raise ConfigError("No run is active below runs/. Name a run directory with --run-dir, or start one: `simul up`.")
+
+
+def refuse_if_owned(run_dir: RunDir) -> None:
+    """Raises ConfigError where another supervisor lives in the run directory."""
+    owner = living_owner(run_dir)
+    if owner is not None:
+        raise ConfigError(
+            f"A run is already active in {run_dir.root} (process {owner.pid}). "
+            f"Stop it with `simul down --run-dir {run_dir.root}`, or choose another run directory with --run-dir."
+        )
+
+
+def claim(run_dir: RunDir) -> None:
+    """Say who owns the run directory. The caller holds the lock of the status socket, so there is no race."""
+    with written_or_sentence(run_dir):
+        write_atomically(run_dir, OWNER_FILE, myself())
+
+
+def keep(run_dir: RunDir) -> None:
+    """Say so again where somebody removed what said it: `simul down` would not find the run."""
+    if not (run_dir.root / OWNER_FILE).exists():
+        with contextlib.suppress(OSError):
+            write_atomically(run_dir, OWNER_FILE, myself())
+
+
+@contextlib.contextmanager
+def written_or_sentence(run_dir: RunDir) -> Iterator[None]:
+    """Turns the OSError of a full or read-only disk into a ConfigError."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"The run directory {run_dir.root} cannot be written: {error.strerror}. "
+            "Make room, or choose another place with --run-dir."
+        ) from None
+
+
+def release(run_dir: RunDir) -> None:
+    """Nobody owns the run directory any more."""
+    with contextlib.suppress(OSError):
+        (run_dir.root / OWNER_FILE).unlink()
+
+
+def end_leftovers(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]:
+    """Roles of a supervisor that was killed leave by themselves; wait for them, then kill. Returns their pids."""
+    status = read_json(run_dir, "status.json")
+    listed = [Owner(p["pid"], p["create_time"]) for p in status.get("processes", ()) if p.get("create_time")]
+    left = [owner for owner in listed if owner.alive()]
+    deadline = time.monotonic() + patience_sec
+    while any(owner.alive() for owner in left) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for owner in left:
+        if owner.alive():
+            with contextlib.suppress(psutil.Error):
+                psutil.Process(owner.pid).kill()
+    return [owner.pid for owner in left]
+
+
+def read_json(run_dir: RunDir, name: str) -> dict[str, Any]:
+    """A small JSON file of the run directory; {} where it does not exist or is torn."""
+    try:
+        content = msgspec.json.decode((run_dir.root / name).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def write_atomically(run_dir: RunDir, name: str, content: Any) -> None:
+    """Write a small JSON file so that a reader never sees half of it. Raises OSError (disk full)."""
+    run_dir.write(name, msgspec.json.format(msgspec.json.encode(content), indent=2))

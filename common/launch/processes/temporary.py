@@ -1,0 +1,60 @@
+"""Temporary folders that go with the process that made them; what a killed one left goes with the next one."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.processes import run_lock
+from simul.common.launch.processes.run_lock import Owner
+
+ANY_KIND = "simul-"
+OWNERLESS_SEC = 600.0  # younger ones without an owner are about to get one
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """A folder for the time of the block; a run may lie in it."""
+    folder = make_folder(prefix)
+    try:
+        yield folder
+    finally:
+        RunDir(folder).remove()
+
+
+def make_folder(prefix: str) -> Path:
+    """A folder of this process, which removes it with `RunDir.remove`. `prefix`: ANY_KIND and the kind's own name."""
+    remove_leftovers(prefix, Path(tempfile.gettempdir()), time.time())
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    run_lock.claim(RunDir(folder))
+    return folder
+
+
+def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
+    """Remove the folders whose owners are dead; those that cannot be removed (another user's) stay.
+
+    One that names its owner is of any kind, so that a killed `simul serve` needs no second one to be tidied up after.
+    One that names none is of the kind `prefix`: sockets of runs lie there, too.
+
+    Args:
+        now: seconds since the epoch.
+    """
+    removed = []
+    for folder in parent.glob(f"{ANY_KIND}*"):
+        try:
+            owner = msgspec.json.decode((folder / run_lock.OWNER_FILE).read_bytes(), type=Owner)
+            dead = not owner.alive()
+        except FileNotFoundError:
+            dead = folder.name.startswith(prefix) and folder.is_dir() and now - folder.stat().st_mtime > OWNERLESS_SEC
+        except (OSError, msgspec.DecodeError):
+            continue
+        if dead:
+            RunDir(folder).remove()
+            removed.append(folder)
+    return removed

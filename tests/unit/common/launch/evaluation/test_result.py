@@ -1,0 +1,129 @@
+"""What an evaluation found: intervals, what counts as a win, and the table of all pairs."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from simul.common.config.matchups import Contestant, Pairing, round_robin
+from simul.common.launch.evaluation.result import in_words, matrix_of, paired, result_of, table_of, wilson
+
+AGAINST_RANDOM = Pairing(Contestant("a@1", policy="learner"), Contestant("random", bot="random"), 10)
+
+
+def test_wilson_against_published_values():
+    # Newcombe 1998, table I: 81 of 263 and 15 of 148, Wilson without continuity correction.
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_wilson_stays_inside_and_around_the_rate():
+    for games in (1, 7, 1000):
+        for wins in {0, games // 2, games}:
+            low, high = wilson(wins, games)
+            assert 0.0 <= low <= wins / games <= high <= 1.0
+
+
+def test_ties_and_truncated_games_are_not_wins(tmp_path):
+    results = {"0/p1": {"wins": 4, "losses": 1}, "0/p2": {"wins": 2, "losses": 1, "ties": 1, "truncated": 1}}
+    figures = {"results": results, "episodes": {"finished": 10}, "mirrored": {"0": {"0": 1, "1": 2, "2": 2}}}
+    result = result_of(figures, AGAINST_RANDOM, 10, checkpoint=tmp_path, version=3)
+    assert result["win_rate"] == 0.6
+    assert result["episodes"] == 10
+    assert result["wilson_95"] == wilson(6, 10)
+    assert (result["as_p1"]["wins"], result["as_p2"]["wins"]) == (4, 2)
+    words = in_words(result)
+    assert "6 wins, 2 losses, 1 ties, 1 truncated" in words
+    assert "5 times the same battle from both sides: 2 times both won, 2 times one, 1 times none" in words
+
+
+def test_the_interval_of_mirrored_battles_follows_what_the_two_have_in_common():
+    # Means 0, 1/2, 1/2, 1, of mean 0.5 and variance 1/6: 0.5 +- 1.96 * sqrt(1/24).
+    found = paired({"0": 1, "1": 2, "2": 1})
+    assert (found["complete"], found["none_won"], found["one_won"], found["both_won"]) == (4, 1, 2, 1)
+    assert found["win_rate"] == 0.5
+    assert found["normal_95"] == pytest.approx((0.1, 0.9), abs=1e-3)
+    low, high = wilson(100, 200)
+    assert paired({"1": 100})["normal_95"] == (0.5, 0.5), "whoever has the better side wins"
+    alike = paired({"0": 50, "2": 50})["normal_95"]
+    assert alike[0] < low < high < alike[1], "the second battle tells nothing new"
+    assert paired({"2": 1})["normal_95"] is None
+    assert paired({})["win_rate"] is None
+
+
+def test_without_mirrored_battles_nothing_is_said_of_pairs(tmp_path):
+    pairing = Pairing(Contestant("a"), Contestant("random"), 2, mirrored=False)
+    figures = {"results": {"0/p1": {"wins": 2}}, "episodes": {"finished": 2}}
+    result = result_of(figures, pairing, 2, checkpoint=tmp_path, version=3)
+    assert not result["mirrored"]
+    assert "pairs" not in result
+    assert "both sides" not in in_words(result)
+
+
+def test_missing_games_are_named(tmp_path):
+    result = result_of({}, AGAINST_RANDOM, 10, checkpoint=tmp_path, version=None)
+    assert result["win_rate"] is None
+    assert "10 of 10 episodes were not played" in in_words(result)
+    assert "mean return none" in in_words(result_of({}, None, 1, checkpoint=tmp_path, version=0))
+
+
+A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
+
+
+BOT = Contestant("random", bot="random")
+
+
+FIGURES = {
+    "results": {
+        "0/p1": {"wins": 3, "losses": 1, "ties": 1, "truncated": 0},
+        "0/p2": {"wins": 2, "losses": 2, "ties": 0, "truncated": 1},
+        "1/p1": {"wins": 5, "losses": 0, "ties": 0, "truncated": 0},
+        "1/p2": {"wins": 4, "losses": 0, "ties": 0, "truncated": 0},
+    },
+    "mirrored": {"0": {"0": 1, "1": 3, "2": 1}},
+    "episodes": {"aborted": {"host_died": 11}},
+}
+
+
+@pytest.fixture
+def matrix():
+    served = {"learner": Path("/x/a/checkpoints/000000001"), "eval/1": Path("/x/b/checkpoints/000000002")}
+    pairings = round_robin([A, B, BOT], 10)
+    return matrix_of(FIGURES, [A, B, BOT], pairings, served, {"learner": 1.0, "eval/1": 2})
+
+
+def test_both_seats_are_added_and_told_apart(matrix):
+    first, second, third = matrix["pairs"]
+    assert (first["first"], first["second"]) == ("a@1", "b@2")
+    assert [first[name] for name in ("wins", "losses", "ties", "truncated", "battles")] == [5, 3, 1, 1, 10]
+    assert (first["as_p1"]["wins"], first["as_p2"]["wins"]) == (3, 2)
+    assert first["win_rate"] == first["pairs"]["win_rate"] == 0.5
+    assert (first["pairs"]["complete"], third["pairs"]["complete"]) == (5, 0)
+    assert first["wilson_95"] == wilson(5, 10)
+    assert (second["battles"], second["wanted"]) == (9, 10)
+    assert (third["battles"], third["win_rate"]) == (0, None)
+
+
+def test_who_played_and_what_was_lost_is_named(matrix):
+    assert matrix["contestants"] == [
+        {"label": "a@1", "checkpoint": "/x/a/checkpoints/000000001", "policy_version": 1.0},
+        {"label": "b@2", "checkpoint": "/x/b/checkpoints/000000002", "policy_version": 2},
+        {"label": "random", "opponent": "random"},
+    ]
+    assert matrix["aborted"] == {"host_died": 11}
+
+
+def test_the_table_shows_every_pair_from_both_sides(matrix):
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(table_of(matrix))
+    text = console.export_text()
+    assert "5 won 3 lost 1 tied 1 cut" in text
+    assert "3 won 5 lost 1 tied 1 cut" in text
+    assert "0.500 (0.237-0.763)" in text
+    assert "not played" in text
+    assert "11 battles were not played to their end." in text
