@@ -59,7 +59,7 @@ class _Roles(RunningRoles):
         # A number of episodes makes the worker record nothing: without a learner nobody would take it.
         self._start("env_worker", workers, [["--episodes", FOR_EVER]] * workers)
         self._listen_for(setting.warm_up_sec)
-        roles = {place.child.name: place.child.pid for place in self.fleet.places.values()}
+        roles = {member.child.name: member.child.pid for member in self.group.members.values()}
         pids = list(roles.values())
         before = self._next_report()
         by_role = seconds_by_role(roles)
@@ -80,11 +80,11 @@ class _Roles(RunningRoles):
     def stop(self) -> None:
         """Workers first."""
         for role in ("env_worker", "inference_server"):
-            self.fleet.stop(role, STOP_SEC, self._listen)
+            self.group.stop(role, STOP_SEC, self._listen)
 
     def _start(self, role: str, count: int, arguments: list[list[str]]) -> None:
-        self.fleet.start(role, count, 1, arguments)
-        self.fleet.wait_until_ready(role, self._listen)
+        self.group.start(role, count, 1, arguments)
+        self.group.wait_until_ready(role, self._listen)
 
     def _next_report(self) -> float:
         """The server's decisions, at the moment when it tells them."""
@@ -93,7 +93,7 @@ class _Roles(RunningRoles):
         while self._decisions() == before:
             if time.monotonic() > deadline:
                 raise LayerFailed("the inference server answers nothing")
-            self.take_reports(0.5)
+            self.receive_reports(0.5)
         return self._decisions()
 
     def _decisions(self) -> float:
@@ -102,12 +102,12 @@ class _Roles(RunningRoles):
     def _listen_for(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            self.take_reports(left)
-        self.fleet.check_alive()
+            self.receive_reports(left)
+        self.group.check_alive()
 
     def _listen(self) -> bool:
-        """Take what comes in a moment; always False: nobody is in a hurry (see Fleet)."""
-        self.take_reports(TURN_SEC)
+        """Take what comes in a moment; always False: nobody is in a hurry (see ProcessGroup)."""
+        self.receive_reports(TURN_SEC)
         return False
 
 

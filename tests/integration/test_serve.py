@@ -16,7 +16,7 @@ import pytest
 from simul.common import cli
 from simul.common.client.client import InferenceClient
 from simul.common.launch.monitoring.snapshot import Snapshot
-from simul.common.launch.processes.process_group import Fleet, RoleDied
+from simul.common.launch.processes.process_group import ProcessGroup, RoleDied
 from simul.common.launch.supervisor import inference_only as module
 from simul.common.launch.supervisor.inference_only import serve
 from simul.common.protocol.decisions import Decision, start_flags
@@ -32,7 +32,7 @@ SPEC = GameSpec(name="somebodys:Numbers", observation_size=12, num_actions=5)
 OFTEN = """
 from simul.common.launch.monitoring import view
 from simul.common.launch.supervisor import inference_only
-inference_only.LOOK_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2
+inference_only.SNAPSHOT_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2
 """
 
 
@@ -90,7 +90,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
 def test_what_cannot_be_served_is_said_before_anything_starts(
     checkpoint: Path, tmp_path: Path, arguments: list[str], sentence: str, capsys, monkeypatch
 ) -> None:
-    monkeypatch.setattr(Fleet, "start", lambda *_: pytest.fail("a server was started"))
+    monkeypatch.setattr(ProcessGroup, "start", lambda *_: pytest.fail("a server was started"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         names = {"folder": tmp_path, "taken": server.getsockname()[1]}
         given = [argument.format(**names) for argument in arguments]
@@ -129,7 +129,7 @@ def interrupt() -> None:
 
 
 def test_a_server_that_dies_is_started_again_and_totals_go_on(checkpoint: Path, monkeypatch) -> None:
-    monkeypatch.setattr(module, "LOOK_EVERY_SEC", 0.05)
+    monkeypatch.setattr(module, "SNAPSHOT_EVERY_SEC", 0.05)
     at_death = []
 
     def kill(snapshot: Snapshot) -> bool:

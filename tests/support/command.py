@@ -83,7 +83,7 @@ class Command:
 
 
 # status.json comes once a second for people; a test that waits for what stands in it shall not wait for the next one
-OFTEN = "from simul.common.launch.supervisor import supervisor; supervisor.LOOK_EVERY_SEC = 0.25"
+OFTEN = "from simul.common.launch.supervisor import supervisor; supervisor.SNAPSHOT_EVERY_SEC = 0.25"
 _PROGRAM = f"{OFTEN}; import sys; from simul.common.cli import main; sys.exit(main())"
 
 

@@ -26,6 +26,6 @@ def _connect(options: argparse.Namespace) -> int:
         from simul.common.launch.diagnostics.mock_server import listen
 
         return listen(options.listen, options.target, spec=options.spec)
-    from simul.common.launch.diagnostics.connection_check import connect
+    from simul.common.launch.diagnostics.connection_check import check_connection
 
-    return connect(options.target, keys=options.keys, spec=options.spec)
+    return check_connection(options.target, keys=options.keys, spec=options.spec)

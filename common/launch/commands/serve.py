@@ -28,11 +28,11 @@ def _port(text: str) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from simul.common.launch.monitoring.serve_view import line, panel
+    from simul.common.launch.monitoring.serve_view import serve_line, serve_panel
     from simul.common.launch.monitoring.view import make_display
     from simul.common.launch.supervisor.inference_only import serve
 
     return serve(
-        options.checkpoint, make_display(options.plain, panel, line), endpoint=options.endpoint,
+        options.checkpoint, make_display(options.plain, serve_panel, serve_line), endpoint=options.endpoint,
         curve_keys=options.curve_keys, prometheus_port=options.prometheus_port, overrides=options.overrides,
     )  # fmt: skip

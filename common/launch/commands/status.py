@@ -31,7 +31,7 @@ def status(root: Path | None, *, as_json: bool) -> int:
     import msgspec
     from rich.console import Console
 
-    from simul.common.launch.monitoring.panel import panel
+    from simul.common.launch.monitoring.panel import run_panel
     from simul.common.launch.monitoring.snapshot import Snapshot
     from simul.common.launch.processes.run_lock import choose_run, living_owner
     from simul.common.protocol.errors import ConfigError
@@ -50,7 +50,7 @@ def status(root: Path | None, *, as_json: bool) -> int:
         sys.stdout.write(msgspec.json.encode({**active, **msgspec.to_builtins(snapshot)}).decode() + "\n")
     else:
         console = Console()
-        console.print(panel(snapshot))
+        console.print(run_panel(snapshot))
         if owner is None:
             age = max(0.0, time.time() - snapshot.time)
             console.print(f"This run is not active; these are its last figures, {age:,.0f} s old.")

@@ -34,9 +34,9 @@ def add_up(up: argparse.ArgumentParser) -> None:
 def _up(options: argparse.Namespace) -> int:
     from simul.common.config.loader import load_config
     from simul.common.config.run_directory import RunDir
-    from simul.common.launch.monitoring.view import FILE, Diary, make_display
-    from simul.common.launch.processes.signals import OwnForeground
-    from simul.common.launch.supervisor.checkpoint_files import Origin
+    from simul.common.launch.monitoring.view import EVENT_LOG, EventLogDisplay, make_display
+    from simul.common.launch.processes.signals import ForegroundGroup
+    from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
     from simul.common.launch.supervisor.supervisor import Supervisor
 
     overrides = list(options.overrides)
@@ -44,8 +44,8 @@ def _up(options: argparse.Namespace) -> int:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
     config = load_config(options.config, overrides)
     run_dir = RunDir(options.run_dir or config.run_dir)
-    origin = Origin(options.origin, run_dir) if options.origin else None
-    display = Diary(make_display(options.plain), run_dir.logs / FILE)
+    origin = InitialCheckpoint(options.origin, run_dir) if options.origin else None
+    display = EventLogDisplay(make_display(options.plain), run_dir.logs / EVENT_LOG)
     supervisor = Supervisor(config, run_dir, display, origin=origin)
-    with OwnForeground() if options.from_make else nullcontext():
+    with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()

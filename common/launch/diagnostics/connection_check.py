@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from simul.common.client.pending_steps import pack_step
-from simul.common.launch.diagnostics.error_hints import refusal_in_words, silence_in_words
+from simul.common.launch.diagnostics.error_hints import explain_error, explain_silence
 from simul.common.launch.processes.run_lock import choose_run
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
@@ -46,7 +46,7 @@ class CheckFailed(SimulError):
     """A step of the check failed; the sentence says why. Caught by `connect`: printed, exit code 1."""
 
 
-def connect(target: str | None, *, keys: Path | None, spec: str | None) -> int:
+def check_connection(target: str | None, *, keys: Path | None, spec: str | None) -> int:
     """Check `target`: an endpoint, a run directory, or None for the active run. Exit code 0: all is well.
 
     Args:
@@ -55,7 +55,7 @@ def connect(target: str | None, *, keys: Path | None, spec: str | None) -> int:
     """
     endpoint, known, run_keys = find_endpoint(target)
     keys = keys or run_keys
-    check = _Check(endpoint, client_keys(keys) if keys else None)
+    check = _ConnectionCheck(endpoint, client_keys(keys) if keys else None)
     try:
         check.run(spec or known)
     except CheckFailed as error:
@@ -83,7 +83,7 @@ def find_endpoint(target: str | None) -> tuple[str, str, Path | None]:
     return connectable(server.endpoint) or run_dir.endpoint("data"), fingerprint, keys
 
 
-class _Check:
+class _ConnectionCheck:
     """One connection to a server, used step by step."""
 
     def __init__(self, endpoint: str, keys: ClientKeys | None) -> None:
@@ -118,7 +118,7 @@ class _Check:
         if isinstance(answer, Error) and answer.code == ERR_SPEC and not fingerprint:
             found = _FINGERPRINT.search(answer.message)
             if found is None:
-                raise CheckFailed(refusal_in_words(answer))
+                raise CheckFailed(explain_error(answer))
             fingerprint = found.group(1)
             answer = self._ask(msgspec.structs.replace(hello, spec_fingerprint=fingerprint))
         welcome = _expected(answer, Welcome)
@@ -162,7 +162,7 @@ class _Check:
         deadline = time.monotonic() + ANSWER_SEC
         while (frames := self._socket.receive()) is None:
             if time.monotonic() > deadline:
-                words = silence_in_words(self._socket.fate(), with_keys=self._with_keys)
+                words = explain_silence(self._socket.fate(), with_keys=self._with_keys)
                 raise CheckFailed(f"no answer within {ANSWER_SEC:g} s: {words}")
             self._poller.wait(0.1)
         answer, self._tensors = self._codec.decode(frames)
@@ -171,7 +171,7 @@ class _Check:
 
 def _expected(answer: Message, kind: type[M]) -> M:
     if isinstance(answer, Error):
-        raise CheckFailed(refusal_in_words(answer))
+        raise CheckFailed(explain_error(answer))
     if not isinstance(answer, kind):
         raise CheckFailed(f"expected {kind.__name__.upper()}, got {type(answer).__name__.upper()}")
     return answer

@@ -49,18 +49,18 @@ class Finding(NamedTuple):
 
     name: str
     found: str
-    mend: str = ""
+    fix: str = ""
 
 
 def doctor() -> int:
     """Print every finding. Exit code 1 if something is missing."""
     missing = 0
     for finding in findings():
-        mark = "missing" if finding.mend else "ok"
-        missing += bool(finding.mend)
+        mark = "missing" if finding.fix else "ok"
+        missing += bool(finding.fix)
         sys.stdout.write(f"{mark:8} {finding.name}: {finding.found}\n")
-        if finding.mend:
-            sys.stdout.write(f"         mend it with: {finding.mend}\n")
+        if finding.fix:
+            sys.stdout.write(f"         fix it with: {finding.fix}\n")
     sys.stdout.write("Everything is there.\n" if not missing else f"{missing} missing.\n")
     return 1 if missing else 0
 
@@ -108,8 +108,8 @@ def _torch() -> Finding:
 
 
 def _node() -> Finding:
-    mend = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else "make setup"
-    return _run("node", [sys.executable, "-P", "-c", ASK_FOR_NODE], mend)
+    fix = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else "make setup"
+    return _run("node", [sys.executable, "-P", "-c", ASK_FOR_NODE], fix)
 
 
 def _simulator() -> Finding:
@@ -138,12 +138,12 @@ def _sockets() -> Finding:
     return Finding("sockets", "local endpoints can be bound")
 
 
-def _run(name: str, command: list[str], mend: str = "make setup") -> Finding:
+def _run(name: str, command: list[str], fix: str = "make setup") -> Finding:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=120, check=False, env=role_environment(1), cwd=ROOT
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(name, str(error), mend)
+        return Finding(name, str(error), fix)
     words = (done.stdout.strip() or done.stderr.strip() or "it said nothing").splitlines()[-1]
-    return Finding(name, words, "" if done.returncode == 0 else mend)
+    return Finding(name, words, "" if done.returncode == 0 else fix)

@@ -22,7 +22,7 @@ from simul.common.protocol.errors import (
 from simul.common.protocol.messages import Error
 from simul.common.transport import Fate
 
-MENDS = {
+FIXES = {
     ERR_VERSION: "use a client and a server of the same version of Simul (`simul connect` comes with both)",
     ERR_SPEC: "the client encodes for another game or encoder; encode for this one and say its fingerprint in HELLO",
     ERR_NOT_READY: "wait until it has weights (`simul status` shows it), then try again",
@@ -41,14 +41,14 @@ MENDS = {
 }
 
 
-def refusal_in_words(error: Error) -> str:
+def explain_error(error: Error) -> str:
     """The server's words, and what to do about them."""
-    mend = MENDS.get(error.code)
+    mend = FIXES.get(error.code)
     waiting = f" The server advises to wait {error.retry_after_ms} ms." if error.retry_after_ms else ""
     return f"{error.code}: {error.message}." + (f" Mend: {mend}." if mend else "") + waiting
 
 
-def silence_in_words(fate: Fate, *, with_keys: bool) -> str:
+def explain_silence(fate: Fate, *, with_keys: bool) -> str:
     """Why nobody answered, as far as the connection tells."""
     if fate == "nobody":
         return "nobody listens there. Mend: start a run with `simul up`, or name its endpoint (server.endpoint)."

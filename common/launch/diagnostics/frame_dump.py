@@ -16,7 +16,7 @@ SHOWN_VALUES = 8
 SHOWN_CHARACTERS = 1000
 
 
-def describe(frames: Sequence[Frame]) -> list[str]:
+def describe_frames(frames: Sequence[Frame]) -> list[str]:
     """One line a frame: the decoded header, then each tensor as declared and as found."""
     if not frames:
         return ["no frame at all"]

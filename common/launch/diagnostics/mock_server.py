@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.diagnostics.error_hints import refusal_in_words
-from simul.common.launch.diagnostics.frame_dump import describe
+from simul.common.launch.diagnostics.error_hints import explain_error
+from simul.common.launch.diagnostics.frame_dump import describe_frames
 from simul.common.launch.processes.signals import Signals
 from simul.common.protocol.codec import Codec, Frame, encode, expect, expect_only
 from simul.common.protocol.errors import (
@@ -57,7 +57,7 @@ VERSION = 1
 Columns = dict[str, NDArray[Any]]
 
 
-class StandIn:
+class MockServer:
     """One client's conversation.
 
     Args:
@@ -73,9 +73,9 @@ class StandIn:
         self._next_step: dict[tuple[int, int, int], int] = {}  # (env, seat, episode) -> its next step
         self._rng = np.random.default_rng(1)
 
-    def take(self, frames: Sequence[Frame]) -> tuple[list[str], list[list[Frame]]]:
+    def handle(self, frames: Sequence[Frame]) -> tuple[list[str], list[list[Frame]]]:
         """Lines that say what came and what is wrong with it, and the messages that answer it."""
-        lines = describe(frames)
+        lines = describe_frames(frames)
         try:
             message, tensors = self._codec.decode(frames)
             replies = self._answer(message, tensors)
@@ -83,7 +83,9 @@ class StandIn:
             replies = [(Error(code=error.code, message=str(error)), None)]
         for reply, _ in replies:
             rows = f" (rows {list(reply.rows)})" if isinstance(reply, Error) and reply.rows else ""
-            lines.append(f"  wrong{rows}: {refusal_in_words(reply)}" if isinstance(reply, Error) else _praise(reply))
+            lines.append(
+                f"  wrong{rows}: {explain_error(reply)}" if isinstance(reply, Error) else _accepted_line(reply)
+            )
         return lines, [encode(reply, columns) for reply, columns in replies]
 
     def _answer(self, message: Message, tensors: Columns) -> list[tuple[Message, Columns | None]]:
@@ -203,7 +205,7 @@ def _action_columns(actions: list[tuple[int, int, float]]) -> Columns:
     }
 
 
-def _praise(reply: Message) -> str:
+def _accepted_line(reply: Message) -> str:
     return f"  fine: answered with {type(reply).__name__.upper()}"
 
 
@@ -235,15 +237,15 @@ def listen(endpoint: str, run_dir: str | None, *, spec: str | None) -> int:
 
 
 def _serve(socket: RouterSocket, game: GameSpec, fingerprint: str, signals: Signals) -> None:
-    clients: dict[bytes, StandIn] = {}
+    clients: dict[bytes, MockServer] = {}
     poller = Poller([socket])
     number = 0
     while not signals.stop:
         while (received := socket.receive()) is not None:
             peer, frames = received
             number += 1
-            client = clients.setdefault(peer, StandIn(game, fingerprint))
-            lines, replies = client.take(frames)
+            client = clients.setdefault(peer, MockServer(game, fingerprint))
+            lines, replies = client.handle(frames)
             place = list(clients).index(peer) + 1
             sys.stdout.write("\n".join([f"message {number}, connection {place}", *lines, ""]))
             sys.stdout.flush()

@@ -16,7 +16,7 @@ from simul.common.config.matchups import Contestant, Pairing, encode_pairings, r
 from simul.common.config.opponents import SCRIPTED, opponent_kind
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.evaluation.result import in_words, matrix_of, result_of, table_of
+from simul.common.launch.evaluation.result import build_matrix, build_result, matrix_table, result_text
 from simul.common.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.processes.role_reports import Metrics, number
@@ -29,10 +29,10 @@ from simul.common.runtime.installation import ROOT
 
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
-TURN_SEC = 0.1
+POLL_SEC = 0.1
 
 
-class Match:
+class EvalRunner:
     """Plays in `run_dir`, under `signals` that are installed."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Match:
         self._roles = RunningRoles(run_dir, command)
         self.versions: dict[str, float | None] = {}  # of the policies that played, by name
 
-    def play(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
+    def run(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
         """Figures of all workers, after the last episode.
 
         Args:
@@ -64,14 +64,14 @@ class Match:
             if served:
                 self._start_server(served["learner"])
                 self._load({name: folder for name, folder in served.items() if name != "learner"})
-            self._play_out(workers, episodes)
-            self._roles.fleet.stop("inference_server", STOP_SEC, self._turn)
+            self._run_workers(workers, episodes)
+            self._roles.group.stop("inference_server", STOP_SEC, self._poll)
         return self._roles.state.totals("env_worker")
 
     def _start_server(self, checkpoint: Path) -> None:
-        fleet = self._roles.fleet
-        fleet.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
-        fleet.wait_until_ready("inference_server", self._turn)
+        group = self._roles.group
+        group.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
+        group.wait_until_ready("inference_server", self._poll)
         self.versions["learner"] = number(self._roles.state.totals("inference_server"), "policy_version")
 
     def _load(self, others: Mapping[str, Path]) -> None:
@@ -80,39 +80,39 @@ class Match:
         with ControlClient(self._run_dir) as control:
             for name, folder in others.items():
                 answer = control.load(name, folder)
-                self._turn()
+                self._poll()
         self.versions |= {policy.name: policy.policy_version for policy in answer.policies}
 
-    def _play_out(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
-        self._roles.fleet.start("env_worker", len(workers), 1, workers)
+    def _run_workers(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
+        self._roles.group.start("env_worker", len(workers), 1, workers)
         shown_at = time.monotonic()
         while playing := self._playing():
-            self._turn()
+            self._poll()
             if time.monotonic() - shown_at >= SHOW_EVERY_SEC and not self._quiet:
                 shown_at = time.monotonic()
                 done = number(self._roles.state.totals("env_worker"), "episodes", "finished") or 0
                 sys.stderr.write(
                     f"{done:.0f} of {episodes} played, {playing} {'worker' if playing == 1 else 'workers'} at it\n"
                 )
-        while self._roles.wait(TURN_SEC):  # their last words
-            self._roles.take_reports()
+        while self._roles.wait(POLL_SEC):  # their last words
+            self._roles.receive_reports()
 
     def _playing(self) -> int:
         """Workers that have not finished. Raises RoleDied where one failed, or the server did."""
         playing = 0
-        for (role, _), place in self._roles.fleet.places.items():
-            code = place.child.exit_code()
+        for (role, _), member in self._roles.group.members.items():
+            code = member.child.exit_code()
             if role == "env_worker" and code in (None, 0):
                 playing += code is None
             elif code is not None:
-                self._roles.fleet.check_alive()
+                self._roles.group.check_alive()
         return playing
 
-    def _turn(self) -> bool:
+    def _poll(self) -> bool:
         """Take what was reported; never True, so that nobody is hurried. Raises RoleDied on Ctrl-C."""
         if self._signals.stop:
             raise RoleDied("The evaluation was interrupted.", 130)
-        self._roles.take_reports(TURN_SEC)
+        self._roles.receive_reports(POLL_SEC)
         return False
 
 
@@ -145,25 +145,25 @@ def evaluate(
     each = ["--greedy", *(["--replays", str(replays.absolute())] if replays is not None else [])]
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
     contestants = [
-        *(Contestant(label, policy=policy) for label, policy in zip(labels_of(folders), served)),
+        *(Contestant(label, policy=policy) for label, policy in zip(checkpoint_labels(folders), served)),
         *(Contestant(bot, bot=bot) for bot in bots),
     ]
-    pairings = round_robin(contestants, episodes, mirrored=mirror and draws_seeds(config))
+    pairings = round_robin(contestants, episodes, mirrored=mirror and seeds_are_drawn_here(config))
     workers = min(workers, (episodes + 1) // 2 if pairings else episodes)
     signals = Signals()
     signals.install()
     try:
         with temporary_folder("simul-eval-") as folder:
-            match = Match(RunDir(folder), config, signals, command, quiet=as_json)
+            runner = EvalRunner(RunDir(folder), config, signals, command, quiet=as_json)
             if len(folders) == 1 and len(bots) <= 1:
                 pairing = pairings[0] if bots else None
-                return _single(match, folders[0], pairing, episodes, workers, each, as_json)
-            return _matrix(match, served, contestants, pairings, workers, each, as_json)
+                return _single(runner, folders[0], pairing, episodes, workers, each, as_json)
+            return _matrix(runner, served, contestants, pairings, workers, each, as_json)
     finally:
         signals.restore()
 
 
-def draws_seeds(config: Config) -> bool:
+def seeds_are_drawn_here(config: Config) -> bool:
     """Whether teams and dice follow from our seeds; False where a Showdown server draws them."""
     return config.pokemon.transport == "ipc"
 
@@ -177,31 +177,37 @@ def _check_game(config: Config, checkpoints: int, bots: Sequence[str]) -> None:
 
 
 def _single(
-    match: Match, folder: Path, pairing: Pairing | None, episodes: int, workers: int, each: list[str], as_json: bool
+    runner: EvalRunner,
+    folder: Path,
+    pairing: Pairing | None,
+    episodes: int,
+    workers: int,
+    each: list[str],
+    as_json: bool,
 ) -> int:
     if pairing is not None:
         arguments = _arguments([pairing], workers, each)
     else:
         shares = [episodes // workers + (index < episodes % workers) for index in range(workers)]
         arguments = [["--episodes", str(share), *each] for share in shares]
-    figures = match.play({"learner": folder}, arguments, episodes)
-    result = result_of(figures, pairing, episodes, checkpoint=folder, version=match.versions.get("learner"))
-    sys.stdout.write((msgspec.json.encode(result).decode() if as_json else in_words(result)) + "\n")
+    figures = runner.run({"learner": folder}, arguments, episodes)
+    result = build_result(figures, pairing, episodes, checkpoint=folder, version=runner.versions.get("learner"))
+    sys.stdout.write((msgspec.json.encode(result).decode() if as_json else result_text(result)) + "\n")
     return 0 if result["episodes"] == episodes else 1
 
 
 def _matrix(
-    match: Match, served: dict[str, Path], contestants: Sequence[Contestant], pairings: Sequence[Pairing],
+    runner: EvalRunner, served: dict[str, Path], contestants: Sequence[Contestant], pairings: Sequence[Pairing],
     workers: int, each: list[str], as_json: bool,
 ) -> int:  # fmt: skip
     battles = sum(pairing.battles for pairing in pairings)
-    figures = match.play(served, _arguments(pairings, workers, each), battles)
-    matrix = matrix_of(figures, contestants, pairings, served, match.versions)
+    figures = runner.run(served, _arguments(pairings, workers, each), battles)
+    matrix = build_matrix(figures, contestants, pairings, served, runner.versions)
     if as_json:
         sys.stdout.write(msgspec.json.encode(matrix).decode() + "\n")
     else:
         width = None if sys.stdout.isatty() else TABLE_COLUMNS * (len(contestants) + 1)
-        Console(width=width).print(table_of(matrix))
+        Console(width=width).print(matrix_table(matrix))
     return 0 if all(pair["battles"] == pair["wanted"] for pair in matrix["pairs"]) else 1
 
 
@@ -213,7 +219,7 @@ def _arguments(pairings: Sequence[Pairing], workers: int, each: list[str]) -> li
     ]
 
 
-def labels_of(folders: Sequence[Path]) -> list[str]:
+def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
     """Short names of checkpoints, each once: `RUN@VERSION`, or the folder's name."""
     labels: list[str] = []
     for folder in folders:

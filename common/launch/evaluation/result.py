@@ -16,7 +16,7 @@ Z_95 = 1.959964
 OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first
 
 
-def result_of(
+def build_result(
     figures: Metrics, pairing: Pairing | None, wanted: int, *, checkpoint: Path, version: float | None
 ) -> dict[str, Any]:
     """What an evaluation found; `pairing`: the checkpoint against whom, None in games without opponents.
@@ -37,13 +37,13 @@ def result_of(
             "mean_return": returns.get("mean") if finished else None,
             **_spread(figures),
         }
-    outcomes = outcomes_of(figures, 0, pairing)
+    outcomes = count_outcomes(figures, 0, pairing)
     return {
         **result, "opponent": pairing.second.label, "episodes": sum(outcomes[name] for name in OUTCOMES), **outcomes,
     }  # fmt: skip
 
 
-def outcomes_of(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
+def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
     """How pairing number `index` ended for its first, with either seat and in mirrored battles."""
     by_seat = {f"as_p{seat + 1}": _tally(counts(figures, "results", result_key(index, seat))) for seat in (0, 1)}
     both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
@@ -51,11 +51,11 @@ def outcomes_of(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any
     return {
         **both, "win_rate": both["wins"] / battles if battles else None, "wilson_95": wilson(both["wins"], battles),
         **by_seat, "mirrored": pairing.mirrored,
-        **({"pairs": paired(counts(figures, "mirrored", str(index)))} if pairing.mirrored else {}),
+        **({"pairs": count_pairs(counts(figures, "mirrored", str(index)))} if pairing.mirrored else {}),
     }  # fmt: skip
 
 
-def paired(found: Mapping[str, float]) -> dict[str, Any]:
+def count_pairs(found: Mapping[str, float]) -> dict[str, Any]:
     """Of two battles with the same seeds and exchanged seats: how many were won ("0", "1", "2"), and how often.
 
     The interval is of the mean over pairs, from their own spread: it holds whatever the two battles have in common.
@@ -93,7 +93,7 @@ def wilson(wins: int, games: int, z: float = Z_95) -> tuple[float, float]:
     return low, high
 
 
-def in_words(result: Mapping[str, Any]) -> str:
+def result_text(result: Mapping[str, Any]) -> str:
     """One or two lines."""
     version = result["policy_version"]
     who = f"version {version:.0f}" if version is not None else "the checkpoint"
@@ -106,11 +106,11 @@ def in_words(result: Mapping[str, Any]) -> str:
     outcomes = ", ".join(f"{result[name]} {name}" for name in OUTCOMES)
     return (
         f"{who} against {result['opponent']}: {outcomes} in {result['episodes']} greedy battles; "
-        f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_in_words(result)}{note}"
+        f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_text(result)}{note}"
     )
 
 
-def _pairs_in_words(result: Mapping[str, Any]) -> str:
+def _pairs_text(result: Mapping[str, Any]) -> str:
     pairs = result.get("pairs")
     if not pairs or pairs["normal_95"] is None:
         return ""
@@ -121,7 +121,7 @@ def _pairs_in_words(result: Mapping[str, Any]) -> str:
     )
 
 
-def matrix_of(
+def build_matrix(
     figures: Metrics, contestants: Sequence[Contestant], pairings: Sequence[Pairing], served: Mapping[str, Path],
     versions: Mapping[str, float | None],
 ) -> dict[str, Any]:  # fmt: skip
@@ -146,12 +146,12 @@ def _described(
 
 
 def _pair(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
-    outcomes = outcomes_of(figures, index, pairing)
+    outcomes = count_outcomes(figures, index, pairing)
     names = {"first": pairing.first.label, "second": pairing.second.label, "wanted": pairing.battles}
     return {**names, "battles": sum(outcomes[name] for name in OUTCOMES), **outcomes}
 
 
-def table_of(matrix: Mapping[str, Any]) -> Table:
+def matrix_table(matrix: Mapping[str, Any]) -> Table:
     """Row against column: win rate, its Wilson interval, and the outcomes from the row's side."""
     labels = [contestant["label"] for contestant in matrix["contestants"]]
     cells = {}

@@ -12,10 +12,10 @@ from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.role_process import LOG_NAMES
 from simul.common.launch.processes.role_reports import counts, number
 
-NAMES = ("battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "unrolls_received")
+ACCOUNTS = ("battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "unrolls_received")
 
 
-def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+def build_accounts(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """By name: `total`, the parts that it became (some of them by cause), and the difference, which must be 0.
 
     A role that was killed takes with it what it did after its last report. Where the other side knows of it, that is a
@@ -24,33 +24,33 @@ def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
     sent, received = number(server, "unrolls", "sent") or 0, number(learner, "unrolls", "received") or 0
     return {
-        "battles": _book(
+        "battles": _account(
             number(workers, "episodes", "started"),
             finished=number(workers, "episodes", "finished"),
             aborted=counts(workers, "episodes", "aborted"),
             alive=number(workers, "episodes", "alive"),
         ),
-        "rows": _book(
+        "rows": _account(
             number(workers, "decisions"),
             answered=number(workers, "answered"),
             refused=counts(workers, "refused"),
             lost=counts(workers, "unanswered", "lost"),
             waiting=number(workers, "unanswered", "waiting"),
         ),
-        "steps": _book(
+        "steps": _account(
             number(server, "steps", "seen"),
             sent=number(server, "steps", "sent"),
             dropped=counts(server, "steps", "dropped"),
             open=number(server, "steps", "open"),
         ),
-        "unrolls_completed": _book(
+        "unrolls_completed": _account(
             number(server, "unrolls", "completed"),
             sent=sent,
             dropped=counts(server, "unrolls", "dropped"),
             waiting=number(server, "unrolls", "waiting"),
         ),
-        "unrolls_sent": _book(max(sent, received), received=received, lost_on_the_way=max(sent - received, 0)),
-        "unrolls_received": _book(
+        "unrolls_sent": _account(max(sent, received), received=received, lost_on_the_way=max(sent - received, 0)),
+        "unrolls_received": _account(
             received,
             learned=number(learner, "unrolls", "learned"),
             dropped=counts(learner, "unrolls", "dropped"),
@@ -59,7 +59,7 @@ def accounting(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     }
 
 
-def unrolls(snapshot: Snapshot, books: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def unroll_figures(snapshot: Snapshot, books: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """What became of the unrolls, in their order."""
     completed, sent, received = (books[f"unrolls_{name}"] for name in ("completed", "sent", "received"))
     return {
@@ -79,7 +79,7 @@ def unrolls(snapshot: Snapshot, books: Mapping[str, Mapping[str, Any]]) -> dict[
 def imbalances(summary: Mapping[str, Any]) -> list[str]:
     """Sentences about what does not add up in a run's summary.json; reads nothing else."""
     books = summary["accounting"]
-    found = [f"there is no book of {name}" for name in NAMES if name not in books]
+    found = [f"there is no book of {name}" for name in ACCOUNTS if name not in books]
     for name, book in books.items():
         parts = {key: part for key, part in book.items() if key not in ("total", "difference")}
         became = sum(sum(part.values()) if isinstance(part, Mapping) else part for part in parts.values())
@@ -110,7 +110,7 @@ def _may_lose_unrolls(summary: Mapping[str, Any]) -> bool:
     return bool(restarted or silent or summary["learner_signalled"] or summary["unreported"].keys() & set(ends))
 
 
-def _book(total: float | None, **parts: Mapping[str, float] | float | None) -> dict[str, Any]:
+def _account(total: float | None, **parts: Mapping[str, float] | float | None) -> dict[str, Any]:
     became = {name: part or (0 if not isinstance(part, Mapping) else {}) for name, part in parts.items()}
     return {"total": total or 0, **became, "difference": (total or 0) - sum(_numbers(became))}
 

@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from simul.common.launch.monitoring.output import standard_output
-from simul.common.launch.monitoring.panel import panel, plain_line
+from simul.common.launch.monitoring.panel import run_line, run_panel
 from simul.common.launch.monitoring.snapshot import Snapshot
 
 PLAIN_EVERY_SEC = 5.0
@@ -99,16 +99,16 @@ class LiveDisplay:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def make_display(plain: bool, draw: Draw = panel, line: Line = plain_line) -> Display:
+def make_display(plain: bool, draw: Draw = run_panel, line: Line = run_line) -> Display:
     """A live panel where there is a terminal, unless `plain`; what they show of a snapshot, `draw` and `line` say."""
     console = Console(file=standard_output())
     return PlainDisplay(console, line) if plain or not console.is_terminal else LiveDisplay(console, draw)
 
 
-FILE = "simul-supervisor.log"
+EVENT_LOG = "simul-supervisor.log"
 
 
-class Diary:
+class EventLogDisplay:
     """A display that writes down what happens, line by line, and passes everything on to another one.
 
     Deaths, restarts, `Resumed`, a simulator host that hung: who comes later finds them. Figures are not written.

@@ -11,8 +11,8 @@ from typing import Self
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.report_receiver import ReportReceiver
-from simul.common.launch.processes.role_process import Child, Meter, role_command
-from simul.common.launch.processes.role_reports import Key, RunState
+from simul.common.launch.processes.role_process import ResourceMeter, RoleProcess, role_command
+from simul.common.launch.processes.role_reports import RoleKey, RoleReports
 from simul.common.protocol.errors import SimulError
 from simul.common.protocol.messages import Report
 from simul.common.runtime.lifecycle import ENDS_RUN
@@ -43,7 +43,7 @@ class RestartPolicy:
         return min(FIRST_DELAY_SEC * 2.0 ** (len(self._deaths) - 1), LONGEST_DELAY_SEC)
 
 
-NAMES = ("config.yaml", "spec.json", "token")
+NEEDED_FILE_NAMES = ("config.yaml", "spec.json", "token")
 
 
 class NeededFiles:
@@ -55,7 +55,7 @@ class NeededFiles:
 
     def remember(self) -> None:
         """Before roles start."""
-        for name in NAMES:
+        for name in NEEDED_FILE_NAMES:
             with contextlib.suppress(OSError):
                 self._contents[name] = (self._run_dir.root / name).read_bytes()
 
@@ -78,7 +78,7 @@ class NeededFiles:
 Command = Callable[[str], list[str]]
 
 READY_LIMIT_SEC = 300.0
-SPOKEN = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
+ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 
 
 class RoleDied(SimulError):
@@ -89,29 +89,29 @@ class RoleDied(SimulError):
         self.exit_code = exit_code
 
 
-class _Place:
+class _Member:
     """Where one process of a role belongs; its lives come and go."""
 
-    def __init__(self, child: Child, threads: int, arguments: Sequence[str]) -> None:
+    def __init__(self, child: RoleProcess, threads: int, arguments: Sequence[str]) -> None:
         self.child = child
         self.threads = threads
         self.arguments = arguments
         self.policy = RestartPolicy()
-        self.meter = Meter()
+        self.meter = ResourceMeter()
         self.restarts = 0
         self.restart_at: float | None = None
-        self.last_words = ""  # of the last life that died
+        self.last_error = ""  # of the last life that died
 
 
-class Fleet:
+class ProcessGroup:
     """Processes by (role, index)."""
 
-    def __init__(self, run_dir: RunDir, state: RunState, command: Command = role_command) -> None:
+    def __init__(self, run_dir: RunDir, state: RoleReports, command: Command = role_command) -> None:
         self._run_dir = run_dir
         self._state = state
         self._command = command
         self._needed = NeededFiles(run_dir)
-        self.places: dict[Key, _Place] = {}
+        self.members: dict[RoleKey, _Member] = {}
 
     def start(self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = ()) -> None:
         """Start `count` processes of `role`; `arguments`, if given, holds the extra ones of each."""
@@ -119,11 +119,11 @@ class Fleet:
         for index in range(count):
             extra = arguments[index] if arguments else ()
             child = self._spawn(role, index, threads, extra)
-            self.places[role, index] = _Place(child, threads, extra)
+            self.members[role, index] = _Member(child, threads, extra)
 
     def ready(self, role: str) -> bool:
         """True when every process of `role` has reported that it is ready."""
-        return all(self.state_of(key) == "ready" for key in self.places if key[0] == role)
+        return all(self.state_of(key) == "ready" for key in self.members if key[0] == role)
 
     def wait_until_ready(self, role: str, meanwhile: Callable[[], bool]) -> None:
         """Wait for every process of `role`; `meanwhile` is called often, True means: no longer. Raises RoleDied."""
@@ -131,43 +131,47 @@ class Fleet:
         while not self.ready(role):
             self.check_alive()
             if time.monotonic() > deadline:
-                raise RoleDied(f"The {SPOKEN[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1)
+                raise RoleDied(
+                    f"The {ROLE_TITLES[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1
+                )
             if meanwhile():
                 return
 
-    def state_of(self, key: Key) -> str:
+    def state_of(self, key: RoleKey) -> str:
         """What the process last said of itself."""
-        place = self.places[key]
-        if place.child.exit_code() is not None:
-            return "stopped" if place.child.ended_well() else "dead"
-        report = self._state.life(key, place.child.run_id)
+        member = self.members[key]
+        if member.child.exit_code() is not None:
+            return "stopped" if member.child.exited_cleanly() else "dead"
+        report = self._state.last_report(key, member.child.run_id)
         return "starting" if report is None else report.state
 
     def check_alive(self) -> None:
         """Raises RoleDied with the process's last words if one has ended."""
-        for place in self.places.values():
-            if place.child.exit_code() is not None:
-                raise self._obituary(place)
+        for member in self.members.values():
+            if member.child.exit_code() is not None:
+                raise self._death_error(member)
 
     def restart_dead(self, now: float) -> list[str]:
         """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied to give up."""
         sentences = []
-        for place in self.places.values():
-            child = place.child
-            if place.restart_at is None and child.exit_code() is not None:
+        for member in self.members.values():
+            child = member.child
+            if member.restart_at is None and child.exit_code() is not None:
                 child.kill()  # what it started and left behind
-                self._state.ended((child.role, child.index), child.run_id, now)
-                place.last_words = child.last_line()
+                self._state.mark_ended((child.role, child.index), child.run_id, now)
+                member.last_error = child.last_line()
                 if child.exit_code() == ENDS_RUN:
-                    raise self._obituary(place)
-                delay = place.policy.died(now, was_ready=self._state.was_ready((child.role, child.index), child.run_id))
+                    raise self._death_error(member)
+                delay = member.policy.died(
+                    now, was_ready=self._state.was_ready((child.role, child.index), child.run_id)
+                )
                 if delay is None:
-                    raise self._obituary(place, "too often; last with ")
-                place.restart_at = now + delay
-                sentences.append(f"{_spoken(child)} died ({child.how_it_ended()}), restarting")
-            elif place.restart_at is not None and now >= place.restart_at:
+                    raise self._death_error(member, "too often; last with ")
+                member.restart_at = now + delay
+                sentences.append(f"{_title(child)} died ({child.exit_reason()}), restarting")
+            elif member.restart_at is not None and now >= member.restart_at:
                 sentences += self._needed.restore()
-                sentences += self._start_again(place, now)
+                sentences += self._start_again(member, now)
         return sentences
 
     def stop(self, role: str, patience_sec: float, meanwhile: Callable[[], bool]) -> list[str]:
@@ -175,83 +179,83 @@ class Fleet:
 
         Returns sentences about those that did not end well.
         """
-        places = [place for key, place in self.places.items() if key[0] == role]
-        for place in places:
-            place.child.ask_to_stop()
+        members = [member for key, member in self.members.items() if key[0] == role]
+        for member in members:
+            member.child.request_stop()
         deadline = time.monotonic() + patience_sec
         hurry = False
-        while any(p.child.exit_code() is None for p in places) and time.monotonic() < deadline and not hurry:
+        while any(p.child.exit_code() is None for p in members) and time.monotonic() < deadline and not hurry:
             hurry = meanwhile()
         sentences = []
-        for place in places:
-            if place.child.exit_code() is None:
+        for member in members:
+            if member.child.exit_code() is None:
                 why = "was killed at once" if hurry else f"did not stop in {patience_sec:.0f} s and was killed"
-                sentences.append(f"{_spoken(place.child)} {why}")
-            elif place.restart_at is None and not place.child.ended_well():
-                sentences.append(f"{_spoken(place.child)} ended with {place.child.how_it_ended()}")
-            if place.restart_at is None:
-                self._state.ended((place.child.role, place.child.index), place.child.run_id, time.monotonic())
-            place.child.kill()
+                sentences.append(f"{_title(member.child)} {why}")
+            elif member.restart_at is None and not member.child.exited_cleanly():
+                sentences.append(f"{_title(member.child)} ended with {member.child.exit_reason()}")
+            if member.restart_at is None:
+                self._state.mark_ended((member.child.role, member.child.index), member.child.run_id, time.monotonic())
+            member.child.kill()
         return sentences
 
     def all_reported(self) -> bool:
         """Every life that worked and ended with exit code 0 is known to have stopped."""
-        lives = (place.child for place in self.places.values() if place.child.exit_code() == 0)
-        reports = (self._state.life((child.role, child.index), child.run_id) for child in lives)
+        lives = (member.child for member in self.members.values() if member.child.exit_code() == 0)
+        reports = (self._state.last_report((child.role, child.index), child.run_id) for child in lives)
         return all(report is None or report.state not in ("ready", "draining") for report in reports)
 
     def kill_all(self) -> None:
         """End everything now."""
-        for place in self.places.values():
-            place.child.kill()
+        for member in self.members.values():
+            member.child.kill()
 
     def measure(self) -> None:
         """Sample CPU and memory of every process."""
-        for place in self.places.values():
-            place.meter.sample(place.child.pid)
+        for member in self.members.values():
+            member.meter.sample(member.child.pid)
 
-    def _start_again(self, place: _Place, now: float) -> list[str]:
+    def _start_again(self, member: _Member, now: float) -> list[str]:
         """Where the system has no process to give (EAGAIN, ENOMEM), that is a start that failed. Raises RoleDied."""
-        child = place.child
+        child = member.child
         try:
-            place.child = self._spawn(child.role, child.index, place.threads, place.arguments)
+            member.child = self._spawn(child.role, child.index, member.threads, member.arguments)
         except OSError as error:
-            place.last_words = str(error)
-            failed = f"{_spoken(child)} could not be started ({error.strerror})"
-            delay = place.policy.died(now, was_ready=False)
+            member.last_error = str(error)
+            failed = f"{_title(child)} could not be started ({error.strerror})"
+            delay = member.policy.died(now, was_ready=False)
             if delay is None:
                 raise RoleDied(f"{failed} too often. Free memory or processes, then start the run again.", 1) from error
-            place.restart_at = now + delay
+            member.restart_at = now + delay
             return [f"{failed}, trying again"]
-        place.restart_at = None
-        place.restarts += 1
+        member.restart_at = None
+        member.restarts += 1
         return []
 
-    def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> Child:
-        return Child(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+    def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> RoleProcess:
+        return RoleProcess(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
 
-    def _obituary(self, place: _Place, before: str = "") -> RoleDied:
-        child = place.child
+    def _death_error(self, member: _Member, before: str = "") -> RoleDied:
+        child = member.child
         code = child.exit_code()
         if code in (2, ENDS_RUN):  # the role has said in a sentence what is wrong
-            return RoleDied(f"{_spoken(child)}: {child.sentence()}", 2 if code == 2 else 1)
+            return RoleDied(f"{_title(child)}: {child.error_message()}", 2 if code == 2 else 1)
         words = child.log_tail() or "(it wrote nothing)"
-        return RoleDied(f"{_spoken(child)} died {before}({child.how_it_ended()}). Its last words:\n{words}", 1)
+        return RoleDied(f"{_title(child)} died {before}({child.exit_reason()}). Its last words:\n{words}", 1)
 
 
-def _spoken(child: Child) -> str:
-    return f"worker {child.index}" if child.role == "env_worker" else f"the {SPOKEN[child.role]}"
+def _title(child: RoleProcess) -> str:
+    return f"worker {child.index}" if child.role == "env_worker" else f"the {ROLE_TITLES[child.role]}"
 
 
 class RunningRoles:
-    """A fleet that reports to us: `with RunningRoles(run_dir) as roles:`; what still runs at the end is killed.
+    """A group that reports to us: `with RunningRoles(run_dir) as roles:`; what still runs at the end is killed.
 
     Whoever stays inside for long calls `take_reports`: a role sends two a second.
     """
 
     def __init__(self, run_dir: RunDir, command: Command = role_command) -> None:
-        self.state = RunState()
-        self.fleet = Fleet(run_dir, self.state, command)
+        self.state = RoleReports()
+        self.group = ProcessGroup(run_dir, self.state, command)
         self._run_dir = run_dir
 
     def __enter__(self) -> Self:
@@ -259,7 +263,7 @@ class RunningRoles:
             self._reports = opened.enter_context(closing(ReportReceiver(self._run_dir)))
             socket = self._reports.socket
             self._poller, self._endpoints = Poller([socket]), EndpointKeeper(socket)
-            opened.callback(self.fleet.kill_all)
+            opened.callback(self.group.kill_all)
             self._opened = opened.pop_all()
         return self
 
@@ -276,15 +280,15 @@ class RunningRoles:
         """True when there are reports; False after `timeout_sec`."""
         return self._poller.wait(timeout_sec)
 
-    def take_reports(self, timeout_sec: float = 0.0) -> list[str]:
+    def receive_reports(self, timeout_sec: float = 0.0) -> list[str]:
         """Take reports in; where there are none, wait for one. Returns what they have to say to people."""
         self.wait(timeout_sec)
         reports, refused = self._reports.receive()
         sentences = [*self._endpoints.look(time.monotonic()), *refused]
         for report in reports:
-            self.received(report)
-            sentences += self.state.receive(report, time.monotonic())
+            self.on_report(report)
+            sentences += self.state.add_report(report, time.monotonic())
         return sentences
 
-    def received(self, report: Report) -> None:
+    def on_report(self, report: Report) -> None:
         """Called with each report."""

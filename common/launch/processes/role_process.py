@@ -49,7 +49,7 @@ def run_in_foreground(module: str, arguments: Sequence[str]) -> int:
                 return process.wait()
 
 
-class Child:
+class RoleProcess:
     """One life of one role process. Its own session, so that Ctrl-C reaches the supervisor alone."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Child:
         self.run_id = run_id or time.time_ns()
         self.name = f"{LOG_NAMES.get(role, role)}-{index}"
         self.started = time.monotonic()
-        self.asked = False
+        self.stop_requested = False
         self.log = run_dir.logs / f"{self.name}.log"
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         line = [
@@ -76,24 +76,24 @@ class Child:
         """None while it lives; negative: the signal that ended it."""
         return self._process.poll()
 
-    def how_it_ended(self) -> str:
+    def exit_reason(self) -> str:
         """`signal 9` or `exit code 1`."""
         code = self.exit_code()
         return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
-    def ended_well(self) -> bool:
+    def exited_cleanly(self) -> bool:
         """Exit code 0, or ended by a request, which finds a role that still starts without a handler."""
-        return self.exit_code() == 0 or (self.asked and self.exit_code() in (-ASK, -signal.SIGTERM))
+        return self.exit_code() == 0 or (self.stop_requested and self.exit_code() in (-ASK, -signal.SIGTERM))
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """Drain, save, leave."""
         if self.exit_code() is None:
-            self.asked = True
+            self.stop_requested = True
             self._process.send_signal(ASK)
 
     def kill(self) -> None:
         """End it and everything it started, now."""
-        end_group(self._process)
+        kill_session(self._process)
 
     def log_tail(self, lines: int = 15) -> str:
         """Last lines that this life wrote."""
@@ -117,7 +117,7 @@ class Child:
         except OSError:
             return open(os.devnull, "ab")
 
-    def sentence(self) -> str:
+    def error_message(self) -> str:
         """What a life that ended with exit code 2 had to say: its last error line, or what it wrote besides the log."""
         lines = self.log_tail().splitlines()
         errors = [n for n, line in enumerate(lines) if (found := _LOG_LINE.match(line)) and found["level"] == "ERROR"]
@@ -127,7 +127,7 @@ class Child:
         return "\n".join(line for line in lines if not _LOG_LINE.match(line)) or "(it did not say why)"
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
+def kill_session(process: subprocess.Popen[bytes]) -> None:
     """End a process that leads a session, and everything in it, now."""
     if sys.platform == "win32":
         process.kill()
@@ -144,7 +144,7 @@ def _popen(line: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) 
     )  # fmt: skip
 
 
-class Meter:
+class ResourceMeter:
     """CPU and memory of one role process, with what it started (simulator hosts)."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from simul.common.protocol.messages import Report
 
 Metrics = dict[str, Any]
-Key = tuple[str, int]  # (role, index)
+RoleKey = tuple[str, int]  # (role, index)
 
 # Top-level metrics, by role, that count up within a life. Everything else is a gauge.
 COUNTERS: dict[str, frozenset[str]] = {
@@ -38,27 +38,27 @@ COUNTERS: dict[str, frozenset[str]] = {
 }  # fmt: skip
 
 # What a dead life leaves open: (metric, gauge inside it, where it goes, cause).
-CLOSED: dict[str, tuple[tuple[str, str, str, str], ...]] = {
+OPEN_GAUGES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     "inference_server": (("steps", "open", "dropped", "server_died"), ("unrolls", "waiting", "dropped", "server_died")),
     "learner": (("unrolls", "waiting", "dropped", "learner_died"),),
     "env_worker": (("episodes", "alive", "aborted", "worker_died"), ("unanswered", "waiting", "lost", "worker_died")),
 }
 
 
-class RunState:
+class RoleReports:
     """Reports of every life of every role."""
 
     def __init__(self) -> None:
-        self._lives: dict[Key, dict[int, Report]] = {}
-        self._seen_at: dict[tuple[Key, int], float] = {}
-        self._were_ready: set[tuple[Key, int]] = set()
-        self._untold_sec: dict[tuple[Key, int], float] = {}
+        self._lives: dict[RoleKey, dict[int, Report]] = {}
+        self._seen_at: dict[tuple[RoleKey, int], float] = {}
+        self._were_ready: set[tuple[RoleKey, int]] = set()
+        self._unreported_sec: dict[tuple[RoleKey, int], float] = {}
         self._over = False
 
-    def receive(self, report: Report, now: float) -> list[str]:
+    def add_report(self, report: Report, now: float) -> list[str]:
         """Take a report. Returns the sentences it has for the view."""
         key = (report.role, report.index)
-        before = self.life(key, report.run_id)
+        before = self.last_report(key, report.run_id)
         if before is not None and not report.metrics:  # it had only a sentence to say
             report = msgspec.structs.replace(report, metrics=before.metrics)
         self._lives.setdefault(key, {})[report.run_id] = report
@@ -68,36 +68,36 @@ class RunState:
         listed = new_events(_events(before) if before else [], _events(report))
         return [sentence for sentence in (report.event, *listed) if sentence]
 
-    def life(self, key: Key, run_id: int) -> Report | None:
+    def last_report(self, key: RoleKey, run_id: int) -> Report | None:
         """The last report of one life, if there was any."""
         return self._lives.get(key, {}).get(run_id)
 
-    def silent_sec(self, key: Key, run_id: int, now: float) -> float | None:
+    def silent_sec(self, key: RoleKey, run_id: int, now: float) -> float | None:
         """Seconds since this life's last report; None before the first."""
         seen = self._seen_at.get((key, run_id))
         return None if seen is None else now - seen
 
-    def was_ready(self, key: Key, run_id: int) -> bool:
+    def was_ready(self, key: RoleKey, run_id: int) -> bool:
         """This life became ready."""
         return (key, run_id) in self._were_ready
 
-    def slept(self, seconds: float) -> None:
+    def exclude_pause(self, seconds: float) -> None:
         """The supervisor itself stood still for so long: the silence of others does not count meanwhile."""
         self._seen_at = {life: at + seconds for life, at in self._seen_at.items()}
 
-    def ended(self, key: Key, run_id: int, now: float) -> None:
+    def mark_ended(self, key: RoleKey, run_id: int, now: float) -> None:
         """A life is over. Where its last report does not say so, what it did after that is in no figure."""
         if (key, run_id) in self._seen_at:
-            self._untold_sec.setdefault((key, run_id), now - self._seen_at[key, run_id])  # the first to see it
+            self._unreported_sec.setdefault((key, run_id), now - self._seen_at[key, run_id])  # the first to see it
 
-    def all_ended(self) -> None:
+    def mark_all_ended(self) -> None:
         """Nothing runs any more: from now on what the last lives left open is closed, too."""
         self._over = True
 
-    def untold(self) -> dict[str, dict[str, float]]:
+    def unreported(self) -> dict[str, dict[str, float]]:
         """By role, of lives that ended without a last report: how many, and seconds since the last one, in all."""
         found: dict[str, dict[str, float]] = {}
-        for (key, run_id), seconds in self._untold_sec.items():
+        for (key, run_id), seconds in self._unreported_sec.items():
             if self._lives[key][run_id].state in ("stopped", "failed"):  # it came in later
                 continue
             figures = found.setdefault(key[0], {"lives": 0, "seconds": 0.0})
@@ -107,7 +107,7 @@ class RunState:
 
     def totals(self, role: str) -> Metrics:
         """Figures of all lives of all processes of `role`; {} before the first report."""
-        return add_all(
+        return sum_metrics(
             self._merged(role, [lives[run_id] for run_id in sorted(lives)])
             for key, lives in sorted(self._lives.items())
             if key[0] == role
@@ -116,7 +116,7 @@ class RunState:
     def _merged(self, role: str, reports: list[Report]) -> Metrics:
         lives = [report.metrics for report in reports]
         if self._over and reports[-1].state != "stopped":
-            lives[-1] = _closed(role, lives[-1])
+            lives[-1] = _close_open_gauges(role, lives[-1])
         return merge_lives(role, lives)
 
 
@@ -125,17 +125,17 @@ def merge_lives(role: str, lives: list[Metrics]) -> Metrics:
     counters = COUNTERS.get(role, frozenset())
     merged = dict(lives[-1])
     for dead in lives[:-1]:
-        closed = _closed(role, dead)
+        closed = _close_open_gauges(role, dead)
         for name in counters & closed.keys():
-            merged[name] = add(merged[name], closed[name]) if name in merged else closed[name]
+            merged[name] = add_metrics(merged[name], closed[name]) if name in merged else closed[name]
     return merged
 
 
-def add_all(parts: Iterable[Metrics]) -> Metrics:
+def sum_metrics(parts: Iterable[Metrics]) -> Metrics:
     """Sum of the figures of several processes of one role."""
     total: Metrics = {}
     for part in parts:
-        total = add(total, part)
+        total = add_metrics(total, part)
     return total
 
 
@@ -147,7 +147,7 @@ def new_events(before: list[str], after: list[str]) -> list[str]:
     return after
 
 
-def add(left: Any, right: Any) -> Any:
+def add_metrics(left: Any, right: Any) -> Any:
     """left + right: numbers add up, dicts by key, of anything else the right one stays.
 
     Dicts with a `count` or `games` hold means over so many, which are weighted by it.
@@ -156,16 +156,16 @@ def add(left: Any, right: Any) -> Any:
         for weight in ("count", "games"):
             if weight in left and weight in right:
                 return _weighted(left, right, weight)
-        both = {key: add(left[key], right[key]) for key in left.keys() & right.keys()}
+        both = {key: add_metrics(left[key], right[key]) for key in left.keys() & right.keys()}
         return {**left, **right, **both}
     if _is_number(left) and _is_number(right):
         return left + right
     return right
 
 
-def _closed(role: str, metrics: Metrics) -> Metrics:
+def _close_open_gauges(role: str, metrics: Metrics) -> Metrics:
     closed = dict(metrics)
-    for name, gauge, into, cause in CLOSED.get(role, ()):
+    for name, gauge, into, cause in OPEN_GAUGES.get(role, ()):
         group = closed.get(name)
         if not isinstance(group, Mapping) or not _is_number(group.get(gauge)):
             continue
@@ -194,11 +194,6 @@ def _events(report: Report) -> list[str]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def episodes_of(game: str) -> str:
-    """What people call the episodes of a configuration's `game`."""
-    return "battles" if game == "pokemon" else "episodes"
 
 
 def number(metrics: Mapping[str, Any], *path: str) -> float | None:

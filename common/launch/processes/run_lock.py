@@ -19,7 +19,7 @@ SAME_START_SEC = 0.1
 OWNER_FILE = "supervisor.pid"
 
 
-class Owner(msgspec.Struct, frozen=True):
+class ProcessIdentity(msgspec.Struct, frozen=True):
     """A process that cannot be confused with a later one of the same pid."""
 
     pid: int
@@ -35,15 +35,15 @@ class Owner(msgspec.Struct, frozen=True):
             return False
 
 
-def myself() -> Owner:
+def this_process() -> ProcessIdentity:
     """The calling process."""
-    return Owner(os.getpid(), psutil.Process().create_time())
+    return ProcessIdentity(os.getpid(), psutil.Process().create_time())
 
 
-def living_owner(run_dir: RunDir) -> Owner | None:
+def living_owner(run_dir: RunDir) -> ProcessIdentity | None:
     """The supervisor that runs in `run_dir` now, if any."""
     try:
-        owner = msgspec.json.decode((run_dir.root / OWNER_FILE).read_bytes(), type=Owner)
+        owner = msgspec.json.decode((run_dir.root / OWNER_FILE).read_bytes(), type=ProcessIdentity)
     except (OSError, msgspec.DecodeError):
         return None
     return owner if owner.alive() else None
@@ -68,7 +68,7 @@ def choose_run(root: Path | None, *, active_only: bool) -> RunDir:
     raise ConfigError("No run is active below runs/. Name a run directory with --run-dir, or start one: `simul up`.")
 
 
-def refuse_if_owned(run_dir: RunDir) -> None:
+def check_unowned(run_dir: RunDir) -> None:
     """Raises ConfigError where another supervisor lives in the run directory."""
     owner = living_owner(run_dir)
     if owner is not None:
@@ -80,19 +80,19 @@ def refuse_if_owned(run_dir: RunDir) -> None:
 
 def claim(run_dir: RunDir) -> None:
     """Say who owns the run directory. The caller holds the lock of the status socket, so there is no race."""
-    with written_or_sentence(run_dir):
-        write_atomically(run_dir, OWNER_FILE, myself())
+    with config_error_on_write_failure(run_dir):
+        write_atomically(run_dir, OWNER_FILE, this_process())
 
 
-def keep(run_dir: RunDir) -> None:
+def restore_claim(run_dir: RunDir) -> None:
     """Say so again where somebody removed what said it: `simul down` would not find the run."""
     if not (run_dir.root / OWNER_FILE).exists():
         with contextlib.suppress(OSError):
-            write_atomically(run_dir, OWNER_FILE, myself())
+            write_atomically(run_dir, OWNER_FILE, this_process())
 
 
 @contextlib.contextmanager
-def written_or_sentence(run_dir: RunDir) -> Iterator[None]:
+def config_error_on_write_failure(run_dir: RunDir) -> Iterator[None]:
     """Turns the OSError of a full or read-only disk into a ConfigError."""
     try:
         yield
@@ -109,10 +109,10 @@ def release(run_dir: RunDir) -> None:
         (run_dir.root / OWNER_FILE).unlink()
 
 
-def end_leftovers(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]:
+def end_leftover_roles(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]:
     """Roles of a supervisor that was killed leave by themselves; wait for them, then kill. Returns their pids."""
     status = read_json(run_dir, "status.json")
-    listed = [Owner(p["pid"], p["create_time"]) for p in status.get("processes", ()) if p.get("create_time")]
+    listed = [ProcessIdentity(p["pid"], p["create_time"]) for p in status.get("processes", ()) if p.get("create_time")]
     left = [owner for owner in listed if owner.alive()]
     deadline = time.monotonic() + patience_sec
     while any(owner.alive() for owner in left) and time.monotonic() < deadline:

@@ -47,13 +47,13 @@ class Signals:
         self.stop = True
 
 
-class OwnForeground:
+class ForegroundGroup:
     """While inside, Ctrl-C reaches this process alone. Does nothing where there is no terminal to take."""
 
     def __init__(self) -> None:
         self._before: int | None = None
 
-    def __enter__(self) -> OwnForeground:
+    def __enter__(self) -> ForegroundGroup:
         if sys.platform == "win32" or not sys.stdin.isatty():
             return self
         group = os.getpgrp()

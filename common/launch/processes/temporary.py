@@ -12,7 +12,7 @@ import msgspec
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes import run_lock
-from simul.common.launch.processes.run_lock import Owner
+from simul.common.launch.processes.run_lock import ProcessIdentity
 
 ANY_KIND = "simul-"
 OWNERLESS_SEC = 600.0  # younger ones without an owner are about to get one
@@ -48,7 +48,7 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     removed = []
     for folder in parent.glob(f"{ANY_KIND}*"):
         try:
-            owner = msgspec.json.decode((folder / run_lock.OWNER_FILE).read_bytes(), type=Owner)
+            owner = msgspec.json.decode((folder / run_lock.OWNER_FILE).read_bytes(), type=ProcessIdentity)
             dead = not owner.alive()
         except FileNotFoundError:
             dead = folder.name.startswith(prefix) and folder.is_dir() and now - folder.stat().st_mtime > OWNERLESS_SEC

@@ -42,14 +42,14 @@ def newest_checkpoint(path: Path, say: Callable[[str], object] = _to_stderr) -> 
 
 def _newest_checkpoint(path: Path, say: Callable[[str], object]) -> Path:
     if (path / "meta.json").is_file():
-        if fault := fault_of(path):
+        if fault := find_fault(path):
             raise ConfigError(f"The checkpoint {path} {fault}. Name another one.")
         return path
     for parent in (path / "checkpoints", path):
         folders = sorted((p for p in _listed(parent) if _VERSION.fullmatch(p.name) and p.is_dir()), reverse=True)
         faults: list[str] = []
         for folder in folders:
-            fault = fault_of(folder)
+            fault = find_fault(folder)
             if not fault:
                 for note in faults:
                     say(f"{note} Falling back to the one before.")
@@ -68,7 +68,7 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
-def fault_of(folder: Path) -> str:
+def find_fault(folder: Path) -> str:
     """Why a checkpoint cannot be used, as the rest of a sentence about it; empty where it is whole."""
     try:
         meta = msgspec.json.decode((folder / "meta.json").read_bytes())
@@ -124,7 +124,7 @@ class _Named(msgspec.Struct):
     name: str
 
 
-class _Facts(msgspec.Struct):
+class _Meta(msgspec.Struct):
     """meta.json as the learner writes it, as far as it is read here."""
 
     version: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
@@ -134,15 +134,15 @@ class _Facts(msgspec.Struct):
     files: dict[str, str]
 
 
-class Origin:
+class InitialCheckpoint:
     """A checkpoint, or the newest whole one of a run directory, that a run in `run_dir` begins with."""
 
     def __init__(self, path: Path, run_dir: RunDir) -> None:
         self._path = Path(os.path.realpath(path))
         self._run_dir = run_dir
-        self._brought: Path | None = None
+        self._copied: Path | None = None
 
-    def bring(self, spec: GameSpec, network: str) -> str:
+    def copy_into_run(self, spec: GameSpec, network: str) -> str:
         """Copy the checkpoint into the run and return a sentence about it. `network`: name of the configured one.
 
         Weights, Adam's moments and the version stay; decisions count from 0, so that schedules begin anew. A run that
@@ -168,7 +168,7 @@ class Origin:
         notes: list[str] = []
         origin = newest_checkpoint(self._path, notes.append)
         meta = _read(origin)
-        facts = _facts(meta, origin)
+        facts = _checked_meta(meta, origin)
         if facts.spec_fingerprint != spec.fingerprint():
             raise ConfigError(
                 f"The checkpoint {origin} of --from is of another game or encoder: it has the spec fingerprint "
@@ -182,23 +182,23 @@ class Origin:
             )
         target = self._run_dir.checkpoints / f"{facts.version:09d}"
         _copy(origin, target, {**meta, "decisions": 0, "updates": 0, "milestone": True})
-        self._brought = target
+        self._copied = target
         self._run_dir.write_origin(str(self._path))
         moments = "" if OPTIMIZER_FILE in facts.files else ", which has no moments of Adam: they begin at 0"
         return " ".join([*notes, f"the run begins with {origin}{moments}"])
 
-    def take_back(self) -> None:
-        """Remove what `bring` copied: the run did not come to life."""
-        if self._brought is not None:
-            shutil.rmtree(self._brought, ignore_errors=True)
+    def undo(self) -> None:
+        """Remove what `copy_into_run` copied: the run did not come to life."""
+        if self._copied is not None:
+            shutil.rmtree(self._copied, ignore_errors=True)
             with contextlib.suppress(OSError):
                 self._run_dir.write_origin("")
 
 
-def _facts(meta: Any, folder: Path) -> _Facts:
+def _checked_meta(meta: Any, folder: Path) -> _Meta:
     """What of a meta.json is read here. Raises ConfigError."""
     try:
-        return msgspec.convert(meta, _Facts)
+        return msgspec.convert(meta, _Meta)
     except msgspec.ValidationError as error:
         raise ConfigError(f"The checkpoint {folder} is damaged: meta.json: {error}.") from None
 

@@ -17,7 +17,7 @@ import yaml
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.processes.process_group import Command, RoleDied
-from simul.common.launch.processes.role_process import end_group, role_environment
+from simul.common.launch.processes.role_process import kill_session, role_environment
 from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
@@ -42,7 +42,7 @@ def ask_for_spec(config: Config, command: Command, stopped: Callable[[], bool] =
         return _ask(folder, command, stopped)
 
 
-def refuse_other_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
+def check_same_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
     """Raise ConfigError where the newest checkpoint of the run was made for another game or encoder than `config`'s."""
     for folder in sorted(run_dir.checkpoints.glob("[0-9]" * 9), reverse=True):
         try:
@@ -87,7 +87,7 @@ def _ask(folder: Path, command: Command, stopped: Callable[[], bool]) -> GameSpe
         try:
             printed, errors = _communicate(probe, stopped)
         finally:
-            end_group(probe)
+            kill_session(probe)
     words = errors.decode(errors="replace").strip()
     if probe.returncode == 2:
         raise ConfigError(words)

@@ -13,8 +13,8 @@ import msgspec
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
-from simul.common.launch.monitoring.serve_view import Facts, farewell, welcome
-from simul.common.launch.monitoring.snapshot import Snapshot, Watch
+from simul.common.launch.monitoring.serve_view import ServedCheckpoint, closing_line, startup_lines
+from simul.common.launch.monitoring.snapshot import RunMonitor, Snapshot
 from simul.common.launch.monitoring.view import Display
 from simul.common.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.common.launch.processes.role_process import role_command
@@ -22,12 +22,12 @@ from simul.common.launch.processes.signals import Signals
 from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint, spec_of
 from simul.common.launch.supervisor.game_spec import ask_for_spec
-from simul.common.launch.supervisor.preflight import check_start
+from simul.common.launch.supervisor.preflight import check_resources
 from simul.common.transport import check_endpoint, server_keys
 
 ROLE = "inference_server"
 STOP_SEC = 15.0
-TURN_SEC = 0.1
+POLL_SEC = 0.1
 
 
 class FrozenServer(RunningRoles):
@@ -47,7 +47,7 @@ class FrozenServer(RunningRoles):
         super().__enter__()
         try:
             self.start()
-            self.fleet.wait_until_ready(ROLE, self._starting)
+            self.group.wait_until_ready(ROLE, self._starting)
         except BaseException:
             self.close()
             raise
@@ -64,19 +64,19 @@ class FrozenServer(RunningRoles):
 
     def start(self) -> None:
         """Start the process."""
-        self.fleet.start(ROLE, 1, self._threads, [["--checkpoint", str(self._checkpoint)]])
+        self.group.start(ROLE, 1, self._threads, [["--checkpoint", str(self._checkpoint)]])
 
     def stop(self, hurry: Callable[[], bool]) -> list[str]:
         """Let it answer what waits, and end; at once where `hurry()`. Returns a sentence where it did not end well."""
 
         def meanwhile() -> bool:
-            self.take_reports(TURN_SEC)
+            self.receive_reports(POLL_SEC)
             return hurry()
 
-        return self.fleet.stop(ROLE, STOP_SEC, meanwhile)
+        return self.group.stop(ROLE, STOP_SEC, meanwhile)
 
     def _starting(self) -> bool:
-        self.take_reports(TURN_SEC)
+        self.receive_reports(POLL_SEC)
         if self._stopped():
             raise RoleDied("The inference server was stopped before it was ready.", 130)
         return False
@@ -95,7 +95,7 @@ def frozen_run(checkpoint: Path, config: Config, command: Command = role_command
 
 
 ENDPOINT = "tcp://127.0.0.1:5555"
-LOOK_EVERY_SEC = 1.0
+SNAPSHOT_EVERY_SEC = 1.0
 
 
 def serve(
@@ -112,7 +112,7 @@ def serve(
     folder = newest_checkpoint(checkpoint)
     config = _config(folder, endpoint, curve_keys, prometheus_port, overrides)
     spec = spec_of(folder)
-    check_start(msgspec.structs.replace(config, learner=LearnerConfig()))  # whose device need not be here
+    check_resources(msgspec.structs.replace(config, learner=LearnerConfig()))  # whose device need not be here
     signals = Signals()
     signals.install()
     try:
@@ -121,7 +121,7 @@ def serve(
             run_dir.create()
             run_dir.write_config(config)
             run_dir.write_spec(spec)
-            facts = Facts(folder, spec, config.server, root)
+            facts = ServedCheckpoint(folder, spec, config.server, root)
             return _Serving(run_dir, facts, display, signals, command).run()
     finally:
         display.close()
@@ -151,44 +151,46 @@ def _config(
 
 
 class _Serving:
-    def __init__(self, run_dir: RunDir, facts: Facts, display: Display, signals: Signals, command: Command) -> None:
+    def __init__(
+        self, run_dir: RunDir, facts: ServedCheckpoint, display: Display, signals: Signals, command: Command
+    ) -> None:
         self._facts = facts
         self._display = display
         self._signals = signals
         self._server = FrozenServer(
             run_dir, facts.checkpoint, facts.server.threads, command, stopped=lambda: signals.stop
         )
-        self._watch = Watch(facts.name, self._server.state, self._server.fleet)
+        self._monitor = RunMonitor(facts.name, self._server.state, self._server.group)
 
     def run(self) -> int:
         began = time.monotonic()
         with self._server as server:
-            self._watch.mark_ready()
-            for line in welcome(self._facts, self._look("serving"), time.monotonic() - began):
+            self._monitor.mark_ready()
+            for line in startup_lines(self._facts, self._take_snapshot("serving"), time.monotonic() - began):
                 self._display.say(line)
-            next_look = 0.0
+            next_snapshot = 0.0
             while not self._signals.stop:
-                self._say(server.take_reports(TURN_SEC))
-                self._say(server.fleet.restart_dead(time.monotonic()))
-                if time.monotonic() >= next_look:
-                    next_look = time.monotonic() + LOOK_EVERY_SEC
-                    self._display.update(self._look("serving"))
+                self._say(server.receive_reports(POLL_SEC))
+                self._say(server.group.restart_dead(time.monotonic()))
+                if time.monotonic() >= next_snapshot:
+                    next_snapshot = time.monotonic() + SNAPSHOT_EVERY_SEC
+                    self._display.update(self._take_snapshot("serving"))
             self._say(["stopping: what waits is answered (Ctrl-C again: now)"])
-            self._display.update(self._look("stopping"))
-            self._watch.mark_stopping()
+            self._display.update(self._take_snapshot("stopping"))
+            self._monitor.mark_stopping()
             bad = server.stop(lambda: self._signals.now)
             self._say(bad)
         self._display.close()
-        self._display.summary(farewell(self._look("stopped")))
+        self._display.summary(closing_line(self._take_snapshot("stopped")))
         return 1 if bad else 0
 
-    def _look(self, phase: str) -> Snapshot:
-        self._server.fleet.measure()
-        snapshot = self._watch.take(phase, time.monotonic())
-        self._say(self._watch.alerts())
+    def _take_snapshot(self, phase: str) -> Snapshot:
+        self._server.group.measure()
+        snapshot = self._monitor.take_snapshot(phase, time.monotonic())
+        self._say(self._monitor.take_alerts())
         return snapshot
 
     def _say(self, sentences: Sequence[str]) -> None:
         for sentence in sentences:
-            self._watch.say(sentence)
+            self._monitor.add_event(sentence)
             self._display.say(sentence)

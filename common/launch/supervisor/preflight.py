@@ -15,8 +15,8 @@ from simul.common.config.schema import Config
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.process_group import Command
 from simul.common.launch.processes.role_process import role_environment
-from simul.common.launch.supervisor.checkpoint_files import Origin
-from simul.common.launch.supervisor.game_spec import ask_for_spec, refuse_other_encoder
+from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
+from simul.common.launch.supervisor.game_spec import ask_for_spec, check_same_encoder
 from simul.common.protocol.errors import ConfigError
 from simul.common.transport import held
 
@@ -36,7 +36,7 @@ except ConfigError as error:
 """
 
 
-def check_start(config: Config) -> None:
+def check_resources(config: Config) -> None:
     """Raise ConfigError where the roles would."""
     with ExitStack() as until_checked:  # all at once, because none may be wanted twice
         if config.server.endpoint:
@@ -72,11 +72,11 @@ def _check_devices(names: Collection[str]) -> None:
         raise ConfigError(done.stderr)
 
 
-def prepare(
+def prepare_run(
     config: Config,
     run_dir: RunDir,
     command: Command,
-    origin: Origin | None,
+    origin: InitialCheckpoint | None,
     say: Callable[[str], None],
     stopped: Callable[[], bool],
 ) -> None:
@@ -86,21 +86,21 @@ def prepare(
         ConfigError, RoleDied: a sentence says why the run cannot start.
         StartStopped: `stopped()` became true.
     """
-    if run_lock.end_leftovers(run_dir):
+    if run_lock.end_leftover_roles(run_dir):
         say("the last supervisor was killed; its processes are gone now")
-    check_start(config)
-    with run_lock.written_or_sentence(run_dir):
+    check_resources(config)
+    with run_lock.config_error_on_write_failure(run_dir):
         for sentence in run_dir.mend():
             say(sentence)
         config = msgspec.structs.replace(config, run_dir=str(run_dir.root))
         spec = ask_for_spec(config, command, stopped)
         try:
             if origin is not None:
-                say(origin.bring(spec, config.network.name))
-            refuse_other_encoder(run_dir, spec, config)
+                say(origin.copy_into_run(spec, config.network.name))
+            check_same_encoder(run_dir, spec, config)
             run_dir.write_config(config)
             run_dir.write_spec(spec)
         except BaseException:
             if origin is not None:
-                origin.take_back()
+                origin.undo()
             raise

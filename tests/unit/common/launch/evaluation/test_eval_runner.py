@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.schema import Config, PokemonConfig
-from simul.common.launch.evaluation.eval_runner import draws_seeds, evaluate, labels_of
+from simul.common.launch.evaluation.eval_runner import checkpoint_labels, evaluate, seeds_are_drawn_here
 from simul.common.protocol.errors import ConfigError
 
 
 def test_labels_of_checkpoints_are_short_and_distinct():
     folders = [Path(f"/{where}/run/checkpoints/{version:09d}") for where, version in (("x", 0), ("x", 12), ("y", 12))]
-    assert labels_of([*folders, Path("/z/best")]) == ["run@0", "run@12", "run@12#2", "best"]
+    assert checkpoint_labels([*folders, Path("/z/best")]) == ["run@0", "run@12", "run@12#2", "best"]
 
 
 @pytest.mark.parametrize(
@@ -30,5 +30,5 @@ def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
 
 
 def test_battles_are_mirrored_only_where_their_seeds_are_ours():
-    assert draws_seeds(Config())
-    assert not draws_seeds(Config(pokemon=PokemonConfig(transport="websocket")))
+    assert seeds_are_drawn_here(Config())
+    assert not seeds_are_drawn_here(Config(pokemon=PokemonConfig(transport="websocket")))

@@ -9,7 +9,14 @@ import pytest
 from rich.console import Console
 
 from simul.common.config.matchups import Contestant, Pairing, round_robin
-from simul.common.launch.evaluation.result import in_words, matrix_of, paired, result_of, table_of, wilson
+from simul.common.launch.evaluation.result import (
+    build_matrix,
+    build_result,
+    count_pairs,
+    matrix_table,
+    result_text,
+    wilson,
+)
 
 AGAINST_RANDOM = Pairing(Contestant("a@1", policy="learner"), Contestant("random", bot="random"), 10)
 
@@ -32,44 +39,44 @@ def test_wilson_stays_inside_and_around_the_rate():
 def test_ties_and_truncated_games_are_not_wins(tmp_path):
     results = {"0/p1": {"wins": 4, "losses": 1}, "0/p2": {"wins": 2, "losses": 1, "ties": 1, "truncated": 1}}
     figures = {"results": results, "episodes": {"finished": 10}, "mirrored": {"0": {"0": 1, "1": 2, "2": 2}}}
-    result = result_of(figures, AGAINST_RANDOM, 10, checkpoint=tmp_path, version=3)
+    result = build_result(figures, AGAINST_RANDOM, 10, checkpoint=tmp_path, version=3)
     assert result["win_rate"] == 0.6
     assert result["episodes"] == 10
     assert result["wilson_95"] == wilson(6, 10)
     assert (result["as_p1"]["wins"], result["as_p2"]["wins"]) == (4, 2)
-    words = in_words(result)
+    words = result_text(result)
     assert "6 wins, 2 losses, 1 ties, 1 truncated" in words
     assert "5 times the same battle from both sides: 2 times both won, 2 times one, 1 times none" in words
 
 
 def test_the_interval_of_mirrored_battles_follows_what_the_two_have_in_common():
     # Means 0, 1/2, 1/2, 1, of mean 0.5 and variance 1/6: 0.5 +- 1.96 * sqrt(1/24).
-    found = paired({"0": 1, "1": 2, "2": 1})
+    found = count_pairs({"0": 1, "1": 2, "2": 1})
     assert (found["complete"], found["none_won"], found["one_won"], found["both_won"]) == (4, 1, 2, 1)
     assert found["win_rate"] == 0.5
     assert found["normal_95"] == pytest.approx((0.1, 0.9), abs=1e-3)
     low, high = wilson(100, 200)
-    assert paired({"1": 100})["normal_95"] == (0.5, 0.5), "whoever has the better side wins"
-    alike = paired({"0": 50, "2": 50})["normal_95"]
+    assert count_pairs({"1": 100})["normal_95"] == (0.5, 0.5), "whoever has the better side wins"
+    alike = count_pairs({"0": 50, "2": 50})["normal_95"]
     assert alike[0] < low < high < alike[1], "the second battle tells nothing new"
-    assert paired({"2": 1})["normal_95"] is None
-    assert paired({})["win_rate"] is None
+    assert count_pairs({"2": 1})["normal_95"] is None
+    assert count_pairs({})["win_rate"] is None
 
 
 def test_without_mirrored_battles_nothing_is_said_of_pairs(tmp_path):
     pairing = Pairing(Contestant("a"), Contestant("random"), 2, mirrored=False)
     figures = {"results": {"0/p1": {"wins": 2}}, "episodes": {"finished": 2}}
-    result = result_of(figures, pairing, 2, checkpoint=tmp_path, version=3)
+    result = build_result(figures, pairing, 2, checkpoint=tmp_path, version=3)
     assert not result["mirrored"]
     assert "pairs" not in result
-    assert "both sides" not in in_words(result)
+    assert "both sides" not in result_text(result)
 
 
 def test_missing_games_are_named(tmp_path):
-    result = result_of({}, AGAINST_RANDOM, 10, checkpoint=tmp_path, version=None)
+    result = build_result({}, AGAINST_RANDOM, 10, checkpoint=tmp_path, version=None)
     assert result["win_rate"] is None
-    assert "10 of 10 episodes were not played" in in_words(result)
-    assert "mean return none" in in_words(result_of({}, None, 1, checkpoint=tmp_path, version=0))
+    assert "10 of 10 episodes were not played" in result_text(result)
+    assert "mean return none" in result_text(build_result({}, None, 1, checkpoint=tmp_path, version=0))
 
 
 A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
@@ -94,7 +101,7 @@ FIGURES = {
 def matrix():
     served = {"learner": Path("/x/a/checkpoints/000000001"), "eval/1": Path("/x/b/checkpoints/000000002")}
     pairings = round_robin([A, B, BOT], 10)
-    return matrix_of(FIGURES, [A, B, BOT], pairings, served, {"learner": 1.0, "eval/1": 2})
+    return build_matrix(FIGURES, [A, B, BOT], pairings, served, {"learner": 1.0, "eval/1": 2})
 
 
 def test_both_seats_are_added_and_told_apart(matrix):
@@ -120,7 +127,7 @@ def test_who_played_and_what_was_lost_is_named(matrix):
 
 def test_the_table_shows_every_pair_from_both_sides(matrix):
     console = Console(width=120, record=True, file=io.StringIO())
-    console.print(table_of(matrix))
+    console.print(matrix_table(matrix))
     text = console.export_text()
     assert "5 won 3 lost 1 tied 1 cut" in text
     assert "3 won 5 lost 1 tied 1 cut" in text

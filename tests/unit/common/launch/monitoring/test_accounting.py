@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.accounting import NAMES, imbalances
+from simul.common.launch.monitoring.accounting import ACCOUNTS, imbalances
 from simul.common.launch.monitoring.snapshot import ProcessFigures, Snapshot
-from simul.common.launch.monitoring.summary import in_words, summarise
+from simul.common.launch.monitoring.summary import summarise, summary_text
 
 SERVER = {
     "steps": {"seen": 10, "sent": 7, "open": 0, "dropped": {"closed": 2, "learner_down": 1}},
@@ -39,7 +39,7 @@ def _summary(
 def test_a_run_whose_books_balance() -> None:
     summary = _summary()
     assert imbalances(summary) == []
-    assert tuple(summary["accounting"]) == NAMES
+    assert tuple(summary["accounting"]) == ACCOUNTS
     assert summary["unrolls"] == {
         "completed": 15, "dropped_before_sending": {"learner_down": 3}, "sent": 12, "taken_back": 0,
         "sent_unreported": 0, "received": 12, "lost_on_the_way": 0, "learned": 9,
@@ -65,7 +65,7 @@ def test_what_does_not_add_up_is_found(role, group, name, wrong, says) -> None:
     roles[role] = {**roles[role], group: {**roles[role][group], name: wrong}}
     summary = _summary(**roles)
     assert any(says in sentence for sentence in imbalances(summary))
-    assert says in in_words(summary)
+    assert says in summary_text(summary)
 
 
 def _process(name: str, restarts: int) -> ProcessFigures:
@@ -95,8 +95,9 @@ def test_unrolls_that_no_learner_reported_are_lost_on_the_way(why) -> None:
     summary = _summary(**{"server": NOT_SILENT, "learner": RECEIVED_TEN, **why})
     assert imbalances(summary) == []
     assert summary["unrolls"]["lost_on_the_way"] == 2
-    assert "12 sent, 7 learned, 1 waiting at the stop, 2 lost on the way, dropped: stale 2; never sent: " in in_words(
-        summary
+    assert (
+        "12 sent, 7 learned, 1 waiting at the stop, 2 lost on the way, dropped: stale 2; never sent: "
+        in summary_text(summary)
     )
 
 
@@ -109,7 +110,7 @@ def test_unrolls_that_are_lost_although_nothing_died_are_found() -> None:
     )
     found = ["2 unrolls were lost on the way, although nothing died and the learner was never silent"]
     assert imbalances(summary) == found
-    assert found[0] in in_words(summary)
+    assert found[0] in summary_text(summary)
 
 
 def test_more_received_than_sent_is_what_a_killed_server_did_not_report_and_needs_one() -> None:
@@ -120,7 +121,7 @@ def test_more_received_than_sent_is_what_a_killed_server_did_not_report_and_need
     summary = _summary(learner=learner, unreported={"inference_server": {"lives": 1, "seconds": 0.4}})
     assert imbalances(summary) == []
     assert summary["unrolls"]["sent_unreported"] == 2
-    assert "inference server 1x; what they did after the last ones (0.4 s) is in no figure" in in_words(summary)
+    assert "inference server 1x; what they did after the last ones (0.4 s) is in no figure" in summary_text(summary)
 
 
 def test_a_missing_book_is_no_balance() -> None:

@@ -7,14 +7,14 @@ import re
 
 from rich.console import Console
 
-from simul.common.launch.monitoring.view import Diary, PlainDisplay
+from simul.common.launch.monitoring.view import EventLogDisplay, PlainDisplay
 
 
 def test_what_is_said_is_shown_and_kept_from_life_to_life(tmp_path):
     screen = io.StringIO()
     path = tmp_path / "simul-supervisor.log"
     for sentence in ("worker 0 died (signal 9), restarting", "Resumed from checkpoint 7."):
-        diary = Diary(PlainDisplay(Console(file=screen), lambda snapshot: ""), path)
+        diary = EventLogDisplay(PlainDisplay(Console(file=screen), lambda snapshot: ""), path)
         diary.say(sentence)
         diary.summary("the end")
         diary.close()
@@ -28,5 +28,5 @@ def test_what_is_said_is_shown_and_kept_from_life_to_life(tmp_path):
 
 def test_without_a_place_to_write_it_is_still_shown(tmp_path):
     screen = io.StringIO()
-    Diary(PlainDisplay(Console(file=screen), lambda snapshot: ""), tmp_path / "gone" / "log").say("stopping")
+    EventLogDisplay(PlainDisplay(Console(file=screen), lambda snapshot: ""), tmp_path / "gone" / "log").say("stopping")
     assert "stopping" in screen.getvalue()

@@ -16,14 +16,14 @@ from simul.common.launch.processes.process_group import (
     LONGEST_DELAY_SEC,
     MOST_DEATHS,
     MOST_FAILED_STARTS,
-    NAMES,
+    NEEDED_FILE_NAMES,
     WINDOW_SEC,
-    Fleet,
     NeededFiles,
+    ProcessGroup,
     RestartPolicy,
     RoleDied,
 )
-from simul.common.launch.processes.role_reports import RunState
+from simul.common.launch.processes.role_reports import RoleReports
 from simul.common.protocol.specs import GameSpec
 
 
@@ -63,38 +63,38 @@ def _no_process(*_: object) -> None:
 
 
 @pytest.fixture
-def fleet(tmp_path):
-    """A fleet whose only process has ended."""
+def group(tmp_path):
+    """A group whose only process has ended."""
     run_dir = RunDir(tmp_path)
     run_dir.create()
-    fleet = Fleet(run_dir, RunState(), lambda role: END_AT_ONCE)
-    fleet.start("learner", 1, 1)
-    fleet.places["learner", 0].child._process.wait(100)
-    fleet.restart_dead(0.0)
-    yield fleet
-    fleet.kill_all()
+    group = ProcessGroup(run_dir, RoleReports(), lambda role: END_AT_ONCE)
+    group.start("learner", 1, 1)
+    group.members["learner", 0].child._process.wait(100)
+    group.restart_dead(0.0)
+    yield group
+    group.kill_all()
 
 
-def test_a_restart_that_gets_no_process_is_tried_again(fleet, monkeypatch):
+def test_a_restart_that_gets_no_process_is_tried_again(group, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(role_process, "_popen", _no_process)
         failed = "the learner could not be started (Resource temporarily unavailable), trying again"
-        assert fleet.restart_dead(LONGEST_DELAY_SEC) == [failed]
-        assert fleet.restart_dead(LONGEST_DELAY_SEC) == [], "it waits"
-    assert fleet.places["learner", 0].restarts == 0
-    assert fleet.restart_dead(2 * LONGEST_DELAY_SEC) == []
-    assert fleet.places["learner", 0].restarts == 1
+        assert group.restart_dead(LONGEST_DELAY_SEC) == [failed]
+        assert group.restart_dead(LONGEST_DELAY_SEC) == [], "it waits"
+    assert group.members["learner", 0].restarts == 0
+    assert group.restart_dead(2 * LONGEST_DELAY_SEC) == []
+    assert group.members["learner", 0].restarts == 1
 
 
-def test_restarts_that_get_no_process_end_the_run_in_the_end(fleet, monkeypatch):
+def test_restarts_that_get_no_process_end_the_run_in_the_end(group, monkeypatch):
     monkeypatch.setattr(role_process, "_popen", _no_process)
     turns = [
         turn * LONGEST_DELAY_SEC for turn in range(1, MOST_FAILED_STARTS)
     ]  # its first life was a failed start, too
     for now in turns[:-1]:
-        assert len(fleet.restart_dead(now)) == 1
+        assert len(group.restart_dead(now)) == 1
     with pytest.raises(RoleDied, match=r"the learner could not be started .* too often"):
-        fleet.restart_dead(turns[-1])
+        group.restart_dead(turns[-1])
 
 
 SPEC = GameSpec("test", 4, 2)
@@ -112,12 +112,12 @@ def run_dir(tmp_path):
 def test_what_vanished_is_written_again_as_it_was(run_dir):
     files = NeededFiles(run_dir)
     files.remember()
-    before = {name: (run_dir.root / name).read_bytes() for name in NAMES}
+    before = {name: (run_dir.root / name).read_bytes() for name in NEEDED_FILE_NAMES}
     assert files.restore() == []
     shutil.rmtree(run_dir.root)
     said = files.restore()
-    assert said == [f"{run_dir.root / name} had vanished and was written again" for name in NAMES]
-    assert {name: (run_dir.root / name).read_bytes() for name in NAMES} == before
+    assert said == [f"{run_dir.root / name} had vanished and was written again" for name in NEEDED_FILE_NAMES]
+    assert {name: (run_dir.root / name).read_bytes() for name in NEEDED_FILE_NAMES} == before
     assert stat.S_IMODE((run_dir.root / "token").stat().st_mode) == 0o600
     assert run_dir.logs.is_dir()
     assert files.restore() == []

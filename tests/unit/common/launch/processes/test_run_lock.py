@@ -8,7 +8,7 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes import run_lock
-from simul.common.launch.processes.run_lock import Owner, living_owner, myself
+from simul.common.launch.processes.run_lock import ProcessIdentity, living_owner, this_process
 from simul.common.protocol.errors import ConfigError
 
 
@@ -20,17 +20,17 @@ def run_dir(tmp_path):
 
 
 def test_a_living_owner_is_refused_until_it_leaves(run_dir):
-    run_lock.refuse_if_owned(run_dir)
+    run_lock.check_unowned(run_dir)
     run_lock.claim(run_dir)
     with pytest.raises(ConfigError, match=r"already active.*simul down"):
-        run_lock.refuse_if_owned(run_dir)
+        run_lock.check_unowned(run_dir)
     run_lock.release(run_dir)
-    run_lock.refuse_if_owned(run_dir)
+    run_lock.check_unowned(run_dir)
 
 
 def test_a_reused_pid_is_not_the_owner(run_dir):
-    assert myself().alive()
-    later = Owner(os.getpid(), myself().create_time - 100)
+    assert this_process().alive()
+    later = ProcessIdentity(os.getpid(), this_process().create_time - 100)
     assert not later.alive()
     run_lock.write_atomically(run_dir, "supervisor.pid", later)
     assert living_owner(run_dir) is None
@@ -52,5 +52,5 @@ def test_an_owner_that_was_forgotten_says_again_who_it_is(run_dir):
     run_lock.claim(run_dir)
     (run_dir.root / run_lock.OWNER_FILE).unlink()
     assert run_lock.living_owner(run_dir) is None
-    run_lock.keep(run_dir)
-    assert run_lock.living_owner(run_dir) == run_lock.myself()
+    run_lock.restore_claim(run_dir)
+    assert run_lock.living_owner(run_dir) == run_lock.this_process()

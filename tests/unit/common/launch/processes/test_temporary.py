@@ -13,7 +13,7 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes import run_lock
-from simul.common.launch.processes.run_lock import Owner
+from simul.common.launch.processes.run_lock import ProcessIdentity
 from simul.common.launch.processes.temporary import OWNERLESS_SEC, remove_leftovers, temporary_folder
 
 KIND = "simul-eval-"
@@ -67,8 +67,8 @@ def test_only_folders_of_the_dead_are_removed(tmp_path):
     folders = {name: tmp_path / name for name in names}
     for folder in folders.values():
         folder.mkdir()
-    dead = Owner(os.getpid(), 1.0)
-    for name, owner in (("eval-dead", dead), ("serve-dead", dead), ("eval-living", run_lock.myself())):
+    dead = ProcessIdentity(os.getpid(), 1.0)
+    for name, owner in (("eval-dead", dead), ("serve-dead", dead), ("eval-living", run_lock.this_process())):
         folders[f"simul-{name}"].joinpath("supervisor.pid").write_text(
             f'{{"pid": {owner.pid}, "create_time": {owner.create_time}}}'
         )

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.supervisor.checkpoint_files import Origin, config_of, fault_of, newest_checkpoint
+from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, find_fault, newest_checkpoint
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.learner.checkpoints import OPTIMIZER_FILE, CheckpointStore
@@ -48,9 +48,9 @@ def test_damaged_checkpoints_are_passed_over_and_named(checkpoints, capsys):
         newest_checkpoint(checkpoints / "000000010")
     (checkpoints / "000000009" / "meta.json").write_text("torn {")
     (checkpoints / "000000000" / "weights.safetensors").unlink()
-    assert fault_of(checkpoints / "000000000") == "is damaged: weights.safetensors: No such file or directory"
+    assert find_fault(checkpoints / "000000000") == "is damaged: weights.safetensors: No such file or directory"
     (checkpoints / "000000000" / "weights.safetensors").mkdir()
-    assert fault_of(checkpoints / "000000000") == "cannot be read: weights.safetensors: Is a directory"
+    assert find_fault(checkpoints / "000000000") == "cannot be read: weights.safetensors: Is a directory"
     with pytest.raises(ConfigError, match=r"No checkpoint in .* can be used"):
         newest_checkpoint(checkpoints.parent)
 
@@ -86,61 +86,63 @@ def old(tmp_path):
 
 
 def test_the_newest_of_a_run_or_one_by_name_with_decisions_from_zero(old, run_dir):
-    assert "begins with" in Origin(old, run_dir).bring(SPEC, NETWORK)
+    assert "begins with" in InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
     found = CheckpointStore(run_dir.checkpoints).latest(SPEC)
     assert (found.meta.version, found.meta.decisions, found.meta.updates, found.meta.milestone) == (31, 0, 0, True)
     assert found.weights == CheckpointStore(old / "checkpoints").latest(SPEC).weights
     shutil.rmtree(run_dir.checkpoints / "000000031")
-    Origin(old / "checkpoints" / "000000005", run_dir).bring(SPEC, NETWORK)
+    InitialCheckpoint(old / "checkpoints" / "000000005", run_dir).copy_into_run(SPEC, NETWORK)
     assert CheckpointStore(run_dir.checkpoints).versions() == [5]
 
 
 def test_the_same_command_resumes_whatever_became_of_the_origin_and_another_one_is_refused(old, run_dir):
-    Origin(old, run_dir).bring(SPEC, NETWORK)
+    InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
     write_checkpoint(run_dir.checkpoints / "000000040", SPEC, 40)
     write_checkpoint(old / "checkpoints" / "000000060", SPEC, 60)  # it went on
-    again = Origin(old / ".." / "old", run_dir)
-    assert "goes on from its checkpoint 000000040" in again.bring(SPEC, NETWORK)
-    again.take_back()  # it brought nothing
+    again = InitialCheckpoint(old / ".." / "old", run_dir)
+    assert "goes on from its checkpoint 000000040" in again.copy_into_run(SPEC, NETWORK)
+    again.undo()  # it brought nothing
     assert CheckpointStore(run_dir.checkpoints).versions() == [31, 40]
     with pytest.raises(ConfigError, match="checkpoints of its own, the newest is 000000040: leave --from out"):
-        Origin(old / "checkpoints" / "000000005", run_dir).bring(SPEC, NETWORK)
+        InitialCheckpoint(old / "checkpoints" / "000000005", run_dir).copy_into_run(SPEC, NETWORK)
     shutil.rmtree(old)
-    assert "goes on from its checkpoint 000000040" in Origin(old, run_dir).bring(SPEC, NETWORK)
+    assert "goes on from its checkpoint 000000040" in InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
 
 
 def test_a_run_that_does_not_come_to_life_gives_it_back(old, run_dir):
-    origin = Origin(old, run_dir)
-    origin.bring(SPEC, NETWORK)
-    origin.take_back()
+    origin = InitialCheckpoint(old, run_dir)
+    origin.copy_into_run(SPEC, NETWORK)
+    origin.undo()
     assert list(run_dir.checkpoints.iterdir()) == []
     assert not run_dir.read_origin()
 
 
 def test_another_encoder_a_damaged_one_and_none_are_refused_and_nothing_is_written(old, run_dir, tmp_path):
     with pytest.raises(ConfigError, match=r"of another game or encoder.*\(test\).*\(other\)"):
-        Origin(old, run_dir).bring(GameSpec(name="other", observation_size=4, num_actions=2), NETWORK)
+        InitialCheckpoint(old, run_dir).copy_into_run(
+            GameSpec(name="other", observation_size=4, num_actions=2), NETWORK
+        )
     damaged = old / "checkpoints" / "000000031"
     (damaged / OPTIMIZER_FILE).write_bytes(b"torn")
     with pytest.raises(ConfigError, match=rf"of --from is damaged: {OPTIMIZER_FILE} does not have the hash"):
-        Origin(damaged, run_dir).bring(SPEC, NETWORK)
+        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
     (damaged / OPTIMIZER_FILE).unlink()
     with pytest.raises(ConfigError, match=rf"of --from cannot be read: {OPTIMIZER_FILE}: No such file"):
-        Origin(damaged, run_dir).bring(SPEC, NETWORK)
+        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
     (damaged / "weights.safetensors").write_bytes(b"torn")
     with pytest.raises(ConfigError, match="does not have the hash that was written"):
-        Origin(damaged, run_dir).bring(SPEC, NETWORK)
+        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
     with pytest.raises(ConfigError, match="There is no checkpoint in"):
-        Origin(tmp_path / "nowhere", run_dir).bring(SPEC, NETWORK)
+        InitialCheckpoint(tmp_path / "nowhere", run_dir).copy_into_run(SPEC, NETWORK)
     (damaged / "meta.json").write_text('{"files": 3}')
     with pytest.raises(ConfigError, match=r"meta.json does not hold the hash"):
-        Origin(damaged, run_dir).bring(SPEC, NETWORK)
+        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
     five = old / "checkpoints" / "000000005"
     meta = msgspec.json.decode((five / "meta.json").read_bytes())
     for wrong in ({"version": "5"}, {"version": -1}, {"spec": None}):
         (five / "meta.json").write_bytes(msgspec.json.encode({**meta, **wrong}))
         with pytest.raises(ConfigError, match=r"is damaged: meta.json: .*`\$\."):
-            Origin(five, run_dir).bring(SPEC, NETWORK)
+            InitialCheckpoint(five, run_dir).copy_into_run(SPEC, NETWORK)
     assert list(run_dir.checkpoints.iterdir()) == []
 
 
@@ -150,7 +152,11 @@ def test_a_past_self_has_no_moments_and_adam_begins_anew(old, run_dir):
     meta = msgspec.json.decode((folder / "meta.json").read_bytes())
     del meta["files"][OPTIMIZER_FILE]
     (folder / "meta.json").write_bytes(msgspec.json.encode(meta))
-    assert Origin(folder, run_dir).bring(SPEC, NETWORK).endswith(", which has no moments of Adam: they begin at 0")
+    assert (
+        InitialCheckpoint(folder, run_dir)
+        .copy_into_run(SPEC, NETWORK)
+        .endswith(", which has no moments of Adam: they begin at 0")
+    )
     found = CheckpointStore(run_dir.checkpoints).latest(SPEC)
     assert found.meta.version == 5
     assert found.optimizer
@@ -160,9 +166,9 @@ def test_another_network_and_the_run_itself_are_refused(old, run_dir):
     with pytest.raises(
         ConfigError, match=r"has the network mlp_lstm, this configuration pokemon: set network\.name to"
     ):
-        Origin(old, run_dir).bring(SPEC, "pokemon")
+        InitialCheckpoint(old, run_dir).copy_into_run(SPEC, "pokemon")
     own = RunDir(old)
     for path in (old, old / "checkpoints" / "000000031", old.parent / "fine" / ".." / "old"):
         with pytest.raises(ConfigError, match=r"is the run's own: leave --from out"):
-            Origin(path, own).bring(SPEC, NETWORK)
+            InitialCheckpoint(path, own).copy_into_run(SPEC, NETWORK)
     assert list(run_dir.checkpoints.iterdir()) == []

@@ -11,11 +11,11 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.heartbeat_alerts import STANDSTILL_SEC, TOLD_AFTER_SEC
+from simul.common.launch.monitoring.heartbeat_alerts import ALERT_AFTER_SEC, STANDSTILL_SEC
 from simul.common.launch.monitoring.view import make_display
-from simul.common.launch.processes.role_process import Meter
+from simul.common.launch.processes.role_process import ResourceMeter
 from simul.common.launch.supervisor import supervisor as module
-from simul.common.launch.supervisor.supervisor import LONGEST_TURN_SEC, Supervisor
+from simul.common.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervisor
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
@@ -54,7 +54,7 @@ def test_a_refused_start_leaves_no_run_directory_that_it_made(tmp_path, there_be
 CHILD = SimpleNamespace(name="simul-learner-0", pid=os.getpid(), run_id=1, exit_code=lambda: None)
 
 
-PAUSE_SEC = 2 * STANDSTILL_SEC + TOLD_AFTER_SEC
+PAUSE_SEC = 2 * STANDSTILL_SEC + ALERT_AFTER_SEC
 
 
 def test_a_supervisor_that_was_frozen_itself_accuses_no_role(tmp_path, monkeypatch):
@@ -64,18 +64,20 @@ def test_a_supervisor_that_was_frozen_itself_accuses_no_role(tmp_path, monkeypat
         monotonic=lambda: at[0], time=lambda: 0.0, strftime=lambda _: ""
     ))  # fmt: skip
     supervisor = Supervisor(Config(), RunDir(tmp_path), make_display(True))
-    supervisor._fleet.places["learner", 0] = SimpleNamespace(child=CHILD, meter=Meter(), restarts=0, last_words="")
-    supervisor._state.receive(Report(role="learner", index=0, run_id=1, pid=1, state="ready", metrics={}), 0.0)
+    supervisor._group.members["learner", 0] = SimpleNamespace(
+        child=CHILD, meter=ResourceMeter(), restarts=0, last_error=""
+    )
+    supervisor._state.add_report(Report(role="learner", index=0, run_id=1, pid=1, state="ready", metrics={}), 0.0)
 
     def told_after(seconds: float) -> list[str]:
         at[0] += seconds
-        supervisor._stay_awake()
-        supervisor._watch.take("training", at[0])
-        return supervisor._watch.alerts()
+        supervisor._exclude_own_pause()
+        supervisor._monitor.take_snapshot("training", at[0])
+        return supervisor._monitor.take_alerts()
 
     told_after(0.0)
     assert told_after(PAUSE_SEC) == []
-    turns = [told_after(LONGEST_TURN_SEC) for _ in range(int(STANDSTILL_SEC) + 1)]
+    turns = [told_after(LONGEST_POLL_SEC) for _ in range(int(STANDSTILL_SEC) + 1)]
     said = [sentence for turn in turns for sentence in turn]
     assert [sentence.split(":")[0] for sentence in said] == [
         "simul-learner-0 says nothing for 10 s",
