@@ -68,7 +68,7 @@ class _Roles(RunningRoles):
         after = self._next_report()
         seconds = time.perf_counter() - begin
         cpu, busy = family_seconds(pids) - cpu, busy_seconds(setting.cores) - busy
-        server = self.state.totals("inference_server")
+        server = self.reports.totals("inference_server")
         notes = {
             "us_by_process": us_by_role(by_role, seconds_by_role(roles), after - before),
             "workers": workers, "envs_per_worker": setting.config.workers.envs, "mean_batch": mean_batch(server),
@@ -97,7 +97,7 @@ class _Roles(RunningRoles):
         return self._decisions()
 
     def _decisions(self) -> float:
-        return number(self.state.totals("inference_server"), "decisions") or 0.0
+        return number(self.reports.totals("inference_server"), "decisions") or 0.0
 
     def _listen_for(self, seconds: float) -> None:
         until = time.monotonic() + seconds

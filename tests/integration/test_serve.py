@@ -147,7 +147,7 @@ def test_a_server_that_dies_is_started_again_and_totals_go_on(checkpoint: Path, 
     display = ScriptedDisplay(kill, stop)
     assert serve(checkpoint, display, endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=stand_in) == 0
     assert "the inference server died (signal 9), restarting" in display.said
-    assert display.said[-1] == "stopping: what waits is answered (Ctrl-C again: now)"
+    assert display.said[-1] == "stopping: answering what waits (Ctrl-C again: now)"
     assert re.match(r"answered [\d,]+ in \d+ s .*, mean batch .*, latency 0.8 ms p50, 2.0 ms p99", display.last_words)
 
 

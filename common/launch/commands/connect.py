@@ -1,4 +1,4 @@
-"""The command line of `simul connect`."""
+"""`simul connect`: its command line. `diagnostics/connection_check.py` and `mock_server.py` do the work."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def add_connect(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("target", nargs="?", metavar="ENDPOINT|RUN_DIR", help="default: the run that is active")
     add("--keys", type=path, metavar="DIR", help="folder of the client's CURVE keys")
-    add("--spec", metavar="FINGERPRINT", help="the spec fingerprint that your client says")
+    add("--spec", metavar="FINGERPRINT", help="the spec fingerprint that your client sends")
     add(
         "--listen",
         metavar="ENDPOINT",
-        help="stand in as a server: show what your client sends, and what is wrong with it",
+        help="run a mock server: show what your client sends, and what is wrong with it",
     )
     parser.set_defaults(run=_connect)
 

@@ -1,4 +1,4 @@
-"""The command line of `simul eval`."""
+"""`simul eval`: its command line. `evaluation/eval_runner.py` does the work."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     evaluate.add_argument(
         "--checkpoint", dest="checkpoints", action="append", type=path, default=[], metavar="D",
-        help="a checkpoint or a run directory; several: everybody plays everybody else; none: only the opponents do",
+        help="a checkpoint or a run directory; several: a round robin; none: only the opponents play",
     )  # fmt: skip
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
-        help="Pokémon: random, max_base_power, simple_heuristics, damage; several: everybody plays everybody else",
+        help="Pokémon: random, max_base_power, simple_heuristics, damage; several: a round robin",
     )  # fmt: skip
     evaluate.add_argument(
         "--battles",

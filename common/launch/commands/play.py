@@ -1,6 +1,6 @@
 """`simul play`: the agent on a Showdown server, against people and other programs.
 
-The player is a process of its own (`MODULE`), which gets the options that are not decided here.
+The player is a process of its own (`MODULE`), which gets every option that this command does not use itself.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def add_play(play: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     whom = play.add_mutually_exclusive_group(required=True)
     whom.add_argument("--challenge", metavar="USER", help="challenge this user")
-    whom.add_argument("--accept", type=_count, metavar="N", help="accept N challenges, from anybody")
-    play.add_argument("--battles", type=_count, default=1, metavar="N", help="with --challenge: so many (default: 1)")
+    whom.add_argument("--accept", type=_count, metavar="N", help="accept N challenges, from any user")
+    play.add_argument("--battles", type=_count, default=1, metavar="N", help="with --challenge: how many (default: 1)")
     play.add_argument("--concurrency", type=_count, default=4, metavar="N", help="battles at once (default: 4)")
-    play.add_argument("--username", metavar="NAME", help="ours; its password: in SIMUL_SHOWDOWN_PASSWORD")
+    play.add_argument("--username", metavar="NAME", help="the account; its password: in SIMUL_SHOWDOWN_PASSWORD")
     play.add_argument("--policy", default="learner", metavar="NAME", help="of the running server (default: learner)")
     play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
     play.add_argument("--replays", type=path, metavar="DIR", help="save every battle's replay as HTML, its log inside")
     play.add_argument("--no-timer", action="store_true", help="do not ask for the battle timer")
     play.add_argument(
         "--patience", type=_seconds, default=60.0, metavar="SEC",
-        help="a lost connection to the Showdown server is made anew for so long (default: 60; 0: not at all)",
+        help="how long to try to reconnect to the Showdown server (default: 60; 0: not at all)",
     )  # fmt: skip
     play.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
     play.add_argument("--json", action="store_true", help="only JSON on stdout")

@@ -1,4 +1,4 @@
-"""The command line of `simul serve`."""
+"""`simul serve`: its command line. `supervisor/inference_only.py` does the work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--checkpoint", type=path, required=True, metavar="D", help="a checkpoint or a run directory")
     add("--endpoint", metavar="E", help="where clients connect (default: tcp://127.0.0.1:5555)")
-    add("--curve-keys", type=path, metavar="DIR", help="of `simul keys new`; wanted where other machines connect")
+    add("--curve-keys", type=path, metavar="DIR", help="of `simul keys new`; required where other machines connect")
     add("--prometheus-port", type=_port, metavar="N", help="figures at http://127.0.0.1:N/metrics")
     add("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. server.max_batch=64")
     add("--plain", action="store_true", help="plain lines instead of the live panel")

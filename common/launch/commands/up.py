@@ -1,4 +1,4 @@
-"""The command line of `simul up`."""
+"""`simul up`: its command line. `supervisor/supervisor.py` does the work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
-    up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see supervisor/terminal.py
+    up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see ForegroundGroup
     up.set_defaults(run=_up)
 
 

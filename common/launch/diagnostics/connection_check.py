@@ -1,4 +1,4 @@
-"""`simul connect`: tries a server as a client would, step by step, and says what is wrong and how to mend it."""
+"""`simul connect`: connects to a server as a client would, step by step; says what is wrong and how to fix it."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _FINGERPRINT = re.compile(r"with spec ([0-9a-f]{16})")
 
 
 class CheckFailed(SimulError):
-    """A step of the check failed; the sentence says why. Caught by `connect`: printed, exit code 1."""
+    """A step of the check failed; the sentence says why. Caught by `check_connection`: printed, exit code 1."""
 
 
 def check_connection(target: str | None, *, keys: Path | None, spec: str | None) -> int:
-    """Check `target`: an endpoint, a run directory, or None for the active run. Exit code 0: all is well.
+    """Check `target`: an endpoint, a run directory, or None for the active run. Exit code 0: every step succeeded.
 
     Args:
         keys: folder of the client's CURVE keys.
-        spec: the spec fingerprint that the author's client says; default: the server's own.
+        spec: the spec fingerprint that the client under test sends; default: the server's own.
     """
     endpoint, known, run_keys = find_endpoint(target)
     keys = keys or run_keys
@@ -68,7 +68,7 @@ def check_connection(target: str | None, *, keys: Path | None, spec: str | None)
 
 
 def find_endpoint(target: str | None) -> tuple[str, str, Path | None]:
-    """(endpoint, spec fingerprint or nothing, folder of CURVE keys or None). Raises ConfigError."""
+    """(endpoint, spec fingerprint or "", folder of CURVE keys or None). Raises ConfigError."""
     if target is not None and "://" in target:
         return target, "", None
     run_dir = choose_run(Path(target) if target else None, active_only=target is None)
@@ -94,7 +94,7 @@ class _ConnectionCheck:
         self._codec: Codec[TO_CLIENT] = Codec(TO_CLIENT)
 
     def close(self) -> None:
-        """Say goodbye."""
+        """Send CLOSE and close the socket."""
         self._socket.send(encode(Close()))
         self._socket.close()
 
@@ -133,10 +133,10 @@ class _ConnectionCheck:
             took.append((time.perf_counter() - began) * 1e6)
         _say(f"PING: {statistics.median(took):.0f} us in the median of {PINGS}, {max(took):.0f} us at most")
         if not pong.ready:
-            raise CheckFailed("the server is not ready: it has no weights yet. Mend: try again when it has.")
+            raise CheckFailed("the server is not ready: it has no weights yet. Fix: try again when it has.")
 
     def _play(self, welcome: Welcome) -> None:
-        """START, one more step and END, with random observations: the shortest life of a session."""
+        """A session of START, one more step and END, with random observations."""
         rng = np.random.default_rng()
         spec = _spec_of(welcome)
         for step, kind in enumerate((0, 0, TERMINATED)):
@@ -157,7 +157,7 @@ class _ConnectionCheck:
             _say(f"{name}: {what} ({took:.0f} us)")
 
     def _ask(self, message: Message, tensors: Mapping[str, Any] | None = None) -> Message:
-        """Send; the next message that comes. Raises CheckFailed where none does."""
+        """Send a message; returns the next one that comes. Raises CheckFailed after ANSWER_SEC."""
         self._socket.send(encode(message, tensors))
         deadline = time.monotonic() + ANSWER_SEC
         while (frames := self._socket.receive()) is None:

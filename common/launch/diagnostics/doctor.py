@@ -1,4 +1,4 @@
-"""`simul doctor`: what this machine lacks, and the command that mends it."""
+"""`simul doctor`: what is missing on this machine, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from simul.common.transport import PullSocket
 LEAST_PYTHON = (3, 11)
 LEAST_NODE = 22
 SIM_HOST = ROOT / "env_worker" / "games" / "pokemon" / "sim_host"
-ASK_FOR_NODE = """
+FIND_NODE = """
 import sys
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.simulator.node import find_node
@@ -33,7 +33,7 @@ except ConfigError as error:
     sys.exit(str(error))
 print(choice.version, choice.path, f"({choice.why})")
 """
-ASK_FOR_COST = """
+MEASURE_COST = """
 import sys
 from simul.common.protocol.errors import SimulError
 from simul.env_worker.games.pokemon.simulator.cost import measure_cost
@@ -45,7 +45,7 @@ except SimulError as error:
 
 
 class Finding(NamedTuple):
-    """One check: what it looked at, what it found, and the command that mends it (empty: all is well)."""
+    """One check: its name, what it found, and the command that fixes it ("": nothing is wrong)."""
 
     name: str
     found: str
@@ -53,20 +53,20 @@ class Finding(NamedTuple):
 
 
 def doctor() -> int:
-    """Print every finding. Exit code 1 if something is missing."""
+    """Print every finding. Exit code 1 if a check failed."""
     missing = 0
     for finding in findings():
         mark = "missing" if finding.fix else "ok"
         missing += bool(finding.fix)
         sys.stdout.write(f"{mark:8} {finding.name}: {finding.found}\n")
         if finding.fix:
-            sys.stdout.write(f"         fix it with: {finding.fix}\n")
+            sys.stdout.write(f"         fix: {finding.fix}\n")
     sys.stdout.write("Everything is there.\n" if not missing else f"{missing} missing.\n")
     return 1 if missing else 0
 
 
 def findings() -> Iterator[Finding]:
-    """Every check, in the order in which they build on each other."""
+    """Every check; each needs those before it."""
     yield _python()
     yield _packages()
     yield _torch()
@@ -109,14 +109,14 @@ def _torch() -> Finding:
 
 def _node() -> Finding:
     fix = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else "make setup"
-    return _run("node", [sys.executable, "-P", "-c", ASK_FOR_NODE], fix)
+    return _run("node", [sys.executable, "-P", "-c", FIND_NODE], fix)
 
 
 def _simulator() -> Finding:
     package = SIM_HOST / "node_modules" / "pokemon-showdown" / "package.json"
     if not package.is_file():
         return Finding("simulator", "pokemon-showdown is not installed", "make setup")
-    return _run("simulator", [sys.executable, "-P", "-c", ASK_FOR_COST])
+    return _run("simulator", [sys.executable, "-P", "-c", MEASURE_COST])
 
 
 def _write_permission() -> Finding:
@@ -145,5 +145,5 @@ def _run(name: str, command: list[str], fix: str = "make setup") -> Finding:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(name, str(error), fix)
-    words = (done.stdout.strip() or done.stderr.strip() or "it said nothing").splitlines()[-1]
+    words = (done.stdout.strip() or done.stderr.strip() or "it printed nothing").splitlines()[-1]
     return Finding(name, words, "" if done.returncode == 0 else fix)

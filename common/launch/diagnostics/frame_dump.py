@@ -1,4 +1,4 @@
-"""A message as its frames were found, said in words, before anything is believed about it. Pure."""
+"""A received message described frame by frame, before it is validated. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _header(frame: Frame) -> Any:
 
 
 def _guess(frame: bytes) -> str:
-    """What the first frame looks like where it is no MessagePack."""
+    """What a first frame that is not MessagePack looks like."""
     if not frame:
         return "it is empty: send no delimiter; use a DEALER socket, not REQ, and send the header first"
     if frame[:1] in b"{[":
@@ -52,7 +52,7 @@ def _guess(frame: bytes) -> str:
 
 
 def _tensor(entry: Any, frame: Frame | None) -> str:
-    """`entry`: (name, dtype, shape) as declared, if it is; `frame`: what was found in its place, if anything."""
+    """`entry`: (name, dtype, shape) as declared, None: undeclared; `frame`: None: missing."""
     if entry is None:
         return f"{len(frame or b'')} bytes that the header does not declare"
     try:

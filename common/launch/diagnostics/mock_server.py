@@ -1,4 +1,8 @@
-"""A stand-in for the server, for the author of a client: explains what is wrong, answers what is right. Pure."""
+"""`simul connect --listen`: a mock server that explains wrong messages of a client and answers valid ones.
+
+`MockServer` is pure; `listen` is its socket loop. Its row rules repeat those of
+`simul.inference_server.frontend.row_checks`, which `common` may not import.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +62,11 @@ Columns = dict[str, NDArray[Any]]
 
 
 class MockServer:
-    """One client's conversation.
+    """The server's side of one connection.
 
     Args:
-        spec: the game it claims to serve.
-        fingerprint: the only one accepted in HELLO; nothing: any.
+        spec: the game that it offers in WELCOME.
+        fingerprint: the only one accepted in HELLO; "": any.
     """
 
     def __init__(self, spec: GameSpec, fingerprint: str = "") -> None:
@@ -74,7 +78,7 @@ class MockServer:
         self._rng = np.random.default_rng(1)
 
     def handle(self, frames: Sequence[Frame]) -> tuple[list[str], list[list[Frame]]]:
-        """Lines that say what came and what is wrong with it, and the messages that answer it."""
+        """(lines that describe the message and what is wrong with it, the messages that answer it)."""
         lines = describe_frames(frames)
         try:
             message, tensors = self._codec.decode(frames)
@@ -140,7 +144,7 @@ class MockServer:
         return replies
 
     def _check_row(self, row: int, columns: Columns, policies: tuple[str, ...]) -> None:
-        """Raises ProtocolError. Keeps count of the steps of every session."""
+        """Raises ProtocolError. Tracks the next step of every session."""
         env, seat, episode, step, attempt = columns["keys"][row].tolist()
         kind, start = int(columns["kind"][row]), bool(columns["flags"][row] & START)
         _check_values(row, columns, policies)
@@ -161,7 +165,7 @@ class MockServer:
 
 
 def check_columns(tensors: Columns, spec: GameSpec) -> Columns:
-    """The tensors of a STEP with the dtypes and shapes that they must have. Raises ProtocolError."""
+    """The tensors of a STEP, checked for dtypes and shapes. Raises ProtocolError."""
     expect_only(tensors, STEP_TENSORS)
     n = len(expect(tensors, "keys", "int64", (None, 5)))
     if n > ROWS_PER_STEP:
@@ -206,17 +210,17 @@ def _action_columns(actions: list[tuple[int, int, float]]) -> Columns:
 
 
 def _accepted_line(reply: Message) -> str:
-    return f"  fine: answered with {type(reply).__name__.upper()}"
+    return f"  valid: answered with {type(reply).__name__.upper()}"
 
 
-CARTPOLE = GameSpec("stand-in", observation_size=4, num_actions=2)
+CARTPOLE = GameSpec("mock", observation_size=4, num_actions=2)
 
 
 def listen(endpoint: str, run_dir: str | None, *, spec: str | None) -> int:
     """Print every message, frame by frame, until Ctrl-C.
 
     Args:
-        run_dir: whose game it claims to serve; None: one of CartPole's size.
+        run_dir: the run whose game it offers; None: a game of CartPole's size.
         spec: the only spec fingerprint accepted; default: the run's, or any where there is no run.
     """
     game = _spec_of(run_dir) if run_dir else CARTPOLE

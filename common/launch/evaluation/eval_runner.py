@@ -1,4 +1,4 @@
-"""One evaluation: a server with frozen weights, a few workers, until every episode is played."""
+"""`simul eval`: exactly N greedy games of checkpoints and bots, with frozen weights and no learner."""
 
 from __future__ import annotations
 
@@ -27,97 +27,11 @@ from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 
+BOTS_CONFIG = ROOT / "configs" / "pokemon.yaml"  # where there is no checkpoint to take the configuration from
+TABLE_COLUMNS = 30  # per contestant, where the output is no terminal
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
 POLL_SEC = 0.1
-
-
-class EvalRunner:
-    """Plays in `run_dir`, under `signals` that are installed."""
-
-    def __init__(
-        self, run_dir: RunDir, config: Config, signals: Signals, command: Command = role_command, *, quiet: bool
-    ) -> None:
-        self._run_dir = run_dir
-        self._config = config
-        self._signals = signals
-        self._command = command
-        self._quiet = quiet
-        self._roles = RunningRoles(run_dir, command)
-        self.versions: dict[str, float | None] = {}  # of the policies that played, by name
-
-    def run(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
-        """Figures of all workers, after the last episode.
-
-        Args:
-            served: checkpoints by the policy's name, the first of which is `learner`; none: only bots play.
-            workers: arguments of each worker.
-            episodes: of all workers together, to show how far they are.
-
-        Raises:
-            ConfigError: a checkpoint does not fit. RoleDied: a process failed, or Ctrl-C.
-        """
-        self._run_dir.create()
-        self._run_dir.write_config(self._config)
-        self._run_dir.write_spec(ask_for_spec(self._config, self._command))
-        with self._roles:
-            if served:
-                self._start_server(served["learner"])
-                self._load({name: folder for name, folder in served.items() if name != "learner"})
-            self._run_workers(workers, episodes)
-            self._roles.group.stop("inference_server", STOP_SEC, self._poll)
-        return self._roles.state.totals("env_worker")
-
-    def _start_server(self, checkpoint: Path) -> None:
-        group = self._roles.group
-        group.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
-        group.wait_until_ready("inference_server", self._poll)
-        self.versions["learner"] = number(self._roles.state.totals("inference_server"), "policy_version")
-
-    def _load(self, others: Mapping[str, Path]) -> None:
-        if not others:
-            return
-        with ControlClient(self._run_dir) as control:
-            for name, folder in others.items():
-                answer = control.load(name, folder)
-                self._poll()
-        self.versions |= {policy.name: policy.policy_version for policy in answer.policies}
-
-    def _run_workers(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
-        self._roles.group.start("env_worker", len(workers), 1, workers)
-        shown_at = time.monotonic()
-        while playing := self._playing():
-            self._poll()
-            if time.monotonic() - shown_at >= SHOW_EVERY_SEC and not self._quiet:
-                shown_at = time.monotonic()
-                done = number(self._roles.state.totals("env_worker"), "episodes", "finished") or 0
-                sys.stderr.write(
-                    f"{done:.0f} of {episodes} played, {playing} {'worker' if playing == 1 else 'workers'} at it\n"
-                )
-        while self._roles.wait(POLL_SEC):  # their last words
-            self._roles.receive_reports()
-
-    def _playing(self) -> int:
-        """Workers that have not finished. Raises RoleDied where one failed, or the server did."""
-        playing = 0
-        for (role, _), member in self._roles.group.members.items():
-            code = member.child.exit_code()
-            if role == "env_worker" and code in (None, 0):
-                playing += code is None
-            elif code is not None:
-                self._roles.group.check_alive()
-        return playing
-
-    def _poll(self) -> bool:
-        """Take what was reported; never True, so that nobody is hurried. Raises RoleDied on Ctrl-C."""
-        if self._signals.stop:
-            raise RoleDied("The evaluation was interrupted.", 130)
-        self._roles.receive_reports(POLL_SEC)
-        return False
-
-
-FOR_BOTS = ROOT / "configs" / "pokemon.yaml"  # where no checkpoint brings a configuration
-TABLE_COLUMNS = 30  # per contestant; a pipe has no width of its own
 
 
 def evaluate(
@@ -125,8 +39,9 @@ def evaluate(
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
     command: Command = role_command,
 ) -> int:  # fmt: skip
-    """Play, print, and return the exit code: one checkpoint alone or against one opponent, or everybody against
-    everybody else, with or without a checkpoint among them. Raises ConfigError, RoleDied.
+    """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
+
+    One checkpoint plays alone or against one opponent; more contestants play a round robin.
     """
     if episodes < 1 or workers < 1:
         raise ConfigError("--battles and --workers must be at least 1.")
@@ -140,7 +55,7 @@ def evaluate(
             "Name a --checkpoint. Pokémon's bots play without one, two of them or more: "
             f"--opponent {' --opponent '.join(SCRIPTED)}."
         )
-    config = config_of(folders[0], overrides) if folders else load_config(FOR_BOTS, overrides)
+    config = config_of(folders[0], overrides) if folders else load_config(BOTS_CONFIG, overrides)
     _check_game(config, len(folders), bots)
     each = ["--greedy", *(["--replays", str(replays.absolute())] if replays is not None else [])]
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
@@ -163,8 +78,92 @@ def evaluate(
         signals.restore()
 
 
+class EvalRunner:
+    """Starts a server and workers in `run_dir` and waits until every episode is played; `signals` are installed."""
+
+    def __init__(
+        self, run_dir: RunDir, config: Config, signals: Signals, command: Command = role_command, *, quiet: bool
+    ) -> None:
+        self._run_dir = run_dir
+        self._config = config
+        self._signals = signals
+        self._command = command
+        self._quiet = quiet
+        self._roles = RunningRoles(run_dir, command)
+        self.versions: dict[str, float | None] = {}  # of the policies that played, by name
+
+    def run(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
+        """Play; returns the summed figures of all workers.
+
+        Args:
+            served: checkpoints by policy name, the first is `learner`; empty: only bots play.
+            workers: arguments of each worker.
+            episodes: of all workers together, for the progress lines.
+
+        Raises:
+            ConfigError: a checkpoint does not fit. RoleDied: a process failed, or a signal came.
+        """
+        self._run_dir.create()
+        self._run_dir.write_config(self._config)
+        self._run_dir.write_spec(ask_for_spec(self._config, self._command))
+        with self._roles:
+            if served:
+                self._start_server(served["learner"])
+                self._load({name: folder for name, folder in served.items() if name != "learner"})
+            self._run_workers(workers, episodes)
+            self._roles.group.stop("inference_server", STOP_SEC, self._poll)
+        return self._roles.reports.totals("env_worker")
+
+    def _start_server(self, checkpoint: Path) -> None:
+        group = self._roles.group
+        group.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
+        group.wait_until_ready("inference_server", self._poll)
+        self.versions["learner"] = number(self._roles.reports.totals("inference_server"), "policy_version")
+
+    def _load(self, others: Mapping[str, Path]) -> None:
+        if not others:
+            return
+        with ControlClient(self._run_dir) as control:
+            for name, folder in others.items():
+                answer = control.load(name, folder)
+                self._poll()
+        self.versions |= {policy.name: policy.policy_version for policy in answer.policies}
+
+    def _run_workers(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
+        self._roles.group.start("env_worker", len(workers), 1, workers)
+        shown_at = time.monotonic()
+        while playing := self._playing():
+            self._poll()
+            if time.monotonic() - shown_at >= SHOW_EVERY_SEC and not self._quiet:
+                shown_at = time.monotonic()
+                done = number(self._roles.reports.totals("env_worker"), "episodes", "finished") or 0
+                sys.stderr.write(
+                    f"{done:.0f} of {episodes} played, {playing} {'worker' if playing == 1 else 'workers'} left\n"
+                )
+        while self._roles.wait(POLL_SEC):  # the final reports
+            self._roles.receive_reports()
+
+    def _playing(self) -> int:
+        """The number of workers that have not finished. Raises RoleDied where one, or the server, failed."""
+        playing = 0
+        for (role, _), member in self._roles.group.members.items():
+            code = member.child.exit_code()
+            if role == "env_worker" and code in (None, 0):
+                playing += code is None
+            elif code is not None:
+                self._roles.group.check_alive()
+        return playing
+
+    def _poll(self) -> bool:
+        """Receive reports. Always False: no stop is cut short. Raises RoleDied after a signal."""
+        if self._signals.stop:
+            raise RoleDied("The evaluation was interrupted.", 130)
+        self._roles.receive_reports(POLL_SEC)
+        return False
+
+
 def seeds_are_drawn_here(config: Config) -> bool:
-    """Whether teams and dice follow from our seeds; False where a Showdown server draws them."""
+    """Whether the workers draw the seeds of teams and dice; False where a Showdown server does."""
     return config.pokemon.transport == "ipc"
 
 
@@ -212,7 +211,7 @@ def _matrix(
 
 
 def _arguments(pairings: Sequence[Pairing], workers: int, each: list[str]) -> list[list[str]]:
-    """Of every worker."""
+    """Arguments of each worker."""
     return [
         ["--episodes", str(sum(part.battles for part in share)), "--pairings", encode_pairings(share), *each]
         for share in share_out(pairings, workers)
@@ -220,12 +219,12 @@ def _arguments(pairings: Sequence[Pairing], workers: int, each: list[str]) -> li
 
 
 def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
-    """Short names of checkpoints, each once: `RUN@VERSION`, or the folder's name."""
+    """Short, distinct names of checkpoints: `RUN@VERSION`, or the folder's name."""
     labels: list[str] = []
     for folder in folders:
         of_run = folder.parent.name == "checkpoints"
         label = f"{folder.parent.parent.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
-        label = label.replace("|", "-").replace("/", "-")  # it goes into the protocol's lines
+        label = label.replace("|", "-").replace("/", "-")  # labels are fields of Showdown's protocol lines
         taken = labels.count(label) or sum(other.startswith(f"{label}#") for other in labels)
         labels.append(f"{label}#{taken + 1}" if taken else label)
     return labels

@@ -13,15 +13,15 @@ from simul.common.config.matchups import Contestant, Pairing, result_key
 from simul.common.launch.processes.role_reports import Metrics, counts, number
 
 Z_95 = 1.959964
-OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first
+OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first contestant
 
 
 def build_result(
     figures: Metrics, pairing: Pairing | None, wanted: int, *, checkpoint: Path, version: float | None
 ) -> dict[str, Any]:
-    """What an evaluation found; `pairing`: the checkpoint against whom, None in games without opponents.
+    """The result of one checkpoint; `pairing`: its opponent, None in games without opponents.
 
-    Ties and truncated games are no wins.
+    Ties and truncated games do not count as wins.
     """
     finished = int(number(figures, "episodes", "finished") or 0)
     result: dict[str, Any] = {
@@ -44,7 +44,7 @@ def build_result(
 
 
 def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
-    """How pairing number `index` ended for its first, with either seat and in mirrored battles."""
+    """Outcomes of pairing number `index` for its first contestant: in all, by seat, and of mirrored battles."""
     by_seat = {f"as_p{seat + 1}": _tally(counts(figures, "results", result_key(index, seat))) for seat in (0, 1)}
     both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
     battles = sum(both.values())
@@ -56,9 +56,12 @@ def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, 
 
 
 def count_pairs(found: Mapping[str, float]) -> dict[str, Any]:
-    """Of two battles with the same seeds and exchanged seats: how many were won ("0", "1", "2"), and how often.
+    """Pairs of battles with the same seeds and exchanged seats, by how many of the two were won.
 
-    The interval is of the mean over pairs, from their own spread: it holds whatever the two battles have in common.
+    The interval is that of the mean over pairs, from their sample variance: it holds however the two are correlated.
+
+    Args:
+        found: number of pairs by wins in the pair: "0", "1", "2".
     """
     none, one, both = (int(found.get(wins, 0)) for wins in ("0", "1", "2"))
     pairs = none + one + both
@@ -88,13 +91,13 @@ def wilson(wins: int, games: int, z: float = Z_95) -> tuple[float, float]:
     centre = rate + z * z / (2 * games)
     margin = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
     scale = 1 + z * z / games
-    low = (centre - margin) / scale if wins else 0.0  # exactly, where rounding would leave 1e-19
+    low = (centre - margin) / scale if wins else 0.0  # exact; rounding would leave 1e-19
     high = (centre + margin) / scale if wins < games else 1.0
     return low, high
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """One or two lines."""
+    """The result in up to three lines."""
     version = result["policy_version"]
     who = f"version {version:.0f}" if version is not None else "the checkpoint"
     missing = result["wanted"] - result["episodes"]
@@ -116,8 +119,8 @@ def _pairs_text(result: Mapping[str, Any]) -> str:
         return ""
     low, high = pairs["normal_95"]
     return (
-        f"\n{pairs['complete']} times the same battle from both sides: {pairs['both_won']} times both won, "
-        f"{pairs['one_won']} times one, {pairs['none_won']} times none (95% by their spread: {low:.3f} to {high:.3f})"
+        f"\n{pairs['complete']} pairs of the same battle from both sides: {pairs['both_won']} both won, "
+        f"{pairs['one_won']} one, {pairs['none_won']} none (95% from their spread: {low:.3f} to {high:.3f})"
     )
 
 
@@ -125,7 +128,7 @@ def build_matrix(
     figures: Metrics, contestants: Sequence[Contestant], pairings: Sequence[Pairing], served: Mapping[str, Path],
     versions: Mapping[str, float | None],
 ) -> dict[str, Any]:  # fmt: skip
-    """Plain figures. `served`, `versions`: checkpoint and policy_version by the policy's name."""
+    """The result of all pairs. `served`, `versions`: checkpoint and policy_version by policy name."""
     return {
         "contestants": [_described(contestant, served, versions) for contestant in contestants],
         "aborted": counts(figures, "episodes", "aborted"),
@@ -152,7 +155,7 @@ def _pair(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
 
 
 def matrix_table(matrix: Mapping[str, Any]) -> Table:
-    """Row against column: win rate, its Wilson interval, and the outcomes from the row's side."""
+    """A table, row against column: win rate, its Wilson interval, and the row's outcomes."""
     labels = [contestant["label"] for contestant in matrix["contestants"]]
     cells = {}
     for pair in matrix["pairs"]:

@@ -1,4 +1,4 @@
-"""The books of a run: what came in is what it became. Written into summary.json, where each can be checked alone.
+"""Accounts of a run: what came in equals what became of it. They are part of summary.json, and checked from it alone.
 
 docs/metrics.md states every identity.
 """
@@ -16,10 +16,10 @@ ACCOUNTS = ("battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "un
 
 
 def build_accounts(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """By name: `total`, the parts that it became (some of them by cause), and the difference, which must be 0.
+    """By name: `total`, the parts that it became (some of them by cause), and the `difference`, which must be 0.
 
-    A role that was killed takes with it what it did after its last report. Where the other side knows of it, that is a
-    part of its own: `lost_on_the_way`, and `sent_unreported` in the total of `unrolls_sent`.
+    What a killed role did after its last report is unknown. Where the other side of the wire has counted it, it is a
+    part of its own: `lost_on_the_way`, and in the total of `unrolls_sent`.
     """
     server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
     sent, received = number(server, "unrolls", "sent") or 0, number(learner, "unrolls", "received") or 0
@@ -59,9 +59,9 @@ def build_accounts(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     }
 
 
-def unroll_figures(snapshot: Snapshot, books: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What became of the unrolls, in their order."""
-    completed, sent, received = (books[f"unrolls_{name}"] for name in ("completed", "sent", "received"))
+def unroll_figures(snapshot: Snapshot, accounts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What became of the unrolls, in the order of their life."""
+    completed, sent, received = (accounts[f"unrolls_{name}"] for name in ("completed", "sent", "received"))
     return {
         "completed": completed["total"],
         "dropped_before_sending": completed["dropped"],
@@ -77,20 +77,20 @@ def unroll_figures(snapshot: Snapshot, books: Mapping[str, Mapping[str, Any]]) -
 
 
 def imbalances(summary: Mapping[str, Any]) -> list[str]:
-    """Sentences about what does not add up in a run's summary.json; reads nothing else."""
-    books = summary["accounting"]
-    found = [f"there is no book of {name}" for name in ACCOUNTS if name not in books]
-    for name, book in books.items():
-        parts = {key: part for key, part in book.items() if key not in ("total", "difference")}
+    """Sentences about what does not add up in a summary.json."""
+    accounts = summary["accounting"]
+    found = [f"there is no account of {name}" for name in ACCOUNTS if name not in accounts]
+    for name, account in accounts.items():
+        parts = {key: part for key, part in account.items() if key not in ("total", "difference")}
         became = sum(sum(part.values()) if isinstance(part, Mapping) else part for part in parts.values())
-        if became != book["total"] or book["difference"]:
-            found.append(f"the books of {name} do not balance: {book}")
-        if any(n < 0 for n in _numbers(book)):
-            found.append(f"the books of {name} have a negative figure: {book}")
+        if became != account["total"] or account["difference"]:
+            found.append(f"the account of {name} does not balance: {account}")
+        if any(n < 0 for n in _numbers(account)):
+            found.append(f"the account of {name} has a negative figure: {account}")
     left_open = {"battles": "alive", "steps": "open", "unrolls_completed": "waiting"}
     for name, part in left_open.items():
-        if books.get(name, {}).get(part):
-            found.append(f"{books[name][part]:,.0f} of {name} are still {part} although the run is over")
+        if accounts.get(name, {}).get(part):
+            found.append(f"{accounts[name][part]:,.0f} of {name} are still {part} although the run is over")
     found += [f"unrolls: {name} is negative" for name, n in summary["unrolls"].items() if _least(n) < 0]
     if summary["unrolls"]["sent_unreported"] and "inference_server" not in summary["unreported"]:
         found.append("the learner received more unrolls than were sent, although every server made its last report")
@@ -103,7 +103,7 @@ def imbalances(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _may_lose_unrolls(summary: Mapping[str, Any]) -> bool:
-    """An end of the wire died, servers took the learner for dead, or a signal of somebody else ended it before them."""
+    """Whether the learner or a server died, the learner was silent, or a signal from outside ended it first."""
     unrolls, ends = summary["unrolls"], ("learner", "inference_server")
     restarted = any(n for name, n in summary["restarts"].items() if name.startswith(tuple(LOG_NAMES[e] for e in ends)))
     silent = unrolls["taken_back"] or unrolls["dropped_before_sending"].get("learner_down")

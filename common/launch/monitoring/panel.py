@@ -21,7 +21,7 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 def run_panel(snapshot: Snapshot) -> RenderableType:
-    """The live view; fits 80 x 24."""
+    """The live panel of `simul up`; fits 80 x 24."""
     minutes, seconds = divmod(int(snapshot.elapsed_sec), 60)
     title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
     title.append(f"  {Path(snapshot.run_dir).name}", style="dim")
@@ -56,7 +56,7 @@ def _figures(snapshot: Snapshot) -> Table:
     ]
     wide = Table.grid(padding=(0, 2))
     wide.add_column(style="cyan", no_wrap=True, width=11, min_width=11)
-    wide.add_column(overflow="fold")  # wraps: a long value would take its room from the labels
+    wide.add_column(overflow="fold")  # wraps, so that a long value does not narrow the labels
     for label, value in rows:
         wide.add_row(label, value)
     both = Table.grid()
@@ -66,7 +66,7 @@ def _figures(snapshot: Snapshot) -> Table:
 
 
 def _results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Labels and texts: mean return where the game has returns, else win rates, two opponents a line."""
+    """(label, text): mean return where the game has returns, else win rates, two opponents a line."""
     if number(workers, "returns", "count"):
         mean = format_number(number(workers, "returns", "recent_mean"), 2)
         return [
@@ -81,7 +81,7 @@ def _results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def process_table(snapshot: Snapshot) -> Table:
-    """State, processor time, memory and restarts of each."""
+    """State, CPU, memory and restarts of each process."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name, justify in (("process", "left"), ("state", "left"), ("CPU %", "right"), ("MiB", "right"),
                           ("hosts", "right"), ("peak", "right"), ("restarts", "right")):  # fmt: skip
@@ -99,7 +99,7 @@ def process_table(snapshot: Snapshot) -> Table:
 
 
 def run_line(snapshot: Snapshot) -> str:
-    """One line for logs and pipes."""
+    """The figures in one line, for logs and pipes."""
     parts = [
         f"{snapshot.phase} {snapshot.elapsed_sec:.0f} s",
         f"decisions/s {format_number(snapshot.decisions_per_sec)}",
@@ -118,12 +118,12 @@ def run_line(snapshot: Snapshot) -> str:
 
 
 def episodes_of(game: str) -> str:
-    """What people call the episodes of a configuration's `game`."""
+    """What the episodes of a configuration's `game` are called."""
     return "battles" if game == "pokemon" else "episodes"
 
 
 def format_number(value: float | None, digits: int = 0) -> str:
-    """A number for people."""
+    """`12,345.6`, or `-` for None."""
     if value is None:
         return "-"
     return f"{value:,.{digits}f}"

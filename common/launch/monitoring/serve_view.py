@@ -28,7 +28,7 @@ MOST_EVENTS = 3
 
 @dataclass(frozen=True)
 class ServedCheckpoint:
-    """What is served; `root`: of the run directory, which is a temporary one."""
+    """What is served; `root`: the temporary run directory."""
 
     checkpoint: Path
     spec: GameSpec
@@ -37,18 +37,18 @@ class ServedCheckpoint:
 
     @property
     def name(self) -> str:
-        """Of the checkpoint, short: `gymnasium/checkpoints/000000042`."""
+        """The end of the checkpoint's path: `gymnasium/checkpoints/000000042`."""
         return "/".join(self.checkpoint.parts[-3:])
 
 
 def serve_panel(snapshot: Snapshot) -> RenderableType:
-    """For a terminal; fits 80 x 24."""
+    """The live panel of `simul serve`; fits 80 x 24."""
     minutes, seconds = divmod(int(snapshot.elapsed_sec), 60)
     title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
     title.append(f"  {snapshot.run_dir}", style="dim")
     figures = Table.grid(padding=(0, 2))
     figures.add_column(style="cyan", no_wrap=True, width=11)
-    figures.add_column(overflow="fold")  # wraps: a long value would take its room from the labels
+    figures.add_column(overflow="fold")  # wraps, so that a long value does not narrow the labels
     for label, text in _figures(snapshot):
         figures.add_row(label, text)
     figures.add_row("batches", format_histogram(counts(snapshot.server, "batch_histogram")))
@@ -57,12 +57,12 @@ def serve_panel(snapshot: Snapshot) -> RenderableType:
 
 
 def serve_line(snapshot: Snapshot) -> str:
-    """For logs and pipes."""
+    """The figures in one line, for logs and pipes."""
     return " | ".join(f"{label} {text}" for label, text in _figures(snapshot))
 
 
 def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Labels and texts. Rate and batch are of the last 10 seconds, latency of the last 20,000 actions or more."""
+    """(label, text). Rate and batch are of the last 10 seconds, latency of the last 20,000 actions or more."""
     server, rate, batches = snapshot.server, snapshot.decisions_per_sec, snapshot.batches_per_sec
     return [
         ("actions/s", format_number(rate)),
@@ -78,13 +78,13 @@ def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def refused_by_code(snapshot: Snapshot) -> str:
-    """Rows, and messages that were refused as a whole, by error code."""
+    """Refused rows and refused whole messages, by error code."""
     rows, messages = (counts(snapshot.server, what) for what in ("rows_errored", "messages_refused"))
     return format_causes(add_metrics(rows, messages)) or "nothing"
 
 
 def startup_lines(facts: ServedCheckpoint, snapshot: Snapshot, seconds: float) -> list[str]:
-    """What the author of a client wants to know, line by line."""
+    """Checkpoint, endpoint, game and the commands to try, line by line."""
     server, spec = facts.server, facts.spec
     version = format_number(number(snapshot.server, "policy_version"))
     keys = f" --keys {server.curve_keys}" if server.curve_keys else ""
@@ -102,7 +102,7 @@ def startup_lines(facts: ServedCheckpoint, snapshot: Snapshot, seconds: float) -
 
 
 def closing_line(snapshot: Snapshot) -> str:
-    """The whole life of the server in one line."""
+    """The figures of the whole run in one line."""
     return (
         f"answered {format_number(number(snapshot.server, 'decisions') or 0)} in {snapshot.ready_sec:.0f} s "
         f"({format_number(snapshot.decisions_per_sec or 0)} a second), "

@@ -1,4 +1,4 @@
-"""What is known about a run at one moment: read by the view, `simul status` and the summary."""
+"""The state of a run at one moment: what the view, `simul status` and the summary show."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from simul.common.launch.processes.run_lock import write_atomically
 
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0
-SILENT_SERVER_SEC = 0.85  # it reports twice a second; whoever stands still is seen within a second
+SILENT_SERVER_SEC = 0.85  # it reports twice a second; a server that hangs is shown within a second
 
 
 class ProcessFigures(msgspec.Struct, frozen=True):
-    """One role process. Memory in MiB; `children` are what it started (simulator hosts)."""
+    """One role process. Memory in MiB; `children` are its descendants (simulator hosts)."""
 
     name: str
     pid: int
@@ -36,12 +36,12 @@ class ProcessFigures(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Rates are of the last 10 seconds, from `stopping` on of the whole run.
+    """Rates are those of the last 10 seconds, from `stopping` on those of the whole run.
 
-    `server`, `learner` and `workers` hold totals over all lives.
+    `server`, `learner` and `workers`: totals over all lives of the role's processes.
     """
 
-    phase: str  # starting | training (simul serve: serving) | stopping | stopped | failed: no start, or died too often
+    phase: str  # starting, training (simul serve: serving), stopping, stopped, or failed: a role died
     run_dir: str
     time: float  # seconds since the epoch
     elapsed_sec: float  # since `simul up`
@@ -59,12 +59,12 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class RunMonitor:
-    """Takes snapshots of a group."""
+    """Takes snapshots of a process group, keeps the events of its run, and raises alerts."""
 
-    def __init__(self, run_dir: str, state: RoleReports, group: ProcessGroup, game: str = "") -> None:
+    def __init__(self, run_dir: str, reports: RoleReports, group: ProcessGroup, game: str = "") -> None:
         self._run_dir = run_dir
         self._game = game
-        self._state = state
+        self._reports = reports
         self._group = group
         self._started = time.monotonic()
         self._ready_at: float | None = None
@@ -80,22 +80,22 @@ class RunMonitor:
         self._shown: dict[str, str] = {}
 
     def mark_ready(self) -> None:
-        """Everything is ready; rates count from here."""
+        """Every role is ready; rates count from here."""
         self._ready_at = time.monotonic()
 
     def mark_stopping(self) -> None:
-        """Nothing new is played; from here the rates are those of the whole run."""
+        """The stop begins; from here on rates are those of the whole run."""
         self._stopped_at = time.monotonic()
 
     def add_event(self, sentence: str) -> None:
-        """Keep an event, stamped with the wall clock."""
+        """Keep an event, with the time of day."""
         self.events.append(f"{time.strftime('%H:%M:%S')} {sentence}")
 
     def take_snapshot(self, phase: str, now: float) -> Snapshot:
-        """Everything at this moment."""
+        """The run at this moment; `now`: monotonic seconds."""
         self._shown = self._states(now)
-        server, learner = self._state.totals("inference_server"), self._state.totals("learner")
-        workers = self._state.totals("env_worker")
+        server, learner = self._reports.totals("inference_server"), self._reports.totals("learner")
+        workers = self._reports.totals("env_worker")
         if phase == "training":
             self._watch_learning(server, learner, workers, now)
         decisions, battles = number(server, "decisions"), number(workers, "episodes", "finished")
@@ -116,18 +116,18 @@ class RunMonitor:
             processes=self._processes(phase, now),
             events=list(self.events),
             game=self._game,
-            unreported=self._state.unreported(),
+            unreported=self._reports.unreported(),
             batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(now, batches),
         )
 
     def exclude_pause(self, seconds: float) -> None:
-        """The supervisor itself stood still for so long: that is nobody's silence, and no standstill of the run."""
-        self._state.exclude_pause(seconds)
-        for watch in (self._heartbeats, self._outages, self._learning):
-            watch.exclude_pause(seconds)
+        """The supervisor itself was paused for `seconds`: they count neither as silence nor as a standstill."""
+        self._reports.exclude_pause(seconds)
+        for alerts in (self._heartbeats, self._outages, self._learning):
+            alerts.exclude_pause(seconds)
 
     def states_changed(self, now: float) -> bool:
-        """Whether a process is in another state than in the last snapshot, silence included."""
+        """Whether the state of a process, `silent` included, differs from the last snapshot."""
         return self._states(now) != self._shown
 
     def take_alerts(self) -> list[str]:
@@ -147,10 +147,10 @@ class RunMonitor:
         self._alert(self._learning.update(learned or 0, waiting or 0, became, now))
 
     def _states(self, now: float) -> dict[str, str]:
-        """By name: what a process last said of itself, or `silent`."""
+        """By name: the state of a process, or `silent`."""
         states = {}
         for key, member in self._group.members.items():
-            state, silent_sec = self._group.state_of(key), self._state.silent_sec(key, member.child.run_id, now)
+            state, silent_sec = self._group.state_of(key), self._reports.silent_sec(key, member.child.run_id, now)
             limit_sec = SILENT_SERVER_SEC if key[0] == "inference_server" else SILENT_SEC
             if state not in ("dead", "stopped") and silent_sec is not None and silent_sec > limit_sec:
                 state = "silent"
@@ -161,7 +161,7 @@ class RunMonitor:
         figures = []
         for key, member in self._group.members.items():
             child, meter = member.child, member.meter
-            silent_sec = self._state.silent_sec(key, child.run_id, now) or 0.0
+            silent_sec = self._reports.silent_sec(key, child.run_id, now) or 0.0
             ready = self._group.state_of(key) == "ready"
             self._heartbeats.update(child.name, silent_sec if ready else None, now)
             if phase == "training":
@@ -210,7 +210,7 @@ def _create_time(pid: int) -> float:
 
 
 class StatusFile:
-    """The run's. Where it cannot be written the run goes on without it, and `say` tells of that once."""
+    """status.json of a run, for `simul status`. Where it cannot be written `say` gets one sentence; the run goes on."""
 
     def __init__(self, run_dir: RunDir, say: Callable[[str], None]) -> None:
         self._run_dir = run_dir
@@ -218,11 +218,11 @@ class StatusFile:
         self._written = True
 
     def write(self, snapshot: Snapshot) -> None:
-        """Replace what it held."""
+        """Replace its content."""
         try:
             write_atomically(self._run_dir, "status.json", snapshot)
             self._written = True
-        except (OSError, ValueError, TypeError) as error:  # no room, or a figure that JSON has no word for
+        except (OSError, ValueError, TypeError) as error:  # disk full, or a figure that JSON cannot express
             if self._written:
                 self._say(f"status.json cannot be written: {getattr(error, 'strerror', None) or error}")
             self._written = False

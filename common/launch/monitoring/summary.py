@@ -1,4 +1,4 @@
-"""summary.json: what a run did, with its books balanced; and the same in a few lines for people."""
+"""summary.json: what a run did, with its accounts; and a summary in a few lines."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PACKAGES = ("simul", "torch", "numpy", "pyzmq", "msgspec", "poke-env", "gymnasiu
 
 
 def write_summary(run_dir: RunDir, config: Config, snapshot: Snapshot) -> str:
-    """Write summary.json; return the summary for people, which says so where that was not possible."""
+    """Write summary.json; returns the summary in words, which also says if the file could not be written."""
     summary = summarise(config, snapshot)
     try:
         write_atomically(run_dir, "summary.json", summary)
     except OSError as error:
-        with contextlib.suppress(OSError):  # an earlier run's would be taken for this one's
+        with contextlib.suppress(OSError):  # do not leave an earlier run's in place
             (run_dir.root / "summary.json").unlink()
         return f"{summary_text(summary)}\nsummary.json could not be written: {error.strerror}"
     where = f"summary: {run_dir.root / 'summary.json'}"
@@ -44,7 +44,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
     """All figures of the run. Rates count from readiness of this run, not from step 0 of a resumed one."""
     server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
     decisions = number(server, "decisions") or 0
-    aborted, books = counts(workers, "episodes", "aborted"), build_accounts(snapshot)
+    aborted, accounts = counts(workers, "episodes", "aborted"), build_accounts(snapshot)
     battles = {name: number(workers, "episodes", name) or 0 for name in ("started", "finished", "alive")}
     return {
         "game": config.game,
@@ -71,10 +71,10 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "untrusted": counts(learner, "untrusted"),
         "journal_rows_lost": number(learner, "journal_rows_lost") or 0,
         "steps": server.get("steps", {}),
-        "unrolls": unroll_figures(snapshot, books),
+        "unrolls": unroll_figures(snapshot, accounts),
         "learner_signalled": learner.get("signalled", False),
         "rows_errored": counts(server, "rows_errored"),
-        "accounting": books,
+        "accounting": accounts,
         "unreported": snapshot.unreported,
         "peak_memory_mb": {
             p.name: {"process": p.peak_rss_mb, "children": p.peak_children_rss_mb} for p in snapshot.processes
@@ -90,7 +90,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the run depends on."""
+    """Versions of Python, the platform and the packages that a run depends on."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for name in PACKAGES:
         try:
@@ -101,7 +101,7 @@ def versions() -> dict[str, str]:
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:
-    """A few lines."""
+    """The summary in a few lines."""
     battles, unrolls = summary["battles"], summary["unrolls"]
     lag, latency = summary["policy_lag"], summary["latency_us"]
     lines = [
@@ -129,7 +129,7 @@ def _skipped_text(summary: Mapping[str, Any]) -> list[str]:
     if not (skipped := summary["skipped_minibatches"]):
         return []
     cause = f": {summary['skipped_cause']}" if summary["skipped_cause"] else ""
-    return [f"skipped: {skipped:,.0f} minibatches, from which nothing was learned{cause}"]
+    return [f"skipped: {skipped:,.0f} minibatches were not learned from{cause}"]
 
 
 def _unrolls_text(unrolls: Mapping[str, Any]) -> str:
@@ -146,4 +146,4 @@ def _unrolls_text(unrolls: Mapping[str, Any]) -> str:
 def _unreported_text(unreported: Mapping[str, Mapping[str, float]]) -> str:
     lives = ", ".join(f"{ROLE_TITLES[role]} {figures['lives']}x" for role, figures in unreported.items())
     seconds = sum(figures["seconds"] for figures in unreported.values())
-    return f"died between two reports: {lives}; what they did after the last ones ({seconds:.1f} s) is in no figure"
+    return f"ended without a final report: {lives}; their last {seconds:.1f} s are in no figure"

@@ -1,4 +1,4 @@
-"""The role processes of a run: start them, restart the dead, stop them in order."""
+"""The role processes of a run: start them, restart the dead, stop them, receive their reports."""
 
 from __future__ import annotations
 
@@ -18,23 +18,29 @@ from simul.common.protocol.messages import Report
 from simul.common.runtime.lifecycle import ENDS_RUN
 from simul.common.transport import EndpointKeeper, Poller
 
-WINDOW_SEC = 120.0
-MOST_DEATHS = 10  # within the window: more than that is a fault that restarting does not mend
-MOST_FAILED_STARTS = 5  # in a row, however long each of them took: on a loaded machine ten do not fit into the window
+Command = Callable[[str], list[str]]  # role -> command line
+
+READY_LIMIT_SEC = 300.0
+ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
+NEEDED_FILE_NAMES = ("config.yaml", "spec.json", "token")  # what a role reads when it starts
+
+RESTART_WINDOW_SEC = 120.0
+MOST_DEATHS = 10  # within the window: more than that is a fault that a restart does not fix
+MOST_FAILED_STARTS = 5  # in a row: on a loaded machine ten slow starts do not fit into the window
 FIRST_DELAY_SEC = 0.1
-LONGEST_DELAY_SEC = 0.8  # the promise is recovery within 10 s, so the wait stays well below a second
+LONGEST_DELAY_SEC = 0.8  # recovery is promised within 10 s
 
 
 class RestartPolicy:
-    """Back-off of one process."""
+    """When one process is restarted, and when to give up. Pure: time is an argument."""
 
-    def __init__(self, window_sec: float = WINDOW_SEC, most_deaths: int = MOST_DEATHS) -> None:
+    def __init__(self, window_sec: float = RESTART_WINDOW_SEC, most_deaths: int = MOST_DEATHS) -> None:
         self._window_sec = window_sec
         self._most_deaths = most_deaths
         self._deaths: list[float] = []
         self._failed_starts = 0
 
-    def died(self, now: float, *, was_ready: bool = True) -> float | None:
+    def record_death(self, now: float, *, was_ready: bool = True) -> float | None:
         """Seconds to wait before the restart; None: give up. `was_ready`: this life had become ready."""
         self._deaths = [at for at in self._deaths if now - at < self._window_sec] + [now]
         self._failed_starts = 0 if was_ready else self._failed_starts + 1
@@ -43,42 +49,33 @@ class RestartPolicy:
         return min(FIRST_DELAY_SEC * 2.0 ** (len(self._deaths) - 1), LONGEST_DELAY_SEC)
 
 
-NEEDED_FILE_NAMES = ("config.yaml", "spec.json", "token")
-
-
 class NeededFiles:
-    """The small files of a run directory, as they were when its first role started."""
+    """Keeps the small files of a run directory, to restore those that are removed or emptied before a restart."""
 
     def __init__(self, run_dir: RunDir) -> None:
         self._run_dir = run_dir
         self._contents: dict[str, bytes] = {}
 
     def remember(self) -> None:
-        """Before roles start."""
+        """Read them. Called before roles start."""
         for name in NEEDED_FILE_NAMES:
             with contextlib.suppress(OSError):
                 self._contents[name] = (self._run_dir.root / name).read_bytes()
 
     def restore(self) -> list[str]:
-        """Write what is missing or empty; sentences about it, also where that is not possible."""
-        missing = [name for name, content in self._contents.items() if content and not self._holds_anything(name)]
+        """Write those that are missing or empty. Returns a sentence for each, or one about why that failed."""
+        missing = [name for name, content in self._contents.items() if content and not self._has_content(name)]
         try:
             for folder in (self._run_dir.root, self._run_dir.logs, self._run_dir.checkpoints):
                 folder.mkdir(parents=True, exist_ok=True)
             self._run_dir.settle({name: self._contents[name] for name in missing})
         except OSError as error:
-            return [f"{error.filename} is missing and cannot be made again: {error.strerror}"]
+            return [f"{error.filename} is missing and cannot be written again: {error.strerror}"]
         return [f"{self._run_dir.root / name} had vanished and was written again" for name in missing]
 
-    def _holds_anything(self, name: str) -> bool:
+    def _has_content(self, name: str) -> bool:
         path = self._run_dir.root / name
         return path.exists() and path.stat().st_size > 0
-
-
-Command = Callable[[str], list[str]]
-
-READY_LIMIT_SEC = 300.0
-ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 
 
 class RoleDied(SimulError):
@@ -90,13 +87,13 @@ class RoleDied(SimulError):
 
 
 class _Member:
-    """Where one process of a role belongs; its lives come and go."""
+    """One process of a role, over its restarts. `child`: its current life."""
 
     def __init__(self, child: RoleProcess, threads: int, arguments: Sequence[str]) -> None:
         self.child = child
         self.threads = threads
         self.arguments = arguments
-        self.policy = RestartPolicy()
+        self.restart_policy = RestartPolicy()
         self.meter = ResourceMeter()
         self.restarts = 0
         self.restart_at: float | None = None
@@ -104,11 +101,11 @@ class _Member:
 
 
 class ProcessGroup:
-    """Processes by (role, index)."""
+    """Processes by (role, index). Their states come from `reports`, which the caller feeds with reports."""
 
-    def __init__(self, run_dir: RunDir, state: RoleReports, command: Command = role_command) -> None:
+    def __init__(self, run_dir: RunDir, reports: RoleReports, command: Command = role_command) -> None:
         self._run_dir = run_dir
-        self._state = state
+        self._reports = reports
         self._command = command
         self._needed = NeededFiles(run_dir)
         self.members: dict[RoleKey, _Member] = {}
@@ -126,7 +123,10 @@ class ProcessGroup:
         return all(self.state_of(key) == "ready" for key in self.members if key[0] == role)
 
     def wait_until_ready(self, role: str, meanwhile: Callable[[], bool]) -> None:
-        """Wait for every process of `role`; `meanwhile` is called often, True means: no longer. Raises RoleDied."""
+        """Wait for every process of `role`; `meanwhile` is called often and returns True to stop waiting.
+
+        Raises RoleDied: a process ended, or READY_LIMIT_SEC passed.
+        """
         deadline = time.monotonic() + READY_LIMIT_SEC
         while not self.ready(role):
             self.check_alive()
@@ -138,32 +138,32 @@ class ProcessGroup:
                 return
 
     def state_of(self, key: RoleKey) -> str:
-        """What the process last said of itself."""
+        """The state of its last report; `starting` before the first, `stopped` or `dead` after its end."""
         member = self.members[key]
         if member.child.exit_code() is not None:
             return "stopped" if member.child.exited_cleanly() else "dead"
-        report = self._state.last_report(key, member.child.run_id)
+        report = self._reports.last_report(key, member.child.run_id)
         return "starting" if report is None else report.state
 
     def check_alive(self) -> None:
-        """Raises RoleDied with the process's last words if one has ended."""
+        """Raises RoleDied, with the end of its log, if a process has ended."""
         for member in self.members.values():
             if member.child.exit_code() is not None:
                 raise self._death_error(member)
 
     def restart_dead(self, now: float) -> list[str]:
-        """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied to give up."""
+        """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied: died too often."""
         sentences = []
         for member in self.members.values():
             child = member.child
             if member.restart_at is None and child.exit_code() is not None:
-                child.kill()  # what it started and left behind
-                self._state.mark_ended((child.role, child.index), child.run_id, now)
+                child.kill()  # also what it started and left behind
+                self._reports.mark_ended((child.role, child.index), child.run_id, now)
                 member.last_error = child.last_line()
                 if child.exit_code() == ENDS_RUN:
                     raise self._death_error(member)
-                delay = member.policy.died(
-                    now, was_ready=self._state.was_ready((child.role, child.index), child.run_id)
+                delay = member.restart_policy.record_death(
+                    now, was_ready=self._reports.was_ready((child.role, child.index), child.run_id)
                 )
                 if delay is None:
                     raise self._death_error(member, "too often; last with ")
@@ -175,9 +175,9 @@ class ProcessGroup:
         return sentences
 
     def stop(self, role: str, patience_sec: float, meanwhile: Callable[[], bool]) -> list[str]:
-        """Ask the processes of `role` to stop and wait for them; `meanwhile` is called often, True means: now.
+        """Ask the processes of `role` to stop and wait; `meanwhile` is called often and returns True to kill them now.
 
-        Returns sentences about those that did not end well.
+        Returns a sentence for each that did not exit cleanly.
         """
         members = [member for key, member in self.members.items() if key[0] == role]
         for member in members:
@@ -194,14 +194,14 @@ class ProcessGroup:
             elif member.restart_at is None and not member.child.exited_cleanly():
                 sentences.append(f"{_title(member.child)} ended with {member.child.exit_reason()}")
             if member.restart_at is None:
-                self._state.mark_ended((member.child.role, member.child.index), member.child.run_id, time.monotonic())
+                self._reports.mark_ended((member.child.role, member.child.index), member.child.run_id, time.monotonic())
             member.child.kill()
         return sentences
 
     def all_reported(self) -> bool:
-        """Every life that worked and ended with exit code 0 is known to have stopped."""
-        lives = (member.child for member in self.members.values() if member.child.exit_code() == 0)
-        reports = (self._state.last_report((child.role, child.index), child.run_id) for child in lives)
+        """True when the last report has come from every process that ended with exit code 0."""
+        ended = (member.child for member in self.members.values() if member.child.exit_code() == 0)
+        reports = (self._reports.last_report((child.role, child.index), child.run_id) for child in ended)
         return all(report is None or report.state not in ("ready", "draining") for report in reports)
 
     def kill_all(self) -> None:
@@ -215,14 +215,14 @@ class ProcessGroup:
             member.meter.sample(member.child.pid)
 
     def _start_again(self, member: _Member, now: float) -> list[str]:
-        """Where the system has no process to give (EAGAIN, ENOMEM), that is a start that failed. Raises RoleDied."""
+        """Start a dead member anew. No process to be had (EAGAIN, ENOMEM) counts as a failed start. Raises RoleDied."""
         child = member.child
         try:
             member.child = self._spawn(child.role, child.index, member.threads, member.arguments)
         except OSError as error:
             member.last_error = str(error)
             failed = f"{_title(child)} could not be started ({error.strerror})"
-            delay = member.policy.died(now, was_ready=False)
+            delay = member.restart_policy.record_death(now, was_ready=False)
             if delay is None:
                 raise RoleDied(f"{failed} too often. Free memory or processes, then start the run again.", 1) from error
             member.restart_at = now + delay
@@ -237,10 +237,10 @@ class ProcessGroup:
     def _death_error(self, member: _Member, before: str = "") -> RoleDied:
         child = member.child
         code = child.exit_code()
-        if code in (2, ENDS_RUN):  # the role has said in a sentence what is wrong
+        if code in (2, ENDS_RUN):  # the role has logged a sentence that says what is wrong
             return RoleDied(f"{_title(child)}: {child.error_message()}", 2 if code == 2 else 1)
-        words = child.log_tail() or "(it wrote nothing)"
-        return RoleDied(f"{_title(child)} died {before}({child.exit_reason()}). Its last words:\n{words}", 1)
+        log = child.log_tail() or "(its log is empty)"
+        return RoleDied(f"{_title(child)} died {before}({child.exit_reason()}). The end of its log:\n{log}", 1)
 
 
 def _title(child: RoleProcess) -> str:
@@ -248,20 +248,20 @@ def _title(child: RoleProcess) -> str:
 
 
 class RunningRoles:
-    """A group that reports to us: `with RunningRoles(run_dir) as roles:`; what still runs at the end is killed.
+    """A process group and its reports: `with RunningRoles(run_dir) as roles:`; what still runs at the end is killed.
 
-    Whoever stays inside for long calls `take_reports`: a role sends two a second.
+    Call `receive_reports` often: a role sends two reports a second.
     """
 
     def __init__(self, run_dir: RunDir, command: Command = role_command) -> None:
-        self.state = RoleReports()
-        self.group = ProcessGroup(run_dir, self.state, command)
+        self.reports = RoleReports()
+        self.group = ProcessGroup(run_dir, self.reports, command)
         self._run_dir = run_dir
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            self._reports = opened.enter_context(closing(ReportReceiver(self._run_dir)))
-            socket = self._reports.socket
+            self._receiver = opened.enter_context(closing(ReportReceiver(self._run_dir)))
+            socket = self._receiver.socket
             self._poller, self._endpoints = Poller([socket]), EndpointKeeper(socket)
             opened.callback(self.group.kill_all)
             self._opened = opened.pop_all()
@@ -273,7 +273,7 @@ class RunningRoles:
         self.close()
 
     def close(self) -> None:
-        """End everything now, and hear of nobody any longer."""
+        """Kill every process and close the status socket."""
         self._opened.close()
 
     def wait(self, timeout_sec: float) -> bool:
@@ -281,14 +281,14 @@ class RunningRoles:
         return self._poller.wait(timeout_sec)
 
     def receive_reports(self, timeout_sec: float = 0.0) -> list[str]:
-        """Take reports in; where there are none, wait for one. Returns what they have to say to people."""
+        """Receive what has arrived; wait for a report where there is none. Returns sentences for the view."""
         self.wait(timeout_sec)
-        reports, refused = self._reports.receive()
+        reports, refused = self._receiver.receive()
         sentences = [*self._endpoints.look(time.monotonic()), *refused]
         for report in reports:
             self.on_report(report)
-            sentences += self.state.add_report(report, time.monotonic())
+            sentences += self.reports.add_report(report, time.monotonic())
         return sentences
 
     def on_report(self, report: Report) -> None:
-        """Called with each report."""
+        """Called with each report; for subclasses."""

@@ -1,4 +1,4 @@
-"""The bound end of the status socket: what the roles of a run report."""
+"""The bound end of the status socket, on which the roles of a run report."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_AT_ONCE = 1000  # a flood of messages does not hold up the supervisor's loo
 
 
 class ReportReceiver:
-    """Reports that carry the run's token. Other messages are refused and counted; the first of a kind is an event.
+    """Receives reports that carry the run's token. Others are refused and counted; the first of each kind is an event.
 
     Attributes:
-        refused: `unreadable` messages, and reports of a `stranger`, since the start.
+        refused: since the start: `unreadable` messages, and reports without this run's token (`stranger`).
     """
 
     def __init__(self, run_dir: RunDir) -> None:
@@ -30,11 +30,11 @@ class ReportReceiver:
 
     @cached_property
     def _token(self) -> str:
-        """Read when the first report has come: a start makes a token anew that it finds empty."""
+        """Read at the first report: a start writes a new token where it finds an empty one."""
         return self._run_dir.token()
 
     def receive(self) -> tuple[list[Report], list[str]]:
-        """What has arrived: reports of this run, and sentences about what was refused. Never blocks."""
+        """(reports of this run, sentences about what was refused) that have arrived. Never blocks."""
         reports: list[Report] = []
         sentences: list[str] = []
         for _ in range(MOST_AT_ONCE):
@@ -43,7 +43,7 @@ class ReportReceiver:
             try:
                 report, _ = self._codec.decode(frames)
             except ProtocolError as error:
-                sentences += self._refuse("unreadable", f"a report was not understood: {error}")
+                sentences += self._refuse("unreadable", f"a report could not be decoded: {error}")
                 continue
             if is_run_token(report.token, self._token):
                 reports.append(report)

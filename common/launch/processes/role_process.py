@@ -1,4 +1,4 @@
-"""Role processes: start, signal, wait, and what they use of the machine."""
+"""One role process: how it is started, signalled and killed, its log, and the CPU and memory it uses."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _THREAD_VARIABLES = (
 
 
 def role_command(role: str) -> list[str]:
-    """How a role is started. -P: a folder called `learner` in the working directory shall not be taken for ours."""
+    """The command line of a role. -P: a folder in the working directory must not shadow an import."""
     return [sys.executable, "-P", "-m", f"simul.{role}"]
 
 
 def role_environment(threads: int) -> dict[str, str]:
-    """Environment of a role: this checkout first, then the user's folder (for module:Class), `threads` per library."""
+    """Environment of a role: Simul first on the import path, then the working directory (for module:Class)."""
     paths = [str(IMPORT_ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,
@@ -42,7 +42,7 @@ def role_environment(threads: int) -> dict[str, str]:
 
 
 def run_in_foreground(module: str, arguments: Sequence[str]) -> int:
-    """Run a role's tool on this terminal and return its exit code. Ctrl-C reaches it too, and it cleans up."""
+    """Run a module on this terminal; returns its exit code. Ctrl-C reaches it, too; this process waits."""
     with subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=role_environment(1)) as process:
         while True:
             with contextlib.suppress(KeyboardInterrupt):
@@ -50,7 +50,7 @@ def run_in_foreground(module: str, arguments: Sequence[str]) -> int:
 
 
 class RoleProcess:
-    """One life of one role process. Its own session, so that Ctrl-C reaches the supervisor alone."""
+    """One life of a role process. It leads its own session, so that Ctrl-C reaches only the supervisor."""
 
     def __init__(
         self, role: str, index: int, run_dir: RunDir, command: Sequence[str], *,
@@ -60,7 +60,6 @@ class RoleProcess:
         self.index = index
         self.run_id = run_id or time.time_ns()
         self.name = f"{LOG_NAMES.get(role, role)}-{index}"
-        self.started = time.monotonic()
         self.stop_requested = False
         self.log = run_dir.logs / f"{self.name}.log"
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
@@ -73,7 +72,7 @@ class RoleProcess:
         self.pid = self._process.pid
 
     def exit_code(self) -> int | None:
-        """None while it lives; negative: the signal that ended it."""
+        """None while it runs; negative: the signal that ended it."""
         return self._process.poll()
 
     def exit_reason(self) -> str:
@@ -82,21 +81,21 @@ class RoleProcess:
         return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
     def exited_cleanly(self) -> bool:
-        """Exit code 0, or ended by a request, which finds a role that still starts without a handler."""
+        """Exit code 0, or ended by the stop request itself: a role that still starts has no handler for it yet."""
         return self.exit_code() == 0 or (self.stop_requested and self.exit_code() in (-ASK, -signal.SIGTERM))
 
     def request_stop(self) -> None:
-        """Drain, save, leave."""
+        """Ask it to drain, save and exit."""
         if self.exit_code() is None:
             self.stop_requested = True
             self._process.send_signal(ASK)
 
     def kill(self) -> None:
-        """End it and everything it started, now."""
+        """Kill it and everything it started."""
         kill_session(self._process)
 
     def log_tail(self, lines: int = 15) -> str:
-        """Last lines that this life wrote."""
+        """The last lines that this life wrote, at most 16 KiB."""
         try:
             with self.log.open("rb") as file:
                 file.seek(max(self._log_start, self.log.stat().st_size - 16_384))
@@ -111,24 +110,24 @@ class RoleProcess:
         return _LOG_LINE.sub("", lines[-1]) if lines else ""
 
     def _open_log(self) -> IO[bytes]:
-        """A role without a log is better than none: the disk may be full, or the folder gone."""
+        """The log, or the null device where it cannot be opened (disk full, folder removed)."""
         try:
             return self.log.open("ab")
         except OSError:
             return open(os.devnull, "ab")
 
     def error_message(self) -> str:
-        """What a life that ended with exit code 2 had to say: its last error line, or what it wrote besides the log."""
+        """Of a life that ended with exit code 2: its last ERROR line, else what it wrote without a log prefix."""
         lines = self.log_tail().splitlines()
         errors = [n for n, line in enumerate(lines) if (found := _LOG_LINE.match(line)) and found["level"] == "ERROR"]
         if errors:
             lines = lines[errors[-1] :]
             return "\n".join([_LOG_LINE.sub("", lines[0]), *lines[1:]])
-        return "\n".join(line for line in lines if not _LOG_LINE.match(line)) or "(it did not say why)"
+        return "\n".join(line for line in lines if not _LOG_LINE.match(line)) or "(no reason was logged)"
 
 
 def kill_session(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a session, and everything in it, now."""
+    """Kill a process that leads a session, and everything in that session, and wait for it."""
     if sys.platform == "win32":
         process.kill()
     else:
@@ -145,7 +144,7 @@ def _popen(line: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) 
 
 
 class ResourceMeter:
-    """CPU and memory of one role process, with what it started (simulator hosts)."""
+    """CPU (percent of a core) and memory (MiB) of a role process and of its descendants (simulator hosts)."""
 
     def __init__(self) -> None:
         self._known: dict[int, psutil.Process] = {}
@@ -156,7 +155,7 @@ class ResourceMeter:
         self.peak_children_rss_mb = 0.0
 
     def sample(self, pid: int) -> None:
-        """Look again. A process that is gone counts 0; peaks stay."""
+        """Measure once. A process that is gone counts 0; peaks stay."""
         try:
             root = psutil.Process(pid)
             family = [root, *root.children(recursive=True)]

@@ -1,8 +1,8 @@
-"""What the roles report, over all their lives: totals never go back when a role is restarted. Pure.
+"""Reports of the roles, summed over restarts: totals never go back. Pure: time is an argument.
 
-A role's figures are cumulative since its own start. Counters of a dead life are added to those of the living one;
-gauges (latency, version, ...) are the living one's. What was still open in a life that died is closed here, so that
-the books balance: `steps.open` becomes `steps.dropped.server_died`, `episodes.alive` `episodes.aborted.worker_died`.
+A role's counters start at 0 in each life. Counters of dead lives are added to those of the current one; gauges
+(latency, version, ...) are the current life's. What a dead life left open is closed here, so that the accounts balance:
+`steps.open` becomes `steps.dropped.server_died`, `episodes.alive` `episodes.aborted.worker_died`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COUNTERS: dict[str, frozenset[str]] = {
     ),
 }  # fmt: skip
 
-# What a dead life leaves open: (metric, gauge inside it, where it goes, cause).
+# Gauges that a dead life leaves open: (metric, gauge inside it, counter by cause that takes it over, cause).
 OPEN_GAUGES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     "inference_server": (("steps", "open", "dropped", "server_died"), ("unrolls", "waiting", "dropped", "server_died")),
     "learner": (("unrolls", "waiting", "dropped", "learner_died"),),
@@ -46,7 +46,7 @@ OPEN_GAUGES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
 
 
 class RoleReports:
-    """Reports of every life of every role."""
+    """The last report of every life of every process; a life is identified by (role, index) and run_id."""
 
     def __init__(self) -> None:
         self._lives: dict[RoleKey, dict[int, Report]] = {}
@@ -56,10 +56,10 @@ class RoleReports:
         self._over = False
 
     def add_report(self, report: Report, now: float) -> list[str]:
-        """Take a report. Returns the sentences it has for the view."""
+        """Keep a report. Returns its sentences for the view, each once."""
         key = (report.role, report.index)
         before = self.last_report(key, report.run_id)
-        if before is not None and not report.metrics:  # it had only a sentence to say
+        if before is not None and not report.metrics:  # it carries only a sentence
             report = msgspec.structs.replace(report, metrics=before.metrics)
         self._lives.setdefault(key, {})[report.run_id] = report
         self._seen_at[key, report.run_id] = now
@@ -69,7 +69,7 @@ class RoleReports:
         return [sentence for sentence in (report.event, *listed) if sentence]
 
     def last_report(self, key: RoleKey, run_id: int) -> Report | None:
-        """The last report of one life, if there was any."""
+        """The last report of one life, None before the first."""
         return self._lives.get(key, {}).get(run_id)
 
     def silent_sec(self, key: RoleKey, run_id: int, now: float) -> float | None:
@@ -78,27 +78,29 @@ class RoleReports:
         return None if seen is None else now - seen
 
     def was_ready(self, key: RoleKey, run_id: int) -> bool:
-        """This life became ready."""
+        """Whether this life ever reported that it is ready."""
         return (key, run_id) in self._were_ready
 
     def exclude_pause(self, seconds: float) -> None:
-        """The supervisor itself stood still for so long: the silence of others does not count meanwhile."""
+        """The supervisor itself was paused for `seconds`: do not count them as silence."""
         self._seen_at = {life: at + seconds for life, at in self._seen_at.items()}
 
     def mark_ended(self, key: RoleKey, run_id: int, now: float) -> None:
-        """A life is over. Where its last report does not say so, what it did after that is in no figure."""
+        """A life is over. Unless its last report says so, what it did after that report is in no figure."""
         if (key, run_id) in self._seen_at:
-            self._unreported_sec.setdefault((key, run_id), now - self._seen_at[key, run_id])  # the first to see it
+            self._unreported_sec.setdefault(
+                (key, run_id), now - self._seen_at[key, run_id]
+            )  # only the first call counts
 
     def mark_all_ended(self) -> None:
-        """Nothing runs any more: from now on what the last lives left open is closed, too."""
+        """Nothing runs any more: from now on the open gauges of the last lives are closed, too."""
         self._over = True
 
     def unreported(self) -> dict[str, dict[str, float]]:
-        """By role, of lives that ended without a last report: how many, and seconds since the last one, in all."""
+        """By role: `lives` that ended without a final report, and `seconds` from their last reports to their ends."""
         found: dict[str, dict[str, float]] = {}
         for (key, run_id), seconds in self._unreported_sec.items():
-            if self._lives[key][run_id].state in ("stopped", "failed"):  # it came in later
+            if self._lives[key][run_id].state in ("stopped", "failed"):  # the final report came in later
                 continue
             figures = found.setdefault(key[0], {"lives": 0, "seconds": 0.0})
             figures["lives"] += 1
@@ -121,7 +123,7 @@ class RoleReports:
 
 
 def merge_lives(role: str, lives: list[Metrics]) -> Metrics:
-    """One process's figures over its lives, oldest first: counters add up, gauges are the last life's."""
+    """One process's figures over its lives, oldest first: counters add up, gauges are those of the last."""
     counters = COUNTERS.get(role, frozenset())
     merged = dict(lives[-1])
     for dead in lives[:-1]:
@@ -140,7 +142,7 @@ def sum_metrics(parts: Iterable[Metrics]) -> Metrics:
 
 
 def new_events(before: list[str], after: list[str]) -> list[str]:
-    """What `after` has behind its overlap with `before`: roles report their last few events again and again."""
+    """The part of `after` behind its overlap with `before`: every report repeats the last few events."""
     for length in range(min(len(before), len(after)), 0, -1):
         if before[-length:] == after[:length]:
             return after[length:]
@@ -148,9 +150,9 @@ def new_events(before: list[str], after: list[str]) -> list[str]:
 
 
 def add_metrics(left: Any, right: Any) -> Any:
-    """left + right: numbers add up, dicts by key, of anything else the right one stays.
+    """left + right: numbers add up, dicts by key; of anything else `right` is returned.
 
-    Dicts with a `count` or `games` hold means over so many, which are weighted by it.
+    In dicts with a `count` or `games`, the other numbers are means, weighted by it.
     """
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for weight in ("count", "games"):

@@ -1,4 +1,4 @@
-"""Which supervisor owns a run directory: supervisor.pid holds its pid and start time, so a reused pid fools nobody."""
+"""Which supervisor owns a run directory. supervisor.pid holds its pid and start time: a pid may be reused."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ OWNER_FILE = "supervisor.pid"
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
-    """A process that cannot be confused with a later one of the same pid."""
+    """Pid and start time: a later process with the same pid differs."""
 
     pid: int
     create_time: float
 
     def alive(self) -> bool:
-        """True while that very process lives."""
+        """True while this very process runs."""
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.create_time) < SAME_START_SEC
@@ -79,13 +79,13 @@ def check_unowned(run_dir: RunDir) -> None:
 
 
 def claim(run_dir: RunDir) -> None:
-    """Say who owns the run directory. The caller holds the lock of the status socket, so there is no race."""
+    """Write the owner file. The caller holds the lock of the status socket, so there is no race."""
     with config_error_on_write_failure(run_dir):
         write_atomically(run_dir, OWNER_FILE, this_process())
 
 
 def restore_claim(run_dir: RunDir) -> None:
-    """Say so again where somebody removed what said it: `simul down` would not find the run."""
+    """Write the owner file again if it was removed: without it `simul down` does not find the run."""
     if not (run_dir.root / OWNER_FILE).exists():
         with contextlib.suppress(OSError):
             write_atomically(run_dir, OWNER_FILE, this_process())
@@ -104,13 +104,13 @@ def config_error_on_write_failure(run_dir: RunDir) -> Iterator[None]:
 
 
 def release(run_dir: RunDir) -> None:
-    """Nobody owns the run directory any more."""
+    """Remove the owner file."""
     with contextlib.suppress(OSError):
         (run_dir.root / OWNER_FILE).unlink()
 
 
 def end_leftover_roles(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]:
-    """Roles of a supervisor that was killed leave by themselves; wait for them, then kill. Returns their pids."""
+    """Wait for the roles of a killed supervisor, which exit by themselves, then kill them. Returns their pids."""
     status = read_json(run_dir, "status.json")
     listed = [ProcessIdentity(p["pid"], p["create_time"]) for p in status.get("processes", ()) if p.get("create_time")]
     left = [owner for owner in listed if owner.alive()]

@@ -9,14 +9,13 @@ import sys
 import time
 from types import FrameType, TracebackType
 
-ECHO_SEC = 0.5  # one stop may come twice: to a whole group of processes, and from one of them (make) that hands it on
+ECHO_SEC = 0.5  # one stop may arrive twice: sent to the process group, and forwarded by a member of it (make)
 
 
 class Signals:
-    """Ctrl-C and SIGTERM: the first asks for a clean stop, a second that is no echo of it for one now.
+    """Ctrl-C and SIGTERM: the first sets `stop` (a clean stop), a second, later than ECHO_SEC, `now` (at once).
 
-    A terminal that closes (SIGHUP) asks for a clean stop, however often it says so; under `nohup` it asks for nothing.
-    Handlers only set flags.
+    SIGHUP (the terminal closes) sets only `stop`, and nothing under `nohup`. Handlers only set flags.
     """
 
     def __init__(self) -> None:
@@ -26,14 +25,14 @@ class Signals:
         self._before: dict[int, object] = {}
 
     def install(self) -> None:
-        """Take over the signals."""
+        """Install the handlers."""
         numbers = [signal.SIGINT, signal.SIGTERM]
         if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
             numbers.append(signal.SIGHUP)
         self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
 
     def restore(self) -> None:
-        """Give them back, unless one came: the process is about to leave, and a second one shall not cut that short."""
+        """Put the former handlers back; not after a stop, so that a second signal does not cut short the exit."""
         if self.stop:
             return
         for which, handler in self._before.items():
@@ -48,7 +47,11 @@ class Signals:
 
 
 class ForegroundGroup:
-    """While inside, Ctrl-C reaches this process alone. Does nothing where there is no terminal to take."""
+    """While inside, this process is a foreground group of its own. Does nothing without a terminal.
+
+    A terminal sends Ctrl-C to its whole foreground process group. `make` is in it, too, and would end with an error
+    although the run stopped cleanly.
+    """
 
     def __init__(self) -> None:
         self._before: int | None = None
@@ -59,8 +62,8 @@ class ForegroundGroup:
         group = os.getpgrp()
         if group == os.getpid() or os.tcgetpgrp(sys.stdin.fileno()) != group:
             return self
-        signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # a background group may not hand the terminal over otherwise
-        signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # Ctrl-Z would stop us unseen by the shell, which watches make
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # else a background group may not hand over the terminal
+        signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # the shell watches make and would not see us stop
         os.setpgid(0, 0)
         os.tcsetpgrp(sys.stdin.fileno(), os.getpid())
         self._before = group

@@ -1,4 +1,4 @@
-"""Temporary folders that go with the process that made them; what a killed one left goes with the next one."""
+"""Temporary folders that their process removes at its end; the next process removes those of killed ones."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.run_lock import ProcessIdentity
 
 ANY_KIND = "simul-"
-OWNERLESS_SEC = 600.0  # younger ones without an owner are about to get one
+OWNERLESS_SEC = 600.0  # a younger folder without an owner file is being set up
 
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A folder for the time of the block; a run may lie in it."""
+    """A folder for the time of the block; it may hold a run directory."""
     folder = make_folder(prefix)
     try:
         yield folder
@@ -29,7 +29,7 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 
 
 def make_folder(prefix: str) -> Path:
-    """A folder of this process, which removes it with `RunDir.remove`. `prefix`: ANY_KIND and the kind's own name."""
+    """A folder that this process owns and removes with `RunDir.remove`. `prefix`: ANY_KIND, then the kind's name."""
     remove_leftovers(prefix, Path(tempfile.gettempdir()), time.time())
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     run_lock.claim(RunDir(folder))
@@ -39,8 +39,8 @@ def make_folder(prefix: str) -> Path:
 def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     """Remove the folders whose owners are dead; those that cannot be removed (another user's) stay.
 
-    One that names its owner is of any kind, so that a killed `simul serve` needs no second one to be tidied up after.
-    One that names none is of the kind `prefix`: sockets of runs lie there, too.
+    A folder with an owner file may be of any kind, so that any command removes those of a killed one. A folder without
+    is removed only if its name begins with `prefix`: sockets of runs lie in the same place.
 
     Args:
         now: seconds since the epoch.

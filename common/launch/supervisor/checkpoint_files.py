@@ -22,6 +22,8 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 WEIGHTS_FILE = "weights.safetensors"
+OPTIMIZER_FILE = "optimizer.safetensors"
+ASIDE = ".writing-"  # prefix of unfinished checkpoints, which the learner removes
 _VERSION = re.compile(r"[0-9]{9}")
 
 
@@ -32,7 +34,7 @@ def _to_stderr(note: str) -> None:
 def newest_checkpoint(path: Path, say: Callable[[str], object] = _to_stderr) -> Path:
     """`path` itself where it is a checkpoint, else the newest whole one of the run directory.
 
-    Says which ones it passed over, and why. Raises ConfigError.
+    `say` gets a sentence for each damaged one that it skips. Raises ConfigError.
     """
     try:
         return _newest_checkpoint(path.absolute(), say)
@@ -61,7 +63,7 @@ def _newest_checkpoint(path: Path, say: Callable[[str], object]) -> Path:
 
 
 def _listed(folder: Path) -> list[Path]:
-    """What is in a folder, nothing where it is none. Raises OSError where it may not be read."""
+    """The content of a folder, [] where it is none. Raises OSError where it may not be read."""
     try:
         return list(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -69,7 +71,7 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def find_fault(folder: Path) -> str:
-    """Why a checkpoint cannot be used, as the rest of a sentence about it; empty where it is whole."""
+    """Why a checkpoint cannot be used, as the rest of a sentence about it; "" where it is whole."""
     try:
         meta = msgspec.json.decode((folder / "meta.json").read_bytes())
         wanted = meta["files"][WEIGHTS_FILE]
@@ -89,7 +91,7 @@ def find_fault(folder: Path) -> str:
 def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
     """The configuration that the checkpoint was trained with. Raises ConfigError."""
     beside = checkpoint.parent.parent / "config.yaml"
-    if beside.is_file() and beside.stat().st_size:  # an empty one is what a full disk left
+    if beside.is_file() and beside.stat().st_size:  # empty: left by a full disk
         return load_config(beside, overrides)
     try:
         meta = msgspec.json.decode((checkpoint / "meta.json").read_bytes())
@@ -100,7 +102,7 @@ def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
 
 
 def spec_of(folder: Path) -> GameSpec:
-    """The game of a checkpoint, in its own words: no env worker is asked. Raises ConfigError."""
+    """The game spec in meta.json of a checkpoint. Raises ConfigError."""
     try:
         meta = msgspec.json.decode((folder / "meta.json").read_bytes())
         return msgspec.convert(meta["spec"], GameSpec)
@@ -109,15 +111,11 @@ def spec_of(folder: Path) -> GameSpec:
 
 
 def _game_section(name: str) -> dict[str, Any]:
-    """The configuration's keys for the game called `name` in a spec: pokemon/FORMAT, gymnasium/ID, module:Class."""
+    """Settings for the game that a spec calls `name`: pokemon/FORMAT, gymnasium/ID or module:Class."""
     kind, _, which = name.partition("/")
     if kind == "pokemon":
         return {"game": kind, "pokemon": {"format": which}}
     return {"game": kind, "gymnasium": {"id": which}} if kind == "gymnasium" else {"game": name}
-
-
-OPTIMIZER_FILE = "optimizer.safetensors"
-ASIDE = ".writing-"  # what the learner clears away of a life that was killed while it wrote
 
 
 class _Named(msgspec.Struct):
@@ -125,7 +123,7 @@ class _Named(msgspec.Struct):
 
 
 class _Meta(msgspec.Struct):
-    """meta.json as the learner writes it, as far as it is read here."""
+    """The keys of meta.json that are read here."""
 
     version: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
     spec_fingerprint: str
@@ -135,7 +133,7 @@ class _Meta(msgspec.Struct):
 
 
 class InitialCheckpoint:
-    """A checkpoint, or the newest whole one of a run directory, that a run in `run_dir` begins with."""
+    """`--from`: the checkpoint, or the newest whole one of a run directory, with which a run in `run_dir` begins."""
 
     def __init__(self, path: Path, run_dir: RunDir) -> None:
         self._path = Path(os.path.realpath(path))
@@ -143,27 +141,27 @@ class InitialCheckpoint:
         self._copied: Path | None = None
 
     def copy_into_run(self, spec: GameSpec, network: str) -> str:
-        """Copy the checkpoint into the run and return a sentence about it. `network`: name of the configured one.
+        """Copy the checkpoint into the run; returns a sentence about it. `network`: the configured network's name.
 
-        Weights, Adam's moments and the version stay; decisions count from 0, so that schedules begin anew. A run that
-        began with this `--from` goes on where it was: the command that started it also resumes it.
+        Weights, Adam's moments and the version stay; decisions count from 0, so that schedules start again. Nothing is
+        copied into a run that began with this `--from`: the command that started it also resumes it.
 
         Raises:
-            ConfigError: there is none, it is damaged, of another encoder or network, or the run has others already.
+            ConfigError: there is none, it is damaged or of another encoder or network, or the run has others.
             OSError: it cannot be written.
         """
         if self._path.exists() and self._path.is_relative_to(os.path.realpath(self._run_dir.root)):
             raise ConfigError(
-                f"--from {self._path} is the run's own: leave --from out and it goes on from its newest checkpoint, or "
-                "choose another run directory with --run-dir."
+                f"--from {self._path} is inside the run directory: leave --from out to resume from its newest "
+                "checkpoint, or choose another run directory with --run-dir."
             )
-        there = sorted(self._run_dir.checkpoints.glob("[0-9]" * 9))
-        if there and self._run_dir.read_origin() == str(self._path):
-            return f"the run began with {self._path} before; it goes on from its checkpoint {there[-1].name}"
-        if there:
+        own = sorted(self._run_dir.checkpoints.glob("[0-9]" * 9))
+        if own and self._run_dir.read_origin() == str(self._path):
+            return f"the run began with {self._path}; it resumes from its checkpoint {own[-1].name}"
+        if own:
             raise ConfigError(
-                f"The run directory {self._run_dir.root} has checkpoints of its own, the newest is {there[-1].name}: "
-                "leave --from out and it goes on from there, or choose another run directory with --run-dir."
+                f"The run directory {self._run_dir.root} has checkpoints of its own, the newest is {own[-1].name}: "
+                "leave --from out to resume from it, or choose another run directory with --run-dir."
             )
         notes: list[str] = []
         origin = newest_checkpoint(self._path, notes.append)
@@ -184,11 +182,11 @@ class InitialCheckpoint:
         _copy(origin, target, {**meta, "decisions": 0, "updates": 0, "milestone": True})
         self._copied = target
         self._run_dir.write_origin(str(self._path))
-        moments = "" if OPTIMIZER_FILE in facts.files else ", which has no moments of Adam: they begin at 0"
+        moments = "" if OPTIMIZER_FILE in facts.files else ", which has no moments of Adam: they start at 0"
         return " ".join([*notes, f"the run begins with {origin}{moments}"])
 
     def undo(self) -> None:
-        """Remove what `copy_into_run` copied: the run did not come to life."""
+        """Remove what `copy_into_run` copied: the run did not start."""
         if self._copied is not None:
             shutil.rmtree(self._copied, ignore_errors=True)
             with contextlib.suppress(OSError):
@@ -196,7 +194,7 @@ class InitialCheckpoint:
 
 
 def _checked_meta(meta: Any, folder: Path) -> _Meta:
-    """What of a meta.json is read here. Raises ConfigError."""
+    """Raises ConfigError where a key is missing or wrong."""
     try:
         return msgspec.convert(meta, _Meta)
     except msgspec.ValidationError as error:
@@ -208,7 +206,7 @@ def _read(folder: Path) -> Any:
 
 
 def _copy(origin: Path, target: Path, meta: dict[str, Any]) -> None:
-    """Whole or not at all: written aside, then renamed. Raises ConfigError, OSError."""
+    """Copy a checkpoint atomically: written aside, then renamed. Raises ConfigError, OSError."""
     files = {name: _verified(origin, name, meta) for name in (WEIGHTS_FILE, OPTIMIZER_FILE) if name in meta["files"]}
     aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=target.parent))
     try:
@@ -222,7 +220,7 @@ def _copy(origin: Path, target: Path, meta: dict[str, Any]) -> None:
 
 
 def _verified(origin: Path, name: str, meta: dict[str, Any]) -> bytes:
-    """A file of a checkpoint. Raises ConfigError where it cannot be read or has not the hash that was written."""
+    """A file of a checkpoint. Raises ConfigError where it cannot be read or does not have its hash."""
     try:
         data = (origin / name).read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""An inference server with frozen weights and no learner: of `simul serve`, `play` and the load test."""
+"""An inference server with frozen weights and no learner, for `simul serve`, `play` and the load test."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from simul.common.launch.supervisor.preflight import check_resources
 from simul.common.transport import check_endpoint, server_keys
 
 ROLE = "inference_server"
+ENDPOINT = "tcp://127.0.0.1:5555"  # of `simul serve`
 STOP_SEC = 15.0
 POLL_SEC = 0.1
+SNAPSHOT_EVERY_SEC = 1.0
 
 
 class FrozenServer(RunningRoles):
@@ -67,7 +69,7 @@ class FrozenServer(RunningRoles):
         self.group.start(ROLE, 1, self._threads, [["--checkpoint", str(self._checkpoint)]])
 
     def stop(self, hurry: Callable[[], bool]) -> list[str]:
-        """Let it answer what waits, and end; at once where `hurry()`. Returns a sentence where it did not end well."""
+        """Let it answer what waits, and end; kill it where `hurry()`. Returns a sentence if it did not exit cleanly."""
 
         def meanwhile() -> bool:
             self.receive_reports(POLL_SEC)
@@ -94,25 +96,23 @@ def frozen_run(checkpoint: Path, config: Config, command: Command = role_command
             yield run_dir
 
 
-ENDPOINT = "tcp://127.0.0.1:5555"
-SNAPSHOT_EVERY_SEC = 1.0
-
-
 def serve(
     checkpoint: Path, display: Display, *, endpoint: str | None = None, curve_keys: Path | None = None,
     prometheus_port: int | None = None, overrides: Sequence[str] = (), command: Command = role_command,
 ) -> int:  # fmt: skip
-    """Serve until a signal comes; returns the exit code. Raises ConfigError, RoleDied.
+    """`simul serve`: serve until a signal comes; returns the exit code. Raises ConfigError, RoleDied.
 
     Args:
-        checkpoint: a checkpoint, or a run directory: its newest.
-        endpoint: default: `server.endpoint` among the overrides, else ENDPOINT; the other two likewise.
+        checkpoint: a checkpoint, or a run directory for its newest one.
+        endpoint: default: `server.endpoint` of the overrides, else ENDPOINT; curve_keys and prometheus_port likewise.
         overrides: settings as `K=V`, above those that the checkpoint was trained with.
     """
     folder = newest_checkpoint(checkpoint)
     config = _config(folder, endpoint, curve_keys, prometheus_port, overrides)
     spec = spec_of(folder)
-    check_resources(msgspec.structs.replace(config, learner=LearnerConfig()))  # whose device need not be here
+    check_resources(
+        msgspec.structs.replace(config, learner=LearnerConfig())
+    )  # the learner's device may be missing here
     signals = Signals()
     signals.install()
     try:
@@ -131,10 +131,10 @@ def serve(
 def _config(
     folder: Path, endpoint: str | None, curve_keys: Path | None, prometheus_port: int | None, overrides: Sequence[str]
 ) -> Config:
-    """What the checkpoint was trained with, but where and to whom it is served: that was another server's.
+    """The checkpoint's configuration, except for endpoint, keys and Prometheus port, which were another server's.
 
-    A configuration's own rule wants keys of a client, too, for the workers. Here are none, and the folder on a server
-    need not hold any client's secret.
+    The rules of `load_config` also require a client's secret key, for the workers; `serve` has none, so that the keys
+    are set afterwards.
     """
     config = config_of(folder, ["server.endpoint=''", "server.curve_keys=''", "server.prometheus_port=0", *overrides])
     server = config.server
@@ -151,6 +151,8 @@ def _config(
 
 
 class _Serving:
+    """The loop of `simul serve`: receive reports, restart a dead server, show figures, until a signal."""
+
     def __init__(
         self, run_dir: RunDir, facts: ServedCheckpoint, display: Display, signals: Signals, command: Command
     ) -> None:
@@ -160,7 +162,7 @@ class _Serving:
         self._server = FrozenServer(
             run_dir, facts.checkpoint, facts.server.threads, command, stopped=lambda: signals.stop
         )
-        self._monitor = RunMonitor(facts.name, self._server.state, self._server.group)
+        self._monitor = RunMonitor(facts.name, self._server.reports, self._server.group)
 
     def run(self) -> int:
         began = time.monotonic()
@@ -175,7 +177,7 @@ class _Serving:
                 if time.monotonic() >= next_snapshot:
                     next_snapshot = time.monotonic() + SNAPSHOT_EVERY_SEC
                     self._display.update(self._take_snapshot("serving"))
-            self._say(["stopping: what waits is answered (Ctrl-C again: now)"])
+            self._say(["stopping: answering what waits (Ctrl-C again: now)"])
             self._display.update(self._take_snapshot("stopping"))
             self._monitor.mark_stopping()
             bad = server.stop(lambda: self._signals.now)

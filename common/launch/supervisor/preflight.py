@@ -1,4 +1,4 @@
-"""What a run needs before its first role starts, and what is refused before: a taken endpoint, a missing device."""
+"""Checks and files before the first role starts: a taken endpoint or a missing device is refused here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from simul.common.transport import held
 LOOPBACK = "127.0.0.1"
 DEVICE_LIMIT_SEC = 60.0
 REFUSED = 2
-ASK_FOR_DEVICES = f"""
+CHECK_DEVICES = f"""
 import sys
 from simul.common.protocol.errors import ConfigError
 from simul.common.nets.devices import choose_device
@@ -37,8 +37,8 @@ except ConfigError as error:
 
 
 def check_resources(config: Config) -> None:
-    """Raise ConfigError where the roles would."""
-    with ExitStack() as until_checked:  # all at once, because none may be wanted twice
+    """Raise ConfigError where an endpoint or a port is taken, or a device is missing."""
+    with ExitStack() as until_checked:  # all at once: two settings may name the same one
         if config.server.endpoint:
             until_checked.enter_context(held(config.server.endpoint, curve=bool(config.server.curve_keys)))
         if config.server.prometheus_port:
@@ -57,10 +57,10 @@ def _port(port: int) -> socket.socket:
 
 
 def _check_devices(names: Collection[str]) -> None:
-    """In a process of its own: torch stays out of this one. Whatever else is wrong there, the roles will say."""
+    """In a process of its own, which imports torch. Other failures there are left to the roles to report."""
     if not names:
         return
-    line = [sys.executable, "-P", "-c", ASK_FOR_DEVICES, *sorted(names)]
+    line = [sys.executable, "-P", "-c", CHECK_DEVICES, *sorted(names)]
     try:
         done = subprocess.run(
             line, capture_output=True, text=True, env=role_environment(1), timeout=DEVICE_LIMIT_SEC, check=False,
@@ -80,14 +80,14 @@ def prepare_run(
     say: Callable[[str], None],
     stopped: Callable[[], bool],
 ) -> None:
-    """Write the resolved configuration and the game spec, and bring in the checkpoint that the run begins with.
+    """Check, write the resolved configuration and the game spec, and copy the initial checkpoint (`--from`).
 
     Raises:
         ConfigError, RoleDied: a sentence says why the run cannot start.
         StartStopped: `stopped()` became true.
     """
     if run_lock.end_leftover_roles(run_dir):
-        say("the last supervisor was killed; its processes are gone now")
+        say("the last supervisor was killed; its processes have ended")
     check_resources(config)
     with run_lock.config_error_on_write_failure(run_dir):
         for sentence in run_dir.mend():

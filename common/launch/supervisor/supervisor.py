@@ -26,7 +26,7 @@ from simul.common.transport import EndpointKeeper, Poller
 POLL_SEC = 0.1
 SNAPSHOT_EVERY_SEC = 1.0
 LONGEST_POLL_SEC = 1.0
-LAST_REPORTS_SEC = 5.0  # for reports of roles that have ended and are still on their way
+LAST_REPORTS_SEC = 5.0  # how long to wait for the last reports of roles that have ended
 # Workers first, so that nothing new arrives; the learner last, because it saves.
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
 STOPPING = "stopping: draining and saving (Ctrl-C again: now)"
@@ -34,7 +34,7 @@ STOPPING_EARLY = "stopping before everything was ready: nothing was learned, the
 
 
 class Supervisor:
-    """One run, from start to summary."""
+    """One run, from start to summary: `Supervisor(config, run_dir, display).run()`."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class Supervisor:
         self._display = display
         self._command = command
         self._origin = origin
-        self._state = RoleReports()
-        self._group = ProcessGroup(run_dir, self._state, command)
-        self._monitor = RunMonitor(str(run_dir.root), self._state, self._group, config.game)
+        self._reports = RoleReports()
+        self._group = ProcessGroup(run_dir, self._reports, command)
+        self._monitor = RunMonitor(str(run_dir.root), self._reports, self._group, config.game)
         self._signals = Signals()
         self._next_snapshot = 0.0
         self._polled_at = time.monotonic()
@@ -62,7 +62,7 @@ class Supervisor:
     def run(self) -> int:
         """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied.
 
-        A start that a sentence refuses leaves no run directory behind, unless it was there before.
+        A start that is refused (exit code 2) removes the run directory if it made it.
         """
         new = not self._run_dir.exists()
         try:
@@ -76,9 +76,9 @@ class Supervisor:
         self._run_dir.create()
         run_lock.check_unowned(self._run_dir)
         self._signals.install()
-        self._reports = ReportReceiver(self._run_dir)
-        self._poller, self._endpoints = Poller([self._reports.socket]), EndpointKeeper(self._reports.socket)
-        with closing(self._reports):
+        self._receiver = ReportReceiver(self._run_dir)
+        self._poller, self._endpoints = Poller([self._receiver.socket]), EndpointKeeper(self._receiver.socket)
+        with closing(self._receiver):
             run_lock.claim(self._run_dir)
             try:
                 return self._run()
@@ -110,7 +110,7 @@ class Supervisor:
             self._display.summary(write_summary(self._run_dir, self._config, self._take_snapshot()))
         else:
             with contextlib.suppress(OSError):
-                self._run_dir.settle(before)  # its checkpoints are of that configuration
+                self._run_dir.settle(before)  # which its checkpoints belong to
             if self._origin is not None:
                 self._origin.undo()
         if failure is not None:
@@ -131,7 +131,7 @@ class Supervisor:
             self._trained = True
 
     def _start(self, role: str, count: int, threads: int) -> None:
-        """Start a role and wait until each of its processes says that it is ready."""
+        """Start a role and wait until each of its processes is ready."""
         if self._signals.stop:
             return
         began = time.monotonic()
@@ -141,14 +141,14 @@ class Supervisor:
             self._say(f"{ROLE_TITLES[role]} ready ({time.monotonic() - began:.1f} s)")
 
     def _poll(self) -> None:
-        """Take what was reported; once a second, or when something changed, write status.json and draw."""
+        """Receive reports; once a second, or when the state of a process changed, write status.json and draw."""
         self._exclude_own_pause()
-        reports, refused = self._reports.receive()
+        reports, refused = self._receiver.receive()
         for sentence in refused:
             self._say(sentence)
         for report in reports:
-            sentences = self._state.add_report(report, time.monotonic())
-            if report.state != "failed" or self._trained:  # else RoleDied says it
+            sentences = self._reports.add_report(report, time.monotonic())
+            if report.state != "failed" or self._trained:  # else RoleDied carries it
                 for sentence in sentences:
                     self._say(sentence)
         if time.monotonic() >= self._next_snapshot or self._monitor.states_changed(time.monotonic()):
@@ -157,7 +157,7 @@ class Supervisor:
         self._poller.wait(POLL_SEC)
 
     def _exclude_own_pause(self) -> None:
-        """A pause of our own, or of the whole machine, is nobody's silence."""
+        """A pause of this process, or of the whole machine, must not count as silence of the roles."""
         now, before = time.monotonic(), self._polled_at
         self._polled_at = now
         if now - before > LONGEST_POLL_SEC:
@@ -174,11 +174,11 @@ class Supervisor:
 
     def _done(self) -> bool:
         limit = self._config.stop_after_decisions
-        answered = number(self._state.totals("inference_server"), "decisions") or 0
+        answered = number(self._reports.totals("inference_server"), "decisions") or 0
         return self._signals.stop or bool(limit and answered >= limit)
 
     def _shut_down(self, quiet: bool) -> bool:
-        """Stop the roles in order; `quiet` where the failure of a start says it all. True when all ended well."""
+        """Stop the roles in order; `quiet`: a failed start has its own sentence. True: all exited cleanly."""
         if not quiet:
             self._say(STOPPING if self._trained else STOPPING_EARLY)
         self._phase = "stopping"
@@ -197,7 +197,7 @@ class Supervisor:
         self._poll()
         while not self._group.all_reported() and time.monotonic() < deadline:
             self._poll()
-        self._state.mark_all_ended()
+        self._reports.mark_all_ended()
 
     def _poll_while_starting(self) -> bool:
         self._poll()

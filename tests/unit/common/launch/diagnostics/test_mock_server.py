@@ -1,4 +1,4 @@
-"""What the stand-in tells the author of a client about their frames."""
+"""What the mock server tells the author of a client about their frames."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tell(mock, message, tensors=None):
 def after_hello():
     mock = MockServer(SPEC)
     words, [(welcome, _)] = tell(mock, HELLO)
-    assert "fine: answered with WELCOME" in words
+    assert "valid: answered with WELCOME" in words
     assert (welcome.game, welcome.observation_size, welcome.num_actions, welcome.resumed) == ("toy", 3, 2, False)
     return mock
 
@@ -69,8 +69,8 @@ def test_the_golden_messages_of_a_client_are_understood():
 @pytest.mark.parametrize(
     ("hello", "said"),
     [
-        ({"protocol": "simul/0"}, "ERR_VERSION: this server speaks simul/1; got 'simul/0'. Mend: use a client"),
-        ({"spec_fingerprint": "0bad"}, "with spec feed; got '0bad'. Mend: the client encodes for another game"),
+        ({"protocol": "simul/0"}, "ERR_VERSION: this server speaks simul/1; got 'simul/0'. Fix: use a client"),
+        ({"spec_fingerprint": "0bad"}, "with spec feed; got '0bad'. Fix: the client encodes for another game"),
     ],
 )
 def test_a_handshake_that_is_refused_says_why(hello, said):
@@ -127,7 +127,7 @@ def spoilt(**columns):
         ({"observation": np.full((1, 3), np.nan, np.float32)}, "ERR_VALUE", "NaN"),
         ({"reward": np.array([np.inf], np.float32)}, "ERR_VALUE", "reward is not finite"),
         ({"kind": np.array([9], np.uint8)}, "ERR_VALUE", "kind 9 is unknown"),
-        ({"mask": np.zeros((1, 2), np.uint8)}, "ERR_MASK", "the mask is [0, 0]. Mend"),
+        ({"mask": np.zeros((1, 2), np.uint8)}, "ERR_MASK", "the mask is [0, 0]. Fix"),
         ({"mask": np.full((1, 2), 255, np.uint8)}, "ERR_MASK", "1 legal and 0 not"),
         ({"policy": np.array([1], np.uint8)}, "ERR_POLICY", "only `learner`"),
         ({"keys": np.array([[1, 0, 0, 0, 0]], np.int64).byteswap()}, "ERR_VALUE", "byte-swapped"),

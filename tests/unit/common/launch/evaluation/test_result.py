@@ -46,7 +46,7 @@ def test_ties_and_truncated_games_are_not_wins(tmp_path):
     assert (result["as_p1"]["wins"], result["as_p2"]["wins"]) == (4, 2)
     words = result_text(result)
     assert "6 wins, 2 losses, 1 ties, 1 truncated" in words
-    assert "5 times the same battle from both sides: 2 times both won, 2 times one, 1 times none" in words
+    assert "5 pairs of the same battle from both sides: 2 both won, 2 one, 1 none" in words
 
 
 def test_the_interval_of_mirrored_battles_follows_what_the_two_have_in_common():

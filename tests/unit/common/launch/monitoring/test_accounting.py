@@ -1,4 +1,4 @@
-"""The books of a run are checked by summary.json alone."""
+"""The accounts of a run are checked from summary.json alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _summary(
     return msgspec.json.decode(msgspec.json.encode(summarise(Config(), snapshot)))
 
 
-def test_a_run_whose_books_balance() -> None:
+def test_a_run_whose_accounts_balance() -> None:
     summary = _summary()
     assert imbalances(summary) == []
     assert tuple(summary["accounting"]) == ACCOUNTS
@@ -50,14 +50,14 @@ def test_a_run_whose_books_balance() -> None:
 @pytest.mark.parametrize(
     ("role", "group", "name", "wrong", "says"),
     [
-        ("workers", "episodes", "started", 10, "the books of battles do not balance"),
+        ("workers", "episodes", "started", 10, "the account of battles does not balance"),
         ("workers", "episodes", "alive", 3, "3 of battles are still alive although the run is over"),
-        ("workers", "unanswered", "waiting", 0, "the books of rows do not balance"),
-        ("server", "steps", "sent", 6, "the books of steps do not balance"),
+        ("workers", "unanswered", "waiting", 0, "the account of rows does not balance"),
+        ("server", "steps", "sent", 6, "the account of steps does not balance"),
         ("server", "steps", "open", 1, "1 of steps are still open although the run is over"),
-        ("server", "unrolls", "completed", 14, "the books of unrolls_completed do not balance"),
-        ("learner", "unrolls", "learned", 8, "the books of unrolls_received do not balance"),
-        ("learner", "unrolls", "waiting", -1, "the books of unrolls_received have a negative figure"),
+        ("server", "unrolls", "completed", 14, "the account of unrolls_completed does not balance"),
+        ("learner", "unrolls", "learned", 8, "the account of unrolls_received does not balance"),
+        ("learner", "unrolls", "waiting", -1, "the account of unrolls_received has a negative figure"),
     ],
 )
 def test_what_does_not_add_up_is_found(role, group, name, wrong, says) -> None:
@@ -121,10 +121,12 @@ def test_more_received_than_sent_is_what_a_killed_server_did_not_report_and_need
     summary = _summary(learner=learner, unreported={"inference_server": {"lives": 1, "seconds": 0.4}})
     assert imbalances(summary) == []
     assert summary["unrolls"]["sent_unreported"] == 2
-    assert "inference server 1x; what they did after the last ones (0.4 s) is in no figure" in summary_text(summary)
+    assert "ended without a final report: inference server 1x; their last 0.4 s are in no figure" in summary_text(
+        summary
+    )
 
 
-def test_a_missing_book_is_no_balance() -> None:
+def test_a_missing_account_is_no_balance() -> None:
     summary = _summary()
     del summary["accounting"]["rows"]
-    assert imbalances(summary) == ["there is no book of rows"]
+    assert imbalances(summary) == ["there is no account of rows"]

@@ -22,9 +22,11 @@ def test_a_long_silence_is_told_once_and_so_is_its_end():
     heartbeats = HeartbeatAlerts()
     for silent_sec in (9.0, 10.0, 11.0, 12.0):
         heartbeats.update("simul-learner-0", silent_sec, 100.0 + silent_sec)
-    assert heartbeats.take_alerts() == ["simul-learner-0 says nothing for 10 s: it hangs, or the machine is overloaded"]
+    assert heartbeats.take_alerts() == [
+        "simul-learner-0 has sent no report for 10 s: it hangs, or the machine is overloaded"
+    ]
     heartbeats.update("simul-learner-0", 0.0, 114.0)
-    assert heartbeats.take_alerts() == ["simul-learner-0 speaks again, after 14 s"]
+    assert heartbeats.take_alerts() == ["simul-learner-0 reports again, after 14 s"]
     heartbeats.update("simul-learner-0", 0.0, 115.0)
     assert heartbeats.take_alerts() == []
 
@@ -92,4 +94,4 @@ def test_the_time_in_which_the_supervisor_stood_still_itself_is_in_no_sentence()
     assert watch.update(0.0, 0.0, {}, 1070.0).startswith("nothing was learned for 60 s")
     assert outages.update("learner", True, "", 1059.0) == ""
     heartbeats.update("simul-learner-0", 0.0, 1012.0)
-    assert heartbeats.take_alerts() == ["simul-learner-0 speaks again, after 12 s"]
+    assert heartbeats.take_alerts() == ["simul-learner-0 reports again, after 12 s"]

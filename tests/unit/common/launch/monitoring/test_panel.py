@@ -108,18 +108,18 @@ def test_rates_are_of_the_window():
     assert rate.add(15.0, 50.0) == 0.0
 
 
-def test_the_summary_holds_the_promised_keys_and_balanced_books():
+def test_the_summary_holds_the_promised_keys_and_balanced_accounts():
     summary = summarise(Config(), snapshot())
     for key in ("decisions", "battles", "decisions_per_sec", "mean_batch", "latency_us", "policy_version",
                 "policy_lag", "unrolls", "peak_memory_mb", "versions", "config_fingerprint"):  # fmt: skip
         assert summary[key] is not None
-    assert [book["difference"] for book in summary["accounting"].values()] == [0] * len(ACCOUNTS)
-    assert "do not balance" not in summary_text(summary)
+    assert [account["difference"] for account in summary["accounting"].values()] == [0] * len(ACCOUNTS)
+    assert "does not balance" not in summary_text(summary)
 
 
-def test_the_summary_says_when_a_book_does_not_balance():
+def test_the_summary_says_when_an_account_does_not_balance():
     broken = snapshot(workers={"episodes": {"started": 9, "finished": 4, "alive": 3, "aborted": {}}})
-    assert "the books of battles do not balance" in summary_text(summarise(Config(game="pokemon"), broken))
+    assert "the account of battles does not balance" in summary_text(summarise(Config(game="pokemon"), broken))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Restarts: when, and what is restored before them; processes that the system does not give."""
+"""When a process is restarted, what is restored before, and a system that has no process to give."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simul.common.launch.processes.process_group import (
     MOST_DEATHS,
     MOST_FAILED_STARTS,
     NEEDED_FILE_NAMES,
-    WINDOW_SEC,
+    RESTART_WINDOW_SEC,
     NeededFiles,
     ProcessGroup,
     RestartPolicy,
@@ -29,7 +29,7 @@ from simul.common.protocol.specs import GameSpec
 
 def test_restarts_are_quick_and_back_off_below_a_second():
     policy = RestartPolicy()
-    delays = [policy.died(10.0 * n) for n in range(5)]
+    delays = [policy.record_death(10.0 * n) for n in range(5)]
     assert delays[0] == 0.1
     assert delays == sorted(delays)
     assert max(delays) < 1.0
@@ -37,21 +37,25 @@ def test_restarts_are_quick_and_back_off_below_a_second():
 
 def test_gives_up_after_ten_deaths_in_two_minutes():
     policy = RestartPolicy()
-    assert [policy.died(n) is None for n in range(MOST_DEATHS)] == [False] * (MOST_DEATHS - 1) + [True]
+    assert [policy.record_death(n) is None for n in range(MOST_DEATHS)] == [False] * (MOST_DEATHS - 1) + [True]
 
 
 def test_old_deaths_are_forgotten():
     policy = RestartPolicy()
     for n in range(100):
-        assert policy.died(15.0 * n) is not None
-    assert policy.died(10_000.0) == 0.1
+        assert policy.record_death(15.0 * n) is not None
+    assert policy.record_death(10_000.0) == 0.1
 
 
 def test_lives_that_never_became_ready_count_however_long_they_took():
     policy = RestartPolicy()
-    assert policy.died(0.0, was_ready=False) is not None
-    assert policy.died(1.0 * WINDOW_SEC, was_ready=True) is not None  # one that worked: it is not the start that fails
-    ends = [policy.died((2 + n) * WINDOW_SEC, was_ready=False) is None for n in range(MOST_FAILED_STARTS)]
+    assert policy.record_death(0.0, was_ready=False) is not None
+    assert (
+        policy.record_death(1.0 * RESTART_WINDOW_SEC, was_ready=True) is not None
+    )  # one that worked: it is not the start that fails
+    ends = [
+        policy.record_death((2 + n) * RESTART_WINDOW_SEC, was_ready=False) is None for n in range(MOST_FAILED_STARTS)
+    ]
     assert ends == [False] * (MOST_FAILED_STARTS - 1) + [True]
 
 
@@ -131,4 +135,4 @@ def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):
     files.remember()
     shutil.rmtree(run_dir.logs)
     run_dir.logs.write_text("in the way")
-    assert files.restore() == [f"{run_dir.logs} is missing and cannot be made again: File exists"]
+    assert files.restore() == [f"{run_dir.logs} is missing and cannot be written again: File exists"]

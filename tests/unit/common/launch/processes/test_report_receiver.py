@@ -1,4 +1,4 @@
-"""The status socket believes reports that carry the run's token."""
+"""The status socket accepts only reports that carry the run's token."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_report_of_a_role_is_taken_and_those_of_strangers_are_refused_and_said
     wait_for(lambda: sentences.extend(receiver.receive()[1]) or sum(receiver.refused.values()) == 6)
     assert receiver.refused == {"stranger": 3, "unreadable": 3}
     assert sorted(sentence.split(":")[0] for sentence in sentences) == [
-        "a report was not understood", "a report without this run's token was refused",
+        "a report could not be decoded", "a report without this run's token was refused",
     ]  # fmt: skip
     reporter = Reporter(RoleArguments(run_dir, 0, 7, 0), "learner")
     reporter.send({"updates": 1}, state="ready")

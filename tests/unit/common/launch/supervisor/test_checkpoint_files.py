@@ -100,13 +100,13 @@ def test_the_same_command_resumes_whatever_became_of_the_origin_and_another_one_
     write_checkpoint(run_dir.checkpoints / "000000040", SPEC, 40)
     write_checkpoint(old / "checkpoints" / "000000060", SPEC, 60)  # it went on
     again = InitialCheckpoint(old / ".." / "old", run_dir)
-    assert "goes on from its checkpoint 000000040" in again.copy_into_run(SPEC, NETWORK)
+    assert "resumes from its checkpoint 000000040" in again.copy_into_run(SPEC, NETWORK)
     again.undo()  # it brought nothing
     assert CheckpointStore(run_dir.checkpoints).versions() == [31, 40]
     with pytest.raises(ConfigError, match="checkpoints of its own, the newest is 000000040: leave --from out"):
         InitialCheckpoint(old / "checkpoints" / "000000005", run_dir).copy_into_run(SPEC, NETWORK)
     shutil.rmtree(old)
-    assert "goes on from its checkpoint 000000040" in InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
+    assert "resumes from its checkpoint 000000040" in InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
 
 
 def test_a_run_that_does_not_come_to_life_gives_it_back(old, run_dir):
@@ -155,7 +155,7 @@ def test_a_past_self_has_no_moments_and_adam_begins_anew(old, run_dir):
     assert (
         InitialCheckpoint(folder, run_dir)
         .copy_into_run(SPEC, NETWORK)
-        .endswith(", which has no moments of Adam: they begin at 0")
+        .endswith(", which has no moments of Adam: they start at 0")
     )
     found = CheckpointStore(run_dir.checkpoints).latest(SPEC)
     assert found.meta.version == 5
@@ -169,6 +169,6 @@ def test_another_network_and_the_run_itself_are_refused(old, run_dir):
         InitialCheckpoint(old, run_dir).copy_into_run(SPEC, "pokemon")
     own = RunDir(old)
     for path in (old, old / "checkpoints" / "000000031", old.parent / "fine" / ".." / "old"):
-        with pytest.raises(ConfigError, match=r"is the run's own: leave --from out"):
+        with pytest.raises(ConfigError, match=r"is inside the run directory: leave --from out"):
             InitialCheckpoint(path, own).copy_into_run(SPEC, NETWORK)
     assert list(run_dir.checkpoints.iterdir()) == []

@@ -36,7 +36,7 @@ def test_what_was_set_otherwise_is_named(tmp_path) -> None:
     run_dir = RunDir(tmp_path)
     _checkpoint(run_dir, 1, json.dumps({"spec_fingerprint": "of-another-layout"}))
     run_dir.write_config(Config(game="pokemon", pokemon=PokemonConfig(damage_attackers=0)))
-    with pytest.raises(ConfigError, match=r"then: pokemon\.damage_attackers is 3, was 0\. Choose"):
+    with pytest.raises(ConfigError, match=r"Changed since then: pokemon\.damage_attackers is 3, was 0\. Choose"):
         check_same_encoder(run_dir, SPEC, Config(game="pokemon"))
     (run_dir.root / "config.yaml").write_text("game: {torn")
     with pytest.raises(ConfigError, match=r"\(test\). Choose"):

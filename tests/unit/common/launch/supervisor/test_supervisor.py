@@ -67,7 +67,7 @@ def test_a_supervisor_that_was_frozen_itself_accuses_no_role(tmp_path, monkeypat
     supervisor._group.members["learner", 0] = SimpleNamespace(
         child=CHILD, meter=ResourceMeter(), restarts=0, last_error=""
     )
-    supervisor._state.add_report(Report(role="learner", index=0, run_id=1, pid=1, state="ready", metrics={}), 0.0)
+    supervisor._reports.add_report(Report(role="learner", index=0, run_id=1, pid=1, state="ready", metrics={}), 0.0)
 
     def told_after(seconds: float) -> list[str]:
         at[0] += seconds
@@ -80,6 +80,6 @@ def test_a_supervisor_that_was_frozen_itself_accuses_no_role(tmp_path, monkeypat
     turns = [told_after(LONGEST_POLL_SEC) for _ in range(int(STANDSTILL_SEC) + 1)]
     said = [sentence for turn in turns for sentence in turn]
     assert [sentence.split(":")[0] for sentence in said] == [
-        "simul-learner-0 says nothing for 10 s",
+        "simul-learner-0 has sent no report for 10 s",
         "nothing was learned for 60 s (0 steps wait for an update)",
     ], "what lasts while it is awake is told as ever"
