@@ -71,7 +71,7 @@ def down(root: Path | None) -> int:
     if owner is None:
         sys.stdout.write(f"No run is active in {run_dir.root}.\n")
         return 0
-    asked_at = time.time()
+    requested_at = time.time()
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(owner.pid).send_signal(signal.SIGTERM)
     deadline = time.monotonic() + DOWN_LIMIT_SEC
@@ -84,7 +84,7 @@ def down(root: Path | None) -> int:
         )
         return 1
     summary = run_dir.root / "summary.json"
-    sys.stdout.write(f"Stopped. Summary: {summary}\n" if _written_since(summary, asked_at) else "Stopped.\n")
+    sys.stdout.write(f"Stopped. Summary: {summary}\n" if _written_since(summary, requested_at) else "Stopped.\n")
     return 0
 
 

@@ -215,7 +215,7 @@ class ProcessGroup:
             member.meter.sample(member.child.pid)
 
     def _start_again(self, member: _Member, now: float) -> list[str]:
-        """Start a dead member anew. No process to be had (EAGAIN, ENOMEM) counts as a failed start. Raises RoleDied."""
+        """Start a dead member again. EAGAIN and ENOMEM count as a failed start. Raises RoleDied."""
         child = member.child
         try:
             member.child = self._spawn(child.role, child.index, member.threads, member.arguments)

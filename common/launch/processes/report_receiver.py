@@ -19,7 +19,7 @@ class ReportReceiver:
     """Receives reports that carry the run's token. Others are refused and counted; the first of each kind is an event.
 
     Attributes:
-        refused: since the start: `unreadable` messages, and reports without this run's token (`stranger`).
+        refused: since the start: `unreadable` messages, and reports without this run's token (`wrong_token`).
     """
 
     def __init__(self, run_dir: RunDir) -> None:
@@ -49,7 +49,7 @@ class ReportReceiver:
                 reports.append(report)
             else:
                 words = "a report without this run's token was refused: another process writes to the status socket"
-                sentences += self._refuse("stranger", words)
+                sentences += self._refuse("wrong_token", words)
         return reports, sentences
 
     def close(self) -> None:

@@ -105,7 +105,7 @@ class RoleProcess:
         return "\n".join(text.splitlines()[-lines:])
 
     def last_line(self) -> str:
-        """The last line that this life wrote: of a traceback, what was raised."""
+        """The last line that this life wrote; of a traceback, the exception."""
         lines = self.log_tail().rstrip().splitlines()
         return _LOG_LINE.sub("", lines[-1]) if lines else ""
 

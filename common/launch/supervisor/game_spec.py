@@ -1,4 +1,4 @@
-"""The game spec, which is asked of an env worker: only the workers know the games."""
+"""The game spec, printed by an env worker: only the workers know the games."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_the_interval_of_mirrored_battles_follows_what_the_two_have_in_common():
     assert found["win_rate"] == 0.5
     assert found["normal_95"] == pytest.approx((0.1, 0.9), abs=1e-3)
     low, high = wilson(100, 200)
-    assert count_pairs({"1": 100})["normal_95"] == (0.5, 0.5), "whoever has the better side wins"
+    assert count_pairs({"1": 100})["normal_95"] == (0.5, 0.5), "the better side always wins"
     alike = count_pairs({"0": 50, "2": 50})["normal_95"]
     assert alike[0] < low < high < alike[1], "the second battle tells nothing new"
     assert count_pairs({"2": 1})["normal_95"] is None

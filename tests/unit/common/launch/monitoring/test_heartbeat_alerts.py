@@ -1,4 +1,4 @@
-"""Silence is told once it is long, and not again and again."""
+"""Alerts come once a silence is long, and not again and again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_long_silence_is_told_once_and_so_is_its_end():
     assert heartbeats.take_alerts() == []
 
 
-def test_who_died_in_silence_does_not_speak_again():
+def test_a_process_that_died_silent_does_not_report_again():
     heartbeats = HeartbeatAlerts()
     heartbeats.update("simul-learner-0", 10.0, 100.0)
     assert len(heartbeats.take_alerts()) == 1

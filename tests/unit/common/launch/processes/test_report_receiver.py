@@ -22,17 +22,19 @@ def receiver(tmp_path):
     made.close()
 
 
-def test_a_report_of_a_role_is_taken_and_those_of_strangers_are_refused_and_said_once(receiver, tmp_path) -> None:
+def test_a_report_of_a_role_is_taken_and_those_without_the_token_are_refused_and_reported_once(
+    receiver, tmp_path
+) -> None:
     run_dir = RunDir(tmp_path)
     forged = {"role": "learner", "index": 0, "run_id": 1, "pid": 1, "state": "ready"}
-    with PushSocket(run_dir.endpoint("status")) as stranger:
+    with PushSocket(run_dir.endpoint("status")) as sender:
         for token in ("", "0" * 32, run_dir.token()[:-1]):
-            assert stranger.send(encode(Report(**forged, token=token)))
+            assert sender.send(encode(Report(**forged, token=token)))
         for _ in range(3):
-            assert stranger.send([b"\xc1"])
+            assert sender.send([b"\xc1"])
     sentences: list[str] = []
     wait_for(lambda: sentences.extend(receiver.receive()[1]) or sum(receiver.refused.values()) == 6)
-    assert receiver.refused == {"stranger": 3, "unreadable": 3}
+    assert receiver.refused == {"wrong_token": 3, "unreadable": 3}
     assert sorted(sentence.split(":")[0] for sentence in sentences) == [
         "a report could not be decoded", "a report without this run's token was refused",
     ]  # fmt: skip

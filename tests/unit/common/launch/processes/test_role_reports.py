@@ -44,21 +44,21 @@ def test_totals_do_not_go_back_while_a_new_life_has_said_nothing_yet():
         st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=4
     )
 )  # fmt: skip
-def test_the_books_balance_over_any_number_of_deaths(lives):
+def test_the_accounts_balance_over_any_number_of_deaths(lives):
     steps = [
         {"steps": {"seen": s + d + o, "sent": s, "open": o, "dropped": {"old": d} if d else {}}} for s, d, o in lives
     ]
-    book = merge_lives("inference_server", steps)["steps"]
-    assert book["seen"] == book["sent"] + book["open"] + sum(book["dropped"].values())
-    assert book["open"] == lives[-1][2]
+    account = merge_lives("inference_server", steps)["steps"]
+    assert account["seen"] == account["sent"] + account["open"] + sum(account["dropped"].values())
+    assert account["open"] == lives[-1][2]
     died = sum(o for _, _, o in lives[:-1])
-    assert book["dropped"].get("server_died", 0) == died
+    assert account["dropped"].get("server_died", 0) == died
 
 
 def test_battles_alive_in_a_dead_worker_are_aborted():
     life = {"episodes": {"started": 9, "finished": 4, "alive": 5, "aborted": {}}}
-    book = merge_lives("env_worker", [life, life])["episodes"]
-    assert book == {"started": 18, "finished": 8, "alive": 5, "aborted": {"worker_died": 5}}
+    account = merge_lives("env_worker", [life, life])["episodes"]
+    assert account == {"started": 18, "finished": 8, "alive": 5, "aborted": {"worker_died": 5}}
 
 
 def test_workers_are_summed_and_means_weighted():
@@ -130,7 +130,7 @@ def test_lives_that_ended_without_a_last_report_are_told_with_the_time_that_no_f
     assert state.unreported() == {"inference_server": {"lives": 2, "seconds": 0.8}}
 
 
-def test_the_supervisors_own_sleep_is_nobodys_silence():
+def test_a_pause_of_the_supervisor_does_not_count_as_silence():
     state = RoleReports()
     state.add_report(report(), 10.0)
     state.exclude_pause(30.0)

@@ -1,4 +1,4 @@
-"""Who owns a run directory."""
+"""Which process owns a run directory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_nothing_is_left_aside_after_an_atomic_write(run_dir):
     assert not list(run_dir.root.glob(".status*"))
 
 
-def test_an_owner_that_was_forgotten_says_again_who_it_is(run_dir):
+def test_an_owner_file_that_was_removed_is_written_again(run_dir):
     run_lock.claim(run_dir)
     (run_dir.root / run_lock.OWNER_FILE).unlink()
     assert run_lock.living_owner(run_dir) is None

@@ -109,7 +109,7 @@ def test_the_same_command_resumes_whatever_became_of_the_origin_and_another_one_
     assert "resumes from its checkpoint 000000040" in InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
 
 
-def test_a_run_that_does_not_come_to_life_gives_it_back(old, run_dir):
+def test_undo_removes_the_copy_of_a_run_that_did_not_start(old, run_dir):
     origin = InitialCheckpoint(old, run_dir)
     origin.copy_into_run(SPEC, NETWORK)
     origin.undo()
@@ -146,7 +146,7 @@ def test_another_encoder_a_damaged_one_and_none_are_refused_and_nothing_is_writt
     assert list(run_dir.checkpoints.iterdir()) == []
 
 
-def test_a_past_self_has_no_moments_and_adam_begins_anew(old, run_dir):
+def test_a_past_self_has_no_moments_and_adam_starts_at_0(old, run_dir):
     folder = old / "checkpoints" / "000000005"
     (folder / OPTIMIZER_FILE).unlink()
     meta = msgspec.json.decode((folder / "meta.json").read_bytes())

@@ -57,7 +57,7 @@ CHILD = SimpleNamespace(name="simul-learner-0", pid=os.getpid(), run_id=1, exit_
 PAUSE_SEC = 2 * STANDSTILL_SEC + ALERT_AFTER_SEC
 
 
-def test_a_supervisor_that_was_frozen_itself_accuses_no_role(tmp_path, monkeypatch):
+def test_a_pause_of_the_supervisor_itself_raises_no_alert(tmp_path, monkeypatch):
     at = [0.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: at[0]))
     monkeypatch.setattr("simul.common.launch.monitoring.snapshot.time", SimpleNamespace(
