@@ -16,7 +16,8 @@ from simul.common.config.matchups import Contestant, Pairing, encode_pairings, r
 from simul.common.config.opponents import SCRIPTED, opponent_kind
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.evaluation.result import build_matrix, build_result, matrix_table, result_text
+from simul.common.launch.evaluation.matrix import build_matrix, matrix_table
+from simul.common.launch.evaluation.result import build_result, result_text
 from simul.common.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.processes.role_reports import Metrics, number

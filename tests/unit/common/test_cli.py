@@ -116,3 +116,10 @@ print([m for m in ('torch', *roles) if m in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_command_line_alone_loads_nothing_heavy():
+    """Each command imports what it needs when it runs, so that `simul --help` stays fast."""
+    code = "import sys, simul.common.cli; print([m for m in ('numpy', 'zmq', 'msgspec', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
