@@ -7,15 +7,15 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-from simul.common.config.option_types import path
-from simul.common.launch.commands.connect_options import add_connect
-from simul.common.launch.commands.eval_options import add_eval
-from simul.common.launch.commands.play_options import add_play
-from simul.common.launch.commands.policies_options import add_policies
-from simul.common.launch.commands.serve_options import add_serve
-from simul.common.launch.commands.up_options import add_up
+from simul.common.launch.commands.connect import add_connect
+from simul.common.launch.commands.eval import add_eval
+from simul.common.launch.commands.keys import add_keys
+from simul.common.launch.commands.play import add_play
+from simul.common.launch.commands.policies import add_policies
+from simul.common.launch.commands.serve import add_serve
+from simul.common.launch.commands.status import add_down, add_status
+from simul.common.launch.commands.up import add_up
 from simul.common.launch.monitoring.output import complain
 from simul.common.protocol.errors import ConfigError, SimulError
 
@@ -55,27 +55,14 @@ def _parser() -> argparse.ArgumentParser:
 
     add_up(command("up", "train: start everything, watch it, stop it cleanly on Ctrl-C"))
 
-    status = command("status", "figures of a run")
-    status.add_argument("--run-dir", type=path, help="default: the run that is active below runs/, else the latest")
-    status.add_argument("--json", action="store_true", help="everything, as JSON")
-    status.set_defaults(run=_status)
-
-    down = command("down", "stop a run cleanly, as Ctrl-C does")
-    down.add_argument("--run-dir", type=path, help="default: the run that is active below runs/")
-    down.set_defaults(run=_down)
-
+    add_status(command("status", "figures of a run"))
+    add_down(command("down", "stop a run cleanly, as Ctrl-C does"))
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))
     add_serve(command("serve", "serve a checkpoint on its own, for clients in any language"))
     add_play(command("play", "Pokémon: play on a Showdown server, against people and programs"))
     add_connect(command("connect", "what is wrong with a client's handshake"))
 
-    keys = command("keys", "CURVE keys, for a server that other machines reach")
-    new = keys.add_subparsers(required=True, metavar="COMMAND").add_parser(
-        "new", help="make a server's and a client's", description="Make a server's and a client's."
-    )
-    new.add_argument("folder", nargs="?", type=path, default=Path("keys"), metavar="DIR", help="default: keys")
-    new.add_argument("--client", default="client", metavar="NAME", help="whose keys, beside the server's")
-    new.set_defaults(run=_keys_new)
+    add_keys(command("keys", "CURVE keys, for a server that other machines reach"))
 
     loadtest = commands.add_parser(
         "loadtest", add_help=False, help="how many actions a second the server gives at which latency"
@@ -87,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     setup = command("setup-pokemon", "fetch the battle simulator and Node; in a checkout `make setup` does it")
     setup.set_defaults(run=_setup_pokemon)
 
-    doctor = command("doctor", "what is missing on this machine, and the command that fixes it")
+    doctor = command("doctor", "what is missing on this machine, and the command that installs it")
     doctor.set_defaults(run=_doctor)
     return parser
 
@@ -99,32 +86,14 @@ def _version() -> str:
         return "(not installed: run `make setup`)"
 
 
-def _status(options: argparse.Namespace) -> int:
-    from simul.common.launch.commands.remote import status
-
-    return status(options.run_dir, as_json=options.json)
-
-
-def _down(options: argparse.Namespace) -> int:
-    from simul.common.launch.commands.remote import down
-
-    return down(options.run_dir)
-
-
-def _keys_new(options: argparse.Namespace) -> int:
-    from simul.common.launch.commands.keys import keys_new
-
-    return keys_new(options.folder, options.client)
-
-
 def _loadtest(options: argparse.Namespace) -> int:
-    from simul.common.launch.supervisor.processes import run_in_foreground
+    from simul.common.launch.processes.role_process import run_in_foreground
 
     return run_in_foreground("simul.inference_server.loadtest", options.rest)
 
 
 def _setup_pokemon(options: argparse.Namespace) -> int:
-    from simul.common.launch.supervisor.processes import run_in_foreground
+    from simul.common.launch.processes.role_process import run_in_foreground
 
     return run_in_foreground("simul.env_worker.games.pokemon.simulator.setup_node", [])
 

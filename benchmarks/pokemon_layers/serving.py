@@ -13,11 +13,11 @@ from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, second
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.figures import counts, number
 from simul.common.launch.monitoring.panel import mean_batch
+from simul.common.launch.processes.process_group import RunningRoles
+from simul.common.launch.processes.role_process import role_command, role_environment
+from simul.common.launch.processes.role_reports import counts, number
 from simul.common.launch.supervisor.game_spec import ask_for_spec
-from simul.common.launch.supervisor.processes import role_command, role_environment
-from simul.common.launch.supervisor.running import RunningRoles
 from simul.common.runtime.installation import ROOT
 
 ANSWER_SEC = 120.0
@@ -59,7 +59,7 @@ class _Roles(RunningRoles):
         # A number of episodes makes the worker record nothing: without a learner nobody would take it.
         self._start("env_worker", workers, [["--episodes", FOR_EVER]] * workers)
         self._listen_for(setting.warm_up_sec)
-        roles = {place.child.name: place.child.pid for place in self.fleet.places.values()}
+        roles = {member.child.name: member.child.pid for member in self.group.members.values()}
         pids = list(roles.values())
         before = self._next_report()
         by_role = seconds_by_role(roles)
@@ -68,7 +68,7 @@ class _Roles(RunningRoles):
         after = self._next_report()
         seconds = time.perf_counter() - begin
         cpu, busy = family_seconds(pids) - cpu, busy_seconds(setting.cores) - busy
-        server = self.state.totals("inference_server")
+        server = self.reports.totals("inference_server")
         notes = {
             "us_by_process": us_by_role(by_role, seconds_by_role(roles), after - before),
             "workers": workers, "envs_per_worker": setting.config.workers.envs, "mean_batch": mean_batch(server),
@@ -80,11 +80,11 @@ class _Roles(RunningRoles):
     def stop(self) -> None:
         """Workers first."""
         for role in ("env_worker", "inference_server"):
-            self.fleet.stop(role, STOP_SEC, self._listen)
+            self.group.stop(role, STOP_SEC, self._listen)
 
     def _start(self, role: str, count: int, arguments: list[list[str]]) -> None:
-        self.fleet.start(role, count, 1, arguments)
-        self.fleet.wait_until_ready(role, self._listen)
+        self.group.start(role, count, 1, arguments)
+        self.group.wait_until_ready(role, self._listen)
 
     def _next_report(self) -> float:
         """The server's decisions, at the moment when it tells them."""
@@ -93,21 +93,21 @@ class _Roles(RunningRoles):
         while self._decisions() == before:
             if time.monotonic() > deadline:
                 raise LayerFailed("the inference server answers nothing")
-            self.take_reports(0.5)
+            self.receive_reports(0.5)
         return self._decisions()
 
     def _decisions(self) -> float:
-        return number(self.state.totals("inference_server"), "decisions") or 0.0
+        return number(self.reports.totals("inference_server"), "decisions") or 0.0
 
     def _listen_for(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            self.take_reports(left)
-        self.fleet.check_alive()
+            self.receive_reports(left)
+        self.group.check_alive()
 
     def _listen(self) -> bool:
-        """Take what comes in a moment; always False: nobody is in a hurry (see Fleet)."""
-        self.take_reports(TURN_SEC)
+        """Take what comes in a moment; always False: nobody is in a hurry (see ProcessGroup)."""
+        self.receive_reports(TURN_SEC)
         return False
 
 

@@ -19,10 +19,10 @@ from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, second
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.commands.eval import newest_checkpoint
-from simul.common.launch.monitoring.figures import counts, number
 from simul.common.launch.monitoring.panel import mean_batch
-from simul.common.launch.supervisor.run_lock import read_json
+from simul.common.launch.processes.role_reports import counts, number
+from simul.common.launch.processes.run_lock import read_json
+from simul.common.launch.supervisor.checkpoint_files import newest_checkpoint
 
 READY_SEC = 180.0
 STEADY_UPDATES = 2  # updates made before the window opens

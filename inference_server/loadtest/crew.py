@@ -12,7 +12,7 @@ from types import TracebackType
 
 import msgspec
 
-from simul.common.launch.supervisor.processes import role_environment
+from simul.common.launch.processes.role_process import role_environment
 from simul.common.protocol.errors import InferenceError
 from simul.inference_server.loadtest.orders import Failed, Order, Report, SetUp, read_report
 from simul.inference_server.loadtest.windows import Window

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from simul.common.launch.supervisor.temporary import temporary_folder
+from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import ConfigError
 from simul.inference_server.loadtest.cells import Result
 from simul.inference_server.loadtest.cores import Neighbours, our_cores, read_times, split_cores

@@ -23,13 +23,13 @@ class StartedServer(FrozenServer):
     def start(self) -> None:
         """Start the process, and keep it and all that it starts on its cores."""
         super().start()
-        pin(self.fleet.places[ROLE, 0].child.pid, self._cores)
+        pin(self.group.members[ROLE, 0].child.pid, self._cores)
 
     def listen(self) -> None:
         """Take in its reports. Raises RoleDied where it has ended."""
-        self.take_reports()
-        self.fleet.check_alive()
+        self.receive_reports()
+        self.group.check_alive()
 
-    def received(self, report: Report) -> None:
+    def on_report(self, report: Report) -> None:
         """Keep its figures."""
         self.heard.add(time.perf_counter(), report.metrics)

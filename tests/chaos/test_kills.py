@@ -12,7 +12,7 @@ import time
 import psutil
 import pytest
 
-from simul.common.launch.monitoring.books import imbalances
+from simul.common.launch.monitoring.accounting import imbalances
 from tests.support.command import Simul
 
 RECOVERY_SEC = 10.0

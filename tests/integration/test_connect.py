@@ -12,7 +12,7 @@ import pytest
 
 from simul.common import cli
 from simul.common.client.client import InferenceClient
-from simul.common.launch.commands import connect as module
+from simul.common.launch.diagnostics import connection_check as module
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
@@ -65,7 +65,7 @@ def test_a_wrong_fingerprint_is_explained_with_both(capsys):
         assert cli.main(["connect", stand.run_dir.endpoint("data"), "--spec", "0bad"]) == 1
         assert stand.server.metrics()["messages_refused"]["ERR_SPEC"] == 1
         words = capsys.readouterr().out
-        assert f"with spec {stand.spec.fingerprint()}; got '0bad'. Mend: the client encodes for another game" in words
+        assert f"with spec {stand.spec.fingerprint()}; got '0bad'. Fix: the client encodes for another game" in words
 
 
 def test_keys_of_a_run_are_found_and_missing_ones_explained(tmp_path, capsys, refused):
@@ -74,7 +74,7 @@ def test_keys_of_a_run_are_found_and_missing_ones_explained(tmp_path, capsys, re
         assert cli.main(["connect", str(stand.run_dir.root)]) == 0
         assert "with CURVE keys" in capsys.readouterr().out
         assert cli.main(["connect", stand.config.server.endpoint, "--keys", str(tmp_path)]) == 0
-        refused("it wants CURVE keys. Mend: name the folder of yours with --keys DIR", stand.config.server.endpoint)
+        refused("it wants CURVE keys. Fix: name the folder of your keys with --keys DIR", stand.config.server.endpoint)
 
 
 def test_a_stranger_s_keys_are_explained(tmp_path, refused):
@@ -82,17 +82,17 @@ def test_a_stranger_s_keys_are_explained(tmp_path, refused):
     new_keys(tmp_path / "theirs")
     with RouterSocket(endpoint(), keys=server_keys(tmp_path / "ours")) as router:
         (tmp_path / "theirs" / "server.key").write_bytes((tmp_path / "ours" / "server.key").read_bytes())
-        words = "put our public key (client.key) into the server's DIR/allowed/"
+        words = "put the public key (client.key) into the server's DIR/allowed/"
         refused(words, router.endpoint, "--keys", str(tmp_path / "theirs"))
         new_keys(tmp_path / "third")
-        refused("our server.key is not its key", router.endpoint, "--keys", str(tmp_path / "third"))
+        refused("server.key is not its key", router.endpoint, "--keys", str(tmp_path / "third"))
     with RouterSocket(endpoint()) as router:
         refused("the server has no CURVE keys", router.endpoint, "--keys", str(tmp_path / "ours"))
         refused("HELLO got no answer", router.endpoint)
 
 
 def test_nobody_and_somebody_else_are_told_apart(refused):
-    refused("nobody listens there", endpoint())
+    refused("nothing listens there", endpoint())
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -127,4 +127,4 @@ def test_the_stand_in_shows_a_client_its_frames(tmp_path):
         process.communicate(timeout=PATIENCE_SEC)
     assert process.returncode == 0
     assert "observation: float32 [1, 4] declared = 16 bytes, found: 0.5, 0.5, 0.5, 0.5" in words
-    assert "wrong (rows [0]): ERR_ORDER: START is at step 0; got step 9. Mend: count the steps" in words
+    assert "wrong (rows [0]): ERR_ORDER: START is at step 0; got step 9. Fix: count the steps" in words

@@ -9,7 +9,7 @@ import sys
 import torch
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.supervisor.run_lock import read_json
+from simul.common.launch.processes.run_lock import read_json
 from simul.common.nets.io import load_policy
 from simul.common.runtime.installation import ROOT
 

@@ -12,7 +12,7 @@ import time
 import psutil
 import pytest
 
-from simul.common.launch.supervisor.temporary import temporary_folder
+from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.runtime.installation import ROOT
 from tests.support.stand import PATIENCE_SEC
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from simul.common import cli
-from simul.common.launch.supervisor.process_group import Fleet
+from simul.common.launch.processes.process_group import ProcessGroup
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import PullSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
@@ -21,7 +21,7 @@ MISSING = "cuda" if sys.platform == "darwin" else "mps"
 
 @pytest.mark.parametrize("wrong", ["a taken endpoint", "a taken port", "one port for both", "a missing device"])
 def test_what_is_taken_or_missing_is_said_before_any_role_starts(wrong, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Fleet, "start", lambda *_: pytest.fail("a role was started"))
+    monkeypatch.setattr(ProcessGroup, "start", lambda *_: pytest.fail("a role was started"))
     with socket.create_server(("127.0.0.1", 0)) as server, PullSocket(f"ipc://{tmp_path}/taken") as bound:
         taken, free = server.getsockname()[1], free_port()
         settings, sentence = {
@@ -94,7 +94,7 @@ def test_a_second_signal_while_it_leaves_does_not_cut_that_short():
     """Between the last line of a run and the end of its process lies all of Python's teardown."""
     code = """
 import os, signal
-from simul.common.launch.supervisor.signals import Signals
+from simul.common.launch.processes.signals import Signals
 signals = Signals()
 signals.install()
 os.kill(os.getpid(), signal.SIGTERM)

@@ -15,10 +15,10 @@ import pytest
 
 from simul.common import cli
 from simul.common.client.client import InferenceClient
-from simul.common.launch.commands import serve as module
-from simul.common.launch.commands.serve import serve
 from simul.common.launch.monitoring.snapshot import Snapshot
-from simul.common.launch.supervisor.process_group import Fleet, RoleDied
+from simul.common.launch.processes.process_group import ProcessGroup, RoleDied
+from simul.common.launch.supervisor import inference_only as module
+from simul.common.launch.supervisor.inference_only import serve
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys, new_keys
@@ -29,7 +29,11 @@ from tests.support.stand import exchange
 from tests.support.stand_ins import STAND_IN
 
 SPEC = GameSpec(name="somebodys:Numbers", observation_size=12, num_actions=5)
-OFTEN = "from simul.common.launch import serve, view; serve.LOOK_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2"
+OFTEN = """
+from simul.common.launch.monitoring import view
+from simul.common.launch.supervisor import inference_only
+inference_only.SNAPSHOT_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2
+"""
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
     keys = client_keys(tmp_path / "keys")
     (tmp_path / "keys" / "client.key_secret").unlink()  # a server needs nobody's secret but its own
     endpoint = f"tcp://127.0.0.1:{free_port()}"
-    program = f"{OFTEN}; import sys; from simul.common.cli import main; sys.exit(main())"
+    program = f"{OFTEN}import sys; from simul.common.cli import main; sys.exit(main())"
     line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--endpoint", endpoint]
     command = Command([*line, "--curve-keys", str(tmp_path / "keys"), "--plain"], tmp_path / "serve")
     client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)
@@ -86,7 +90,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
 def test_what_cannot_be_served_is_said_before_anything_starts(
     checkpoint: Path, tmp_path: Path, arguments: list[str], sentence: str, capsys, monkeypatch
 ) -> None:
-    monkeypatch.setattr(Fleet, "start", lambda *_: pytest.fail("a server was started"))
+    monkeypatch.setattr(ProcessGroup, "start", lambda *_: pytest.fail("a server was started"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         names = {"folder": tmp_path, "taken": server.getsockname()[1]}
         given = [argument.format(**names) for argument in arguments]
@@ -125,7 +129,7 @@ def interrupt() -> None:
 
 
 def test_a_server_that_dies_is_started_again_and_totals_go_on(checkpoint: Path, monkeypatch) -> None:
-    monkeypatch.setattr(module, "LOOK_EVERY_SEC", 0.05)
+    monkeypatch.setattr(module, "SNAPSHOT_EVERY_SEC", 0.05)
     at_death = []
 
     def kill(snapshot: Snapshot) -> bool:
@@ -143,7 +147,7 @@ def test_a_server_that_dies_is_started_again_and_totals_go_on(checkpoint: Path, 
     display = ScriptedDisplay(kill, stop)
     assert serve(checkpoint, display, endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=stand_in) == 0
     assert "the inference server died (signal 9), restarting" in display.said
-    assert display.said[-1] == "stopping: what waits is answered (Ctrl-C again: now)"
+    assert display.said[-1] == "stopping: answering what waits (Ctrl-C again: now)"
     assert re.match(r"answered [\d,]+ in \d+ s .*, mean batch .*, latency 0.8 ms p50, 2.0 ms p99", display.last_words)
 
 

@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.books import imbalances
-from simul.common.launch.supervisor.restarts import MOST_FAILED_STARTS
-from simul.common.launch.supervisor.run_lock import read_json
-from simul.common.launch.supervisor.signals import ECHO_SEC
+from simul.common.launch.monitoring.accounting import imbalances
+from simul.common.launch.processes.process_group import MOST_FAILED_STARTS
+from simul.common.launch.processes.run_lock import read_json
+from simul.common.launch.processes.signals import ECHO_SEC
 from simul.common.runtime.installation import ROOT
 from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM, STAND_IN
@@ -237,7 +237,7 @@ def _seen_after(run, pid: int) -> float:
 
 
 def test_a_role_that_fails_in_every_start_is_an_event_and_ends_the_run_with_a_summary(up):
-    soon = "from simul.common.launch import silences; silences.STANDSTILL_SEC = 0.5\n"
+    soon = "from simul.common.launch.monitoring import heartbeat_alerts; heartbeat_alerts.STANDSTILL_SEC = 0.5\n"
     run = up(program=soon + PROGRAM)
     run.wait_until_training()
     (run.run_dir.root / "crash-learner").touch()

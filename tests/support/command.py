@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.supervisor.run_lock import read_json
+from simul.common.launch.processes.run_lock import read_json
 from simul.common.runtime.installation import ROOT
 
 
@@ -83,7 +83,7 @@ class Command:
 
 
 # status.json comes once a second for people; a test that waits for what stands in it shall not wait for the next one
-OFTEN = "from simul.common.launch import supervisor; supervisor.LOOK_EVERY_SEC = 0.25"
+OFTEN = "from simul.common.launch.supervisor import supervisor; supervisor.SNAPSHOT_EVERY_SEC = 0.25"
 _PROGRAM = f"{OFTEN}; import sys; from simul.common.cli import main; sys.exit(main())"
 
 

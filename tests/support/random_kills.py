@@ -24,7 +24,7 @@ from typing import Any
 
 import psutil
 
-from simul.common.launch.monitoring.books import imbalances
+from simul.common.launch.monitoring.accounting import imbalances
 from tests.support.command import Simul
 
 MOST_DEATHS, WINDOW_SEC = 8, 121.0

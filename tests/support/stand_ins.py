@@ -14,14 +14,15 @@ PROGRAM = f"""
 {OFTEN}
 import sys
 from simul.common.cli import main
-from simul.common.launch import supervisor, eval as evaluation
+from simul.common.launch.evaluation import eval_runner
+from simul.common.launch.supervisor import supervisor
 stand_in = sys.argv.pop(1)
 command = lambda role: [sys.executable, stand_in, role]
 class Supervisor(supervisor.Supervisor):
     def __init__(self, config, run_dir, display, origin):
         super().__init__(config, run_dir, display, command, origin)
 supervisor.Supervisor = Supervisor
-evaluation.evaluate.__kwdefaults__["command"] = command
+eval_runner.evaluate.__kwdefaults__["command"] = command
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -1,186 +1,31 @@
-"""`simul connect`: tries a server as a client would, step by step, and says what is wrong and how to mend it."""
+"""`simul connect`: its command line. `diagnostics/connection_check.py` and `mock_server.py` do the work."""
 
 from __future__ import annotations
 
-import re
-import statistics
-import sys
-import time
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, TypeVar
+import argparse
 
-import msgspec
-import numpy as np
-
-from simul.common.client.pending import pack_step
-from simul.common.launch.commands.remote import choose_run
-from simul.common.launch.diagnostics.error_hints import refusal_in_words, silence_in_words
-from simul.common.protocol.codec import Codec, encode
-from simul.common.protocol.decisions import Decision
-from simul.common.protocol.errors import ERR_SPEC, ConfigError, SimulError
-from simul.common.protocol.messages import (
-    PROTOCOL,
-    START,
-    TERMINATED,
-    TO_CLIENT,
-    Actions,
-    Close,
-    Error,
-    Hello,
-    Message,
-    Ping,
-    Pong,
-    Welcome,
-)
-from simul.common.protocol.specs import GameSpec, WireDtype
-from simul.common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable
-
-ANSWER_SEC = 3.0
-PINGS = 20
-M = TypeVar("M", bound=Message)
-_FINGERPRINT = re.compile(r"with spec ([0-9a-f]{16})")
+from simul.common.config.option_types import path
 
 
-class CheckFailed(SimulError):
-    """A step of the check failed; the sentence says why. Caught by `connect`: printed, exit code 1."""
+def add_connect(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    add = parser.add_argument
+    add("target", nargs="?", metavar="ENDPOINT|RUN_DIR", help="default: the run that is active")
+    add("--keys", type=path, metavar="DIR", help="folder of the client's CURVE keys")
+    add("--spec", metavar="FINGERPRINT", help="the spec fingerprint that your client sends")
+    add(
+        "--listen",
+        metavar="ENDPOINT",
+        help="run a mock server: show what your client sends, and what is wrong with it",
+    )
+    parser.set_defaults(run=_connect)
 
 
-def connect(target: str | None, *, keys: Path | None, spec: str | None) -> int:
-    """Check `target`: an endpoint, a run directory, or None for the active run. Exit code 0: all is well.
+def _connect(options: argparse.Namespace) -> int:
+    if options.listen is not None:
+        from simul.common.launch.diagnostics.mock_server import listen
 
-    Args:
-        keys: folder of the client's CURVE keys.
-        spec: the spec fingerprint that the author's client says; default: the server's own.
-    """
-    endpoint, known, run_keys = find_endpoint(target)
-    keys = keys or run_keys
-    check = _Check(endpoint, client_keys(keys) if keys else None)
-    try:
-        check.run(spec or known)
-    except CheckFailed as error:
-        sys.stdout.write(f"failed: {error}\n")
-        return 1
-    finally:
-        check.close()
-    sys.stdout.write("All is well: a client that does the same is served.\n")
-    return 0
+        return listen(options.listen, options.target, spec=options.spec)
+    from simul.common.launch.diagnostics.connection_check import check_connection
 
-
-def find_endpoint(target: str | None) -> tuple[str, str, Path | None]:
-    """(endpoint, spec fingerprint or nothing, folder of CURVE keys or None). Raises ConfigError."""
-    if target is not None and "://" in target:
-        return target, "", None
-    run_dir = choose_run(Path(target) if target else None, active_only=target is None)
-    try:
-        server = run_dir.read_config().server
-        fingerprint = run_dir.read_spec().fingerprint()
-    except (OSError, msgspec.DecodeError) as error:
-        raise ConfigError(
-            f"{run_dir.root} is no run directory ({error}): expected one, or an endpoint like tcp://127.0.0.1:5555."
-        ) from None
-    keys = Path(server.curve_keys) if server.curve_keys else None
-    return connectable(server.endpoint) or run_dir.endpoint("data"), fingerprint, keys
-
-
-class _Check:
-    """One connection to a server, used step by step."""
-
-    def __init__(self, endpoint: str, keys: ClientKeys | None) -> None:
-        self._endpoint = endpoint
-        self._with_keys = keys is not None
-        self._socket = DealerSocket(endpoint, keys=keys, watch=True)
-        self._poller = Poller([self._socket])
-        self._codec: Codec[TO_CLIENT] = Codec(TO_CLIENT)
-
-    def close(self) -> None:
-        """Say goodbye."""
-        self._socket.send(encode(Close()))
-        self._socket.close()
-
-    def run(self, fingerprint: str) -> None:
-        """All steps. Raises CheckFailed."""
-        _say(f"connecting to {self._endpoint}" + (" with CURVE keys" if self._with_keys else ""))
-        welcome = self._hello(fingerprint)
-        _say(
-            f"game: {welcome.game}, observation {welcome.observation_dtype}[{welcome.observation_size}], "
-            f"{welcome.num_actions} actions; policies: {', '.join(welcome.policies)}"
-        )
-        _say("limits: " + ", ".join(f"{name} {value}" for name, value in sorted(welcome.limits.items())))
-        self._ping()
-        self._play(welcome)
-
-    def _hello(self, fingerprint: str) -> Welcome:
-        hello = Hello(
-            protocol=PROTOCOL, client="simul-connect", run_id=time.time_ns(), spec_fingerprint=fingerprint or "?"
-        )
-        answer = self._ask(hello)
-        if isinstance(answer, Error) and answer.code == ERR_SPEC and not fingerprint:
-            found = _FINGERPRINT.search(answer.message)
-            if found is None:
-                raise CheckFailed(refusal_in_words(answer))
-            fingerprint = found.group(1)
-            answer = self._ask(msgspec.structs.replace(hello, spec_fingerprint=fingerprint))
-        welcome = _expected(answer, Welcome)
-        _say(f"WELCOME: protocol {welcome.protocol}, spec fingerprint {fingerprint}")
-        return welcome
-
-    def _ping(self) -> None:
-        took = []
-        for number in range(PINGS):
-            began = time.perf_counter()
-            pong = _expected(self._ask(Ping(id=number)), Pong)
-            took.append((time.perf_counter() - began) * 1e6)
-        _say(f"PING: {statistics.median(took):.0f} us in the median of {PINGS}, {max(took):.0f} us at most")
-        if not pong.ready:
-            raise CheckFailed("the server is not ready: it has no weights yet. Mend: try again when it has.")
-
-    def _play(self, welcome: Welcome) -> None:
-        """START, one more step and END, with random observations: the shortest life of a session."""
-        rng = np.random.default_rng()
-        spec = _spec_of(welcome)
-        for step, kind in enumerate((0, 0, TERMINATED)):
-            decision = Decision(
-                env=0, seat=0, episode=0, step=step, kind=kind, flags=0 if step else START,
-                observation=rng.uniform(0.0, 1.0, spec.observation_size).astype(spec.dtype()),
-                mask=np.ones(spec.num_actions, np.uint8), policy=welcome.policies[0],
-            )  # fmt: skip
-            message, tensors = pack_step(step, [decision], spec)
-            began = time.perf_counter()
-            answer = self._ask(message, tensors)
-            took = (time.perf_counter() - began) * 1e6
-            _expected(answer, Actions)
-            action, log_prob = self._tensors["action"].item(), self._tensors["log_prob"].item()
-            name = "START" if step == 0 else "END" if kind else "STEP"
-            version = self._tensors["policy_version"].item()
-            what = "acknowledged" if kind else f"action {action}, log_prob {log_prob:.3f}, policy_version {version}"
-            _say(f"{name}: {what} ({took:.0f} us)")
-
-    def _ask(self, message: Message, tensors: Mapping[str, Any] | None = None) -> Message:
-        """Send; the next message that comes. Raises CheckFailed where none does."""
-        self._socket.send(encode(message, tensors))
-        deadline = time.monotonic() + ANSWER_SEC
-        while (frames := self._socket.receive()) is None:
-            if time.monotonic() > deadline:
-                words = silence_in_words(self._socket.connection_state(), with_keys=self._with_keys)
-                raise CheckFailed(f"no answer within {ANSWER_SEC:g} s: {words}")
-            self._poller.wait(0.1)
-        answer, self._tensors = self._codec.decode(frames)
-        return answer
-
-
-def _expected(answer: Message, kind: type[M]) -> M:
-    if isinstance(answer, Error):
-        raise CheckFailed(refusal_in_words(answer))
-    if not isinstance(answer, kind):
-        raise CheckFailed(f"expected {kind.__name__.upper()}, got {type(answer).__name__.upper()}")
-    return answer
-
-
-def _spec_of(welcome: Welcome) -> GameSpec:
-    dtype: WireDtype = "float16" if welcome.observation_dtype == "float16" else "float32"
-    return GameSpec(welcome.game, welcome.observation_size, welcome.num_actions, dtype)
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+    return check_connection(options.target, keys=options.keys, spec=options.spec)

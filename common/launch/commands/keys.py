@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
-from simul.common.transport import new_keys
+from simul.common.config.option_types import path
+
+
+def add_keys(keys: argparse.ArgumentParser) -> None:
+    """Add its action, and the action's arguments, to a parser."""
+    new = keys.add_subparsers(required=True, metavar="COMMAND").add_parser(
+        "new", help="make a server's and a client's", description="Make a server's and a client's."
+    )
+    new.add_argument("folder", nargs="?", type=path, default=Path("keys"), metavar="DIR", help="default: keys")
+    new.add_argument("--client", default="client", metavar="NAME", help="whose keys, beside the server's")
+    new.set_defaults(run=lambda options: keys_new(options.folder, options.client))
 
 
 def keys_new(folder: Path, client: str) -> int:
-    """Make them and say what belongs where. Raises ConfigError."""
-    for path in new_keys(folder, client):
-        sys.stdout.write(f"{path}{'  (secret)' if path.suffix == '.key_secret' else ''}\n")
+    """Write the key files and print where each belongs. Raises ConfigError."""
+    from simul.common.transport import new_keys
+
+    for file in new_keys(folder, client):
+        sys.stdout.write(f"{file}{'  (secret)' if file.suffix == '.key_secret' else ''}\n")
     sys.stdout.write(
         f"Server: --set server.curve_keys={folder} --set server.endpoint=tcp://0.0.0.0:5555\n"
         f"Client: copy server.key, {client}.key and {client}.key_secret over; `simul connect --keys DIR` checks them.\n"
-        f"Whose key lies in {folder / 'allowed'} may connect; remove the file, and the next connection is refused.\n"
+        f"A client may connect while its key lies in {folder / 'allowed'}. Remove the file, and its next connection is "
+        "refused.\n"
     )
     return 0

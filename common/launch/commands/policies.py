@@ -2,58 +2,54 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from simul.common.client.control import ControlClient
-from simul.common.config.run_directory import RunDir
-from simul.common.launch.commands.remote import choose_run
-from simul.common.protocol.errors import ConfigError
-from simul.common.protocol.messages import ControlAnswer
+from simul.common.config.option_types import path
 
 LIST_TIMEOUT_SEC = 5.0
 
 
-def list_policies(root: Path | None) -> int:
-    """Print a table. Exit code 0."""
-    with ControlClient(_run_dir(root), LIST_TIMEOUT_SEC) as control:
-        _show(control.policies())
-    return 0
+def add_policies(policies: argparse.ArgumentParser) -> None:
+    """Add its actions, and their arguments, to a parser."""
+    actions = policies.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="names, versions, sessions", description="Names, versions, sessions.")
+    load = actions.add_parser(
+        "load",
+        help="serve a checkpoint, frozen, under a name of its own",
+        description="Serve a checkpoint, frozen, under a name of its own.",
+    )
+    load.add_argument("name", metavar="NAME")
+    load.add_argument("checkpoint", type=path, metavar="D", help="a checkpoint or a run directory")
+    unload = actions.add_parser(
+        "unload", help="serve a loaded policy no longer", description="Serve a loaded policy no longer."
+    )
+    unload.add_argument("name", metavar="NAME")
+    unload.add_argument("--drain", action="store_true", help="let the sessions that are bound to it play to their end")
+    for action in (listing, load, unload):
+        action.add_argument("--run-dir", type=path, help="default: the run that is active below runs/")
+        action.set_defaults(run=_policies)
 
 
-def load_policy(root: Path | None, name: str, checkpoint: Path) -> int:
-    """Serve a checkpoint, or the newest one of a run directory, under a name. Exit code 0."""
-    with ControlClient(_run_dir(root)) as control:
-        _show(control.load(name, _folder(checkpoint)))
-    return 0
+def _policies(options: argparse.Namespace) -> int:
+    """Do one action, then print what the server serves. Exit code 0. Raises ConfigError, InferenceError."""
+    from rich.console import Console
+    from rich.table import Table
 
+    from simul.common.client.control import ANSWER_SEC, ControlClient
+    from simul.common.launch.processes.run_lock import choose_run
+    from simul.common.protocol.errors import ConfigError
 
-def unload_policy(root: Path | None, name: str, *, drain: bool) -> int:
-    """Take a loaded policy away. Exit code 0."""
-    with ControlClient(_run_dir(root)) as control:
-        _show(control.unload(name, drain=drain))
-    return 0
-
-
-def _run_dir(root: Path | None) -> RunDir:
-    run_dir = choose_run(root, active_only=True)
+    run_dir = choose_run(options.run_dir, active_only=True)
     if not run_dir.exists():
         raise ConfigError(f"There is no run in {run_dir.root}. Name a run directory with --run-dir.")
-    return run_dir
-
-
-def _folder(path: Path) -> Path:
-    if (path / "meta.json").exists() or not (path / "checkpoints").is_dir():
-        return path
-    newest = max((p for p in (path / "checkpoints").glob("[0-9]" * 9) if (p / "meta.json").exists()), default=None)
-    if newest is None:
-        raise ConfigError(f"The run directory {path} has no checkpoint yet.")
-    return newest
-
-
-def _show(answer: ControlAnswer) -> None:
+    with ControlClient(run_dir, LIST_TIMEOUT_SEC if options.action == "list" else ANSWER_SEC) as control:
+        if options.action == "list":
+            answer = control.policies()
+        elif options.action == "load":
+            answer = control.load(options.name, _newest_folder(options.checkpoint))
+        else:
+            answer = control.unload(options.name, drain=options.drain)
     console = Console()
     if answer.text:
         console.print(answer.text, highlight=False)
@@ -62,3 +58,16 @@ def _show(answer: ControlAnswer) -> None:
         version, sessions = str(policy.policy_version), str(policy.sessions)
         table.add_row(policy.name, version, sessions, policy.source, "yes" if policy.open else "no, draining")
     console.print(table)
+    return 0
+
+
+def _newest_folder(given: Path) -> Path:
+    """A checkpoint as it is given, or the newest of a run directory; the server verifies it. Raises ConfigError."""
+    from simul.common.protocol.errors import ConfigError
+
+    if (given / "meta.json").exists() or not (given / "checkpoints").is_dir():
+        return given
+    newest = max((p for p in (given / "checkpoints").glob("[0-9]" * 9) if (p / "meta.json").exists()), default=None)
+    if newest is None:
+        raise ConfigError(f"The run directory {given} has no checkpoint yet.")
+    return newest

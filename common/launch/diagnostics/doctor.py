@@ -1,4 +1,4 @@
-"""`simul doctor`: what this machine lacks, and the command that mends it."""
+"""`simul doctor`: what is missing on this machine, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.supervisor.processes import role_environment
-from simul.common.launch.supervisor.temporary import temporary_folder
+from simul.common.launch.processes.role_process import role_environment
+from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import IN_CHECKOUT, ROOT, SETUP_POKEMON
 from simul.common.transport import PullSocket
@@ -23,7 +23,7 @@ from simul.common.transport import PullSocket
 LEAST_PYTHON = (3, 11)
 LEAST_NODE = 22
 SETUP = "make setup" if IN_CHECKOUT else "pip install --force-reinstall simul"
-ASK_FOR_NODE = """
+FIND_NODE = """
 import sys
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.simulator.node import find_node
@@ -33,7 +33,7 @@ except ConfigError as error:
     sys.exit(str(error))
 print(choice.version, choice.path, f"({choice.why})")
 """
-ASK_FOR_COST = """
+MEASURE_COST = """
 import sys
 from simul.common.protocol.errors import SimulError
 from simul.env_worker.games.loading import check_simulator
@@ -47,28 +47,28 @@ except SimulError as error:
 
 
 class Finding(NamedTuple):
-    """One check: what it looked at, what it found, and the command that mends it (empty: all is well)."""
+    """One check: its name, what it found, and the command that fixes it ("": nothing is wrong)."""
 
     name: str
     found: str
-    mend: str = ""
+    fix: str = ""
 
 
 def doctor() -> int:
-    """Print every finding. Exit code 1 if something is missing."""
+    """Print every finding. Exit code 1 if a check failed."""
     missing = 0
     for finding in findings():
-        mark = "missing" if finding.mend else "ok"
-        missing += bool(finding.mend)
+        mark = "missing" if finding.fix else "ok"
+        missing += bool(finding.fix)
         sys.stdout.write(f"{mark:8} {finding.name}: {finding.found}\n")
-        if finding.mend:
-            sys.stdout.write(f"         mend it with: {finding.mend}\n")
+        if finding.fix:
+            sys.stdout.write(f"         fix: {finding.fix}\n")
     sys.stdout.write("Everything is there.\n" if not missing else f"{missing} missing.\n")
     return 1 if missing else 0
 
 
 def findings() -> Iterator[Finding]:
-    """Every check, in the order in which they build on each other."""
+    """Every check; each needs those before it."""
     yield _python()
     yield _packages()
     yield _torch()
@@ -110,12 +110,12 @@ def _torch() -> Finding:
 
 
 def _node() -> Finding:
-    mend = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else SETUP_POKEMON
-    return _run("node", [sys.executable, "-P", "-c", ASK_FOR_NODE], mend)
+    fix = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else SETUP_POKEMON
+    return _run("node", [sys.executable, "-P", "-c", FIND_NODE], fix)
 
 
 def _simulator() -> Finding:
-    return _run("simulator", [sys.executable, "-P", "-c", ASK_FOR_COST], SETUP_POKEMON)
+    return _run("simulator", [sys.executable, "-P", "-c", MEASURE_COST], SETUP_POKEMON)
 
 
 def _write_permission() -> Finding:
@@ -137,12 +137,12 @@ def _sockets() -> Finding:
     return Finding("sockets", "local endpoints can be bound")
 
 
-def _run(name: str, command: list[str], mend: str = SETUP) -> Finding:
+def _run(name: str, command: list[str], fix: str = SETUP) -> Finding:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=120, check=False, env=role_environment(1), cwd=ROOT
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(name, str(error), mend)
-    words = (done.stdout.strip() or done.stderr.strip() or "it said nothing").splitlines()[-1]
-    return Finding(name, words, "" if done.returncode == 0 else mend)
+        return Finding(name, str(error), fix)
+    words = (done.stdout.strip() or done.stderr.strip() or "it printed nothing").splitlines()[-1]
+    return Finding(name, words, "" if done.returncode == 0 else fix)

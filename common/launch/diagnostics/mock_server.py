@@ -1,16 +1,25 @@
-"""A stand-in for the server, for the author of a client: explains what is wrong, answers what is right. Pure."""
+"""`simul connect --listen`: a mock server that explains wrong messages of a client and answers valid ones.
+
+`MockServer` is pure; `listen` is its socket loop. Its row rules repeat those of
+`simul.inference_server.frontend.row_checks`, which `common` may not import.
+"""
 
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.launch.diagnostics.error_hints import refusal_in_words
-from simul.common.launch.diagnostics.frames_in_words import describe
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.diagnostics.error_hints import explain_error
+from simul.common.launch.diagnostics.frame_dump import describe_frames
+from simul.common.launch.processes.signals import Signals
 from simul.common.protocol.codec import Codec, Frame, encode, expect, expect_only
 from simul.common.protocol.errors import (
     ERR_HELLO,
@@ -22,6 +31,7 @@ from simul.common.protocol.errors import (
     ERR_SPEC,
     ERR_VALUE,
     ERR_VERSION,
+    ConfigError,
     ProtocolError,
 )
 from simul.common.protocol.messages import (
@@ -44,18 +54,19 @@ from simul.common.protocol.messages import (
     Welcome,
 )
 from simul.common.protocol.specs import GameSpec
+from simul.common.transport import Poller, RouterSocket
 
 ROWS_PER_STEP = 4096
 VERSION = 1
 Columns = dict[str, NDArray[Any]]
 
 
-class StandIn:
-    """One client's conversation.
+class MockServer:
+    """The server's side of one connection.
 
     Args:
-        spec: the game it claims to serve.
-        fingerprint: the only one accepted in HELLO; nothing: any.
+        spec: the game that it offers in WELCOME.
+        fingerprint: the only one accepted in HELLO; "": any.
     """
 
     def __init__(self, spec: GameSpec, fingerprint: str = "") -> None:
@@ -66,9 +77,9 @@ class StandIn:
         self._next_step: dict[tuple[int, int, int], int] = {}  # (env, seat, episode) -> its next step
         self._rng = np.random.default_rng(1)
 
-    def take(self, frames: Sequence[Frame]) -> tuple[list[str], list[list[Frame]]]:
-        """Lines that say what came and what is wrong with it, and the messages that answer it."""
-        lines = describe(frames)
+    def handle(self, frames: Sequence[Frame]) -> tuple[list[str], list[list[Frame]]]:
+        """(lines that describe the message and what is wrong with it, the messages that answer it)."""
+        lines = describe_frames(frames)
         try:
             message, tensors = self._codec.decode(frames)
             replies = self._answer(message, tensors)
@@ -76,7 +87,9 @@ class StandIn:
             replies = [(Error(code=error.code, message=str(error)), None)]
         for reply, _ in replies:
             rows = f" (rows {list(reply.rows)})" if isinstance(reply, Error) and reply.rows else ""
-            lines.append(f"  wrong{rows}: {refusal_in_words(reply)}" if isinstance(reply, Error) else _praise(reply))
+            lines.append(
+                f"  wrong{rows}: {explain_error(reply)}" if isinstance(reply, Error) else _accepted_line(reply)
+            )
         return lines, [encode(reply, columns) for reply, columns in replies]
 
     def _answer(self, message: Message, tensors: Columns) -> list[tuple[Message, Columns | None]]:
@@ -131,7 +144,7 @@ class StandIn:
         return replies
 
     def _check_row(self, row: int, columns: Columns, policies: tuple[str, ...]) -> None:
-        """Raises ProtocolError. Keeps count of the steps of every session."""
+        """Raises ProtocolError. Tracks the next step of every session."""
         env, seat, episode, step, attempt = columns["keys"][row].tolist()
         kind, start = int(columns["kind"][row]), bool(columns["flags"][row] & START)
         _check_values(row, columns, policies)
@@ -152,7 +165,7 @@ class StandIn:
 
 
 def check_columns(tensors: Columns, spec: GameSpec) -> Columns:
-    """The tensors of a STEP with the dtypes and shapes that they must have. Raises ProtocolError."""
+    """The tensors of a STEP, checked for dtypes and shapes. Raises ProtocolError."""
     expect_only(tensors, STEP_TENSORS)
     n = len(expect(tensors, "keys", "int64", (None, 5)))
     if n > ROWS_PER_STEP:
@@ -196,5 +209,57 @@ def _action_columns(actions: list[tuple[int, int, float]]) -> Columns:
     }
 
 
-def _praise(reply: Message) -> str:
-    return f"  fine: answered with {type(reply).__name__.upper()}"
+def _accepted_line(reply: Message) -> str:
+    return f"  valid: answered with {type(reply).__name__.upper()}"
+
+
+CARTPOLE = GameSpec("mock", observation_size=4, num_actions=2)
+
+
+def listen(endpoint: str, run_dir: str | None, *, spec: str | None) -> int:
+    """Print every message, frame by frame, until Ctrl-C.
+
+    Args:
+        run_dir: the run whose game it offers; None: a game of CartPole's size.
+        spec: the only spec fingerprint accepted; default: the run's, or any where there is no run.
+    """
+    game = _spec_of(run_dir) if run_dir else CARTPOLE
+    fingerprint = spec or (game.fingerprint() if run_dir else "")
+    signals = Signals()
+    with RouterSocket(endpoint) as socket:
+        sys.stdout.write(
+            f"listening at {endpoint} as a server of {game.name}: observation {game.observation_dtype}"
+            f"[{game.observation_size}], {game.num_actions} actions, spec {fingerprint or '(any)'}. Ctrl-C ends it.\n"
+        )
+        sys.stdout.flush()
+        signals.install()
+        try:
+            _serve(socket, game, fingerprint, signals)
+        finally:
+            signals.restore()
+    return 0
+
+
+def _serve(socket: RouterSocket, game: GameSpec, fingerprint: str, signals: Signals) -> None:
+    clients: dict[bytes, MockServer] = {}
+    poller = Poller([socket])
+    number = 0
+    while not signals.stop:
+        while (received := socket.receive()) is not None:
+            peer, frames = received
+            number += 1
+            client = clients.setdefault(peer, MockServer(game, fingerprint))
+            lines, replies = client.handle(frames)
+            place = list(clients).index(peer) + 1
+            sys.stdout.write("\n".join([f"message {number}, connection {place}", *lines, ""]))
+            sys.stdout.flush()
+            for reply in replies:
+                socket.send(peer, reply)
+        poller.wait(0.2)
+
+
+def _spec_of(run_dir: str) -> GameSpec:
+    try:
+        return RunDir(Path(run_dir)).read_spec()
+    except (OSError, msgspec.DecodeError) as error:
+        raise ConfigError(f"{run_dir} is no run directory: its spec.json cannot be read ({error}).") from None

@@ -1,4 +1,4 @@
-"""One evaluation: a server with frozen weights, a few workers, until every episode is played."""
+"""`simul eval`: exactly N greedy games of checkpoints and bots, with frozen weights and no learner."""
 
 from __future__ import annotations
 
@@ -7,24 +7,80 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+from rich.console import Console
+
 from simul.common.client.control import ControlClient
+from simul.common.config.loader import load_config
+from simul.common.config.matchups import Contestant, Pairing, encode_pairings, round_robin, share_out
+from simul.common.config.opponents import SCRIPTED, opponent_kind
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.figures import number
-from simul.common.launch.monitoring.state import Metrics
+from simul.common.launch.evaluation.matrix import build_matrix, matrix_table
+from simul.common.launch.evaluation.result import build_result, result_text
+from simul.common.launch.processes.process_group import Command, RoleDied, RunningRoles
+from simul.common.launch.processes.role_process import role_command
+from simul.common.launch.processes.role_reports import Metrics, number
+from simul.common.launch.processes.signals import Signals
+from simul.common.launch.processes.temporary import temporary_folder
+from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec
-from simul.common.launch.supervisor.process_group import Command, RoleDied
-from simul.common.launch.supervisor.processes import role_command
-from simul.common.launch.supervisor.running import RunningRoles
-from simul.common.launch.supervisor.signals import Signals
+from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.installation import ROOT
 
+BOTS_CONFIG = ROOT / "configs" / "pokemon.yaml"  # where there is no checkpoint to take the configuration from
+TABLE_COLUMNS = 30  # per contestant, where the output is no terminal
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
-TURN_SEC = 0.1
+POLL_SEC = 0.1
 
 
-class Match:
-    """Plays in `run_dir`, under `signals` that are installed."""
+def evaluate(
+    checkpoints: Sequence[Path], *, opponents: Sequence[str] = (), episodes: int, workers: int = 1,
+    overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
+    command: Command = role_command,
+) -> int:  # fmt: skip
+    """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
+
+    One checkpoint plays alone or against one opponent; more contestants play a round robin.
+    """
+    if episodes < 1 or workers < 1:
+        raise ConfigError("--battles and --workers must be at least 1.")
+    bots = [opponent_kind(name, SCRIPTED) for name in opponents]
+    folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
+    for named, option in ((bots, "--opponent"), (folders, "--checkpoint")):
+        if len(set(named)) < len(named):
+            raise ConfigError(f"{option} names the same one twice.")
+    if not folders and len(bots) < 2:
+        raise ConfigError(
+            "Name a --checkpoint. Pokémon's bots play without one, two of them or more: "
+            f"--opponent {' --opponent '.join(SCRIPTED)}."
+        )
+    config = config_of(folders[0], overrides) if folders else load_config(BOTS_CONFIG, overrides)
+    _check_game(config, len(folders), bots)
+    each = ["--greedy", *(["--replays", str(replays.absolute())] if replays is not None else [])]
+    served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
+    contestants = [
+        *(Contestant(label, policy=policy) for label, policy in zip(checkpoint_labels(folders), served)),
+        *(Contestant(bot, bot=bot) for bot in bots),
+    ]
+    pairings = round_robin(contestants, episodes, mirrored=mirror and seeds_are_drawn_here(config))
+    workers = min(workers, (episodes + 1) // 2 if pairings else episodes)
+    signals = Signals()
+    signals.install()
+    try:
+        with temporary_folder("simul-eval-") as folder:
+            runner = EvalRunner(RunDir(folder), config, signals, command, quiet=as_json)
+            if len(folders) == 1 and len(bots) <= 1:
+                pairing = pairings[0] if bots else None
+                return _single(runner, folders[0], pairing, episodes, workers, each, as_json)
+            return _matrix(runner, served, contestants, pairings, workers, each, as_json)
+    finally:
+        signals.restore()
+
+
+class EvalRunner:
+    """Starts a server and workers in `run_dir` and waits until every episode is played; `signals` are installed."""
 
     def __init__(
         self, run_dir: RunDir, config: Config, signals: Signals, command: Command = role_command, *, quiet: bool
@@ -37,16 +93,16 @@ class Match:
         self._roles = RunningRoles(run_dir, command)
         self.versions: dict[str, float | None] = {}  # of the policies that played, by name
 
-    def play(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
-        """Figures of all workers, after the last episode.
+    def run(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
+        """Play; returns the summed figures of all workers.
 
         Args:
-            served: checkpoints by the policy's name, the first of which is `learner`; none: only bots play.
+            served: checkpoints by policy name, the first is `learner`; empty: only bots play.
             workers: arguments of each worker.
-            episodes: of all workers together, to show how far they are.
+            episodes: of all workers together, for the progress lines.
 
         Raises:
-            ConfigError: a checkpoint does not fit. RoleDied: a process failed, or Ctrl-C.
+            ConfigError: a checkpoint does not fit. RoleDied: a process failed, or a signal came.
         """
         self._run_dir.create()
         self._run_dir.write_config(self._config)
@@ -55,15 +111,15 @@ class Match:
             if served:
                 self._start_server(served["learner"])
                 self._load({name: folder for name, folder in served.items() if name != "learner"})
-            self._play_out(workers, episodes)
-            self._roles.fleet.stop("inference_server", STOP_SEC, self._turn)
-        return self._roles.state.totals("env_worker")
+            self._run_workers(workers, episodes)
+            self._roles.group.stop("inference_server", STOP_SEC, self._poll)
+        return self._roles.reports.totals("env_worker")
 
     def _start_server(self, checkpoint: Path) -> None:
-        fleet = self._roles.fleet
-        fleet.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
-        fleet.wait_until_ready("inference_server", self._turn)
-        self.versions["learner"] = number(self._roles.state.totals("inference_server"), "policy_version")
+        group = self._roles.group
+        group.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
+        group.wait_until_ready("inference_server", self._poll)
+        self.versions["learner"] = number(self._roles.reports.totals("inference_server"), "policy_version")
 
     def _load(self, others: Mapping[str, Path]) -> None:
         if not others:
@@ -71,37 +127,105 @@ class Match:
         with ControlClient(self._run_dir) as control:
             for name, folder in others.items():
                 answer = control.load(name, folder)
-                self._turn()
+                self._poll()
         self.versions |= {policy.name: policy.policy_version for policy in answer.policies}
 
-    def _play_out(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
-        self._roles.fleet.start("env_worker", len(workers), 1, workers)
+    def _run_workers(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
+        self._roles.group.start("env_worker", len(workers), 1, workers)
         shown_at = time.monotonic()
         while playing := self._playing():
-            self._turn()
+            self._poll()
             if time.monotonic() - shown_at >= SHOW_EVERY_SEC and not self._quiet:
                 shown_at = time.monotonic()
-                done = number(self._roles.state.totals("env_worker"), "episodes", "finished") or 0
+                done = number(self._roles.reports.totals("env_worker"), "episodes", "finished") or 0
                 sys.stderr.write(
-                    f"{done:.0f} of {episodes} played, {playing} {'worker' if playing == 1 else 'workers'} at it\n"
+                    f"{done:.0f} of {episodes} played, {playing} {'worker' if playing == 1 else 'workers'} left\n"
                 )
-        while self._roles.wait(TURN_SEC):  # their last words
-            self._roles.take_reports()
+        while self._roles.wait(POLL_SEC):  # the final reports
+            self._roles.receive_reports()
 
     def _playing(self) -> int:
-        """Workers that have not finished. Raises RoleDied where one failed, or the server did."""
+        """The number of workers that have not finished. Raises RoleDied where one, or the server, failed."""
         playing = 0
-        for (role, _), place in self._roles.fleet.places.items():
-            code = place.child.exit_code()
+        for (role, _), member in self._roles.group.members.items():
+            code = member.child.exit_code()
             if role == "env_worker" and code in (None, 0):
                 playing += code is None
             elif code is not None:
-                self._roles.fleet.check_alive()
+                self._roles.group.check_alive()
         return playing
 
-    def _turn(self) -> bool:
-        """Take what was reported; never True, so that nobody is hurried. Raises RoleDied on Ctrl-C."""
+    def _poll(self) -> bool:
+        """Receive reports. Always False: no stop is cut short. Raises RoleDied after a signal."""
         if self._signals.stop:
             raise RoleDied("The evaluation was interrupted.", 130)
-        self._roles.take_reports(TURN_SEC)
+        self._roles.receive_reports(POLL_SEC)
         return False
+
+
+def seeds_are_drawn_here(config: Config) -> bool:
+    """Whether the workers draw the seeds of teams and dice; False where a Showdown server does."""
+    return config.pokemon.transport == "ipc"
+
+
+def _check_game(config: Config, checkpoints: int, bots: Sequence[str]) -> None:
+    if config.game == "pokemon" and checkpoints == 1 and not bots:
+        raise ConfigError(f"Name an opponent, or a second --checkpoint: --opponent {', '.join(SCRIPTED)}.")
+    if config.game != "pokemon" and (bots or checkpoints > 1):
+        name = config.gymnasium.id if config.game == "gymnasium" else config.game
+        raise ConfigError(f"The game {name} has no opponents; leave --opponent out, and name one --checkpoint.")
+
+
+def _single(
+    runner: EvalRunner,
+    folder: Path,
+    pairing: Pairing | None,
+    episodes: int,
+    workers: int,
+    each: list[str],
+    as_json: bool,
+) -> int:
+    if pairing is not None:
+        arguments = _arguments([pairing], workers, each)
+    else:
+        shares = [episodes // workers + (index < episodes % workers) for index in range(workers)]
+        arguments = [["--episodes", str(share), *each] for share in shares]
+    figures = runner.run({"learner": folder}, arguments, episodes)
+    result = build_result(figures, pairing, episodes, checkpoint=folder, version=runner.versions.get("learner"))
+    sys.stdout.write((msgspec.json.encode(result).decode() if as_json else result_text(result)) + "\n")
+    return 0 if result["episodes"] == episodes else 1
+
+
+def _matrix(
+    runner: EvalRunner, served: dict[str, Path], contestants: Sequence[Contestant], pairings: Sequence[Pairing],
+    workers: int, each: list[str], as_json: bool,
+) -> int:  # fmt: skip
+    battles = sum(pairing.battles for pairing in pairings)
+    figures = runner.run(served, _arguments(pairings, workers, each), battles)
+    matrix = build_matrix(figures, contestants, pairings, served, runner.versions)
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(matrix).decode() + "\n")
+    else:
+        width = None if sys.stdout.isatty() else TABLE_COLUMNS * (len(contestants) + 1)
+        Console(width=width).print(matrix_table(matrix))
+    return 0 if all(pair["battles"] == pair["wanted"] for pair in matrix["pairs"]) else 1
+
+
+def _arguments(pairings: Sequence[Pairing], workers: int, each: list[str]) -> list[list[str]]:
+    """Arguments of each worker."""
+    return [
+        ["--episodes", str(sum(part.battles for part in share)), "--pairings", encode_pairings(share), *each]
+        for share in share_out(pairings, workers)
+    ]
+
+
+def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
+    """Short, distinct names of checkpoints: `RUN@VERSION`, or the folder's name."""
+    labels: list[str] = []
+    for folder in folders:
+        of_run = folder.parent.name == "checkpoints"
+        label = f"{folder.parent.parent.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
+        label = label.replace("|", "-").replace("/", "-")  # labels are fields of Showdown's protocol lines
+        taken = labels.count(label) or sum(other.startswith(f"{label}#") for other in labels)
+        labels.append(f"{label}#{taken + 1}" if taken else label)
+    return labels

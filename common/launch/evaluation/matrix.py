@@ -1,4 +1,4 @@
-"""What an evaluation of everybody against everybody else found, as figures and as a table. Pure."""
+"""The result of a round robin, as figures and as a table. Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any
 from rich.table import Table
 
 from simul.common.config.matchups import Contestant, Pairing
-from simul.common.launch.evaluation.result import OUTCOMES, outcomes_of, wilson
-from simul.common.launch.monitoring.figures import counts
-from simul.common.launch.monitoring.state import Metrics
+from simul.common.launch.evaluation.result import OUTCOMES, count_outcomes, wilson
+from simul.common.launch.processes.role_reports import Metrics, counts
 
 
-def matrix_of(
+def build_matrix(
     figures: Metrics, contestants: Sequence[Contestant], pairings: Sequence[Pairing], served: Mapping[str, Path],
     versions: Mapping[str, float | None],
 ) -> dict[str, Any]:  # fmt: skip
-    """Plain figures. `served`, `versions`: checkpoint and policy_version by the policy's name."""
+    """The result of all pairs. `served`, `versions`: checkpoint and policy_version by policy name."""
     return {
         "contestants": [_described(contestant, served, versions) for contestant in contestants],
         "aborted": counts(figures, "episodes", "aborted"),
@@ -39,13 +38,13 @@ def _described(
 
 
 def _pair(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
-    outcomes = outcomes_of(figures, index, pairing)
+    outcomes = count_outcomes(figures, index, pairing)
     names = {"first": pairing.first.label, "second": pairing.second.label, "wanted": pairing.battles}
     return {**names, "battles": sum(outcomes[name] for name in OUTCOMES), **outcomes}
 
 
-def table_of(matrix: Mapping[str, Any]) -> Table:
-    """Row against column: win rate, its Wilson interval, and the outcomes from the row's side."""
+def matrix_table(matrix: Mapping[str, Any]) -> Table:
+    """A table, row against column: win rate, its Wilson interval, and the row's outcomes."""
     labels = [contestant["label"] for contestant in matrix["contestants"]]
     cells = {}
     for pair in matrix["pairs"]:

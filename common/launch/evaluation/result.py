@@ -1,4 +1,4 @@
-"""What an evaluation found, as figures and in words. Pure."""
+"""The result of an evaluation of one checkpoint, as figures and in words. Pure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from simul.common.config.matchups import Pairing, result_key
-from simul.common.launch.monitoring.figures import counts, number
-from simul.common.launch.monitoring.state import Metrics
+from simul.common.launch.processes.role_reports import Metrics, counts, number
 
 Z_95 = 1.959964
-OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first
+OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first contestant
 
 
-def result_of(
+def build_result(
     figures: Metrics, pairing: Pairing | None, wanted: int, *, checkpoint: Path, version: float | None
 ) -> dict[str, Any]:
-    """What an evaluation found; `pairing`: the checkpoint against whom, None in games without opponents.
+    """The result of one checkpoint; `pairing`: its opponent, None in games without opponents.
 
-    Ties and truncated games are no wins.
+    Ties and truncated games do not count as wins.
     """
     finished = int(number(figures, "episodes", "finished") or 0)
     result: dict[str, Any] = {
@@ -36,28 +35,31 @@ def result_of(
             "mean_return": returns.get("mean") if finished else None,
             **_spread(figures),
         }
-    outcomes = outcomes_of(figures, 0, pairing)
+    outcomes = count_outcomes(figures, 0, pairing)
     return {
         **result, "opponent": pairing.second.label, "episodes": sum(outcomes[name] for name in OUTCOMES), **outcomes,
     }  # fmt: skip
 
 
-def outcomes_of(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
-    """How pairing number `index` ended for its first, with either seat and in mirrored battles."""
+def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
+    """Outcomes of pairing number `index` for its first contestant: in all, by seat, and of mirrored battles."""
     by_seat = {f"as_p{seat + 1}": _tally(counts(figures, "results", result_key(index, seat))) for seat in (0, 1)}
     both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
     battles = sum(both.values())
     return {
         **both, "win_rate": both["wins"] / battles if battles else None, "wilson_95": wilson(both["wins"], battles),
         **by_seat, "mirrored": pairing.mirrored,
-        **({"pairs": paired(counts(figures, "mirrored", str(index)))} if pairing.mirrored else {}),
+        **({"pairs": count_pairs(counts(figures, "mirrored", str(index)))} if pairing.mirrored else {}),
     }  # fmt: skip
 
 
-def paired(found: Mapping[str, float]) -> dict[str, Any]:
-    """Of two battles with the same seeds and exchanged seats: how many were won ("0", "1", "2"), and how often.
+def count_pairs(found: Mapping[str, float]) -> dict[str, Any]:
+    """Pairs of battles with the same seeds and exchanged seats, by how many of the two were won.
 
-    The interval is of the mean over pairs, from their own spread: it holds whatever the two battles have in common.
+    The interval is that of the mean over pairs, from their sample variance: it holds however the two are correlated.
+
+    Args:
+        found: number of pairs by wins in the pair: "0", "1", "2".
     """
     none, one, both = (int(found.get(wins, 0)) for wins in ("0", "1", "2"))
     pairs = none + one + both
@@ -87,13 +89,13 @@ def wilson(wins: int, games: int, z: float = Z_95) -> tuple[float, float]:
     centre = rate + z * z / (2 * games)
     margin = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
     scale = 1 + z * z / games
-    low = (centre - margin) / scale if wins else 0.0  # exactly, where rounding would leave 1e-19
+    low = (centre - margin) / scale if wins else 0.0  # exact; rounding would leave 1e-19
     high = (centre + margin) / scale if wins < games else 1.0
     return low, high
 
 
-def in_words(result: Mapping[str, Any]) -> str:
-    """One or two lines."""
+def result_text(result: Mapping[str, Any]) -> str:
+    """The result in up to three lines."""
     version = result["policy_version"]
     who = f"version {version:.0f}" if version is not None else "the checkpoint"
     missing = result["wanted"] - result["episodes"]
@@ -105,16 +107,16 @@ def in_words(result: Mapping[str, Any]) -> str:
     outcomes = ", ".join(f"{result[name]} {name}" for name in OUTCOMES)
     return (
         f"{who} against {result['opponent']}: {outcomes} in {result['episodes']} greedy battles; "
-        f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_in_words(result)}{note}"
+        f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_text(result)}{note}"
     )
 
 
-def _pairs_in_words(result: Mapping[str, Any]) -> str:
+def _pairs_text(result: Mapping[str, Any]) -> str:
     pairs = result.get("pairs")
     if not pairs or pairs["normal_95"] is None:
         return ""
     low, high = pairs["normal_95"]
     return (
-        f"\n{pairs['complete']} times the same battle from both sides: {pairs['both_won']} times both won, "
-        f"{pairs['one_won']} times one, {pairs['none_won']} times none (95% by their spread: {low:.3f} to {high:.3f})"
+        f"\n{pairs['complete']} pairs of the same battle from both sides: {pairs['both_won']} both won, "
+        f"{pairs['one_won']} one, {pairs['none_won']} none (95% from their spread: {low:.3f} to {high:.3f})"
     )

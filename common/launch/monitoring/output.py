@@ -1,4 +1,4 @@
-"""Standard output of a run that must not end with it: what cannot be written is dropped, and the run goes on."""
+"""Standard output that a run survives: what cannot be written is dropped."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import sys
 import time
 from typing import IO, cast
 
-PATIENCE_SEC = 1.0  # a reader may be slow; one that stopped reading must not stop the run
-PIECE_BYTES = 512  # what `select` calls writable takes at least PIPE_BUF bytes at once: 512 on every POSIX system
+PATIENCE_SEC = 1.0  # a reader may be slow, but must not stop the run
+PIECE_BYTES = 512  # a pipe that `select` calls writable takes PIPE_BUF bytes: at least 512 in POSIX
 
 
 class Output(io.TextIOBase):
-    """Writes to a file descriptor, unbuffered, so that nothing is left to fail when the interpreter ends.
+    """Writes to a file descriptor, unbuffered, so that no flush can fail when the interpreter ends.
 
-    No method raises OSError. On a full disk each write is tried; a reader that went away (EPIPE) gets nothing more; a
-    reader that stands still is skipped until there is room. Where the terminal is gone (EIO) the process is told so
-    with SIGHUP, as by the terminal itself: a run ends with a save, and one started by `nohup` goes on.
+    No method raises OSError. On a full disk each write is tried; after EPIPE nothing more is written; while a reader
+    does not read, writes are skipped. EIO (the terminal is gone) raises SIGHUP, as the terminal itself would: a run
+    saves and ends, one under `nohup` goes on.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -30,7 +30,7 @@ class Output(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """What `rich` asks, to know which characters can be drawn."""
+        """Asked by `rich`, to know which characters can be drawn."""
         return "utf-8"
 
     def fileno(self) -> int:
@@ -72,8 +72,8 @@ class Output(io.TextIOBase):
 
 
 def standard_output() -> IO[str]:
-    """That of this process as `Output`; as it is where Python code has put something else in its place."""
-    if sys.stdout is None:  # closed from the beginning; its descriptor may be another file's by now
+    """sys.stdout as an `Output`; unchanged where it has no file descriptor (replaced by Python code)."""
+    if sys.stdout is None:  # closed at the start; its descriptor may belong to another file by now
         return cast(IO[str], Output(os.open(os.devnull, os.O_WRONLY)))
     try:
         return cast(IO[str], Output(sys.stdout.fileno()))
@@ -82,7 +82,7 @@ def standard_output() -> IO[str]:
 
 
 def complain(sentence: str) -> None:
-    """Write to stderr. Where that fails nothing stays in its buffer: it would change the exit code at the very end."""
+    """Write to stderr. Where that fails its buffer is emptied, which would otherwise change the exit code."""
     try:
         sys.stderr.write(sentence)
         sys.stderr.flush()

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from simul.common.launch.monitoring.figures import counts, episodes_of, number
 from simul.common.launch.monitoring.snapshot import Snapshot
+from simul.common.launch.processes.role_reports import counts, number
 
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4
@@ -20,8 +20,8 @@ LOSSES = ("policy_loss", "value_loss", "entropy")
 BARS = "▁▂▃▄▅▆▇█"
 
 
-def panel(snapshot: Snapshot) -> RenderableType:
-    """The live view; fits 80 x 24."""
+def run_panel(snapshot: Snapshot) -> RenderableType:
+    """The live panel of `simul up`; fits 80 x 24."""
     minutes, seconds = divmod(int(snapshot.elapsed_sec), 60)
     title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
     title.append(f"  {Path(snapshot.run_dir).name}", style="dim")
@@ -34,22 +34,29 @@ def _figures(snapshot: Snapshot) -> Table:
     grid = Table.grid(padding=(0, 2))
     for style, width in (("cyan", 11), ("", 25), ("cyan", 14), ("", None)):
         grid.add_column(style=style, no_wrap=True, overflow="ellipsis", width=width)
-    grid.add_row("decisions/s", shown(snapshot.decisions_per_sec), "policy_version", shown(_version(snapshot)))
-    grid.add_row(f"{episodes_of(snapshot.game)}/s", shown(snapshot.battles_per_sec, 2), "policy_lag", _lag(learner))
     grid.add_row(
-        "mean batch", shown(mean_batch(server), 1), "learning rate", shown(number(learner, "learning_rate"), 6)
+        "decisions/s", format_number(snapshot.decisions_per_sec), "policy_version", format_number(_version(snapshot))
     )
-    grid.add_row("latency", latency(server), "decisions", shown(number(server, "decisions")))
+    grid.add_row(
+        f"{episodes_of(snapshot.game)}/s", format_number(snapshot.battles_per_sec, 2), "policy_lag", _lag(learner)
+    )
+    grid.add_row(
+        "mean batch",
+        format_number(mean_batch(server), 1),
+        "learning rate",
+        format_number(number(learner, "learning_rate"), 6),
+    )
+    grid.add_row("latency", format_latency(server), "decisions", format_number(number(server, "decisions")))
     rows = [
-        ("loss", losses(learner)),
-        ("batches", histogram(counts(server, "batch_histogram"))),
-        *_success(snapshot.workers),
-        ("dropped", causes(dropped(snapshot)) or "nothing"),
-        ("aborted", causes(counts(snapshot.workers, "episodes", "aborted")) or "nothing"),
+        ("loss", format_losses(learner)),
+        ("batches", format_histogram(counts(server, "batch_histogram"))),
+        *_results(snapshot.workers),
+        ("dropped", format_causes(dropped_by_cause(snapshot)) or "nothing"),
+        ("aborted", format_causes(counts(snapshot.workers, "episodes", "aborted")) or "nothing"),
     ]
     wide = Table.grid(padding=(0, 2))
     wide.add_column(style="cyan", no_wrap=True, width=11, min_width=11)
-    wide.add_column(overflow="fold")  # wraps: a long value would take its room from the labels
+    wide.add_column(overflow="fold")  # wraps, so that a long value does not narrow the labels
     for label, value in rows:
         wide.add_row(label, value)
     both = Table.grid()
@@ -58,18 +65,23 @@ def _figures(snapshot: Snapshot) -> Table:
     return both
 
 
-def _success(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Labels and texts: mean return where the game has returns, else win rates, two opponents a line."""
+def _results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(label, text): mean return where the game has returns, else win rates, two opponents a line."""
     if number(workers, "returns", "count"):
-        mean = shown(number(workers, "returns", "recent_mean"), 2)
-        return [("mean return", f"{mean} recently, {shown(number(workers, 'returns', 'mean'), 2)} over all episodes")]
-    rates = win_rates(workers)[:MOST_OPPONENTS] or ["-"]
+        mean = format_number(number(workers, "returns", "recent_mean"), 2)
+        return [
+            (
+                "mean return",
+                f"{mean} recently, {format_number(number(workers, 'returns', 'mean'), 2)} over all episodes",
+            )
+        ]
+    rates = format_win_rates(workers)[:MOST_OPPONENTS] or ["-"]
     lines = [", ".join(rates[at : at + 2]) for at in range(0, len(rates), 2)]
     return [("recent wins" if at == 0 else "", line) for at, line in enumerate(lines)]
 
 
 def process_table(snapshot: Snapshot) -> Table:
-    """State, processor time, memory and restarts of each."""
+    """State, CPU, memory and restarts of each process."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name, justify in (("process", "left"), ("state", "left"), ("CPU %", "right"), ("MiB", "right"),
                           ("hosts", "right"), ("peak", "right"), ("restarts", "right")):  # fmt: skip
@@ -86,27 +98,32 @@ def process_table(snapshot: Snapshot) -> Table:
     return table
 
 
-def plain_line(snapshot: Snapshot) -> str:
-    """One line for logs and pipes."""
+def run_line(snapshot: Snapshot) -> str:
+    """The figures in one line, for logs and pipes."""
     parts = [
         f"{snapshot.phase} {snapshot.elapsed_sec:.0f} s",
-        f"decisions/s {shown(snapshot.decisions_per_sec)}",
-        f"{episodes_of(snapshot.game)}/s {shown(snapshot.battles_per_sec, 2)}",
-        f"batch {shown(mean_batch(snapshot.server), 1)}",
-        f"latency {latency(snapshot.server)}",
-        f"policy_version {shown(_version(snapshot))}",
+        f"decisions/s {format_number(snapshot.decisions_per_sec)}",
+        f"{episodes_of(snapshot.game)}/s {format_number(snapshot.battles_per_sec, 2)}",
+        f"batch {format_number(mean_batch(snapshot.server), 1)}",
+        f"latency {format_latency(snapshot.server)}",
+        f"policy_version {format_number(_version(snapshot))}",
         f"policy_lag {_lag(snapshot.learner)}",
-        f"loss {losses(snapshot.learner)}",
-        f"dropped {causes(dropped(snapshot)) or 'nothing'}",
-        *(f"{label} {text}".strip() for label, text in _success(snapshot.workers)),
+        f"loss {format_losses(snapshot.learner)}",
+        f"dropped {format_causes(dropped_by_cause(snapshot)) or 'nothing'}",
+        *(f"{label} {text}".strip() for label, text in _results(snapshot.workers)),
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
         *(f"{p.name} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),
     ]
     return " | ".join(parts)
 
 
-def shown(value: float | None, digits: int = 0) -> str:
-    """A number for people."""
+def episodes_of(game: str) -> str:
+    """What the episodes of a configuration's `game` are called."""
+    return "battles" if game == "pokemon" else "episodes"
+
+
+def format_number(value: float | None, digits: int = 0) -> str:
+    """`12,345.6`, or `-` for None."""
     if value is None:
         return "-"
     return f"{value:,.{digits}f}"
@@ -118,14 +135,14 @@ def mean_batch(server: Mapping[str, Any]) -> float | None:
     return rows / batches if batches and rows is not None else None
 
 
-def dropped(snapshot: Snapshot) -> dict[str, float]:
+def dropped_by_cause(snapshot: Snapshot) -> dict[str, float]:
     """Steps dropped by the server and unrolls dropped by the learner, by cause."""
     total = counts(snapshot.server, "steps", "dropped")
     unrolls = counts(snapshot.learner, "unrolls", "dropped")
     return total | {f"unrolls {cause}": n for cause, n in unrolls.items()}
 
 
-def win_rates(workers: Mapping[str, Any]) -> list[str]:
+def format_win_rates(workers: Mapping[str, Any]) -> list[str]:
     """`random 62% of 120`: of each opponent's recent games. Ties and truncated games are not wins."""
     recent = workers.get("recent") or {}
     return [
@@ -135,13 +152,13 @@ def win_rates(workers: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def losses(learner: Mapping[str, Any]) -> str:
+def format_losses(learner: Mapping[str, Any]) -> str:
     """`policy -0.012 value 0.31 entropy 1.92`."""
     named = {name.removesuffix("_loss"): number(learner, name) for name in LOSSES}
     return " ".join(f"{name} {value:.3g}" for name, value in named.items() if value is not None) or "-"
 
 
-def histogram(sizes: Mapping[str, float]) -> str:
+def format_histogram(sizes: Mapping[str, float]) -> str:
     """`1▁ 2▁ 4▃ 8█`: share of the batches by size."""
     most = max(sizes.values(), default=0)
     if not most:
@@ -150,7 +167,7 @@ def histogram(sizes: Mapping[str, float]) -> str:
     return " ".join(f"{size}{BARS[round(n / most * (len(BARS) - 1))]}" for size, n in ordered)
 
 
-def causes(by_cause: Mapping[str, float]) -> str:
+def format_causes(by_cause: Mapping[str, float]) -> str:
     """`too_old 3, server_died 12`, the largest first."""
     ordered = sorted(by_cause.items(), key=lambda item: -item[1])
     return ", ".join(f"{cause} {n:,.0f}" for cause, n in ordered if n)
@@ -163,10 +180,10 @@ def _version(snapshot: Snapshot) -> float | None:
 
 def _lag(learner: Mapping[str, Any]) -> str:
     mean, most = number(learner, "policy_lag", "mean"), number(learner, "policy_lag", "max")
-    return "-" if mean is None else f"{mean:.2f} mean, {shown(most)} max"
+    return "-" if mean is None else f"{mean:.2f} mean, {format_number(most)} max"
 
 
-def latency(server: Mapping[str, Any]) -> str:
+def format_latency(server: Mapping[str, Any]) -> str:
     """`4.1 ms p50, 17.9 ms p99`, of recent decisions."""
     p50, p99 = number(server, "latency_us", "p50"), number(server, "latency_us", "p99")
     if p50 is None or p99 is None:

@@ -10,10 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from simul.common.config.schema import ServerConfig
-from simul.common.launch.monitoring.figures import counts, number
-from simul.common.launch.monitoring.panel import causes, histogram, latency, mean_batch, process_table, shown
+from simul.common.launch.monitoring.panel import (
+    format_causes,
+    format_histogram,
+    format_latency,
+    format_number,
+    mean_batch,
+    process_table,
+)
 from simul.common.launch.monitoring.snapshot import Snapshot
-from simul.common.launch.monitoring.state import add
+from simul.common.launch.processes.role_reports import add_metrics, counts, number
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import connectable
 
@@ -21,8 +27,8 @@ MOST_EVENTS = 3
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What is served; `root`: of the run directory, which is a temporary one."""
+class ServedCheckpoint:
+    """What is served; `root`: the temporary run directory."""
 
     checkpoint: Path
     spec: GameSpec
@@ -31,57 +37,60 @@ class Facts:
 
     @property
     def name(self) -> str:
-        """Of the checkpoint, short: `gymnasium/checkpoints/000000042`."""
+        """The end of the checkpoint's path: `gymnasium/checkpoints/000000042`."""
         return "/".join(self.checkpoint.parts[-3:])
 
 
-def panel(snapshot: Snapshot) -> RenderableType:
-    """For a terminal; fits 80 x 24."""
+def serve_panel(snapshot: Snapshot) -> RenderableType:
+    """The live panel of `simul serve`; fits 80 x 24."""
     minutes, seconds = divmod(int(snapshot.elapsed_sec), 60)
     title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
     title.append(f"  {snapshot.run_dir}", style="dim")
     figures = Table.grid(padding=(0, 2))
     figures.add_column(style="cyan", no_wrap=True, width=11)
-    figures.add_column(overflow="fold")  # wraps: a long value would take its room from the labels
+    figures.add_column(overflow="fold")  # wraps, so that a long value does not narrow the labels
     for label, text in _figures(snapshot):
         figures.add_row(label, text)
-    figures.add_row("batches", histogram(counts(snapshot.server, "batch_histogram")))
+    figures.add_row("batches", format_histogram(counts(snapshot.server, "batch_histogram")))
     events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-MOST_EVENTS:]]
     return Group(title, figures, process_table(snapshot), *events)
 
 
-def line(snapshot: Snapshot) -> str:
-    """For logs and pipes."""
+def serve_line(snapshot: Snapshot) -> str:
+    """The figures in one line, for logs and pipes."""
     return " | ".join(f"{label} {text}" for label, text in _figures(snapshot))
 
 
 def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Labels and texts. Rate and batch are of the last 10 seconds, latency of the last 20,000 actions or more."""
+    """(label, text). Rate and batch are of the last 10 seconds, latency of the last 20,000 actions or more."""
     server, rate, batches = snapshot.server, snapshot.decisions_per_sec, snapshot.batches_per_sec
     return [
-        ("actions/s", shown(rate)),
-        ("clients", f"{shown(number(server, 'clients'))}, sessions {shown(number(server, 'sessions'))}"),
-        ("batch", shown(rate / batches if rate and batches else None, 1)),
-        ("latency", latency(server)),
-        ("answered", shown(number(server, "decisions"))),
-        ("refused", refused(snapshot)),
+        ("actions/s", format_number(rate)),
+        (
+            "clients",
+            f"{format_number(number(server, 'clients'))}, sessions {format_number(number(server, 'sessions'))}",
+        ),
+        ("batch", format_number(rate / batches if rate and batches else None, 1)),
+        ("latency", format_latency(server)),
+        ("answered", format_number(number(server, "decisions"))),
+        ("refused", refused_by_code(snapshot)),
     ]
 
 
-def refused(snapshot: Snapshot) -> str:
-    """Rows, and messages that were refused as a whole, by error code."""
+def refused_by_code(snapshot: Snapshot) -> str:
+    """Refused rows and refused whole messages, by error code."""
     rows, messages = (counts(snapshot.server, what) for what in ("rows_errored", "messages_refused"))
-    return causes(add(rows, messages)) or "nothing"
+    return format_causes(add_metrics(rows, messages)) or "nothing"
 
 
-def welcome(facts: Facts, snapshot: Snapshot, seconds: float) -> list[str]:
-    """What the author of a client wants to know, line by line."""
+def startup_lines(facts: ServedCheckpoint, snapshot: Snapshot, seconds: float) -> list[str]:
+    """Checkpoint, endpoint, game and the commands to try, line by line."""
     server, spec = facts.server, facts.spec
+    version = format_number(number(snapshot.server, "policy_version"))
     keys = f" --keys {server.curve_keys}" if server.curve_keys else ""
     lines = [
-        f"serving {facts.checkpoint} (policy_version {shown(number(snapshot.server, 'policy_version'))}) as the policy "
-        f"`learner` on {snapshot.server.get('device')} in {snapshot.server.get('precision')}; "
-        f"ready after {seconds:.1f} s",
+        f"serving {facts.checkpoint} (policy_version {version}) as the policy `learner` on "
+        f"{snapshot.server.get('device')} in {snapshot.server.get('precision')}; ready after {seconds:.1f} s",
         f"endpoint {server.endpoint}; game {spec.name}: observation {spec.observation_dtype}[{spec.observation_size}], "
         f"{spec.num_actions} actions, spec fingerprint {spec.fingerprint()}",
         f"try it: simul connect {connectable(server.endpoint)}{keys}; "
@@ -92,10 +101,11 @@ def welcome(facts: Facts, snapshot: Snapshot, seconds: float) -> list[str]:
     return [*lines, "Ctrl-C stops"]
 
 
-def farewell(snapshot: Snapshot) -> str:
-    """The whole life of the server in one line."""
+def closing_line(snapshot: Snapshot) -> str:
+    """The figures of the whole run in one line."""
     return (
-        f"answered {shown(number(snapshot.server, 'decisions') or 0)} in {snapshot.ready_sec:.0f} s "
-        f"({shown(snapshot.decisions_per_sec or 0)} a second), mean batch {shown(mean_batch(snapshot.server), 1)}, "
-        f"latency {latency(snapshot.server)}, refused {refused(snapshot)}"
+        f"answered {format_number(number(snapshot.server, 'decisions') or 0)} in {snapshot.ready_sec:.0f} s "
+        f"({format_number(snapshot.decisions_per_sec or 0)} a second), "
+        f"mean batch {format_number(mean_batch(snapshot.server), 1)}, "
+        f"latency {format_latency(snapshot.server)}, refused {refused_by_code(snapshot)}"
     )

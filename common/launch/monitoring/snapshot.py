@@ -1,25 +1,27 @@
-"""What is known about a run at one moment: read by the view, `simul status` and the summary."""
+"""The state of a run at one moment: what the view, `simul status` and the summary show."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 import msgspec
 import psutil
 
-from simul.common.launch.monitoring.figures import counts, number
-from simul.common.launch.monitoring.heartbeat_alerts import LearningWatch, Outages, Silences
-from simul.common.launch.monitoring.state import Metrics, RunState
-from simul.common.launch.supervisor.process_group import Fleet
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.monitoring.heartbeat_alerts import HeartbeatAlerts, LearningAlerts, OutageAlerts
+from simul.common.launch.processes.process_group import ProcessGroup
+from simul.common.launch.processes.role_reports import Metrics, RoleReports, counts, number
+from simul.common.launch.processes.run_lock import write_atomically
 
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0
-SILENT_SERVER_SEC = 0.85  # it reports twice a second; whoever stands still is seen within a second
+SILENT_SERVER_SEC = 0.85  # it reports twice a second; a server that hangs is shown within a second
 
 
 class ProcessFigures(msgspec.Struct, frozen=True):
-    """One role process. Memory in MiB; `children` are what it started (simulator hosts)."""
+    """One role process. Memory in MiB; `children` are its descendants (simulator hosts)."""
 
     name: str
     pid: int
@@ -34,12 +36,12 @@ class ProcessFigures(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Rates are of the last 10 seconds, from `stopping` on of the whole run.
+    """Rates are those of the last 10 seconds, from `stopping` on those of the whole run.
 
-    `server`, `learner` and `workers` hold totals over all lives.
+    `server`, `learner` and `workers`: totals over all lives of the role's processes.
     """
 
-    phase: str  # starting | training (simul serve: serving) | stopping | stopped | failed: no start, or died too often
+    phase: str  # starting, training (simul serve: serving), stopping, stopped, or failed: a role died
     run_dir: str
     time: float  # seconds since the epoch
     elapsed_sec: float  # since `simul up`
@@ -53,17 +55,17 @@ class Snapshot(msgspec.Struct, frozen=True):
     events: list[str]
     batches_per_sec: float | None = None  # forwards of the server
     game: str = ""  # of the configuration
-    unreported: dict[str, dict[str, float]] = {}  # see `RunState.untold`
+    unreported: dict[str, dict[str, float]] = {}  # see `RoleReports.unreported`
 
 
-class Watch:
-    """Takes snapshots of a fleet."""
+class RunMonitor:
+    """Takes snapshots of a process group, keeps the events of its run, and raises alerts."""
 
-    def __init__(self, run_dir: str, state: RunState, fleet: Fleet, game: str = "") -> None:
+    def __init__(self, run_dir: str, reports: RoleReports, group: ProcessGroup, game: str = "") -> None:
         self._run_dir = run_dir
         self._game = game
-        self._state = state
-        self._fleet = fleet
+        self._reports = reports
+        self._group = group
         self._started = time.monotonic()
         self._ready_at: float | None = None
         self._stopped_at: float | None = None
@@ -71,29 +73,29 @@ class Watch:
         self._battles = Rate()
         self._batches = Rate()
         self.events: deque[str] = deque(maxlen=200)
-        self._silences = Silences()
-        self._outages = Outages()
-        self._learning = LearningWatch(self._started)
+        self._heartbeats = HeartbeatAlerts()
+        self._outages = OutageAlerts()
+        self._learning = LearningAlerts(self._started)
         self._alerts: list[str] = []
         self._shown: dict[str, str] = {}
 
     def mark_ready(self) -> None:
-        """Everything is ready; rates count from here."""
+        """Every role is ready; rates count from here."""
         self._ready_at = time.monotonic()
 
     def mark_stopping(self) -> None:
-        """Nothing new is played; from here the rates are those of the whole run."""
+        """The stop begins; from here on rates are those of the whole run."""
         self._stopped_at = time.monotonic()
 
-    def say(self, sentence: str) -> None:
-        """Keep an event, stamped with the wall clock."""
+    def add_event(self, sentence: str) -> None:
+        """Keep an event, with the time of day."""
         self.events.append(f"{time.strftime('%H:%M:%S')} {sentence}")
 
-    def take(self, phase: str, now: float) -> Snapshot:
-        """Everything at this moment."""
+    def take_snapshot(self, phase: str, now: float) -> Snapshot:
+        """The run at this moment; `now`: monotonic seconds."""
         self._shown = self._states(now)
-        server, learner = self._state.totals("inference_server"), self._state.totals("learner")
-        workers = self._state.totals("env_worker")
+        server, learner = self._reports.totals("inference_server"), self._reports.totals("learner")
+        workers = self._reports.totals("env_worker")
         if phase == "training":
             self._watch_learning(server, learner, workers, now)
         decisions, battles = number(server, "decisions"), number(workers, "episodes", "finished")
@@ -114,23 +116,23 @@ class Watch:
             processes=self._processes(phase, now),
             events=list(self.events),
             game=self._game,
-            unreported=self._state.untold(),
+            unreported=self._reports.unreported(),
             batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(now, batches),
         )
 
-    def slept(self, seconds: float) -> None:
-        """The supervisor itself stood still for so long: that is nobody's silence, and no standstill of the run."""
-        self._state.slept(seconds)
-        for watch in (self._silences, self._outages, self._learning):
-            watch.slept(seconds)
+    def exclude_pause(self, seconds: float) -> None:
+        """The supervisor itself was paused for `seconds`: they count neither as silence nor as a standstill."""
+        self._reports.exclude_pause(seconds)
+        for alerts in (self._heartbeats, self._outages, self._learning):
+            alerts.exclude_pause(seconds)
 
-    def changed(self, now: float) -> bool:
-        """Whether a process is in another state than in the last snapshot, silence included."""
+    def states_changed(self, now: float) -> bool:
+        """Whether the state of a process, `silent` included, differs from the last snapshot."""
         return self._states(now) != self._shown
 
-    def alerts(self) -> list[str]:
+    def take_alerts(self) -> list[str]:
         """Sentences since the last call: which process is silent or cannot work, and whether the run learns."""
-        alerts, self._alerts = [*self._silences.take(), *self._alerts], []
+        alerts, self._alerts = [*self._heartbeats.take_alerts(), *self._alerts], []
         return alerts
 
     def _alert(self, sentence: str) -> None:
@@ -142,35 +144,35 @@ class Watch:
         became |= {f"steps dropped as {cause}": n for cause, n in counts(server, "steps", "dropped").items()}
         became |= {f"unrolls dropped as {cause}": n for cause, n in counts(learner, "unrolls", "dropped").items()}
         learned, waiting = number(learner, "decisions_learned_since_start"), number(learner, "steps_waiting")
-        self._alert(self._learning.note(learned or 0, waiting or 0, became, now))
+        self._alert(self._learning.update(learned or 0, waiting or 0, became, now))
 
     def _states(self, now: float) -> dict[str, str]:
-        """By name: what a process last said of itself, or `silent`."""
+        """By name: the state of a process, or `silent`."""
         states = {}
-        for key, place in self._fleet.places.items():
-            state, silent_sec = self._fleet.state_of(key), self._state.silent_sec(key, place.child.run_id, now)
+        for key, member in self._group.members.items():
+            state, silent_sec = self._group.state_of(key), self._reports.silent_sec(key, member.child.run_id, now)
             limit_sec = SILENT_SERVER_SEC if key[0] == "inference_server" else SILENT_SEC
             if state not in ("dead", "stopped") and silent_sec is not None and silent_sec > limit_sec:
                 state = "silent"
-            states[place.child.name] = state
+            states[member.child.name] = state
         return states
 
     def _processes(self, phase: str, now: float) -> list[ProcessFigures]:
         figures = []
-        for key, place in self._fleet.places.items():
-            child, meter = place.child, place.meter
-            silent_sec = self._state.silent_sec(key, child.run_id, now) or 0.0
-            ready = self._fleet.state_of(key) == "ready"
-            self._silences.note(child.name, silent_sec if ready else None, now)
+        for key, member in self._group.members.items():
+            child, meter = member.child, member.meter
+            silent_sec = self._reports.silent_sec(key, child.run_id, now) or 0.0
+            ready = self._group.state_of(key) == "ready"
+            self._heartbeats.update(child.name, silent_sec if ready else None, now)
             if phase == "training":
-                self._alert(self._outages.note(child.name, ready, place.last_words, now))
+                self._alert(self._outages.update(child.name, ready, member.last_error, now))
             state = self._shown[child.name]
             if state == "silent":
                 state = f"silent {silent_sec:.0f} s"
             figures.append(
                 ProcessFigures(
                     name=child.name, pid=child.pid, create_time=_create_time(child.pid), state=state,
-                    restarts=place.restarts, cpu_percent=meter.cpu_percent, rss_mb=meter.rss_mb,
+                    restarts=member.restarts, cpu_percent=meter.cpu_percent, rss_mb=meter.rss_mb,
                     children_rss_mb=meter.children_rss_mb, peak_rss_mb=meter.peak_rss_mb,
                     peak_children_rss_mb=meter.peak_children_rss_mb,
                 )
@@ -205,3 +207,22 @@ def _create_time(pid: int) -> float:
         return psutil.Process(pid).create_time()
     except psutil.Error:
         return 0.0
+
+
+class StatusFile:
+    """status.json of a run, for `simul status`. Where it cannot be written `say` gets one sentence; the run goes on."""
+
+    def __init__(self, run_dir: RunDir, say: Callable[[str], None]) -> None:
+        self._run_dir = run_dir
+        self._say = say
+        self._written = True
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Replace its content."""
+        try:
+            write_atomically(self._run_dir, "status.json", snapshot)
+            self._written = True
+        except (OSError, ValueError, TypeError) as error:  # disk full, or a figure that JSON cannot express
+            if self._written:
+                self._say(f"status.json cannot be written: {getattr(error, 'strerror', None) or error}")
+            self._written = False

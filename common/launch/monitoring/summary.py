@@ -1,4 +1,4 @@
-"""summary.json: what a run did, with its books balanced; and the same in a few lines for people."""
+"""summary.json: what a run did, with its accounts; and a summary in a few lines."""
 
 from __future__ import annotations
 
@@ -10,34 +10,41 @@ from typing import Any
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.books import accounting, imbalances, unrolls
-from simul.common.launch.monitoring.figures import counts, episodes_of, number
-from simul.common.launch.monitoring.panel import LOSSES, causes, mean_batch, shown, win_rates
+from simul.common.launch.monitoring.accounting import build_accounts, imbalances, unroll_figures
+from simul.common.launch.monitoring.panel import (
+    LOSSES,
+    episodes_of,
+    format_causes,
+    format_number,
+    format_win_rates,
+    mean_batch,
+)
 from simul.common.launch.monitoring.snapshot import Snapshot
-from simul.common.launch.supervisor.process_group import SPOKEN
-from simul.common.launch.supervisor.run_lock import write_atomically
+from simul.common.launch.processes.process_group import ROLE_TITLES
+from simul.common.launch.processes.role_reports import counts, number
+from simul.common.launch.processes.run_lock import write_atomically
 
 PACKAGES = ("simul", "torch", "numpy", "pyzmq", "msgspec", "poke-env", "gymnasium", "safetensors")
 
 
 def write_summary(run_dir: RunDir, config: Config, snapshot: Snapshot) -> str:
-    """Write summary.json; return the summary for people, which says so where that was not possible."""
+    """Write summary.json; returns the summary in words, which also says if the file could not be written."""
     summary = summarise(config, snapshot)
     try:
         write_atomically(run_dir, "summary.json", summary)
     except OSError as error:
-        with contextlib.suppress(OSError):  # an earlier run's would be taken for this one's
+        with contextlib.suppress(OSError):  # do not leave an earlier run's in place
             (run_dir.root / "summary.json").unlink()
-        return f"{in_words(summary)}\nsummary.json could not be written: {error.strerror}"
+        return f"{summary_text(summary)}\nsummary.json could not be written: {error.strerror}"
     where = f"summary: {run_dir.root / 'summary.json'}"
-    return f"{in_words(summary)}\n{where}; `simul up` with this run directory resumes"
+    return f"{summary_text(summary)}\n{where}; `simul up` with this run directory resumes"
 
 
 def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
     """All figures of the run. Rates count from readiness of this run, not from step 0 of a resumed one."""
     server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
     decisions = number(server, "decisions") or 0
-    aborted, books = counts(workers, "episodes", "aborted"), accounting(snapshot)
+    aborted, accounts = counts(workers, "episodes", "aborted"), build_accounts(snapshot)
     battles = {name: number(workers, "episodes", name) or 0 for name in ("started", "finished", "alive")}
     return {
         "game": config.game,
@@ -64,10 +71,10 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "untrusted": counts(learner, "untrusted"),
         "journal_rows_lost": number(learner, "journal_rows_lost") or 0,
         "steps": server.get("steps", {}),
-        "unrolls": unrolls(snapshot, books),
+        "unrolls": unroll_figures(snapshot, accounts),
         "learner_signalled": learner.get("signalled", False),
         "rows_errored": counts(server, "rows_errored"),
-        "accounting": books,
+        "accounting": accounts,
         "unreported": snapshot.unreported,
         "peak_memory_mb": {
             p.name: {"process": p.peak_rss_mb, "children": p.peak_children_rss_mb} for p in snapshot.processes
@@ -83,7 +90,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the run depends on."""
+    """Versions of Python, the platform and the packages that a run depends on."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for name in PACKAGES:
         try:
@@ -93,49 +100,50 @@ def versions() -> dict[str, str]:
     return found
 
 
-def in_words(summary: Mapping[str, Any]) -> str:
-    """A few lines."""
+def summary_text(summary: Mapping[str, Any]) -> str:
+    """The summary in a few lines."""
     battles, unrolls = summary["battles"], summary["unrolls"]
     lag, latency = summary["policy_lag"], summary["latency_us"]
     lines = [
         f"{summary['decisions']:,.0f} decisions in {summary['seconds']:,.0f} s "
-        f"({shown(summary['decisions_per_sec'])}/s), mean batch {shown(summary['mean_batch'], 1)}, "
-        f"latency {shown(latency.get('p50'))} us p50, {shown(latency.get('p99'))} us p99",
+        f"({format_number(summary['decisions_per_sec'])}/s), mean batch {format_number(summary['mean_batch'], 1)}, "
+        f"latency {format_number(latency.get('p50'))} us p50, {format_number(latency.get('p99'))} us p99",
         f"{episodes_of(summary['game'])}: {battles['started']:,.0f} started, {battles['finished']:,.0f} finished, "
-        f"{battles['aborted']:,.0f} aborted ({causes(battles['aborted_by_cause']) or 'none'})",
-        f"learned: policy_version {shown(summary['policy_version'])}, {shown(summary['decisions_learned'])} steps; "
-        f"policy_lag {shown(lag.get('mean'), 2)} mean, {shown(lag.get('max'))} max",
-        *_skipped_in_words(summary),
-        _unrolls_in_words(unrolls),
-        f"steps dropped before an unroll was sent: {causes(counts(summary, 'steps', 'dropped')) or 'none'}",
+        f"{battles['aborted']:,.0f} aborted ({format_causes(battles['aborted_by_cause']) or 'none'})",
+        f"learned: policy_version {format_number(summary['policy_version'])}, "
+        f"{format_number(summary['decisions_learned'])} steps; "
+        f"policy_lag {format_number(lag.get('mean'), 2)} mean, {format_number(lag.get('max'))} max",
+        *_skipped_text(summary),
+        _unrolls_text(unrolls),
+        f"steps dropped before an unroll was sent: {format_causes(counts(summary, 'steps', 'dropped')) or 'none'}",
     ]
     if summary["unreported"]:
-        lines.append(_unreported_in_words(summary["unreported"]))
-    if rates := win_rates({"recent": summary["recent_results"]}):
+        lines.append(_unreported_text(summary["unreported"]))
+    if rates := format_win_rates({"recent": summary["recent_results"]}):
         lines.append(f"recent wins: {', '.join(rates)}")
     lines += imbalances(summary)
     return "\n".join(lines)
 
 
-def _skipped_in_words(summary: Mapping[str, Any]) -> list[str]:
+def _skipped_text(summary: Mapping[str, Any]) -> list[str]:
     if not (skipped := summary["skipped_minibatches"]):
         return []
     cause = f": {summary['skipped_cause']}" if summary["skipped_cause"] else ""
-    return [f"skipped: {skipped:,.0f} minibatches, from which nothing was learned{cause}"]
+    return [f"skipped: {skipped:,.0f} minibatches were not learned from{cause}"]
 
 
-def _unrolls_in_words(unrolls: Mapping[str, Any]) -> str:
+def _unrolls_text(unrolls: Mapping[str, Any]) -> str:
     unreported = f" (+{unrolls['sent_unreported']:,.0f} unreported)" if unrolls["sent_unreported"] else ""
     lost = f", {unrolls['lost_on_the_way']:,.0f} lost on the way" if unrolls["lost_on_the_way"] else ""
     return (
         f"unrolls (pieces of many steps): {unrolls['sent']:,.0f} sent{unreported}, {unrolls['learned']:,.0f} learned, "
         f"{unrolls['waiting']:,.0f} waiting at the stop{lost}, dropped: "
-        f"{causes(unrolls['dropped_after_sending']) or 'none'}; "
-        f"never sent: {causes(unrolls['dropped_before_sending']) or 'none'}"
+        f"{format_causes(unrolls['dropped_after_sending']) or 'none'}; "
+        f"never sent: {format_causes(unrolls['dropped_before_sending']) or 'none'}"
     )
 
 
-def _unreported_in_words(unreported: Mapping[str, Mapping[str, float]]) -> str:
-    lives = ", ".join(f"{SPOKEN[role]} {figures['lives']}x" for role, figures in unreported.items())
+def _unreported_text(unreported: Mapping[str, Mapping[str, float]]) -> str:
+    lives = ", ".join(f"{ROLE_TITLES[role]} {figures['lives']}x" for role, figures in unreported.items())
     seconds = sum(figures["seconds"] for figures in unreported.values())
-    return f"died between two reports: {lives}; what they did after the last ones ({seconds:.1f} s) is in no figure"
+    return f"ended without a final report: {lives}; their last {seconds:.1f} s are in no figure"

@@ -1,16 +1,18 @@
-"""Where a run is shown: a live panel on a terminal, plain lines elsewhere."""
+"""Where a run is shown: a live panel on a terminal, plain lines elsewhere; and its event log."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from rich.console import Console, RenderableType
 from rich.live import Live
 
 from simul.common.launch.monitoring.output import standard_output
-from simul.common.launch.monitoring.panel import panel, plain_line
+from simul.common.launch.monitoring.panel import run_line, run_panel
 from simul.common.launch.monitoring.snapshot import Snapshot
 
 PLAIN_EVERY_SEC = 5.0
@@ -19,19 +21,19 @@ Line = Callable[[Snapshot], str]
 
 
 class Display(Protocol):
-    """What the supervisor shows itself on."""
+    """Where a run is shown."""
 
     def say(self, sentence: str) -> None:
-        """Something happened."""
+        """Show an event."""
 
     def update(self, snapshot: Snapshot) -> None:
-        """New figures, about once a second."""
+        """Show new figures; called about once a second."""
 
     def close(self) -> None:
-        """No more figures; leave the terminal as it was. May be called twice."""
+        """Restore the terminal. May be called twice; `summary` may follow."""
 
     def summary(self, text: str) -> None:
-        """The end of the run in words."""
+        """Show the summary of the run."""
 
 
 class PlainDisplay:
@@ -53,7 +55,7 @@ class PlainDisplay:
             self._print(f"{time.strftime('%H:%M:%S')} {self._line(snapshot)}")
 
     def close(self) -> None:
-        """Nothing to put back."""
+        """Nothing to restore."""
 
     def summary(self, text: str) -> None:
         """Print it."""
@@ -65,7 +67,7 @@ class PlainDisplay:
 
 
 class LiveDisplay:
-    """Progress lines until everything is ready, then a panel that redraws in place."""
+    """Lines while the roles start, then a panel that redraws in place."""
 
     def __init__(self, console: Console, draw: Draw) -> None:
         self._console = console
@@ -73,7 +75,7 @@ class LiveDisplay:
         self._live: Live | None = None
 
     def say(self, sentence: str) -> None:
-        """While the panel stands, events are part of it."""
+        """Print it, unless the panel is up: it shows the last events itself."""
         if self._live is None:
             self._console.print(sentence, markup=False, highlight=False)
 
@@ -87,7 +89,7 @@ class LiveDisplay:
         self._live.update(self._draw(snapshot), refresh=True)
 
     def close(self) -> None:
-        """Leave the last panel standing."""
+        """Stop redrawing; the last panel stays."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -97,7 +99,41 @@ class LiveDisplay:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def make_display(plain: bool, draw: Draw = panel, line: Line = plain_line) -> Display:
-    """A live panel where there is a terminal, unless `plain`; what they show of a snapshot, `draw` and `line` say."""
+def make_display(plain: bool, draw: Draw = run_panel, line: Line = run_line) -> Display:
+    """A live panel (`draw`) on a terminal, unless `plain`; else plain lines (`line`)."""
     console = Console(file=standard_output())
     return PlainDisplay(console, line) if plain or not console.is_terminal else LiveDisplay(console, draw)
+
+
+EVENT_LOG = "simul-supervisor.log"
+
+
+class EventLogDisplay:
+    """Appends every event to a file, logs/simul-supervisor.log, and passes all calls on to another display.
+
+    Events are deaths, restarts, a resumed checkpoint, a simulator host that hung. Figures are not written. Where the
+    file cannot be written the run continues without it.
+    """
+
+    def __init__(self, display: Display, path: Path) -> None:
+        self._display = display
+        self._path = path
+
+    def say(self, sentence: str) -> None:
+        """Write and show it."""
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{stamp} simul-supervisor {sentence}\n")
+        self._display.say(sentence)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show it."""
+        self._display.update(snapshot)
+
+    def close(self) -> None:
+        """Close the view."""
+        self._display.close()
+
+    def summary(self, text: str) -> None:
+        """Show it; it is not written, summary.json holds it."""
+        self._display.summary(text)

@@ -1,4 +1,4 @@
-"""How fast is this interpreter? `setup.sh` runs it with every Python it finds and takes the fastest.
+"""Measures the speed of an interpreter. `setup.sh` runs it with every Python that it finds and takes the fastest.
 
 An env worker is plain Python, and a build without profile-guided optimisation (pyenv's default) is a third slower.
 Prints milliseconds; exits with 1 where Simul cannot run on it, with 3 where only the venv module is missing.
@@ -9,8 +9,8 @@ import time
 
 
 def main() -> int:
-    """Time a loop of the kind that parsing a battle is made of."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - this very script finds out
+    """Print the time of a loop like those that parse a battle."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - this script is what checks it
         return 1
     try:
         import ensurepip  # noqa: F401

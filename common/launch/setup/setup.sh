@@ -1,21 +1,21 @@
 #!/bin/sh
 # `make setup`: the virtual environment in .venv, and the simulator. Does nothing when nothing changed.
-# Plain sh, because nothing else is there yet. Run from the root of the checkout.
+# Plain sh: nothing else is installed yet. Run from the root of the checkout.
 set -u
 
 STAMP=.venv/.simul-setup
 LOCK=env_worker/games/pokemon/sim_host/package-lock.json
-FALLBACK=.venv/.simul-node-fallback # an older Node stands in for the one that could not be fetched
-AGAIN_MINUTES=60 # before another try to fetch it, unless somebody asks for setup itself
+FALLBACK=.venv/.simul-node-fallback # present while an older Node is used because the pinned one could not be fetched
+AGAIN_MINUTES=60 # between two tries to fetch it; `make setup` itself always tries
 SIMULATOR=env_worker/games/pokemon/sim_host/node_modules/.simul-stamp
 
 say() { printf '[setup] %s\n' "$*"; }
 fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
 
-# The folder is part of it: an editable install does not survive a move.
+# It includes the folder: an editable install breaks when it is moved.
 fingerprint() { { pwd; cat pyproject.toml constraints.txt "$LOCK"; } | cksum; }
 
-# Whether `make setup` was said, not a target that needs it.
+# True for `make setup` itself, false for a target that depends on it.
 asked_for() { case " ${GOALS:-setup} " in *" setup "*) ;; *) return 1 ;; esac }
 
 # Every Python on PATH and in the usual places, one a line.

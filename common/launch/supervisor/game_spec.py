@@ -1,4 +1,4 @@
-"""The game spec comes from the env worker, because only a worker knows the games."""
+"""The game spec, printed by an env worker: only the workers know the games."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ import yaml
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.supervisor.process_group import Command, RoleDied
-from simul.common.launch.supervisor.processes import end_group, role_environment
-from simul.common.launch.supervisor.temporary import temporary_folder
+from simul.common.launch.processes.process_group import Command, RoleDied
+from simul.common.launch.processes.role_process import kill_session, role_environment
+from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 
 LIMIT_SEC = 120.0
-LOOK_EVERY_SEC = 0.2
+POLL_SEC = 0.2
 
 
 class StartStopped(SimulError):
-    """A stop came before there was a game spec. Caught by the supervisor: a clean end."""
+    """A stop signal came before the game spec. Caught by the supervisor: a clean end."""
 
 
 def ask_for_spec(config: Config, command: Command, stopped: Callable[[], bool] = lambda: False) -> GameSpec:
-    """Run `python -m env_worker --print-spec`; the run directory is not touched.
+    """Run `python -m simul.env_worker --print-spec` in a temporary run directory.
 
     Raises:
         ConfigError, RoleDied: a sentence says what is wrong.
@@ -42,14 +42,14 @@ def ask_for_spec(config: Config, command: Command, stopped: Callable[[], bool] =
         return _ask(folder, command, stopped)
 
 
-def refuse_other_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
+def check_same_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
     """Raise ConfigError where the newest checkpoint of the run was made for another game or encoder than `config`'s."""
     for folder in sorted(run_dir.checkpoints.glob("[0-9]" * 9), reverse=True):
         try:
             meta = msgspec.json.decode((folder / "meta.json").read_bytes())
             theirs = meta["spec_fingerprint"]
         except (OSError, msgspec.DecodeError, KeyError, TypeError):
-            continue  # damaged: the learner will say so, and look at the one before
+            continue  # damaged: the learner reports it, and loads the one before
         if theirs != spec.fingerprint():
             raise ConfigError(
                 f"The run directory {run_dir.root} is of another game or encoder: its checkpoint {folder.name} has "
@@ -60,18 +60,18 @@ def refuse_other_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> Non
 
 
 def _changed(run_dir: RunDir, config: Config) -> str:
-    """What of the game is set otherwise than when the run was started last, as a sentence; empty where nothing is."""
+    """Which settings of the game differ from those of the last start, as a sentence; "" where none does."""
     try:
         before = run_dir.read_config()
     except (OSError, yaml.YAMLError, msgspec.ValidationError, ConfigError):
         return ""
     was, now = _game(before), _game(config)
     changed = [f"{key} is {now.get(key)}, was {was.get(key)}" for key in now | was if now.get(key) != was.get(key)]
-    return f"Set otherwise since then: {'; '.join(changed)}. " if changed else ""
+    return f"Changed since then: {'; '.join(changed)}. " if changed else ""
 
 
 def _game(config: Config) -> dict[str, Any]:
-    """Settings that say what is played and seen, by dotted key."""
+    """Settings that determine the game and its observations, by dotted key."""
     plain = msgspec.to_builtins(config)
     inner = {f"{name}.{key}": value for name in ("pokemon", "gymnasium", "game_options") for key, value in
              plain[name].items()}  # fmt: skip
@@ -87,12 +87,12 @@ def _ask(folder: Path, command: Command, stopped: Callable[[], bool]) -> GameSpe
         try:
             printed, errors = _communicate(probe, stopped)
         finally:
-            end_group(probe)
+            kill_session(probe)
     words = errors.decode(errors="replace").strip()
     if probe.returncode == 2:
         raise ConfigError(words)
     if probe.returncode != 0:
-        words = words[-4000:] or f"(exit code {probe.returncode}, and not a word)"
+        words = words[-4000:] or f"(exit code {probe.returncode}, and no message)"
         raise RoleDied(f"The game could not be loaded:\n{words}", 1)
     try:
         return msgspec.json.decode(printed.strip().splitlines()[-1], type=GameSpec)
@@ -101,11 +101,11 @@ def _ask(folder: Path, command: Command, stopped: Callable[[], bool]) -> GameSpe
 
 
 def _communicate(probe: subprocess.Popen[bytes], stopped: Callable[[], bool]) -> tuple[bytes, bytes]:
-    """What it wrote to stdout and stderr. Raises RoleDied, StartStopped."""
+    """(stdout, stderr) of the finished process. Raises RoleDied, StartStopped."""
     deadline = time.monotonic() + LIMIT_SEC
     while time.monotonic() < deadline:
         if stopped():
-            raise StartStopped("stopped before the game said what it looks like")
+            raise StartStopped("stopped before there was a game spec")
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return probe.communicate(timeout=LOOK_EVERY_SEC)
-    raise RoleDied(f"The game did not say what it looks like within {LIMIT_SEC:.0f} s.", 1)
+            return probe.communicate(timeout=POLL_SEC)
+    raise RoleDied(f"The game did not print its spec within {LIMIT_SEC:.0f} s.", 1)

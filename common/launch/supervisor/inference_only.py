@@ -1,24 +1,35 @@
-"""An inference server with frozen weights and no learner, for as long as something wants to ask it."""
+"""An inference server with frozen weights and no learner, for `simul serve`, `play` and the load test."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from simul.common.config.run_directory import RunDir
-from simul.common.config.schema import Config
+from simul.common.config.schema import Config, LearnerConfig
+from simul.common.launch.monitoring.serve_view import ServedCheckpoint, closing_line, startup_lines
+from simul.common.launch.monitoring.snapshot import RunMonitor, Snapshot
+from simul.common.launch.monitoring.view import Display
+from simul.common.launch.processes.process_group import Command, RoleDied, RunningRoles
+from simul.common.launch.processes.role_process import role_command
+from simul.common.launch.processes.signals import Signals
+from simul.common.launch.processes.temporary import temporary_folder
+from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint, spec_of
 from simul.common.launch.supervisor.game_spec import ask_for_spec
-from simul.common.launch.supervisor.process_group import Command, RoleDied
-from simul.common.launch.supervisor.processes import role_command
-from simul.common.launch.supervisor.running import RunningRoles
-from simul.common.launch.supervisor.temporary import temporary_folder
+from simul.common.launch.supervisor.preflight import check_resources
+from simul.common.transport import check_endpoint, server_keys
 
 ROLE = "inference_server"
+ENDPOINT = "tcp://127.0.0.1:5555"  # of `simul serve`
 STOP_SEC = 15.0
-TURN_SEC = 0.1
+POLL_SEC = 0.1
+SNAPSHOT_EVERY_SEC = 1.0
 
 
 class FrozenServer(RunningRoles):
@@ -38,7 +49,7 @@ class FrozenServer(RunningRoles):
         super().__enter__()
         try:
             self.start()
-            self.fleet.wait_until_ready(ROLE, self._starting)
+            self.group.wait_until_ready(ROLE, self._starting)
         except BaseException:
             self.close()
             raise
@@ -55,19 +66,19 @@ class FrozenServer(RunningRoles):
 
     def start(self) -> None:
         """Start the process."""
-        self.fleet.start(ROLE, 1, self._threads, [["--checkpoint", str(self._checkpoint)]])
+        self.group.start(ROLE, 1, self._threads, [["--checkpoint", str(self._checkpoint)]])
 
     def stop(self, hurry: Callable[[], bool]) -> list[str]:
-        """Let it answer what waits, and end; at once where `hurry()`. Returns a sentence where it did not end well."""
+        """Let it answer what waits, and end; kill it where `hurry()`. Returns a sentence if it did not exit cleanly."""
 
         def meanwhile() -> bool:
-            self.take_reports(TURN_SEC)
+            self.receive_reports(POLL_SEC)
             return hurry()
 
-        return self.fleet.stop(ROLE, STOP_SEC, meanwhile)
+        return self.group.stop(ROLE, STOP_SEC, meanwhile)
 
     def _starting(self) -> bool:
-        self.take_reports(TURN_SEC)
+        self.receive_reports(POLL_SEC)
         if self._stopped():
             raise RoleDied("The inference server was stopped before it was ready.", 130)
         return False
@@ -83,3 +94,105 @@ def frozen_run(checkpoint: Path, config: Config, command: Command = role_command
         run_dir.write_spec(ask_for_spec(config, command))
         with FrozenServer(run_dir, checkpoint, config.server.threads, command):
             yield run_dir
+
+
+def serve(
+    checkpoint: Path, display: Display, *, endpoint: str | None = None, curve_keys: Path | None = None,
+    prometheus_port: int | None = None, overrides: Sequence[str] = (), command: Command = role_command,
+) -> int:  # fmt: skip
+    """`simul serve`: serve until a signal comes; returns the exit code. Raises ConfigError, RoleDied.
+
+    Args:
+        checkpoint: a checkpoint, or a run directory for its newest one.
+        endpoint: default: `server.endpoint` of the overrides, else ENDPOINT; curve_keys and prometheus_port likewise.
+        overrides: settings as `K=V`, above those that the checkpoint was trained with.
+    """
+    folder = newest_checkpoint(checkpoint)
+    config = _config(folder, endpoint, curve_keys, prometheus_port, overrides)
+    spec = spec_of(folder)
+    check_resources(
+        msgspec.structs.replace(config, learner=LearnerConfig())
+    )  # the learner's device may be missing here
+    signals = Signals()
+    signals.install()
+    try:
+        with temporary_folder("simul-serve-") as root:
+            run_dir = RunDir(root)
+            run_dir.create()
+            run_dir.write_config(config)
+            run_dir.write_spec(spec)
+            facts = ServedCheckpoint(folder, spec, config.server, root)
+            return _Serving(run_dir, facts, display, signals, command).run()
+    finally:
+        display.close()
+        signals.restore()
+
+
+def _config(
+    folder: Path, endpoint: str | None, curve_keys: Path | None, prometheus_port: int | None, overrides: Sequence[str]
+) -> Config:
+    """The checkpoint's configuration, except for endpoint, keys and Prometheus port, which were another server's.
+
+    The rules of `load_config` also require a client's secret key, for the workers; `serve` has none, so that the keys
+    are set afterwards.
+    """
+    config = config_of(folder, ["server.endpoint=''", "server.curve_keys=''", "server.prometheus_port=0", *overrides])
+    server = config.server
+    keys = Path(server.curve_keys) if curve_keys is None and server.curve_keys else curve_keys
+    endpoint = endpoint or server.endpoint or ENDPOINT
+    if keys is not None:
+        server_keys(keys)
+    check_endpoint(endpoint, curve=keys is not None)
+    server = msgspec.structs.replace(
+        server, endpoint=endpoint, curve_keys="" if keys is None else str(keys.absolute()),
+        prometheus_port=server.prometheus_port if prometheus_port is None else prometheus_port,
+    )  # fmt: skip
+    return msgspec.structs.replace(config, server=server)
+
+
+class _Serving:
+    """The loop of `simul serve`: receive reports, restart a dead server, show figures, until a signal."""
+
+    def __init__(
+        self, run_dir: RunDir, facts: ServedCheckpoint, display: Display, signals: Signals, command: Command
+    ) -> None:
+        self._facts = facts
+        self._display = display
+        self._signals = signals
+        self._server = FrozenServer(
+            run_dir, facts.checkpoint, facts.server.threads, command, stopped=lambda: signals.stop
+        )
+        self._monitor = RunMonitor(facts.name, self._server.reports, self._server.group)
+
+    def run(self) -> int:
+        began = time.monotonic()
+        with self._server as server:
+            self._monitor.mark_ready()
+            for line in startup_lines(self._facts, self._take_snapshot("serving"), time.monotonic() - began):
+                self._display.say(line)
+            next_snapshot = 0.0
+            while not self._signals.stop:
+                self._say(server.receive_reports(POLL_SEC))
+                self._say(server.group.restart_dead(time.monotonic()))
+                if time.monotonic() >= next_snapshot:
+                    next_snapshot = time.monotonic() + SNAPSHOT_EVERY_SEC
+                    self._display.update(self._take_snapshot("serving"))
+            self._say(["stopping: answering what waits (Ctrl-C again: now)"])
+            self._display.update(self._take_snapshot("stopping"))
+            self._monitor.mark_stopping()
+            bad = server.stop(lambda: self._signals.now)
+            self._say(bad)
+        self._display.close()
+        self._display.summary(closing_line(self._take_snapshot("stopped")))
+        return 1 if bad else 0
+
+    def _take_snapshot(self, phase: str) -> Snapshot:
+        self._server.group.measure()
+        snapshot = self._monitor.take_snapshot(phase, time.monotonic())
+        self._say(self._monitor.take_alerts())
+        return snapshot
+
+    def _say(self, sentences: Sequence[str]) -> None:
+        for sentence in sentences:
+            self._monitor.add_event(sentence)
+            self._display.say(sentence)

@@ -1,22 +1,29 @@
-"""What can be known to fail is refused before any role starts: a taken endpoint or port, a device that is not there."""
+"""Checks and files before the first role starts: a taken endpoint or a missing device is refused here."""
 
 from __future__ import annotations
 
 import socket
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 
+import msgspec
+
+from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.supervisor.processes import role_environment
+from simul.common.launch.processes import run_lock
+from simul.common.launch.processes.process_group import Command
+from simul.common.launch.processes.role_process import role_environment
+from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
+from simul.common.launch.supervisor.game_spec import ask_for_spec, check_same_encoder
 from simul.common.protocol.errors import ConfigError
 from simul.common.transport import probe_bind
 
 LOOPBACK = "127.0.0.1"
 DEVICE_LIMIT_SEC = 60.0
 REFUSED = 2
-ASK_FOR_DEVICES = f"""
+CHECK_DEVICES = f"""
 import sys
 from simul.common.protocol.errors import ConfigError
 from simul.common.nets.devices import choose_device
@@ -29,9 +36,9 @@ except ConfigError as error:
 """
 
 
-def check_start(config: Config) -> None:
-    """Raise ConfigError where the roles would."""
-    with ExitStack() as until_checked:  # all at once, because none may be wanted twice
+def check_resources(config: Config) -> None:
+    """Raise ConfigError where an endpoint or a port is taken, or a device is missing."""
+    with ExitStack() as until_checked:  # all at once: two settings may name the same one
         if config.server.endpoint:
             until_checked.enter_context(probe_bind(config.server.endpoint, curve=bool(config.server.curve_keys)))
         if config.server.prometheus_port:
@@ -50,10 +57,10 @@ def _port(port: int) -> socket.socket:
 
 
 def _check_devices(names: Collection[str]) -> None:
-    """In a process of its own: torch stays out of this one. Whatever else is wrong there, the roles will say."""
+    """In a process of its own, which imports torch. Other failures there are left to the roles to report."""
     if not names:
         return
-    line = [sys.executable, "-P", "-c", ASK_FOR_DEVICES, *sorted(names)]
+    line = [sys.executable, "-P", "-c", CHECK_DEVICES, *sorted(names)]
     try:
         done = subprocess.run(
             line, capture_output=True, text=True, env=role_environment(1), timeout=DEVICE_LIMIT_SEC, check=False,
@@ -63,3 +70,37 @@ def _check_devices(names: Collection[str]) -> None:
         return
     if done.returncode == REFUSED:
         raise ConfigError(done.stderr)
+
+
+def prepare_run(
+    config: Config,
+    run_dir: RunDir,
+    command: Command,
+    origin: InitialCheckpoint | None,
+    say: Callable[[str], None],
+    stopped: Callable[[], bool],
+) -> None:
+    """Check, write the resolved configuration and the game spec, and copy the initial checkpoint (`--from`).
+
+    Raises:
+        ConfigError, RoleDied: a sentence says why the run cannot start.
+        StartStopped: `stopped()` became true.
+    """
+    if run_lock.end_leftover_roles(run_dir):
+        say("the last supervisor was killed; its processes have ended")
+    check_resources(config)
+    with run_lock.config_error_on_write_failure(run_dir):
+        for sentence in run_dir.repair():
+            say(sentence)
+        config = msgspec.structs.replace(config, run_dir=str(run_dir.root))
+        spec = ask_for_spec(config, command, stopped)
+        try:
+            if origin is not None:
+                say(origin.copy_into_run(spec, config.network.name))
+            check_same_encoder(run_dir, spec, config)
+            run_dir.write_config(config)
+            run_dir.write_spec(spec)
+        except BaseException:
+            if origin is not None:
+                origin.undo()
+            raise

@@ -8,27 +8,25 @@ from contextlib import closing
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.figures import number
-from simul.common.launch.monitoring.report_receiver import ReportReceiver
-from simul.common.launch.monitoring.snapshot import Snapshot, Watch
-from simul.common.launch.monitoring.state import RunState
-from simul.common.launch.monitoring.status_file import StatusFile
+from simul.common.launch.monitoring.snapshot import RunMonitor, Snapshot, StatusFile
 from simul.common.launch.monitoring.summary import write_summary
 from simul.common.launch.monitoring.view import Display
-from simul.common.launch.supervisor import run_lock
+from simul.common.launch.processes import run_lock
+from simul.common.launch.processes.process_group import ROLE_TITLES, Command, ProcessGroup, RoleDied
+from simul.common.launch.processes.report_receiver import ReportReceiver
+from simul.common.launch.processes.role_process import role_command
+from simul.common.launch.processes.role_reports import RoleReports, number
+from simul.common.launch.processes.signals import Signals
+from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.common.launch.supervisor.game_spec import StartStopped
-from simul.common.launch.supervisor.origin import Origin
-from simul.common.launch.supervisor.preparation import prepare
-from simul.common.launch.supervisor.process_group import SPOKEN, Command, Fleet, RoleDied
-from simul.common.launch.supervisor.processes import role_command
-from simul.common.launch.supervisor.signals import Signals
+from simul.common.launch.supervisor.preflight import prepare_run
 from simul.common.protocol.errors import ConfigError
 from simul.common.transport import EndpointMonitor, Poller
 
-TURN_SEC = 0.1
-LOOK_EVERY_SEC = 1.0
-LONGEST_TURN_SEC = 1.0
-LAST_REPORTS_SEC = 5.0  # for reports of roles that have ended and are still on their way
+POLL_SEC = 0.1
+SNAPSHOT_EVERY_SEC = 1.0
+LONGEST_POLL_SEC = 1.0
+LAST_REPORTS_SEC = 5.0  # how long to wait for the last reports of roles that have ended
 # Workers first, so that nothing new arrives; the learner last, because it saves.
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
 STOPPING = "stopping: draining and saving (Ctrl-C again: now)"
@@ -36,7 +34,7 @@ STOPPING_EARLY = "stopping before everything was ready: nothing was learned, the
 
 
 class Supervisor:
-    """One run, from start to summary."""
+    """One run, from start to summary: `Supervisor(config, run_dir, display).run()`."""
 
     def __init__(
         self,
@@ -44,19 +42,19 @@ class Supervisor:
         run_dir: RunDir,
         display: Display,
         command: Command = role_command,
-        origin: Origin | None = None,
+        origin: InitialCheckpoint | None = None,
     ) -> None:
         self._config = config
         self._run_dir = run_dir
         self._display = display
         self._command = command
         self._origin = origin
-        self._state = RunState()
-        self._fleet = Fleet(run_dir, self._state, command)
-        self._watch = Watch(str(run_dir.root), self._state, self._fleet, config.game)
+        self._reports = RoleReports()
+        self._group = ProcessGroup(run_dir, self._reports, command)
+        self._monitor = RunMonitor(str(run_dir.root), self._reports, self._group, config.game)
         self._signals = Signals()
-        self._next_look = 0.0
-        self._turned_at = time.monotonic()
+        self._next_snapshot = 0.0
+        self._polled_at = time.monotonic()
         self._phase = "starting"
         self._trained = False
         self._status_file = StatusFile(run_dir, self._say)
@@ -64,7 +62,7 @@ class Supervisor:
     def run(self) -> int:
         """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied.
 
-        A start that a sentence refuses leaves no run directory behind, unless it was there before.
+        A start that is refused (exit code 2) removes the run directory if it made it.
         """
         new = not self._run_dir.exists()
         try:
@@ -76,16 +74,16 @@ class Supervisor:
 
     def _run_owned(self) -> int:
         self._run_dir.create()
-        run_lock.refuse_if_owned(self._run_dir)
+        run_lock.check_unowned(self._run_dir)
         self._signals.install()
-        self._reports = ReportReceiver(self._run_dir)
-        self._poller, self._endpoints = Poller([self._reports.socket]), EndpointMonitor(self._reports.socket)
-        with closing(self._reports):
+        self._receiver = ReportReceiver(self._run_dir)
+        self._poller, self._endpoints = Poller([self._receiver.socket]), EndpointMonitor(self._receiver.socket)
+        with closing(self._receiver):
             run_lock.claim(self._run_dir)
             try:
                 return self._run()
             finally:
-                self._fleet.kill_all()
+                self._group.kill_all()
                 self._run_dir.remove_sockets()
                 run_lock.release(self._run_dir)
                 self._display.close()
@@ -93,14 +91,14 @@ class Supervisor:
 
     def _run(self) -> int:
         failure: RoleDied | None = None
-        with run_lock.written_or_sentence(self._run_dir):
+        with run_lock.config_error_on_write_failure(self._run_dir):
             before = self._run_dir.read_start_files()
         try:
-            prepare(self._config, self._run_dir, self._command, self._origin, self._say, lambda: self._signals.stop)
+            prepare_run(self._config, self._run_dir, self._command, self._origin, self._say, lambda: self._signals.stop)
             self._start_up()
             while not self._done():
-                self._turn()
-                for sentence in self._fleet.restart_dead(time.monotonic()):
+                self._poll()
+                for sentence in self._group.restart_dead(time.monotonic()):
                     self._say(sentence)
         except StartStopped:
             pass
@@ -109,15 +107,15 @@ class Supervisor:
         clean = self._shut_down(quiet=failure is not None and not self._trained)
         self._display.close()
         if self._trained:
-            self._display.summary(write_summary(self._run_dir, self._config, self._look()))
+            self._display.summary(write_summary(self._run_dir, self._config, self._take_snapshot()))
         else:
             with contextlib.suppress(OSError):
-                self._run_dir.restore_start_files(before)  # its checkpoints are of that configuration
+                self._run_dir.restore_start_files(before)  # which its checkpoints belong to
             if self._origin is not None:
-                self._origin.take_back()
+                self._origin.undo()
         if failure is not None:
             self._phase = "failed"
-        self._look()
+        self._take_snapshot()
         if failure is not None:
             raise failure
         return 0 if clean else 1
@@ -128,66 +126,66 @@ class Supervisor:
         self._start("inference_server", 1, config.server.threads)
         self._start("env_worker", config.workers.count, 1)
         if not self._signals.stop:
-            self._watch.mark_ready()
+            self._monitor.mark_ready()
             self._phase = "training"
             self._trained = True
 
     def _start(self, role: str, count: int, threads: int) -> None:
-        """Start a role and wait until each of its processes says that it is ready."""
+        """Start a role and wait until each of its processes is ready."""
         if self._signals.stop:
             return
         began = time.monotonic()
-        self._fleet.start(role, count, threads)
-        self._fleet.wait_until_ready(role, self._stopped)
+        self._group.start(role, count, threads)
+        self._group.wait_until_ready(role, self._poll_while_starting)
         if not self._signals.stop:
-            self._say(f"{SPOKEN[role]} ready ({time.monotonic() - began:.1f} s)")
+            self._say(f"{ROLE_TITLES[role]} ready ({time.monotonic() - began:.1f} s)")
 
-    def _turn(self) -> None:
-        """Take what was reported; once a second, or when something changed, write status.json and draw."""
-        self._stay_awake()
-        reports, refused = self._reports.receive()
+    def _poll(self) -> None:
+        """Receive reports; once a second, or when the state of a process changed, write status.json and draw."""
+        self._exclude_own_pause()
+        reports, refused = self._receiver.receive()
         for sentence in refused:
             self._say(sentence)
         for report in reports:
-            sentences = self._state.receive(report, time.monotonic())
-            if report.state != "failed" or self._trained:  # else RoleDied says it
+            sentences = self._reports.add_report(report, time.monotonic())
+            if report.state != "failed" or self._trained:  # else RoleDied carries it
                 for sentence in sentences:
                     self._say(sentence)
-        if time.monotonic() >= self._next_look or self._watch.changed(time.monotonic()):
-            self._next_look = time.monotonic() + LOOK_EVERY_SEC
-            self._display.update(self._look())
-        self._poller.wait(TURN_SEC)
+        if time.monotonic() >= self._next_snapshot or self._monitor.states_changed(time.monotonic()):
+            self._next_snapshot = time.monotonic() + SNAPSHOT_EVERY_SEC
+            self._display.update(self._take_snapshot())
+        self._poller.wait(POLL_SEC)
 
-    def _stay_awake(self) -> None:
-        """A pause of our own, or of the whole machine, is nobody's silence."""
-        now, before = time.monotonic(), self._turned_at
-        self._turned_at = now
-        if now - before > LONGEST_TURN_SEC:
-            self._watch.slept(now - before)
+    def _exclude_own_pause(self) -> None:
+        """A pause of this process, or of the whole machine, must not count as silence of the roles."""
+        now, before = time.monotonic(), self._polled_at
+        self._polled_at = now
+        if now - before > LONGEST_POLL_SEC:
+            self._monitor.exclude_pause(now - before)
 
-    def _look(self) -> Snapshot:
-        self._fleet.measure()
-        run_lock.keep(self._run_dir)
-        snapshot = self._watch.take(self._phase, time.monotonic())
-        for sentence in [*self._watch.alerts(), *self._endpoints.restore_missing(time.monotonic())]:
+    def _take_snapshot(self) -> Snapshot:
+        self._group.measure()
+        run_lock.restore_claim(self._run_dir)
+        snapshot = self._monitor.take_snapshot(self._phase, time.monotonic())
+        for sentence in [*self._monitor.take_alerts(), *self._endpoints.restore_missing(time.monotonic())]:
             self._say(sentence)
         self._status_file.write(snapshot)
         return snapshot
 
     def _done(self) -> bool:
         limit = self._config.stop_after_decisions
-        answered = number(self._state.totals("inference_server"), "decisions") or 0
+        answered = number(self._reports.totals("inference_server"), "decisions") or 0
         return self._signals.stop or bool(limit and answered >= limit)
 
     def _shut_down(self, quiet: bool) -> bool:
-        """Stop the roles in order; `quiet` where the failure of a start says it all. True when all ended well."""
+        """Stop the roles in order; `quiet`: a failed start has its own sentence. True: all exited cleanly."""
         if not quiet:
             self._say(STOPPING if self._trained else STOPPING_EARLY)
         self._phase = "stopping"
-        self._watch.mark_stopping()
+        self._monitor.mark_stopping()
         bad = []
         for role, patience_sec in STOP_PATIENCE_SEC.items():
-            bad += self._fleet.stop(role, patience_sec, self._meanwhile)
+            bad += self._group.stop(role, patience_sec, self._poll_while_stopping)
         for sentence in [] if quiet else bad:
             self._say(sentence)
         self._take_last_reports()
@@ -196,19 +194,19 @@ class Supervisor:
 
     def _take_last_reports(self) -> None:
         deadline = time.monotonic() + LAST_REPORTS_SEC
-        self._turn()
-        while not self._fleet.all_reported() and time.monotonic() < deadline:
-            self._turn()
-        self._state.all_ended()
+        self._poll()
+        while not self._group.all_reported() and time.monotonic() < deadline:
+            self._poll()
+        self._reports.mark_all_ended()
 
-    def _stopped(self) -> bool:
-        self._turn()
+    def _poll_while_starting(self) -> bool:
+        self._poll()
         return self._signals.stop
 
-    def _meanwhile(self) -> bool:
-        self._turn()
+    def _poll_while_stopping(self) -> bool:
+        self._poll()
         return self._signals.now
 
     def _say(self, sentence: str) -> None:
-        self._watch.say(sentence)
+        self._monitor.add_event(sentence)
         self._display.say(sentence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.launch.monitoring.books import imbalances
+from simul.common.launch.monitoring.accounting import imbalances
 from simul.common.nets.io import load_policy
 from simul.common.nets.models.pokemon import PokemonDoublesNetwork
 from tests.support.command import Simul

@@ -18,7 +18,7 @@ from poke_env.player import SimpleHeuristicsPlayer
 
 from simul.common import cli
 from simul.common.config.schema import PokemonConfig
-from simul.common.launch.evaluation.checkpoint import config_of
+from simul.common.launch.supervisor.checkpoint_files import config_of
 from simul.common.launch.supervisor.inference_only import frozen_run
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT

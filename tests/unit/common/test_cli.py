@@ -102,11 +102,18 @@ def test_the_commands_import_no_role_and_no_torch():
     code = """
 import sys
 import simul.common.cli
-from simul.common.launch.commands import eval, remote
-from simul.common.launch.diagnostics import doctor
-from simul.common.launch.supervisor import supervisor
+from simul.common.launch.diagnostics import connection_check, doctor, mock_server
+from simul.common.launch.evaluation import eval_runner
+from simul.common.launch.supervisor import inference_only, supervisor
 roles = ['simul.' + role for role in ('inference_server', 'env_worker', 'learner')]
 print([m for m in ('torch', *roles) if m in sys.modules])
 """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_command_line_alone_loads_nothing_heavy():
+    """Each command imports what it needs when it runs, so that `simul --help` stays fast."""
+    code = "import sys, simul.common.cli; print([m for m in ('numpy', 'zmq', 'msgspec', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from simul.common.launch.supervisor.temporary import temporary_folder
+from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import EnvError
 from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
 

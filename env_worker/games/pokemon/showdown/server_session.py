@@ -9,7 +9,7 @@ from pathlib import Path
 from poke_env import ServerConfiguration
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.supervisor.temporary import make_folder
+from simul.common.launch.processes.temporary import make_folder
 from simul.common.protocol.errors import EnvError
 from simul.env_worker.games.pokemon.showdown.local_server import FOLDER_PREFIX, LocalServer, copy_package
 from simul.env_worker.games.pokemon.showdown.pair import Letter, Pair

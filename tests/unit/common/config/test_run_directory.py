@@ -62,3 +62,22 @@ def test_what_is_empty_or_damaged_is_named_and_the_token_made_anew(tmp_path) -> 
     assert len(run_dir.token()) == 32
     assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
     assert not (tmp_path / ".status.json.4711").exists()
+
+
+@pytest.mark.parametrize("name", ["token", "config.yaml", "learner.csv"])
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path, name):
+    (tmp_path / "run" / name).mkdir(parents=True)
+    with pytest.raises(Exception, match=rf"run/{name} is a folder; expected a file\."):
+        RunDir(tmp_path / "run").create()
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "logs", "sockets"])
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path, name):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).write_text("mine")
+    run_dir = RunDir(tmp_path / "run")
+    folder = run_dir.sockets if name == "sockets" else run_dir.root / name
+    if folder.parent != run_dir.root:
+        pytest.skip("the temporary directory is too deep for sockets in it")
+    with pytest.raises(Exception, match=rf"run/{name} is a file; expected a folder\."):
+        run_dir.create()

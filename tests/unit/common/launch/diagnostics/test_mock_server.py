@@ -1,4 +1,4 @@
-"""What the stand-in tells the author of a client about their frames."""
+"""What the mock server tells the author of a client about their frames."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from simul.common.client.pending import pack_step
-from simul.common.launch.diagnostics.frames_in_words import describe
-from simul.common.launch.diagnostics.mock_server import StandIn
+from simul.common.launch.diagnostics.frame_dump import describe_frames
+from simul.common.launch.diagnostics.mock_server import MockServer
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, PROTOCOL, TERMINATED, TO_CLIENT, Close, Error, Hello, Ping
@@ -29,52 +29,52 @@ def decision(step=0, **more):
     return Decision(env=0, seat=0, episode=0, step=step, **given)
 
 
-def tell(stand_in, message, tensors=None):
+def tell(mock, message, tensors=None):
     """(what is printed, the answers)"""
     frames = message if isinstance(message, list) else [bytes(frame) for frame in encode(message, tensors)]
-    lines, replies = stand_in.take(frames)
+    lines, replies = mock.handle(frames)
     return "\n".join(lines), [Codec(TO_CLIENT).decode([bytes(frame) for frame in reply]) for reply in replies]
 
 
 def after_hello():
-    stand_in = StandIn(SPEC)
-    words, [(welcome, _)] = tell(stand_in, HELLO)
-    assert "fine: answered with WELCOME" in words
+    mock = MockServer(SPEC)
+    words, [(welcome, _)] = tell(mock, HELLO)
+    assert "valid: answered with WELCOME" in words
     assert (welcome.game, welcome.observation_size, welcome.num_actions, welcome.resumed) == ("toy", 3, 2, False)
-    return stand_in
+    return mock
 
 
 def test_a_right_client_is_answered():
-    stand_in = after_hello()
+    mock = after_hello()
     for step in (0, 1, 1):
-        words, [(_, tensors)] = tell(stand_in, *pack_step(9, [decision(step)], SPEC))
+        words, [(_, tensors)] = tell(mock, *pack_step(9, [decision(step)], SPEC))
         assert "observation: float32 [1, 3] declared = 12 bytes, found: 0, 0, 0" in words
         assert tensors["action"].item() in (0, 1)
         assert tensors["log_prob"].item() == pytest.approx(np.log(0.5))
-    _, [(_, tensors)] = tell(stand_in, *pack_step(9, [decision(2, kind=TERMINATED)], SPEC))
+    _, [(_, tensors)] = tell(mock, *pack_step(9, [decision(2, kind=TERMINATED)], SPEC))
     assert (tensors["action"].item(), tensors["policy_version"].item()) == (-1, -1)
-    assert tell(stand_in, Ping(id=4))[1][0][0].id == 4
-    assert tell(stand_in, Close())[1] == []
-    assert tell(stand_in, Ping())[1][0][0].code == "ERR_HELLO"
+    assert tell(mock, Ping(id=4))[1][0][0].id == 4
+    assert tell(mock, Close())[1] == []
+    assert tell(mock, Ping())[1][0][0].code == "ERR_HELLO"
 
 
 def test_the_golden_messages_of_a_client_are_understood():
-    stand_in = after_hello()
+    mock = after_hello()
     for vector in VECTORS:
         if vector["direction"] == "to the server" and vector["header"]["type"] in ("HELLO", "PING", "CLOSE"):
-            words, _ = tell(stand_in, [bytes.fromhex(frame) for frame in vector["frames"]])
+            words, _ = tell(mock, [bytes.fromhex(frame) for frame in vector["frames"]])
             assert "wrong" not in words, vector["name"]
 
 
 @pytest.mark.parametrize(
     ("hello", "said"),
     [
-        ({"protocol": "simul/0"}, "ERR_VERSION: this server speaks simul/1; got 'simul/0'. Mend: use a client"),
-        ({"spec_fingerprint": "0bad"}, "with spec feed; got '0bad'. Mend: the client encodes for another game"),
+        ({"protocol": "simul/0"}, "ERR_VERSION: this server speaks simul/1; got 'simul/0'. Fix: use a client"),
+        ({"spec_fingerprint": "0bad"}, "with spec feed; got '0bad'. Fix: the client encodes for another game"),
     ],
 )
 def test_a_handshake_that_is_refused_says_why(hello, said):
-    words, [(error, _)] = tell(StandIn(SPEC, "feed"), msgspec.structs.replace(HELLO, **hello))
+    words, [(error, _)] = tell(MockServer(SPEC, "feed"), msgspec.structs.replace(HELLO, **hello))
     assert said in words
     assert error.code in said or error.code == "ERR_SPEC"
 
@@ -127,7 +127,7 @@ def spoilt(**columns):
         ({"observation": np.full((1, 3), np.nan, np.float32)}, "ERR_VALUE", "NaN"),
         ({"reward": np.array([np.inf], np.float32)}, "ERR_VALUE", "reward is not finite"),
         ({"kind": np.array([9], np.uint8)}, "ERR_VALUE", "kind 9 is unknown"),
-        ({"mask": np.zeros((1, 2), np.uint8)}, "ERR_MASK", "the mask is [0, 0]. Mend"),
+        ({"mask": np.zeros((1, 2), np.uint8)}, "ERR_MASK", "the mask is [0, 0]. Fix"),
         ({"mask": np.full((1, 2), 255, np.uint8)}, "ERR_MASK", "1 legal and 0 not"),
         ({"policy": np.array([1], np.uint8)}, "ERR_POLICY", "only `learner`"),
         ({"keys": np.array([[1, 0, 0, 0, 0]], np.int64).byteswap()}, "ERR_VALUE", "byte-swapped"),
@@ -142,16 +142,16 @@ def test_rows_that_do_not_fit_are_explained(columns, code, said):
 
 
 def test_a_bad_row_does_not_hold_up_its_mates_and_steps_are_counted():
-    stand_in = after_hello()
-    tell(stand_in, *pack_step(1, [decision()], SPEC))
+    mock = after_hello()
+    tell(mock, *pack_step(1, [decision()], SPEC))
     other = decision()
     other.env = 1
-    words, [(_, tensors), (error, _)] = tell(stand_in, *pack_step(2, [other, decision(5)], SPEC))
+    words, [(_, tensors), (error, _)] = tell(mock, *pack_step(2, [other, decision(5)], SPEC))
     assert tensors["row"].tolist() == [0]
     assert (error.code, error.rows) == ("ERR_ORDER", (1,))
     assert "wrong (rows [1]): ERR_ORDER: expected step 1; got step 5" in words
-    assert tell(stand_in, *pack_step(3, [decision(7, kind=ABORTED)], SPEC))[1][0][1]["action"].tolist() == [-1]
+    assert tell(mock, *pack_step(3, [decision(7, kind=ABORTED)], SPEC))[1][0][1]["action"].tolist() == [-1]
 
 
 def test_a_header_full_of_nonsense_stays_short():
-    assert max(map(len, describe([msgpack.packb({"type": "x" * 10_000})]))) < 1200
+    assert max(map(len, describe_frames([msgpack.packb({"type": "x" * 10_000})]))) < 1200

@@ -1,4 +1,4 @@
-"""The table of everybody against everybody else, and the names of checkpoints in it."""
+"""The result of a round robin: all pairs from both sides."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import pytest
 from rich.console import Console
 
 from simul.common.config.matchups import Contestant, round_robin
-from simul.common.config.schema import Config, PokemonConfig
-from simul.common.launch.commands.eval import draws_seeds, evaluate, labels_of
-from simul.common.launch.evaluation.matrix import matrix_of, table_of
+from simul.common.launch.evaluation.matrix import build_matrix, matrix_table
 from simul.common.launch.evaluation.result import wilson
-from simul.common.protocol.errors import ConfigError
 
 A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
+
+
 BOT = Contestant("random", bot="random")
+
+
 FIGURES = {
     "results": {
         "0/p1": {"wins": 3, "losses": 1, "ties": 1, "truncated": 0},
@@ -33,7 +34,7 @@ FIGURES = {
 def matrix():
     served = {"learner": Path("/x/a/checkpoints/000000001"), "eval/1": Path("/x/b/checkpoints/000000002")}
     pairings = round_robin([A, B, BOT], 10)
-    return matrix_of(FIGURES, [A, B, BOT], pairings, served, {"learner": 1.0, "eval/1": 2})
+    return build_matrix(FIGURES, [A, B, BOT], pairings, served, {"learner": 1.0, "eval/1": 2})
 
 
 def test_both_seats_are_added_and_told_apart(matrix):
@@ -59,33 +60,10 @@ def test_who_played_and_what_was_lost_is_named(matrix):
 
 def test_the_table_shows_every_pair_from_both_sides(matrix):
     console = Console(width=120, record=True, file=io.StringIO())
-    console.print(table_of(matrix))
+    console.print(matrix_table(matrix))
     text = console.export_text()
     assert "5 won 3 lost 1 tied 1 cut" in text
     assert "3 won 5 lost 1 tied 1 cut" in text
     assert "0.500 (0.237-0.763)" in text
     assert "not played" in text
     assert "11 battles were not played to their end." in text
-
-
-def test_labels_of_checkpoints_are_short_and_distinct():
-    folders = [Path(f"/{where}/run/checkpoints/{version:09d}") for where, version in (("x", 0), ("x", 12), ("y", 12))]
-    assert labels_of([*folders, Path("/z/best")]) == ["run@0", "run@12", "run@12#2", "best"]
-
-
-@pytest.mark.parametrize(
-    ("opponents", "sentence"),
-    [
-        (["heuristic"], "no opponent 'heuristic'. Did you mean heuristics"),
-        (["self"], "no opponent 'self'"),
-        (["max", "max_base_power"], "--opponent names the same one twice"),
-    ],
-)
-def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
-    with pytest.raises(ConfigError, match=sentence):
-        evaluate([], opponents=opponents, episodes=5)
-
-
-def test_battles_are_mirrored_only_where_their_seeds_are_ours():
-    assert draws_seeds(Config())
-    assert not draws_seeds(Config(pokemon=PokemonConfig(transport="websocket")))

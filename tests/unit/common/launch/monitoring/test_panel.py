@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.books import NAMES
-from simul.common.launch.monitoring.figures import number
-from simul.common.launch.monitoring.panel import causes, histogram, panel, plain_line, win_rates
+from simul.common.launch.monitoring.accounting import ACCOUNTS
+from simul.common.launch.monitoring.panel import format_causes, format_histogram, format_win_rates, run_line, run_panel
 from simul.common.launch.monitoring.snapshot import ProcessFigures, Rate, Snapshot
-from simul.common.launch.monitoring.summary import in_words, summarise
+from simul.common.launch.monitoring.summary import summarise, summary_text
+from simul.common.launch.processes.role_reports import number
 
 
 def snapshot(**changes) -> Snapshot:
@@ -43,7 +43,7 @@ def snapshot(**changes) -> Snapshot:
 
 def drawn(snap: Snapshot) -> list[str]:
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=False)
-    console.print(panel(snap))
+    console.print(run_panel(snap))
     return console.file.getvalue().splitlines()
 
 
@@ -76,12 +76,12 @@ def test_after_a_fault_long_values_wrap_and_labels_stay_whole():
 def test_a_panel_without_any_figure():
     nothing = snapshot(server={}, learner={}, workers={}, processes=[], events=[], decisions_per_sec=None)
     assert any("decisions/s  -" in line for line in drawn(nothing))
-    assert "decisions/s -" in plain_line(nothing)
+    assert "decisions/s -" in run_line(nothing)
 
 
 def test_the_mean_return_stands_where_a_game_has_returns():
     workers = {"returns": {"mean": 20.0, "count": 4, "recent_mean": 30.5}}
-    assert "mean return 30.50 recently" in plain_line(snapshot(workers=workers))
+    assert "mean return 30.50 recently" in run_line(snapshot(workers=workers))
 
 
 def test_a_nan_is_not_a_figure():
@@ -89,16 +89,16 @@ def test_a_nan_is_not_a_figure():
 
 
 def test_histogram_orders_sizes_as_numbers():
-    assert histogram({"16": 1, "2": 8, "128": 4}) == "2█ 16▂ 128▄" or histogram({}) == "-"
-    assert histogram({"16": 1, "2": 8, "128": 4}).split()[0].startswith("2")
+    assert format_histogram({"16": 1, "2": 8, "128": 4}) == "2█ 16▂ 128▄" or format_histogram({}) == "-"
+    assert format_histogram({"16": 1, "2": 8, "128": 4}).split()[0].startswith("2")
 
 
 def test_causes_are_ordered_and_zeros_left_out():
-    assert causes({"stale": 0, "closed": 1, "learner_down": 1200}) == "learner_down 1,200, closed 1"
+    assert format_causes({"stale": 0, "closed": 1, "learner_down": 1200}) == "learner_down 1,200, closed 1"
 
 
 def test_ties_and_games_without_opponent_are_no_win_rates():
-    assert win_rates({"recent": {"self_play": {"games": 5, "win_rate": 1.0}}}) == []
+    assert format_win_rates({"recent": {"self_play": {"games": 5, "win_rate": 1.0}}}) == []
 
 
 def test_rates_are_of_the_window():
@@ -108,18 +108,18 @@ def test_rates_are_of_the_window():
     assert rate.add(15.0, 50.0) == 0.0
 
 
-def test_the_summary_holds_the_promised_keys_and_balanced_books():
+def test_the_summary_holds_the_promised_keys_and_balanced_accounts():
     summary = summarise(Config(), snapshot())
     for key in ("decisions", "battles", "decisions_per_sec", "mean_batch", "latency_us", "policy_version",
                 "policy_lag", "unrolls", "peak_memory_mb", "versions", "config_fingerprint"):  # fmt: skip
         assert summary[key] is not None
-    assert [book["difference"] for book in summary["accounting"].values()] == [0] * len(NAMES)
-    assert "do not balance" not in in_words(summary)
+    assert [account["difference"] for account in summary["accounting"].values()] == [0] * len(ACCOUNTS)
+    assert "does not balance" not in summary_text(summary)
 
 
-def test_the_summary_says_when_a_book_does_not_balance():
+def test_the_summary_says_when_an_account_does_not_balance():
     broken = snapshot(workers={"episodes": {"started": 9, "finished": 4, "alive": 3, "aborted": {}}})
-    assert "the books of battles do not balance" in in_words(summarise(Config(game="pokemon"), broken))
+    assert "the account of battles does not balance" in summary_text(summarise(Config(game="pokemon"), broken))
 
 
 @pytest.mark.parametrize(
@@ -128,16 +128,16 @@ def test_the_summary_says_when_a_book_does_not_balance():
 def test_episodes_are_called_what_people_call_them(game, word):
     snap = snapshot(game=game)
     assert f"{word}/s" in "\n".join(drawn(snap))
-    assert f"{word}/s 45.67" in plain_line(snap)
-    assert f"{word}: 9 started" in in_words(summarise(Config(game=game), snap))
+    assert f"{word}/s 45.67" in run_line(snap)
+    assert f"{word}: 9 started" in summary_text(summarise(Config(game=game), snap))
 
 
 def test_the_summary_of_a_run_without_figures():
     summary = summarise(Config(), snapshot(server={}, learner={}, workers={}, processes=[]))
     assert summary["decisions"] == 0
-    assert "0 decisions" in in_words(summary)
+    assert "0 decisions" in summary_text(summary)
 
 
 @pytest.mark.parametrize("phase", ["training", "stopping"])
 def test_plain_line_is_one_line(phase):
-    assert "\n" not in plain_line(snapshot(phase=phase))
+    assert "\n" not in run_line(snapshot(phase=phase))

@@ -8,7 +8,13 @@ from pathlib import Path
 from rich.console import Console
 
 from simul.common.config.schema import ServerConfig
-from simul.common.launch.monitoring.serve_view import Facts, farewell, line, panel, welcome
+from simul.common.launch.monitoring.serve_view import (
+    ServedCheckpoint,
+    closing_line,
+    serve_line,
+    serve_panel,
+    startup_lines,
+)
 from simul.common.launch.monitoring.snapshot import ProcessFigures, Snapshot
 from simul.common.protocol.specs import GameSpec
 
@@ -32,7 +38,7 @@ def snapshot(**changes) -> Snapshot:
 
 def test_the_panel_fits_80_by_24() -> None:
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=False)
-    console.print(panel(snapshot()))
+    console.print(serve_panel(snapshot()))
     lines = console.file.getvalue().splitlines()
     assert len(lines) <= 23
     assert max(map(len, lines)) <= 80
@@ -45,7 +51,9 @@ def test_the_panel_fits_80_by_24() -> None:
 
 def test_long_refusals_wrap_and_labels_stay_whole() -> None:
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=False)
-    console.print(panel(snapshot(server={**SERVER, "rows_errored": {f"ERR_NUMBER_{n}": 10**n for n in range(8)}})))
+    console.print(
+        serve_panel(snapshot(server={**SERVER, "rows_errored": {f"ERR_NUMBER_{n}": 10**n for n in range(8)}}))
+    )
     text = console.file.getvalue()
     assert "\nanswered " in text
     assert "\nrefused " in text
@@ -53,22 +61,24 @@ def test_long_refusals_wrap_and_labels_stay_whole() -> None:
 
 
 def test_the_batch_is_that_of_now_and_not_of_all_times() -> None:
-    assert "batch 50.0" in line(snapshot(decisions_per_sec=2500.0, batches_per_sec=50.0))
-    assert "batch -" in line(snapshot(decisions_per_sec=0.0, batches_per_sec=0.0))
+    assert "batch 50.0" in serve_line(snapshot(decisions_per_sec=2500.0, batches_per_sec=50.0))
+    assert "batch -" in serve_line(snapshot(decisions_per_sec=0.0, batches_per_sec=0.0))
 
 
 def test_a_server_without_any_figure() -> None:
     nothing = snapshot(server={}, decisions_per_sec=None)
     words = "actions/s - | clients -, sessions - | batch - | latency - | answered - | refused nothing"
-    assert line(nothing) == words
-    assert farewell(nothing) == "answered 0 in 100 s (0 a second), mean batch -, latency -, refused nothing"
+    assert serve_line(nothing) == words
+    assert closing_line(nothing) == "answered 0 in 100 s (0 a second), mean batch -, latency -, refused nothing"
 
 
 def test_the_author_of_a_client_is_told_where_to_connect() -> None:
     server = ServerConfig(endpoint="tcp://0.0.0.0:5555", curve_keys="/keys", prometheus_port=9100)
-    facts = Facts(Path("/runs/cartpole/checkpoints/000000042"), GameSpec("test/x", 3, 2), server, Path("/tmp/x"))
+    facts = ServedCheckpoint(
+        Path("/runs/gymnasium/checkpoints/000000042"), GameSpec("test/x", 3, 2), server, Path("/tmp/x")
+    )
     assert facts.name == "gymnasium/checkpoints/000000042"
-    text = "\n".join(welcome(facts, snapshot(), 1.5))
+    text = "\n".join(startup_lines(facts, snapshot(), 1.5))
     for words in ("policy_version 42", "on cpu in bfloat16; ready after 1.5 s", "endpoint tcp://0.0.0.0:5555",
                   "game test/x: observation float32[3], 2 actions", "simul connect tcp://127.0.0.1:5555 --keys /keys",
                   "http://127.0.0.1:9100/metrics", "--run-dir /tmp/x"):  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, PokemonConfig
-from simul.common.launch.supervisor.game_spec import refuse_other_encoder
+from simul.common.launch.supervisor.game_spec import check_same_encoder
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
@@ -23,21 +23,21 @@ def _checkpoint(run_dir: RunDir, version: int, text: str) -> None:
 
 def test_the_newest_readable_checkpoint_decides(tmp_path) -> None:
     run_dir = RunDir(tmp_path)
-    refuse_other_encoder(run_dir, SPEC, Config())  # a fresh run
+    check_same_encoder(run_dir, SPEC, Config())  # a fresh run
     _checkpoint(run_dir, 1, json.dumps({"spec_fingerprint": "of-another-game"}))
     with pytest.raises(ConfigError, match=f"of-another-game.*{SPEC.fingerprint()}"):
-        refuse_other_encoder(run_dir, SPEC, Config())
+        check_same_encoder(run_dir, SPEC, Config())
     _checkpoint(run_dir, 2, json.dumps({"spec_fingerprint": SPEC.fingerprint()}))
     _checkpoint(run_dir, 3, "torn {")
-    refuse_other_encoder(run_dir, SPEC, Config())
+    check_same_encoder(run_dir, SPEC, Config())
 
 
 def test_what_was_set_otherwise_is_named(tmp_path) -> None:
     run_dir = RunDir(tmp_path)
     _checkpoint(run_dir, 1, json.dumps({"spec_fingerprint": "of-another-layout"}))
     run_dir.write_config(Config(game="pokemon", pokemon=PokemonConfig(damage_attackers=0)))
-    with pytest.raises(ConfigError, match=r"then: pokemon\.damage_attackers is 3, was 0\. Choose"):
-        refuse_other_encoder(run_dir, SPEC, Config(game="pokemon"))
+    with pytest.raises(ConfigError, match=r"Changed since then: pokemon\.damage_attackers is 3, was 0\. Choose"):
+        check_same_encoder(run_dir, SPEC, Config(game="pokemon"))
     (run_dir.root / "config.yaml").write_text("game: {torn")
     with pytest.raises(ConfigError, match=r"\(test\). Choose"):
-        refuse_other_encoder(run_dir, SPEC, Config(game="pokemon"))
+        check_same_encoder(run_dir, SPEC, Config(game="pokemon"))

@@ -1,0 +1,96 @@
+"""`simul status` and `simul down`: read a run's figures, or stop it, from another terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from simul.common.config.option_types import path
+
+DOWN_LIMIT_SEC = 180.0
+CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
+
+
+def add_status(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `simul status` to a parser."""
+    parser.add_argument("--run-dir", type=path, help="default: the run that is active below runs/, else the latest")
+    parser.add_argument("--json", action="store_true", help="everything, as JSON")
+    parser.set_defaults(run=lambda options: status(options.run_dir, as_json=options.json))
+
+
+def add_down(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `simul down` to a parser."""
+    parser.add_argument("--run-dir", type=path, help="default: the run that is active below runs/")
+    parser.set_defaults(run=lambda options: down(options.run_dir))
+
+
+def status(root: Path | None, *, as_json: bool) -> int:
+    """Print the last figures. Exit code 0 while the run is active, 3 where it is not. Raises ConfigError."""
+    import msgspec
+    from rich.console import Console
+
+    from simul.common.launch.monitoring.panel import run_panel
+    from simul.common.launch.monitoring.snapshot import Snapshot
+    from simul.common.launch.processes.run_lock import choose_run, living_owner
+    from simul.common.protocol.errors import ConfigError
+
+    run_dir = choose_run(root, active_only=False)
+    file = run_dir.root / "status.json"
+    try:
+        snapshot = msgspec.json.decode(file.read_bytes(), type=Snapshot)
+    except OSError:
+        raise ConfigError(f"There is no run in {run_dir.root} (no status.json). Start one with `simul up`.") from None
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
+    owner = living_owner(run_dir)
+    if as_json:
+        active = {"active": owner is not None, "supervisor_pid": owner.pid if owner else None}
+        sys.stdout.write(msgspec.json.encode({**active, **msgspec.to_builtins(snapshot)}).decode() + "\n")
+    else:
+        console = Console()
+        console.print(run_panel(snapshot))
+        if owner is None:
+            age = max(0.0, time.time() - snapshot.time)
+            console.print(f"This run is not active; these are its last figures, {age:,.0f} s old.")
+    return 0 if owner is not None else 3
+
+
+def down(root: Path | None) -> int:
+    """Stop the supervisor of a run and wait for it. Exit code 0: stopped, or not active; 1: still stopping."""
+    import contextlib
+    import signal
+
+    import psutil
+
+    from simul.common.launch.processes.run_lock import choose_run, living_owner
+
+    run_dir = choose_run(root, active_only=True)
+    owner = living_owner(run_dir)
+    if owner is None:
+        sys.stdout.write(f"No run is active in {run_dir.root}.\n")
+        return 0
+    requested_at = time.time()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(owner.pid).send_signal(signal.SIGTERM)
+    deadline = time.monotonic() + DOWN_LIMIT_SEC
+    while owner.alive() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    if owner.alive():
+        sys.stderr.write(
+            f"The run in {run_dir.root} (process {owner.pid}) is still saving after {DOWN_LIMIT_SEC:.0f} s. "
+            "`simul down` once more stops it at once.\n"
+        )
+        return 1
+    summary = run_dir.root / "summary.json"
+    sys.stdout.write(f"Stopped. Summary: {summary}\n" if _written_since(summary, requested_at) else "Stopped.\n")
+    return 0
+
+
+def _written_since(file: Path, moment: float) -> bool:
+    """False for a summary of an earlier run, or none: a run that is stopped while it starts writes none."""
+    try:
+        return file.stat().st_mtime >= moment - CLOCK_GRAIN_SEC
+    except OSError:
+        return False

@@ -1,0 +1,51 @@
+"""`simul up`: its command line. `supervisor/supervisor.py` does the work."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import nullcontext
+
+from simul.common.config.option_types import path
+from simul.common.runtime.installation import ROOT
+
+DEFAULT = ROOT / "configs" / "pokemon.yaml"
+
+
+def add_up(up: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    up.add_argument(
+        "config", nargs="?", type=path, default=DEFAULT, metavar="CONFIG",
+        help="a YAML file, such as those in configs/ (default: configs/pokemon.yaml of the checkout)",
+    )  # fmt: skip
+    up.add_argument(
+        "--run-dir", type=path, metavar="DIR", help="where the run lies (default: run_dir of the configuration)"
+    )
+    up.add_argument(
+        "--from", dest="origin", type=path, metavar="CHECKPOINT",
+        help="a new run begins with these weights: a checkpoint, or a run directory (its newest whole one)",
+    )  # fmt: skip
+    up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
+    up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
+    up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
+    up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see ForegroundGroup
+    up.set_defaults(run=_up)
+
+
+def _up(options: argparse.Namespace) -> int:
+    from simul.common.config.loader import load_config
+    from simul.common.config.run_directory import RunDir
+    from simul.common.launch.monitoring.view import EVENT_LOG, EventLogDisplay, make_display
+    from simul.common.launch.processes.signals import ForegroundGroup
+    from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
+    from simul.common.launch.supervisor.supervisor import Supervisor
+
+    overrides = list(options.overrides)
+    if options.stop_after_decisions is not None:
+        overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
+    config = load_config(options.config, overrides)
+    run_dir = RunDir(options.run_dir or config.run_dir)
+    origin = InitialCheckpoint(options.origin, run_dir) if options.origin else None
+    display = EventLogDisplay(make_display(options.plain), run_dir.logs / EVENT_LOG)
+    supervisor = Supervisor(config, run_dir, display, origin=origin)
+    with ForegroundGroup() if options.from_make else nullcontext():
+        return supervisor.run()

@@ -1,0 +1,294 @@
+"""The role processes of a run: start them, restart the dead, stop them, receive their reports."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import Self
+
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.processes.report_receiver import ReportReceiver
+from simul.common.launch.processes.role_process import ResourceMeter, RoleProcess, role_command
+from simul.common.launch.processes.role_reports import RoleKey, RoleReports
+from simul.common.protocol.errors import SimulError
+from simul.common.protocol.messages import Report
+from simul.common.runtime.lifecycle import EXIT_ENDS_RUN
+from simul.common.transport import EndpointMonitor, Poller
+
+Command = Callable[[str], list[str]]  # role -> command line
+
+READY_LIMIT_SEC = 300.0
+ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
+NEEDED_FILE_NAMES = ("config.yaml", "spec.json", "token")  # what a role reads when it starts
+
+RESTART_WINDOW_SEC = 120.0
+MOST_DEATHS = 10  # within the window: more than that is a fault that a restart does not fix
+MOST_FAILED_STARTS = 5  # in a row: on a loaded machine ten slow starts do not fit into the window
+FIRST_DELAY_SEC = 0.1
+LONGEST_DELAY_SEC = 0.8  # recovery is promised within 10 s
+
+
+class RestartPolicy:
+    """When one process is restarted, and when to give up. Pure: time is an argument."""
+
+    def __init__(self, window_sec: float = RESTART_WINDOW_SEC, most_deaths: int = MOST_DEATHS) -> None:
+        self._window_sec = window_sec
+        self._most_deaths = most_deaths
+        self._deaths: list[float] = []
+        self._failed_starts = 0
+
+    def record_death(self, now: float, *, was_ready: bool = True) -> float | None:
+        """Seconds to wait before the restart; None: give up. `was_ready`: this life had become ready."""
+        self._deaths = [at for at in self._deaths if now - at < self._window_sec] + [now]
+        self._failed_starts = 0 if was_ready else self._failed_starts + 1
+        if len(self._deaths) >= self._most_deaths or self._failed_starts >= MOST_FAILED_STARTS:
+            return None
+        return min(FIRST_DELAY_SEC * 2.0 ** (len(self._deaths) - 1), LONGEST_DELAY_SEC)
+
+
+class NeededFiles:
+    """Keeps the small files of a run directory, to restore those that are removed or emptied before a restart."""
+
+    def __init__(self, run_dir: RunDir) -> None:
+        self._run_dir = run_dir
+        self._contents: dict[str, bytes] = {}
+
+    def remember(self) -> None:
+        """Read them. Called before roles start."""
+        for name in NEEDED_FILE_NAMES:
+            with contextlib.suppress(OSError):
+                self._contents[name] = (self._run_dir.root / name).read_bytes()
+
+    def restore(self) -> list[str]:
+        """Write those that are missing or empty. Returns a sentence for each, or one about why that failed."""
+        missing = [name for name, content in self._contents.items() if content and not self._has_content(name)]
+        try:
+            for folder in (self._run_dir.root, self._run_dir.logs, self._run_dir.checkpoints):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._run_dir.restore_start_files({name: self._contents[name] for name in missing})
+        except OSError as error:
+            return [f"{error.filename} is missing and cannot be written again: {error.strerror}"]
+        return [f"{self._run_dir.root / name} had vanished and was written again" for name in missing]
+
+    def _has_content(self, name: str) -> bool:
+        path = self._run_dir.root / name
+        return path.exists() and path.stat().st_size > 0
+
+
+class RoleDied(SimulError):
+    """A role ended during start-up, or too often. Caught by `main()`: printed, its exit code passed on."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class _Member:
+    """One process of a role, over its restarts. `child`: its current life."""
+
+    def __init__(self, child: RoleProcess, threads: int, arguments: Sequence[str]) -> None:
+        self.child = child
+        self.threads = threads
+        self.arguments = arguments
+        self.restart_policy = RestartPolicy()
+        self.meter = ResourceMeter()
+        self.restarts = 0
+        self.restart_at: float | None = None
+        self.last_error = ""  # of the last life that died
+
+
+class ProcessGroup:
+    """Processes by (role, index). Their states come from `reports`, which the caller feeds with reports."""
+
+    def __init__(self, run_dir: RunDir, reports: RoleReports, command: Command = role_command) -> None:
+        self._run_dir = run_dir
+        self._reports = reports
+        self._command = command
+        self._needed = NeededFiles(run_dir)
+        self.members: dict[RoleKey, _Member] = {}
+
+    def start(self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = ()) -> None:
+        """Start `count` processes of `role`; `arguments`, if given, holds the extra ones of each."""
+        self._needed.remember()
+        for index in range(count):
+            extra = arguments[index] if arguments else ()
+            child = self._spawn(role, index, threads, extra)
+            self.members[role, index] = _Member(child, threads, extra)
+
+    def ready(self, role: str) -> bool:
+        """True when every process of `role` has reported that it is ready."""
+        return all(self.state_of(key) == "ready" for key in self.members if key[0] == role)
+
+    def wait_until_ready(self, role: str, meanwhile: Callable[[], bool]) -> None:
+        """Wait for every process of `role`; `meanwhile` is called often and returns True to stop waiting.
+
+        Raises RoleDied: a process ended, or READY_LIMIT_SEC passed.
+        """
+        deadline = time.monotonic() + READY_LIMIT_SEC
+        while not self.ready(role):
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise RoleDied(
+                    f"The {ROLE_TITLES[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1
+                )
+            if meanwhile():
+                return
+
+    def state_of(self, key: RoleKey) -> str:
+        """The state of its last report; `starting` before the first, `stopped` or `dead` after its end."""
+        member = self.members[key]
+        if member.child.exit_code() is not None:
+            return "stopped" if member.child.exited_cleanly() else "dead"
+        report = self._reports.last_report(key, member.child.run_id)
+        return "starting" if report is None else report.state
+
+    def check_alive(self) -> None:
+        """Raises RoleDied, with the end of its log, if a process has ended."""
+        for member in self.members.values():
+            if member.child.exit_code() is not None:
+                raise self._death_error(member)
+
+    def restart_dead(self, now: float) -> list[str]:
+        """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied: died too often."""
+        sentences = []
+        for member in self.members.values():
+            child = member.child
+            if member.restart_at is None and child.exit_code() is not None:
+                child.kill()  # also what it started and left behind
+                self._reports.mark_ended((child.role, child.index), child.run_id, now)
+                member.last_error = child.last_line()
+                if child.exit_code() == EXIT_ENDS_RUN:
+                    raise self._death_error(member)
+                delay = member.restart_policy.record_death(
+                    now, was_ready=self._reports.was_ready((child.role, child.index), child.run_id)
+                )
+                if delay is None:
+                    raise self._death_error(member, "too often; last with ")
+                member.restart_at = now + delay
+                sentences.append(f"{_title(child)} died ({child.exit_reason()}), restarting")
+            elif member.restart_at is not None and now >= member.restart_at:
+                sentences += self._needed.restore()
+                sentences += self._start_again(member, now)
+        return sentences
+
+    def stop(self, role: str, patience_sec: float, meanwhile: Callable[[], bool]) -> list[str]:
+        """Ask the processes of `role` to stop and wait; `meanwhile` is called often and returns True to kill them now.
+
+        Returns a sentence for each that did not exit cleanly.
+        """
+        members = [member for key, member in self.members.items() if key[0] == role]
+        for member in members:
+            member.child.request_stop()
+        deadline = time.monotonic() + patience_sec
+        hurry = False
+        while any(p.child.exit_code() is None for p in members) and time.monotonic() < deadline and not hurry:
+            hurry = meanwhile()
+        sentences = []
+        for member in members:
+            if member.child.exit_code() is None:
+                why = "was killed at once" if hurry else f"did not stop in {patience_sec:.0f} s and was killed"
+                sentences.append(f"{_title(member.child)} {why}")
+            elif member.restart_at is None and not member.child.exited_cleanly():
+                sentences.append(f"{_title(member.child)} ended with {member.child.exit_reason()}")
+            if member.restart_at is None:
+                self._reports.mark_ended((member.child.role, member.child.index), member.child.run_id, time.monotonic())
+            member.child.kill()
+        return sentences
+
+    def all_reported(self) -> bool:
+        """True when the last report has come from every process that ended with exit code 0."""
+        ended = (member.child for member in self.members.values() if member.child.exit_code() == 0)
+        reports = (self._reports.last_report((child.role, child.index), child.run_id) for child in ended)
+        return all(report is None or report.state not in ("ready", "draining") for report in reports)
+
+    def kill_all(self) -> None:
+        """End everything now."""
+        for member in self.members.values():
+            member.child.kill()
+
+    def measure(self) -> None:
+        """Sample CPU and memory of every process."""
+        for member in self.members.values():
+            member.meter.sample(member.child.pid)
+
+    def _start_again(self, member: _Member, now: float) -> list[str]:
+        """Start a dead member again. EAGAIN and ENOMEM count as a failed start. Raises RoleDied."""
+        child = member.child
+        try:
+            member.child = self._spawn(child.role, child.index, member.threads, member.arguments)
+        except OSError as error:
+            member.last_error = str(error)
+            failed = f"{_title(child)} could not be started ({error.strerror})"
+            delay = member.restart_policy.record_death(now, was_ready=False)
+            if delay is None:
+                raise RoleDied(f"{failed} too often. Free memory or processes, then start the run again.", 1) from error
+            member.restart_at = now + delay
+            return [f"{failed}, trying again"]
+        member.restart_at = None
+        member.restarts += 1
+        return []
+
+    def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> RoleProcess:
+        return RoleProcess(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+
+    def _death_error(self, member: _Member, before: str = "") -> RoleDied:
+        child = member.child
+        code = child.exit_code()
+        if code in (2, EXIT_ENDS_RUN):  # the role has logged a sentence that says what is wrong
+            return RoleDied(f"{_title(child)}: {child.error_message()}", 2 if code == 2 else 1)
+        log = child.log_tail() or "(its log is empty)"
+        return RoleDied(f"{_title(child)} died {before}({child.exit_reason()}). The end of its log:\n{log}", 1)
+
+
+def _title(child: RoleProcess) -> str:
+    return f"worker {child.index}" if child.role == "env_worker" else f"the {ROLE_TITLES[child.role]}"
+
+
+class RunningRoles:
+    """A process group and its reports: `with RunningRoles(run_dir) as roles:`; what still runs at the end is killed.
+
+    Call `receive_reports` often: a role sends two reports a second.
+    """
+
+    def __init__(self, run_dir: RunDir, command: Command = role_command) -> None:
+        self.reports = RoleReports()
+        self.group = ProcessGroup(run_dir, self.reports, command)
+        self._run_dir = run_dir
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            self._receiver = opened.enter_context(closing(ReportReceiver(self._run_dir)))
+            socket = self._receiver.socket
+            self._poller, self._endpoints = Poller([socket]), EndpointMonitor(socket)
+            opened.callback(self.group.kill_all)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill every process and close the status socket."""
+        self._opened.close()
+
+    def wait(self, timeout_sec: float) -> bool:
+        """True when there are reports; False after `timeout_sec`."""
+        return self._poller.wait(timeout_sec)
+
+    def receive_reports(self, timeout_sec: float = 0.0) -> list[str]:
+        """Receive what has arrived; wait for a report where there is none. Returns sentences for the view."""
+        self.wait(timeout_sec)
+        reports, refused = self._receiver.receive()
+        sentences = [*self._endpoints.restore_missing(time.monotonic()), *refused]
+        for report in reports:
+            self.on_report(report)
+            sentences += self.reports.add_report(report, time.monotonic())
+        return sentences
+
+    def on_report(self, report: Report) -> None:
+        """Called with each report; for subclasses."""

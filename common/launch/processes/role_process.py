@@ -1,0 +1,174 @@
+"""One role process: how it is started, signalled and killed, its log, and the CPU and memory it uses."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+import psutil
+
+from simul.common.config.run_directory import RunDir
+from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
+from simul.common.runtime.lifecycle import STOP_SIGNAL
+
+LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
+_LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ \S+ (?P<level>[A-Z]+) ")  # see simul.common.runtime.logs
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
+
+
+def role_command(role: str) -> list[str]:
+    """The command line of a role. -P: a folder in the working directory must not shadow an import."""
+    return [sys.executable, "-P", "-m", f"simul.{role}"]
+
+
+def role_environment(threads: int) -> dict[str, str]:
+    """Environment of a role: Simul first on the import path, then the working directory (for module:Class)."""
+    paths = [str(IMPORT_ROOT) if IN_CHECKOUT else "", os.getcwd(), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def run_in_foreground(module: str, arguments: Sequence[str]) -> int:
+    """Run a module on this terminal; returns its exit code. Ctrl-C reaches it, too; this process waits."""
+    with subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=role_environment(1)) as process:
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):
+                return process.wait()
+
+
+class RoleProcess:
+    """One life of a role process. It leads its own session, so that Ctrl-C reaches only the supervisor."""
+
+    def __init__(
+        self, role: str, index: int, run_dir: RunDir, command: Sequence[str], *,
+        threads: int = 1, run_id: int = 0, arguments: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.role = role
+        self.index = index
+        self.run_id = run_id or time.time_ns()
+        self.name = f"{LOG_NAMES.get(role, role)}-{index}"
+        self.stop_requested = False
+        self.log = run_dir.logs / f"{self.name}.log"
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
+        line = [
+            *command, "--run-dir", str(run_dir.root), "--index", str(index),
+            "--run-id", str(self.run_id), "--parent", str(os.getpid()), *arguments,
+        ]  # fmt: skip
+        with self._open_log() as log:
+            self._process = _popen(line, role_environment(threads), log)
+        self.pid = self._process.pid
+
+    def exit_code(self) -> int | None:
+        """None while it runs; negative: the signal that ended it."""
+        return self._process.poll()
+
+    def exit_reason(self) -> str:
+        """`signal 9` or `exit code 1`."""
+        code = self.exit_code()
+        return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+    def exited_cleanly(self) -> bool:
+        """Exit code 0, or ended by the stop request itself: a role that still starts has no handler for it yet."""
+        return self.exit_code() == 0 or (self.stop_requested and self.exit_code() in (-STOP_SIGNAL, -signal.SIGTERM))
+
+    def request_stop(self) -> None:
+        """Ask it to drain, save and exit."""
+        if self.exit_code() is None:
+            self.stop_requested = True
+            self._process.send_signal(STOP_SIGNAL)
+
+    def kill(self) -> None:
+        """Kill it and everything it started."""
+        kill_session(self._process)
+
+    def log_tail(self, lines: int = 15) -> str:
+        """The last lines that this life wrote, at most 16 KiB."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(max(self._log_start, self.log.stat().st_size - 16_384))
+                text = file.read().decode(errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def last_line(self) -> str:
+        """The last line that this life wrote; of a traceback, the exception."""
+        lines = self.log_tail().rstrip().splitlines()
+        return _LOG_LINE.sub("", lines[-1]) if lines else ""
+
+    def _open_log(self) -> IO[bytes]:
+        """The log, or the null device where it cannot be opened (disk full, folder removed)."""
+        try:
+            return self.log.open("ab")
+        except OSError:
+            return open(os.devnull, "ab")
+
+    def error_message(self) -> str:
+        """Of a life that ended with exit code 2: its last ERROR line, else what it wrote without a log prefix."""
+        lines = self.log_tail().splitlines()
+        errors = [n for n, line in enumerate(lines) if (found := _LOG_LINE.match(line)) and found["level"] == "ERROR"]
+        if errors:
+            lines = lines[errors[-1] :]
+            return "\n".join([_LOG_LINE.sub("", lines[0]), *lines[1:]])
+        return "\n".join(line for line in lines if not _LOG_LINE.match(line)) or "(no reason was logged)"
+
+
+def kill_session(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that leads a session, and everything in that session, and wait for it."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _popen(line: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        line, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+        start_new_session=sys.platform != "win32",
+    )  # fmt: skip
+
+
+class ResourceMeter:
+    """CPU (percent of a core) and memory (MiB) of a role process and of its descendants (simulator hosts)."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, psutil.Process] = {}
+        self.cpu_percent = 0.0
+        self.rss_mb = 0.0
+        self.children_rss_mb = 0.0
+        self.peak_rss_mb = 0.0
+        self.peak_children_rss_mb = 0.0
+
+    def sample(self, pid: int) -> None:
+        """Measure once. A process that is gone counts 0; peaks stay."""
+        try:
+            root = psutil.Process(pid)
+            family = [root, *root.children(recursive=True)]
+        except psutil.Error:
+            family = []
+        self._known = {process.pid: self._known.get(process.pid, process) for process in family}
+        cpu, memory = 0.0, {}
+        for number, process in self._known.items():
+            with contextlib.suppress(psutil.Error):
+                cpu += process.cpu_percent(None)
+                memory[number] = process.memory_info().rss / 2**20
+        self.cpu_percent = round(cpu, 1)
+        self.rss_mb = round(memory.pop(pid, 0.0), 1)
+        self.children_rss_mb = round(sum(memory.values()), 1)
+        self.peak_rss_mb = max(self.peak_rss_mb, self.rss_mb)
+        self.peak_children_rss_mb = max(self.peak_children_rss_mb, self.children_rss_mb)

@@ -1,0 +1,138 @@
+"""When a process is restarted, what is restored before, and a system that has no process to give."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import stat
+import sys
+
+import pytest
+
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.launch.processes import role_process
+from simul.common.launch.processes.process_group import (
+    LONGEST_DELAY_SEC,
+    MOST_DEATHS,
+    MOST_FAILED_STARTS,
+    NEEDED_FILE_NAMES,
+    RESTART_WINDOW_SEC,
+    NeededFiles,
+    ProcessGroup,
+    RestartPolicy,
+    RoleDied,
+)
+from simul.common.launch.processes.role_reports import RoleReports
+from simul.common.protocol.specs import GameSpec
+
+
+def test_restarts_are_quick_and_back_off_below_a_second():
+    policy = RestartPolicy()
+    delays = [policy.record_death(10.0 * n) for n in range(5)]
+    assert delays[0] == 0.1
+    assert delays == sorted(delays)
+    assert max(delays) < 1.0
+
+
+def test_gives_up_after_ten_deaths_in_two_minutes():
+    policy = RestartPolicy()
+    assert [policy.record_death(n) is None for n in range(MOST_DEATHS)] == [False] * (MOST_DEATHS - 1) + [True]
+
+
+def test_old_deaths_are_forgotten():
+    policy = RestartPolicy()
+    for n in range(100):
+        assert policy.record_death(15.0 * n) is not None
+    assert policy.record_death(10_000.0) == 0.1
+
+
+def test_lives_that_never_became_ready_count_however_long_they_took():
+    policy = RestartPolicy()
+    assert policy.record_death(0.0, was_ready=False) is not None
+    assert (
+        policy.record_death(1.0 * RESTART_WINDOW_SEC, was_ready=True) is not None
+    )  # one that worked: it is not the start that fails
+    ends = [
+        policy.record_death((2 + n) * RESTART_WINDOW_SEC, was_ready=False) is None for n in range(MOST_FAILED_STARTS)
+    ]
+    assert ends == [False] * (MOST_FAILED_STARTS - 1) + [True]
+
+
+END_AT_ONCE = [sys.executable, "-c", "pass"]
+
+
+def _no_process(*_: object) -> None:
+    raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+
+@pytest.fixture
+def group(tmp_path):
+    """A group whose only process has ended."""
+    run_dir = RunDir(tmp_path)
+    run_dir.create()
+    group = ProcessGroup(run_dir, RoleReports(), lambda role: END_AT_ONCE)
+    group.start("learner", 1, 1)
+    group.members["learner", 0].child._process.wait(100)
+    group.restart_dead(0.0)
+    yield group
+    group.kill_all()
+
+
+def test_a_restart_that_gets_no_process_is_tried_again(group, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(role_process, "_popen", _no_process)
+        failed = "the learner could not be started (Resource temporarily unavailable), trying again"
+        assert group.restart_dead(LONGEST_DELAY_SEC) == [failed]
+        assert group.restart_dead(LONGEST_DELAY_SEC) == [], "it waits"
+    assert group.members["learner", 0].restarts == 0
+    assert group.restart_dead(2 * LONGEST_DELAY_SEC) == []
+    assert group.members["learner", 0].restarts == 1
+
+
+def test_restarts_that_get_no_process_end_the_run_in_the_end(group, monkeypatch):
+    monkeypatch.setattr(role_process, "_popen", _no_process)
+    turns = [
+        turn * LONGEST_DELAY_SEC for turn in range(1, MOST_FAILED_STARTS)
+    ]  # its first life was a failed start, too
+    for now in turns[:-1]:
+        assert len(group.restart_dead(now)) == 1
+    with pytest.raises(RoleDied, match=r"the learner could not be started .* too often"):
+        group.restart_dead(turns[-1])
+
+
+SPEC = GameSpec("test", 4, 2)
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    run_dir.write_config(Config())
+    run_dir.write_spec(SPEC)
+    return run_dir
+
+
+def test_what_vanished_is_written_again_as_it_was(run_dir):
+    files = NeededFiles(run_dir)
+    files.remember()
+    before = {name: (run_dir.root / name).read_bytes() for name in NEEDED_FILE_NAMES}
+    assert files.restore() == []
+    shutil.rmtree(run_dir.root)
+    said = files.restore()
+    assert said == [f"{run_dir.root / name} had vanished and was written again" for name in NEEDED_FILE_NAMES]
+    assert {name: (run_dir.root / name).read_bytes() for name in NEEDED_FILE_NAMES} == before
+    assert stat.S_IMODE((run_dir.root / "token").stat().st_mode) == 0o600
+    assert run_dir.logs.is_dir()
+    assert files.restore() == []
+    (run_dir.root / "token").write_text("")
+    assert len(files.restore()) == 1
+    assert (run_dir.root / "token").read_bytes() == before["token"]
+
+
+def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):
+    files = NeededFiles(run_dir)
+    files.remember()
+    shutil.rmtree(run_dir.logs)
+    run_dir.logs.write_text("in the way")
+    assert files.restore() == [f"{run_dir.logs} is missing and cannot be written again: File exists"]

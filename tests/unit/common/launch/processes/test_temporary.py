@@ -1,0 +1,82 @@
+"""A temporary folder goes with its process, and with the next one where that was killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.processes import run_lock
+from simul.common.launch.processes.run_lock import ProcessIdentity
+from simul.common.launch.processes.temporary import OWNERLESS_SEC, remove_leftovers, temporary_folder
+
+KIND = "simul-eval-"
+WAIT = f"""
+from simul.common.launch.processes.temporary import temporary_folder
+with temporary_folder({KIND!r}) as folder:
+    print(folder, flush=True)
+    input()
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def test_it_goes_at_the_end_and_after_an_error(temporary):
+    with temporary_folder(KIND) as folder:
+        assert folder.parent == temporary
+        RunDir(folder).create()
+    with pytest.raises(KeyError), temporary_folder(KIND):
+        raise KeyError
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_one_left_goes_with_the_next(temporary):
+    child = subprocess.Popen([sys.executable, "-c", WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    left = Path(child.stdout.readline().strip())
+    with temporary_folder(KIND):
+        assert left.exists(), "its evaluation lives"
+    child.kill()
+    child.communicate()
+    with temporary_folder(KIND):
+        assert not left.exists()
+
+
+def test_only_folders_of_the_dead_are_removed(tmp_path):
+    names = (
+        "simul-serve-dead",
+        "simul-501-sockets",
+        "simul-eval-dead",
+        "simul-eval-living",
+        "simul-eval-fresh",
+        "simul-eval-old",
+        "simul-eval-torn",
+        "other",
+    )
+    folders = {name: tmp_path / name for name in names}
+    for folder in folders.values():
+        folder.mkdir()
+    dead = ProcessIdentity(os.getpid(), 1.0)
+    for name, owner in (("eval-dead", dead), ("serve-dead", dead), ("eval-living", run_lock.this_process())):
+        folders[f"simul-{name}"].joinpath("supervisor.pid").write_text(
+            f'{{"pid": {owner.pid}, "create_time": {owner.create_time}}}'
+        )
+    folders["simul-eval-torn"].joinpath("supervisor.pid").write_text("{")
+    now = time.time()
+    os.utime(folders["simul-eval-old"], (now - OWNERLESS_SEC - 5,) * 2)
+    for name in ("other", "simul-501-sockets"):
+        os.utime(folders[name], (now - OWNERLESS_SEC - 5,) * 2)
+    removed = remove_leftovers(KIND, tmp_path, now)
+    assert sorted(path.name for path in removed) == ["simul-eval-dead", "simul-eval-old", "simul-serve-dead"]
+    assert {path.name for path in tmp_path.iterdir()} == set(names) - {path.name for path in removed}
