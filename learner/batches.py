@@ -24,7 +24,7 @@ from simul.learner.algorithms import Trajectories
 
 
 class RejectedUnroll(SimulError):
-    """An unroll that cannot be learned from: the inbox drops it and counts it by `cause`. `steps` 0: unknown."""
+    """An unroll that cannot be learned from: the receiver drops it and counts it by `cause`. `steps` 0: unknown."""
 
     def __init__(self, cause: str, message: str, steps: int) -> None:
         super().__init__(message)

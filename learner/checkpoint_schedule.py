@@ -14,7 +14,7 @@ from simul.learner.league import League
 GOES_ON = "Training goes on."
 
 
-class Keeper:
+class CheckpointSchedule:
     """Decides when to save what. `now` from time.monotonic().
 
     Attributes:
@@ -53,9 +53,9 @@ class Keeper:
             return "There is no checkpoint."
         return f"The newest good checkpoint is {self._store.path(self.saved_version)}."
 
-    def take_notes(self) -> list[str]:
+    def drain_notes(self) -> list[str]:
         """Sentences since the last call about checkpoints and past selves that are damaged."""
-        return [*self._store.take_notes(), *self.league.take_notes()]
+        return [*self._store.drain_notes(), *self.league.drain_notes()]
 
     def due(self, decisions: int, now: float) -> bool:
         """True when a checkpoint is due."""
@@ -88,7 +88,7 @@ class Keeper:
             self._next_milestone = self._after(decisions) if milestone else self._next_milestone
         return failure
 
-    def freeze(self, version: int, decisions: int, weights: bytes) -> str:
+    def add_past_self(self, version: int, decisions: int, weights: bytes) -> str:
         """The weights join the league. Returns an empty string, or why that was not possible."""
         meta = self._facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, milestone=True)
         return _try(lambda: self.league.add(meta, weights), f"past self {version}", self.saved_version)

@@ -88,7 +88,7 @@ class CheckpointStore:
         self._whole: dict[Path, _Stamp] = {}  # as they were when they were written, or verified
         self._notes: list[str] = []
 
-    def take_notes(self) -> list[str]:
+    def drain_notes(self) -> list[str]:
         """Sentences since the last call: what is damaged, and what became of it."""
         notes, self._notes = self._notes, []
         return notes

@@ -37,7 +37,7 @@ class League:
         self.resident: tuple[PastSelf, ...] = ()
         self._notes: list[str] = []
 
-    def take_notes(self) -> list[str]:
+    def drain_notes(self) -> list[str]:
         """Sentences since the last call about copies that cannot be used."""
         notes, self._notes = self._notes, []
         return notes

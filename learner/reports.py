@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simul.learner.batches import ReceivedUnroll
-from simul.learner.event_file import new_event_file, scalars
-from simul.learner.side_file import SAY_EVERY_SEC, SideFile
 from simul.learner.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.
@@ -27,6 +23,7 @@ COLUMNS = (
 )  # fmt: skip
 LAG_BOUNDS = (0, 1, 2, 4, 8, 16)  # histogram of policy_lag: "0", "1", "2", "3-4", ...; the last is open
 STALL_AFTER_SEC = 60.0
+SAY_EVERY_SEC = 60.0  # an alarm that lasts is repeated so often
 
 
 class Statistics:
@@ -48,12 +45,12 @@ class Statistics:
         self._lag_max = 0
         self._lags: Counter[str] = Counter()
 
-    def took(self, unrolls: Sequence[ReceivedUnroll]) -> None:
+    def count_rewards(self, unrolls: Sequence[ReceivedUnroll]) -> None:
         """The rewards of an update's unrolls, whether they are learned from or not."""
         self.reward_mean = float(np.mean([unroll.arrays["reward"].mean() for unroll in unrolls]))
         self.largest_reward = float(max(np.abs(unroll.arrays["reward"]).max() for unroll in unrolls))
 
-    def learned(self, unrolls: Sequence[ReceivedUnroll], version: int) -> int:
+    def count_learned(self, unrolls: Sequence[ReceivedUnroll], version: int) -> int:
         """Count unrolls that weights of `version` were taught with. Returns their steps, bootstrap rows left out."""
         if not unrolls:
             return 0
@@ -66,7 +63,7 @@ class Statistics:
         self._lags.update(lag_histogram(lag))
         return lag.size
 
-    def updated(self, result: UpdateResult) -> None:
+    def count_update(self, result: UpdateResult) -> None:
         """Take over the figures of an update; those it lacks keep their last value."""
         self.updates += 1
         self.skipped_minibatches += result.skipped
@@ -147,72 +144,3 @@ class SkipAlarm:
             return ""
         self._say_at = now + SAY_EVERY_SEC
         return f"ALARM: a minibatch was skipped, nothing was learned from it ({total} since the start): {cause}"
-
-
-class Journal:
-    """TensorBoard under `tensorboard/` and learner.csv, both appended to on resume, from the first row on."""
-
-    def __init__(self, root: Path, decisions: int, every_sec: float = 1.0) -> None:
-        self._root = root
-        self._path = root / "learner.csv"
-        self._begin = decisions
-        self._every = every_sec
-        self._next = 0.0
-        self._csv = SideFile("learner.csv", self._begin_csv)
-        self._board = SideFile("TensorBoard's file", self._begin_board)
-        self._board_file: tuple[Path, bytes] | None = None
-        self._last: tuple[dict[str, float], int] | None = None
-
-    @property
-    def rows_lost(self) -> int:
-        """Rows that found no room on the disk for so long that newer ones took their place."""
-        return self._csv.lost + self._board.lost
-
-    def write(self, row: dict[str, float], decisions: int) -> list[str]:
-        """One row, at most one a second, and the last one at the end; `row` has exactly the keys COLUMNS.
-
-        Returns sentences about a file that cannot be written, or can be again. Never raises OSError.
-        """
-        now = time.monotonic()
-        if now < self._next:
-            self._last = row, decisions
-            return []
-        self._last = None
-        self._next = now + self._every
-        values = [f"{row[name]:.6g}" if isinstance(row[name], float) else row[name] for name in COLUMNS]
-        tagged = {f"learner/{name}": row[name] for name in COLUMNS}
-        sentences = (self._csv.append(_csv_line(values), now), self._board.append(scalars(tagged, decisions), now))
-        return [sentence for sentence in sentences if sentence]
-
-    def close(self) -> None:
-        """Write the last row, and close both files."""
-        if self._last is not None:
-            self._next = 0.0
-            self.write(*self._last)
-        self._csv.close()
-        self._board.close()
-
-    def _begin_csv(self) -> tuple[Path, bytes]:
-        self._set_aside_other_header()
-        return self._path, _csv_line(COLUMNS)
-
-    def _begin_board(self) -> tuple[Path, bytes]:
-        self._board_file = self._board_file or new_event_file(self._root / "tensorboard", self._begin)
-        self._board_file[0].parent.mkdir(exist_ok=True)
-        return self._board_file
-
-    def _set_aside_other_header(self) -> None:
-        """A file of another version of Simul keeps its rows under another name."""
-        if not self._path.exists():
-            return
-        with self._path.open(errors="replace") as file:
-            header = file.readline().strip()
-        if header and header != ",".join(COLUMNS):
-            number = 1
-            while (aside := self._path.with_suffix(f".{number}.csv")).exists():
-                number += 1
-            self._path.rename(aside)
-
-
-def _csv_line(values: Iterable[object]) -> bytes:
-    return (",".join(str(value) for value in values) + "\r\n").encode()

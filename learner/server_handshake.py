@@ -13,8 +13,8 @@ MOST_PEERS = 200  # connections that are remembered as admitted: two a life of a
 _SHOWN = 40  # characters of a peer's text in a sentence
 
 
-class Handshake:
-    """Used by the I/O thread; `published` by the main loop.
+class ServerHandshake:
+    """Used by the I/O thread; `note_published` by the main loop.
 
     Attributes:
         untrusted: messages of peers that have not shown the run's token, by type, since process start. They are in no
@@ -36,7 +36,7 @@ class Handshake:
         """Whether this peer was admitted. Routing ids of two sockets are drawn at random, and never the same."""
         return peer in self._admitted
 
-    def published(self, version: int) -> None:
+    def note_published(self, version: int) -> None:
         """This learner publishes a version."""
         self._newest = max(self._newest, version)
 

@@ -6,28 +6,162 @@ import socket
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from simul.common.protocol.codec import Codec, Tensors
+from simul.common.client.shared_memory import map_memory
+from simul.common.protocol.codec import Codec, Tensors, encode
 from simul.common.protocol.errors import ProtocolError
-from simul.common.protocol.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory
+from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory
+from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
 from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
 from simul.common.transport import EndpointKeeper, Poller, RouterSocket
 from simul.learner.batches import ReceivedUnroll, RejectedUnroll, UnrollChecker
-from simul.learner.credits import CreditBook
-from simul.learner.grants import Grants
-from simul.learner.memories import UnrollMemories
-from simul.learner.server_handshake import Handshake
-from simul.learner.weight_publisher import MOST_AT_ONCE, Postbox
+from simul.learner.server_handshake import ServerHandshake
+from simul.learner.weight_publisher import MOST_AT_ONCE, WeightPublisher
+
+
+@dataclass
+class _Peer:
+    received: int = 0
+    granted: int = 0
+
+
+class CreditAllocator:
+    """Cumulative grants per server, counted from its SERVER_HELLO on.
+
+    What waits here and what is granted but has not come yet may together reach `capacity_steps`; an unroll that has
+    not come is taken to be as long as the mean of those that have. Every server can always send one.
+    """
+
+    def __init__(self, capacity_steps: int, unroll_length: int) -> None:
+        self._capacity = capacity_steps
+        self._mean_length = float(unroll_length)
+        self._peers: dict[bytes, _Peer] = {}
+
+    def add_server(self, peer: bytes) -> None:
+        """A server said SERVER_HELLO: its count starts at 0, again if need be."""
+        self._peers[peer] = _Peer()
+
+    def remove_server(self, peer: bytes) -> None:
+        """A server is gone; what it was granted is free again."""
+        self._peers.pop(peer, None)
+
+    def count_received(self, peer: bytes, length: int) -> bool:
+        """An unroll came. False where that peer never said SERVER_HELLO."""
+        if peer not in self._peers:
+            return False
+        self._peers[peer].received += 1
+        self._mean_length += 0.01 * (length - self._mean_length)
+        return True
+
+    def __contains__(self, peer: object) -> bool:
+        return peer in self._peers
+
+    def received_from(self, peer: bytes) -> int:
+        """Unrolls of a living server since its SERVER_HELLO."""
+        return self._peers[peer].received
+
+    def grant(self, waiting_steps: int) -> dict[bytes, int]:
+        """Total for each server, never lower than before."""
+        outstanding = sum(peer.granted - peer.received for peer in self._peers.values())
+        room = int((self._capacity - waiting_steps) / max(self._mean_length, 1.0)) - outstanding
+        share = max(room, 0) // max(len(self._peers), 1)
+        for peer in self._peers.values():
+            least = peer.received + 1 if waiting_steps < self._capacity else peer.granted
+            peer.granted = max(peer.granted + share, least)
+        return {name: peer.granted for name, peer in self._peers.items()}
+
+
+class UnrollMemories:
+    """One a server, by its peer. What a server that died had handed over can still be read."""
+
+    def __init__(self, layout: UnrollLayout) -> None:
+        self._layout = layout
+        self._tables: dict[bytes, Tables] = {}
+
+    def open(self, peer: bytes, memory: UnrollMemory, living: Container[bytes]) -> str:
+        """Open a server's memory, if it can be had here. A sentence where it is not what this run's should be.
+
+        That of servers not among the `living` is let go: whatever they had said has been read long ago.
+        """
+        self._tables = {name: tables for name, tables in self._tables.items() if name in living}
+        layout, found = self._layout, (memory.unroll_length, memory.state_size, memory.memory.size)
+        expected = (layout.unroll_length, layout.state_size, layout.size(max(memory.places, 0)))
+        if found != expected:
+            return (
+                f"A server's memory has (unroll length, state size, bytes) {found}; expected {expected}. "
+                "Its unrolls come through the socket."
+            )
+        try:
+            mapped = map_memory(memory.memory, writable=False)
+        except (OSError, ValueError):
+            return ""  # another machine, user or container
+        self._tables[peer] = layout.tables(mapped, memory.places)
+        return ""
+
+    def has(self, peer: bytes) -> bool:
+        """This server's memory is open."""
+        return peer in self._tables
+
+    def tensors(self, peer: bytes, message: Unroll) -> Tables:
+        """The tensors of an unroll, copied.
+
+        Raises:
+            RejectedUnroll: `no_memory`: it was meant for an earlier life of this learner; `taken_back`: the learner was
+                silent for so long that the server wrote over it; `bad_shape`: there is no such place.
+        """
+        steps = message.length if 1 <= message.length <= self._layout.unroll_length else 0
+        if (tables := self._tables.get(peer)) is None:
+            raise RejectedUnroll("no_memory", "it lies in memory that this learner does not have open", steps)
+        places = len(tables["serial"])
+        if not steps or not 0 <= message.place < places:
+            found, wanted = (message.length, message.place), (self._layout.unroll_length, places - 1)
+            raise RejectedUnroll("bad_shape", f"(length, place) {found}; expected at most {wanted}", steps)
+        copies = {name: view.copy() for name, view in unroll_at(tables, message.place, steps).items()}
+        if tables["serial"][message.place] != message.serial:  # looked at last: it is changed before anything else is
+            raise RejectedUnroll("taken_back", "the server took it back before it was read", steps)
+        return copies
+
+
+class CreditSender:
+    """CREDIT to every server when it changes, and as a sign of life."""
+
+    def __init__(self, socket: RouterSocket, credits: CreditAllocator, memories: UnrollMemories) -> None:
+        self._socket = socket
+        self._credits = credits
+        self._memories = memories
+        self._said: dict[bytes, Credit] = {}
+        self._next = 0.0
+
+    def resend_all(self) -> None:
+        """Tell everybody the next time."""
+        self._next = 0.0
+
+    def send(self, waiting_steps: int) -> None:
+        """A server that is gone is forgotten; what it was granted is free again."""
+        now = time.monotonic()
+        for peer, total in self._credits.grant(waiting_steps).items():
+            credit = Credit(total=total, taken=self._credits.received_from(peer), memory=self._memories.has(peer))
+            if credit == self._said.get(peer) and now < self._next:
+                continue
+            if self._socket.send(peer, encode(credit)):
+                self._said[peer] = credit
+            else:
+                self._credits.remove_server(peer)
+                self._said.pop(peer, None)
+        if now >= self._next:
+            self._next = now + REPORT_EVERY_SEC / 2
+
 
 QUIET_SEC = 0.1  # nothing came for so long: whatever servers had sent before they ended is here
 LAST_READS_SEC = 2.0
 
 
 @dataclass
-class InboxCounts:
+class UnrollCounts:
     """Of admitted servers, since process start. received = taken + dropped + waiting, in unrolls."""
 
     received: int = 0
@@ -36,7 +170,7 @@ class InboxCounts:
     dropped_steps: int = 0  # of those whose length is known
 
 
-class Inbox:
+class UnrollReceiver:
     """Owns both sockets from `start()` to `close()`. All methods are called by the main loop."""
 
     def __init__(
@@ -44,17 +178,17 @@ class Inbox:
         unroll_socket: RouterSocket,
         weights_socket: RouterSocket,
         checker: UnrollChecker,
-        credits: CreditBook,
-        handshake: Handshake,
+        credits: CreditAllocator,
+        handshake: ServerHandshake,
     ) -> None:
-        self.counts = InboxCounts()
-        self.postbox = Postbox(weights_socket, handshake)
+        self.counts = UnrollCounts()
+        self.publisher = WeightPublisher(weights_socket, handshake)
         self._handshake = handshake
         self._unrolls = unroll_socket
         self._checker = checker
         self._credits = credits
         self._memories = UnrollMemories(checker.layout)
-        self._grants = Grants(unroll_socket, credits, self._memories)
+        self._credit_sender = CreditSender(unroll_socket, credits, self._memories)
         self._endpoints = EndpointKeeper(unroll_socket, weights_socket)
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
         self._queue: deque[ReceivedUnroll] = deque()
@@ -66,7 +200,7 @@ class Inbox:
             end.setblocking(False)
         self._closing = False
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="simul-learner-inbox", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="simul-learner-receiver", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -84,9 +218,9 @@ class Inbox:
         self.finish()
         for end in (self._wake_up, self._woken):
             end.close()
-        self.postbox.close()
+        self.publisher.close()
 
-    def take(self, steps: int, timeout_sec: float, version: int, max_lag: int) -> list[ReceivedUnroll]:
+    def take_batch(self, steps: int, timeout_sec: float, version: int, max_lag: int) -> list[ReceivedUnroll]:
         """Whole unrolls that together have at least `steps` steps, oldest first; [] if `timeout_sec` pass before.
 
         Those whose oldest step is more than `max_lag` versions behind `version` are dropped as `stale`.
@@ -94,7 +228,7 @@ class Inbox:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting_steps >= steps or self._failure, timeout_sec)
             if self._failure is not None:
-                raise RuntimeError("the learner's inbox failed") from self._failure
+                raise RuntimeError("the learner's receiver failed") from self._failure
             self._drop_stale(version - max_lag)
             if self._waiting_steps < steps:
                 return []
@@ -108,8 +242,8 @@ class Inbox:
         self._wake()
         return batch
 
-    def not_learned(self, unrolls: list[ReceivedUnroll]) -> None:
-        """Of those that `take` returned, these taught nothing: they are dropped as `not_finite`."""
+    def mark_not_learned(self, unrolls: list[ReceivedUnroll]) -> None:
+        """Of those that `take_batch` returned, these taught nothing: they are dropped as `not_finite`."""
         with self._changed:
             self.counts.taken -= len(unrolls)
             self.counts.dropped["not_finite"] += len(unrolls)
@@ -118,7 +252,7 @@ class Inbox:
     def publish(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
         """Send a policy's weights to every server, now and whenever one says SERVER_HELLO."""
         with self._changed:
-            self.postbox.post(policy, version, weights, resident)
+            self.publisher.set_weights(policy, version, weights, resident)
         self._wake()
 
     @property
@@ -141,7 +275,7 @@ class Inbox:
     def events(self) -> list[str]:
         """Sentences since the last call."""
         with self._changed:
-            sources = (self._events, self.postbox.events, self._handshake.events)
+            sources = (self._events, self.publisher.events, self._handshake.events)
             events = [event for source in sources for event in source]
             for source in sources:
                 source.clear()
@@ -152,22 +286,22 @@ class Inbox:
     def _run(self) -> None:
         try:
             self._loop()
-        except BaseException as error:  # noqa: BLE001  (take() raises it in the main loop)
+        except BaseException as error:  # noqa: BLE001  (take_batch() raises it in the main loop)
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()
 
     def _loop(self) -> None:
-        poller = Poller((self._unrolls, self.postbox.socket))
+        poller = Poller((self._unrolls, self.publisher.socket))
         poller.set_files([self._woken.fileno()])
         while not self._closing:
             poller.wait(REPORT_EVERY_SEC / 2)
             self._sleep_again()
             self._receive()
             with self._changed:
-                self.postbox.exchange()
+                self.publisher.exchange()
                 self._events.extend(self._endpoints.look(time.monotonic()))
-            self._grants.send(self._waiting_steps)
+            self._credit_sender.send(self._waiting_steps)
         self._take_in_the_last(poller)
 
     def _take_in_the_last(self, poller: Poller) -> None:
@@ -177,9 +311,9 @@ class Inbox:
             self._sleep_again()
             self._receive()
             with self._changed:
-                self.postbox.exchange()
+                self.publisher.exchange()
         with self._changed:
-            self.postbox.exchange()
+            self.publisher.exchange()
 
     def _receive(self) -> None:
         for _ in range(MOST_AT_ONCE):
@@ -206,25 +340,25 @@ class Inbox:
                 self._drop("malformed", f"{type(message).__name__} does not belong on the unroll socket")
 
     def _greet(self, peer: bytes, hello: ServerHello) -> None:
-        self._credits.left(peer)
+        self._credits.remove_server(peer)
         with self._changed:
             if not self._handshake.admit(peer, hello):
                 return
-            self.postbox.heard_served(hello.served_version)
-        self._credits.joined(peer)
-        self._grants.hurry()
+            self.publisher.note_served_version(hello.served_version)
+        self._credits.add_server(peer)
+        self._credit_sender.resend_all()
 
     def _refuse(self, message: TO_LEARNER | None) -> None:
         with self._changed:
             self._handshake.refuse(message)
 
     def _take_in(self, peer: bytes, message: Unroll, tensors: Tensors) -> None:
-        self._credits.received(peer, message.length)
+        self._credits.count_received(peer, message.length)
         try:
             if message.place >= 0:
                 tensors = self._memories.tensors(peer, message)
             unroll = self._checker.check(message, tensors)
-            played, published = unroll.newest_version, self.postbox.newest_version
+            played, published = unroll.newest_version, self.publisher.newest_version
             if played > published:
                 words = f"its policy version is {played}, the newest that was published {published}"
                 raise RejectedUnroll("bad_version", words, unroll.length)

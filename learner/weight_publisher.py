@@ -2,23 +2,119 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
+from pathlib import Path
+
+import msgspec
+import numpy as np
 
 from simul.common.nets.weights import fingerprint
-from simul.common.protocol.codec import Codec, Frame
+from simul.common.protocol.codec import Codec, Frame, encode
 from simul.common.protocol.errors import ProtocolError
-from simul.common.protocol.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
-from simul.common.runtime.anonymous_file import can_share
+from simul.common.protocol.messages import (
+    MOST_VERSION,
+    TO_LEARNER,
+    ServerHello,
+    Unroll,
+    UnrollMemory,
+    Weights,
+    WeightsAck,
+)
+from simul.common.runtime.anonymous_file import anonymous_file, can_share, number_of, path_of
 from simul.common.transport import RouterSocket
-from simul.learner.publication import Publication
-from simul.learner.server_handshake import Handshake
+from simul.learner.server_handshake import MOST_UNNOTED, ServerHandshake
+
+FILE = "last_version"
+
+
+class LastVersionFile:
+    """A small file in the checkpoints' folder, replaced as a whole before each publication.
+
+    It is not synced: it is there for processes that die, and after a power failure no server has served more either.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._broken = False
+
+    def read(self, saved: int) -> tuple[int, str]:
+        """The highest version that any life of the learner may have published; -1: none is known.
+
+        `saved`: the version of the newest whole checkpoint, -1 where there is none. With it comes a sentence where the
+        file is damaged, or holds a number that the run cannot have reached: it then counts for nothing.
+        """
+        try:
+            text = self._path.read_bytes()
+        except FileNotFoundError:
+            return -1, ""
+        except OSError as error:
+            return -1, self._not_believed(f"cannot be read: {error.strerror}", saved)
+        try:
+            version = int(text.decode())
+        except ValueError:
+            return -1, self._not_believed("is damaged", saved)
+        limit = min(max(saved, 0) + MOST_UNNOTED, MOST_VERSION)
+        if not 0 <= version <= limit:
+            words = f"holds version {version}, which this run cannot have published: expected 0 to {limit}"
+            return -1, self._not_believed(words, saved)
+        return version, ""
+
+    def write(self, version: int) -> str:
+        """Note a version. Returns an empty string, or the sentence that says why it could not be; once."""
+        aside = self._path.with_name(f".{FILE}")
+        try:
+            aside.write_text(str(version))
+            aside.replace(self._path)
+        except OSError as error:
+            again, self._broken = self._broken, True
+            reason = error.strerror or error
+            return "" if again else f"The version {version} could not be noted on disk: {reason}. Training goes on."
+        self._broken = False
+        return ""
+
+    def _not_believed(self, why: str, saved: int) -> str:
+        source = f"that of the newest whole checkpoint, {saved}" if saved >= 0 else "0"
+        return f"The file {self._path} {why}. It is not used: the versions go on from {source}."
+
+
+class Publication:
+    """Weights that are published. Nothing of them lies in memory before a server asks for it, nor after `close`."""
+
+    def __init__(self, message: Weights, weights: bytes) -> None:
+        self.version = message.policy_version
+        self._message = message
+        self._weights = weights
+        self._file = -1
+
+    def frames(self, *, in_memory: bool) -> list[Frame]:
+        """The message: where the weights lie in memory, if the system has any to give; else with all their bytes."""
+        if in_memory and self._lies_in_memory():
+            place = {"path": path_of(self._file), "file_number": number_of(self._file)}
+            return encode(msgspec.structs.replace(self._message, **place))
+        return encode(self._message, {"safetensors": np.frombuffer(self._weights, np.uint8)})
+
+    def close(self) -> None:
+        """Nobody can open the memory any longer; who reads it still has it."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _lies_in_memory(self) -> bool:
+        if self._file < 0:
+            try:
+                self._file = anonymous_file(self._weights, len(self._weights), writable=False)
+            except OSError:
+                return False
+        return True
+
 
 LEARNER = "learner"
 MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn
 
 
-class Postbox:
-    """Used by the I/O thread; `post` by the main loop, under the inbox's lock.
+class WeightPublisher:
+    """Used by the I/O thread; `set_weights` by the main loop, under the receiver's lock.
 
     Attributes:
         foreign_version: the highest version a server has served that this life of the learner never sent; -1: none.
@@ -26,7 +122,7 @@ class Postbox:
         events: sentences for the view.
     """
 
-    def __init__(self, socket: RouterSocket, handshake: Handshake) -> None:
+    def __init__(self, socket: RouterSocket, handshake: ServerHandshake) -> None:
         self.socket = socket
         self.foreign_version = -1
         self.events: deque[str] = deque(maxlen=100)
@@ -37,13 +133,13 @@ class Postbox:
         self._sent: dict[bytes, dict[str, int]] = {}  # server -> policy -> version
         self._readers: set[bytes] = set()  # servers that read weights where they lie
 
-    def post(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
+    def set_weights(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
         """These are the policy's weights from now on. Policies outside `resident` are forgotten."""
         message = Weights(policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident)
         former, self._policies[policy] = self._policies.get(policy), Publication(message, weights)
         if policy == LEARNER:
             self._posted_version = max(self._posted_version, version)
-            self._handshake.published(version)
+            self._handshake.note_published(version)
         if former is not None:
             former.close()
         for name in self._policies.keys() - set(resident):
@@ -63,7 +159,7 @@ class Postbox:
         """The newest version that an admitted server can have served: one of ours, or of a former life."""
         return max(self._posted_version, self.foreign_version)
 
-    def heard_served(self, version: int) -> None:
+    def note_served_version(self, version: int) -> None:
         """An admitted server has served `version`."""
         if version > self._sent_version:
             self.foreign_version = max(self.foreign_version, version)
@@ -101,7 +197,7 @@ class Postbox:
         if not self._handshake.admit(peer, hello):
             self._sent.pop(peer, None)
             return
-        self.heard_served(hello.served_version)
+        self.note_served_version(hello.served_version)
         self._sent[peer] = {LEARNER: hello.served_version}
         if hello.shared_memory and can_share(self.socket.endpoint):
             self._readers.add(peer)

@@ -21,8 +21,8 @@ from simul.common.protocol.codec import Codec, Frame, encode
 from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.transport import Poller, RouterSocket
-from simul.learner.memories import UnrollMemories
-from simul.learner.publication import Publication
+from simul.learner.unroll_receiver import UnrollMemories
+from simul.learner.weight_publisher import Publication
 
 CREDIT_EVERY_SEC = 0.3
 PLENTY = 1 << 60

@@ -23,7 +23,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.transport import Poller, RouterSocket
-from simul.learner.memories import UnrollMemories
+from simul.learner.unroll_receiver import UnrollMemories
 
 
 class FakeLearner:

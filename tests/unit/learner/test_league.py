@@ -46,7 +46,7 @@ def test_joins_by_decisions_and_outlives_a_restart(tmp_path, facts, join):
     assert [past.name for past in league.resident] == ["past/3", "past/12"]
     again = League(tmp_path, every_decisions=100, resident=2)
     again.load(facts.spec, 340)
-    assert again.take_notes() == []
+    assert again.drain_notes() == []
     assert again.resident == league.resident
     assert not again.due(399)
     assert again.due(400)
@@ -59,7 +59,7 @@ def test_a_damaged_past_self_leaves_the_league(tmp_path, facts, join):
     (tmp_path / "000000003" / WEIGHTS_FILE).write_bytes(b"")
     again = League(tmp_path, every_decisions=100, resident=2)
     again.load(facts.spec, 250)
-    assert "damaged" in again.take_notes()[0]
+    assert "damaged" in again.drain_notes()[0]
     assert [past.name for past in again.resident] == ["past/9"]
 
 
@@ -73,7 +73,7 @@ def test_a_version_that_comes_twice_is_one_past_self_with_the_new_weights(tmp_pa
     join(league, 9, 200)
     again = League(tmp_path, every_decisions=100, resident=3)
     again.load(facts.spec, 150)
-    assert "past/9 is newer than the checkpoint" in again.take_notes()[0]
+    assert "past/9 is newer than the checkpoint" in again.drain_notes()[0]
     assert [past.name for past in again.resident] == ["past/3"]
     join(again, 9, 200)
     other = weights_to_bytes(build_network(facts.network, facts.spec, seed=99))
