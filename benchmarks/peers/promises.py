@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from benchmarks.serving.promises import Line
-from simul.inference_server.loadtest.recommend import ahead_from
+from simul.inference_server.loadtest.results import ahead_from
 
 PEERS = ("mosec", "torchrl")
 PROMISED = {"float32": 1.45, "bfloat16": 1.9}

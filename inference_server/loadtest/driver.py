@@ -16,10 +16,92 @@ from numpy.typing import NDArray
 
 from simul.common.client.columns import Answer, Columns
 from simul.common.protocol.errors import InferenceError
-from simul.common.protocol.messages import Error
-from simul.inference_server.loadtest.schedule import PoissonSchedule
-from simul.inference_server.loadtest.traffic import Seats
+from simul.common.protocol.messages import START, Error
+from simul.common.protocol.specs import GameSpec
 from simul.inference_server.loadtest.windows import Window, WindowClock
+
+_EPISODE, _STEP = 2, 3  # columns of `keys`
+
+
+class SessionRows:
+    """The next row of each of `envs` sessions, as columns. Observations and masks are drawn once, and sent again."""
+
+    def __init__(self, spec: GameSpec, envs: int, seed: int) -> None:
+        draw = np.random.default_rng(seed)
+        self._next = Columns.empty(envs, spec)
+        self._next.keys[:, 0] = np.arange(envs)
+        self._next.flags[:] = START
+        self._next.observation[:] = observations(spec, envs, draw)
+        self._next.mask[:] = masks(spec, envs, draw)
+
+    def rows(self, seats: NDArray[np.int64]) -> Columns:
+        """Rows of `seats`, int64 [N], for one message. All seats in order cost no copy."""
+        if len(seats) == len(self._next.flags) and bool((seats[:-1] < seats[1:]).all()):
+            return self._next
+        return Columns(**{name: column[seats] for name, column in vars(self._next).items()})
+
+    def advance(self, seats: NDArray[np.int64]) -> None:
+        """Go one step on: their rows were sent."""
+        self._next.keys[seats, _STEP] += 1
+        self._next.flags[seats] = 0
+
+    def restart(self, seats: NDArray[np.int64]) -> None:
+        """Begin a new episode: their rows were refused."""
+        self._next.keys[seats, _EPISODE] += 1
+        self._next.keys[seats, _STEP] = 0
+        self._next.flags[seats] = START
+
+
+def observations(spec: GameSpec, rows: int, draw: np.random.Generator) -> NDArray[np.floating]:
+    """Wire dtype [rows, D], uniform in what each slice of the layout allows; ids are whole numbers."""
+    values = draw.random((rows, spec.observation_size), np.float32)
+    for part in spec.layout:
+        place = values[:, part.start : part.start + part.size]
+        if part.kind == "id":
+            place[:] = draw.integers(0, max(part.vocabulary, 1), place.shape)
+        else:
+            place *= part.high - part.low
+            place += part.low
+    return values.astype(spec.dtype())
+
+
+def masks(spec: GameSpec, rows: int, draw: np.random.Generator) -> NDArray[np.uint8]:
+    """uint8 [rows, A], 1 = legal: about half of the actions, one at least."""
+    legal = draw.integers(0, 2, (rows, spec.num_actions), np.uint8)
+    legal[np.arange(rows), draw.integers(0, spec.num_actions, rows)] = 1
+    return legal
+
+
+_CHUNK = 4096
+
+
+class PoissonSchedule:
+    """Arrival times in seconds on the caller's clock; gaps are exponential with mean 1 / `rate_per_sec`."""
+
+    def __init__(self, rate_per_sec: float, start: float, seed: int) -> None:
+        self._mean_gap_sec = 1.0 / rate_per_sec
+        self._draw = np.random.default_rng(seed)
+        self._last = start
+        self._times = self._more()
+
+    @property
+    def next(self) -> float:
+        """Time of the next arrival that `due` has not returned yet."""
+        return float(self._times[0])
+
+    def due(self, now: float) -> NDArray[np.float64]:
+        """Arrivals up to `now`, float64 [N], each returned once, oldest first."""
+        while self._times[-1] <= now:
+            self._times = np.concatenate((self._times, self._more()))
+        count = int(np.searchsorted(self._times, now, side="right"))
+        due, self._times = self._times[:count], self._times[count:]
+        return due
+
+    def _more(self) -> NDArray[np.float64]:
+        times = self._last + np.cumsum(self._draw.exponential(self._mean_gap_sec, _CHUNK))
+        self._last = float(times[-1])
+        return times
+
 
 SILENT_SEC = 5.0
 WAIT_SEC = 0.02
@@ -54,11 +136,11 @@ class _Sent:
     owed: int
 
 
-class Driver:
+class LoadDriver:
     """Keeps the sessions of one client going and counts their answers."""
 
     def __init__(
-        self, policy: Policy, seats: Seats, windows: WindowClock, clock: Callable[[], float] = time.perf_counter
+        self, policy: Policy, seats: SessionRows, windows: WindowClock, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self._policy = policy
         self._seats = seats

@@ -19,7 +19,7 @@ from simul.common.nets.weights import bytes_to_state
 from simul.common.protocol.messages import Error
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.sampling import sample
-from simul.inference_server.loadtest.traffic import masks, observations
+from simul.inference_server.loadtest.driver import masks, observations
 
 WARM_UP_FORWARDS = 5
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simul.inference_server.loadtest.heard import Heard, histogram_between, mean_batch_between, stages_between
+from simul.inference_server.loadtest.servers import ServerReports, histogram_between, mean_batch_between, stages_between
 
 FIRST = {"decisions": 100, "batches": 50, "batch_histogram": {"2": 50}, "stage_us": {"forward": 30.0}}
 LAST = {
@@ -32,10 +32,10 @@ def test_what_a_running_server_does_not_tell_is_not_known() -> None:
 
 
 def test_a_span_needs_two_reports_inside() -> None:
-    heard = Heard()
-    assert heard.last == {}
+    reports = ServerReports()
+    assert reports.last == {}
     for at in (1.0, 2.0, 3.0):
-        heard.add(at, {"decisions": at})
-    assert heard.between(1.5, 9.0) == ({"decisions": 2.0}, {"decisions": 3.0})
-    assert heard.between(2.5, 9.0) is None
-    assert heard.last == {"decisions": 3.0}
+        reports.add(at, {"decisions": at})
+    assert reports.between(1.5, 9.0) == ({"decisions": 2.0}, {"decisions": 3.0})
+    assert reports.between(2.5, 9.0) is None
+    assert reports.last == {"decisions": 3.0}

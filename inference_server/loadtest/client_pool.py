@@ -1,4 +1,4 @@
-"""The client processes of the load test, from the side of the one who gives the orders."""
+"""Starts the client processes of the load test, sends them orders and collects their reports."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ import msgspec
 
 from simul.common.launch.supervisor.processes import role_environment
 from simul.common.protocol.errors import InferenceError
-from simul.inference_server.loadtest.orders import Failed, Order, Report, SetUp, read_report
+from simul.inference_server.loadtest.client import Failed, Order, Report, SetUp, read_report
 from simul.inference_server.loadtest.windows import Window
 
 ANSWER_SEC = 120.0
 LEAVE_SEC = 5.0
 
 
-class Crew:
-    """Processes that carry out orders side by side: `with Crew([SetUp(...), ...]) as crew:`."""
+class ClientPool:
+    """Processes that carry out orders side by side: `with ClientPool([SetUp(...), ...]) as pool:`."""
 
     def __init__(self, setups: Sequence[SetUp]) -> None:
         self._setups = setups
         self._processes: list[subprocess.Popen[bytes]] = []
         self._said: Queue[tuple[int, Report | None]] = Queue()
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> ClientPool:
         """Start them all and wait until each is ready. Raises InferenceError."""
         try:
             for index, setup in enumerate(self._setups):
                 self._start(index)
-                self._tell(index, setup)
+                self._send(index, setup)
             self.gather(len(self._setups))
         except BaseException:
             self._end(0.0)
@@ -46,12 +46,12 @@ class Crew:
     ) -> None:
         self._end(LEAVE_SEC if error is None else 0.0)
 
-    def tell(self, order: Order, count: int) -> None:
+    def send_order(self, order: Order, count: int) -> None:
         """Give the first `count` processes an order."""
         for index in range(count):
-            self._tell(index, order)
+            self._send(index, order)
 
-    def hear(self, timeout_sec: float) -> tuple[int, Report] | None:
+    def receive_report(self, timeout_sec: float) -> tuple[int, Report] | None:
         """What one process said; None after `timeout_sec`. Raises InferenceError where one cannot go on."""
         try:
             index, report = self._said.get(timeout=timeout_sec)
@@ -68,11 +68,11 @@ class Crew:
         answers: list[Report] = []
         deadline = time.monotonic() + ANSWER_SEC
         while len(answers) < count:
-            heard = self.hear(max(0.0, deadline - time.monotonic()))
-            if heard is None:
+            received = self.receive_report(max(0.0, deadline - time.monotonic()))
+            if received is None:
                 raise InferenceError("ERR_TIMEOUT", f"a client process has said nothing for {ANSWER_SEC:.0f} s")
-            if not isinstance(heard[1], Window):
-                answers.append(heard[1])
+            if not isinstance(received[1], Window):
+                answers.append(received[1])
         return answers
 
     def _start(self, index: int) -> None:
@@ -90,14 +90,14 @@ class Crew:
             self._said.put((index, read_report(line)))
         self._said.put((index, None))
 
-    def _tell(self, index: int, order: Order) -> None:
+    def _send(self, index: int, order: Order) -> None:
         stdin = self._processes[index].stdin
         assert stdin is not None
         try:
             stdin.write(msgspec.json.encode(order) + b"\n")
             stdin.flush()
         except BrokenPipeError:
-            return  # what it said last explains it; `hear` raises
+            return  # what it said last explains it; `receive_report` raises
 
     def _end(self, patience_sec: float) -> None:
         for process in self._processes:

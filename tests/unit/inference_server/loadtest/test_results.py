@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simul.inference_server.loadtest.cells import Cell, MaxRate
-from simul.inference_server.loadtest.recommend import best_setting, crossover, recommendation
+from simul.inference_server.loadtest.results import Cell, MaxRate, best_setting, crossover, recommendation
 
 
 def _cell(clients: int, envs: int, rate: float, p99_ms: float = 1.0, **more: Any) -> Cell:
