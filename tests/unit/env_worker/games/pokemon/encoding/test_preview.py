@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import orjson
 import pytest
-from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding import layout
@@ -13,7 +12,8 @@ from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.preview import Preview, picks_wanted
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
-from tests.golden.pokemon.recorded import RecordedSeat, preview_of, recorded_seats, replay
+from tests.support.pokemon.recorded import RecordedSeat, preview_of, recorded_seats, replay
+from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read
 
 SEATS = recorded_seats("with_teams/gen9bssregi")
 MINE, OTHER = SEATS[0], SEATS[1]

@@ -10,17 +10,17 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 from poke_env.battle.abstract_battle import AbstractBattle
 
+from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.battle_view.line_kinds import SKIPPED
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.preview import Preview
 
-FOLDER = Path(__file__).parent
+FOLDER = ROOT / "tests" / "golden" / "pokemon"
 
 
 class RecordedSeat(NamedTuple):

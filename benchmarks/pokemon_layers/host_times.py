@@ -1,4 +1,4 @@
-"""What the host's encoder takes a decision, beside layer_times.py: `python -m tests.golden.pokemon.host_times`."""
+"""Microseconds of each layer of the host encoder: `python -m benchmarks.pokemon_layers.host_times`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from tests.golden.pokemon.recorded import recorded_seats
+from tests.support.pokemon.recorded import recorded_seats
 
 ROUNDS = "40"
 
@@ -21,7 +21,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tables = Path(folder) / "tables.json"
         tables.write_bytes(orjson.dumps(encoder_tables(9)))
-        command = [find_node().path, script, tables, ROUNDS]
+        command = [str(find_node().path), str(script), str(tables), ROUNDS]
         subprocess.run(command, input=b"\n".join(map(orjson.dumps, seats)), check=True)
 
 

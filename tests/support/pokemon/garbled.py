@@ -8,7 +8,7 @@ import re
 from poke_env.exceptions import ShowdownException
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from tests.golden.pokemon.tracker_reference import Seat
+from tests.support.pokemon.tracker_reference import Seat
 
 EVENTS_TEXT = """
 switch drag -damage move cant turn -heal -boost -unboost -weather faint -ability -start -activate -status

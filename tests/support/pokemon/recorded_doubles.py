@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats
+from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 
 SEATS = recorded_seats("doubles/*")
 

@@ -1,7 +1,7 @@
 """Short battles, each for one situation that is easily got wrong, recorded from the real simulator.
 
 `situations/FORMAT.NAME.jsonl.gz` holds both seats of one; a test plays them again and compares.
-`python -m tests.golden.pokemon.situations` records them anew.
+`python -m tests.support.pokemon.situations` records them anew.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from simul.env_worker.games.pokemon.formats.formats import generation
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from tests.golden.pokemon.recorded import FOLDER, RecordedSeat, recorded_seats
+from tests.support.pokemon.recorded import FOLDER, RecordedSeat, recorded_seats
 from tests.support.worlds import World, play
 
 

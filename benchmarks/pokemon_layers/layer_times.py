@@ -1,4 +1,4 @@
-"""Microseconds of one core that each layer of a Pokemon decision takes: `python -m tests.golden.pokemon.layer_times`.
+"""Microseconds of one core of each layer of a decision: `python -m benchmarks.pokemon_layers.layer_times`.
 
 Measured on the recorded gen 9 seats, CPU time of this thread; medians of 7 rounds after a warm-up, best round
 in brackets. On a shared machine only the ratios to `json` carry over.
@@ -14,7 +14,7 @@ import orjson
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from tests.golden.pokemon.recorded import recorded_seats
+from tests.support.pokemon.recorded import recorded_seats
 
 LAYERS = ("json", "lines", "request", "mask", "encode")
 ROUNDS = 7
