@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,11 +14,59 @@ from simul.common.protocol.decisions import Action, Decision, start_flags
 from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.gymnasium.hosted import HostedEnv
+from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
 from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
-from simul.env_worker.games.gymnasium.tally import Tally
 
 FAILURES_IN_A_ROW = 10  # of one env, without a finished episode in between
+RECENT = 100
+EVENTS = 20
+LISTED = 5000  # single returns that fit the header frame of a report (9 bytes each, 64 KiB)
+
+
+class EpisodeTally:
+    """Counts episodes; started = finished + aborted + alive at every moment.
+
+    Args:
+        listed: keep every single return, for an evaluation.
+    """
+
+    def __init__(self, listed: bool) -> None:
+        self.started = self.finished = self.truncated = 0
+        self.aborted: Counter[str] = Counter()
+        self.events: deque[str] = deque(maxlen=EVENTS)
+        self._sum = 0.0
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._all: list[float] | None = [] if listed else None
+
+    def finish(self, episode_return: float, truncated: bool) -> None:
+        """An episode came to its own end. `episode_return` is the sum of its rewards, unscaled."""
+        self.finished += 1
+        self.truncated += truncated
+        self._sum += episode_return
+        self._recent.append(episode_return)
+        if self._all is not None:
+            self._all.append(episode_return)
+
+    def metrics(self, alive: int) -> dict[str, Any]:
+        """`episodes`, `returns` (means are 0.0 while `count` is 0), `events`, and `episode_returns` if listed."""
+        figures: dict[str, Any] = {
+            "episodes": {
+                "started": self.started,
+                "finished": self.finished,
+                "aborted": dict(self.aborted),
+                "alive": alive,
+                "truncated": self.truncated,
+            },
+            "returns": {
+                "mean": self._sum / max(self.finished, 1),
+                "count": self.finished,
+                "recent_mean": sum(self._recent) / max(len(self._recent), 1),
+            },
+            "events": list(self.events),
+        }
+        if self._all is not None and len(self._all) <= LISTED:
+            figures["episode_returns"] = list(self._all)
+        return figures
 
 
 class GymnasiumSource:
@@ -53,7 +102,7 @@ class GymnasiumSource:
         self._reward_scale = reward_scale
         self._shares = [None if episodes is None else (episodes + envs - 1 - i) // envs for i in range(envs)]
         self._hosted = [HostedEnv(i, make_env, self.spec.num_actions) for i in range(envs)]
-        self._tally = Tally(listed=episodes is not None)
+        self._episode_tally = EpisodeTally(listed=episodes is not None)
         self._ready: list[Decision] = []
         self._draining = False
 
@@ -122,8 +171,8 @@ class GymnasiumSource:
         return []
 
     def metrics(self) -> dict[str, Any]:
-        """`episodes`, `returns`, `events`; `episode_returns` in an evaluation. See `Tally.metrics`."""
-        return self._tally.metrics(alive=sum(env.alive for env in self._hosted))
+        """`episodes`, `returns`, `events`; `episode_returns` in an evaluation. See `EpisodeTally.metrics`."""
+        return self._episode_tally.metrics(alive=sum(env.alive for env in self._hosted))
 
     def close(self) -> None:
         """Close every env; running episodes count as aborted by `shutdown`."""
@@ -138,7 +187,7 @@ class GymnasiumSource:
         share = self._shares[env.index]
         while not (self._draining or env.alive or env.finished == share):
             env.begin()
-            self._tally.started += 1
+            self._episode_tally.started += 1
             try:
                 self._decide(env, env.reset(self._seed))
             except Exception as error:  # noqa: BLE001 - a user's env may raise anything
@@ -156,7 +205,7 @@ class GymnasiumSource:
             env.alive = False
             env.finished += 1
             env.failures = 0
-            self._tally.finish(env.episode_return, truncated)
+            self._episode_tally.finish(env.episode_return, truncated)
             self._begin(env)
         else:
             self._decide(env, observation)
@@ -180,7 +229,7 @@ class GymnasiumSource:
     def _abort(self, env: HostedEnv, cause: str) -> None:
         """End the running episode; the server hears of it unless it never saw the first decision."""
         env.alive = False
-        self._tally.aborted[cause] += 1
+        self._episode_tally.aborted[cause] += 1
         if env.step > 0:
             self._row(env, ABORTED)
 
@@ -189,7 +238,7 @@ class GymnasiumSource:
         env.failures += 1
         what = f"env {env.index} episode {env.episode} step {env.step}: {type(error).__name__}: {error}"
         closing = env.discard()
-        self._tally.events.append(f"{what[:300]}; a new env is built{closing and ', ' + closing[:200]}")
+        self._episode_tally.events.append(f"{what[:300]}; a new env is built{closing and ', ' + closing[:200]}")
         if env.failures >= FAILURES_IN_A_ROW:
             raise EnvError(f"{FAILURES_IN_A_ROW} failures in a row; the last: {what}") from error
 

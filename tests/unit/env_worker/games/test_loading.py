@@ -1,5 +1,7 @@
 """From the configuration to a source: names, options, errors, seeds."""
 
+from __future__ import annotations
+
 import sys
 import types
 from pathlib import Path
@@ -10,10 +12,11 @@ from simul.common.config.schema import Config, GymnasiumConfig, WorkersConfig
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games import loading
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed
 
-ROOT = Path(__file__).parents[5]
+ROOT = Path(__file__).parents[4]
 MEMORY = "simul.env_worker.games.gymnasium.memory:MemoryEnv"
 ENVS = WorkersConfig(envs=3)
 
@@ -143,7 +146,7 @@ def test_a_class_that_is_a_source_itself():
         (Config(game="examples.custom_env:Corridor", game_options={"width": 3}), "does not work: TypeError"),
         (Config(game="a_users_module:number"), "has no class 'number'"),
         (Config(game="a_users_module:HalfSource"), "lacks start, episode, abort, set_policies, .* of an EnvSource"),
-        (Config(game="a_users_module:UntypedSource"), "expected a simul.common.protocol.specs.GameSpec"),
+        (Config(game="a_users_module:UntypedSource"), r"expected a simul\.GameSpec"),
         (gym("Pendulum-v1"), "expected gymnasium.spaces.Discrete"),
     ],
 )
@@ -161,3 +164,19 @@ def test_worker_seeds_do_not_overlap():
     ]  # fmt: skip
     assert len(set(seeds)) == len(seeds)
     assert max(seeds) < 2**48
+
+
+def test_missing_npm_packages_are_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "SIM_HOST", tmp_path)
+    with pytest.raises(ConfigError, match=r"npm packages are missing\. Run `make setup`"):
+        loading.game_spec(Config(game="pokemon"))
+
+
+def test_a_bad_simul_node_is_said_with_the_spec(tmp_path, monkeypatch):
+    package = tmp_path / "node_modules" / "pokemon-showdown" / "package.json"
+    package.parent.mkdir(parents=True)
+    package.touch()
+    monkeypatch.setattr(loading, "SIM_HOST", tmp_path)
+    monkeypatch.setenv("SIMUL_NODE", str(tmp_path / "absent"))
+    with pytest.raises(ConfigError, match=r"SIMUL_NODE=.*absent"):
+        loading.game_spec(Config(game="pokemon"))
