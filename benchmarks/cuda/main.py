@@ -7,15 +7,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-import orjson
 import torch
 
 from benchmarks.cuda.alone import build_engine, measure
 from benchmarks.cuda.report import Way, lines, text
-from benchmarks.serving.cores import all_cores
+from benchmarks.harness.cores import allowed_cores
+from benchmarks.harness.report import conditions, write_json
 from benchmarks.serving.policy import PRECISIONS
 from benchmarks.serving.stand import Cell, Stand
-from simul.common.runtime.machine_info import machine
 from simul.inference_server.engine.graphs import GRAPH_BUCKETS
 
 FEW = 64  # envs at which latency is promised
@@ -36,7 +35,7 @@ def main() -> int:
         for precision in options.precision or PRECISIONS
         for graphs in ((True, False) if options.device == "cuda" else (False,))
     ]
-    cores = all_cores()
+    cores = allowed_cores()
     others = cores[_server_cores(cores) :] or cores
     clients = min(MOST_CLIENTS, len(others))
     cells = (*FEW_CELLS, (clients, options.many // clients))
@@ -51,12 +50,12 @@ def main() -> int:
             "ways": [way.as_dict() for way in ways],
             "lines": [line.as_dict() for line in found],
         }
-        options.json.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        write_json(options.json, report)
     return 0 if all(line.kept for line in found) else 1
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bench_cuda", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--device", choices=("cuda", "cpu"), default="cuda", help="cpu: tries the script, without graphs"
     )
@@ -115,8 +114,4 @@ def _server_cores(cores: list[int]) -> int:
 def _conditions(options: argparse.Namespace, cores: int) -> dict[str, object]:
     name = torch.cuda.get_device_name() if options.device == "cuda" else options.device
     wanted = {key: value for key, value in vars(options).items() if key != "json"}
-    return {**machine(), "device_name": name, "torch": torch.__version__, "cores_used": cores, **wanted}
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return conditions(device_name=name, torch=torch.__version__, cores_used=cores, **wanted)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from benchmarks.serving.promises import Line
+from benchmarks.harness.promises import Promise
 from benchmarks.serving.stand import Found
 
 P50_US = 300.0
@@ -37,18 +37,18 @@ class Way:
         return {**asdict(self), "served": served}
 
 
-def lines(ways: Sequence[Way], few: int, many: int) -> list[Line]:
+def lines(ways: Sequence[Way], few: int, many: int) -> list[Promise]:
     """The promises: latency at `few` envs over the best split among clients, throughput at `many`, with graphs."""
     result = []
     for way in ways:
         if not way.graphs:
             continue
         p50, clients, envs = min((_middle(found, "p50_us"), *cell) for cell, found in _cells(way, few).items())
-        result.append(Line(f"{way}, {clients} x {envs} envs: round trip p50, us", p50, P50_US, at_least=False))
+        result.append(Promise(f"{way}, {clients} x {envs} envs: round trip p50, us", p50, P50_US, at_least=False))
         served = max(_middle(found, "actions_per_sec") for found in _cells(way, many).values())
         rows, alone = max(_rates(way.alone).items())
         result.append(
-            Line(
+            Promise(
                 f"{way}, actions/s: {served:.0f} of {many} envs over clients, {alone:.0f} of {rows} rows alone",
                 max(served, alone),
                 ACTIONS_PER_SEC,

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from benchmarks.harness.processes import Child
 from benchmarks.peers.crews import CLIENTS, ENVS, Crew, Place, local, plain
 from benchmarks.peers.promises import Repeat, Window, strangers
 from benchmarks.peers.tuning import CANDIDATES, Tuned, tune
 from benchmarks.serving.main import bare_forward
-from benchmarks.serving.stand import Cell, Child, Stand
+from benchmarks.serving.stand import Cell, Stand
 
 FULL_BATCH = CLIENTS * ENVS
 
@@ -34,7 +35,7 @@ def contest(place: Place, plan: Plan) -> tuple[list[Repeat], dict[str, Tuned]]:
     with ExitStack() as stack:
         ours = Stand(place.folder, place.precision, place.cores)
         stack.callback(ours.close)
-        bare = Child("bare", [], place.cores[0], place.folder / "bare.log")
+        bare = Child("benchmarks.serving.bare", [], place.folder / "bare.log", core=place.cores[0])
         stack.callback(bare.close)
         bare.wait_ready()
         crews = _crews(stack, place, tuned)

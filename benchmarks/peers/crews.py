@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness.cores import family_seconds
+from benchmarks.harness.processes import Child
 from benchmarks.peers.promises import Window
-from benchmarks.pokemon_layers.cores import family_seconds
-from benchmarks.serving.stand import WARM_UP_SEC, Child
+from benchmarks.serving.stand import WARM_UP_SEC
 from simul.common.runtime.installation import ROOT
 
 CLIENTS = 4
@@ -34,7 +35,7 @@ class Place:
     def child(self, module: str, arguments: list[str], core: int, *, peers: bool = False) -> Child:
         """A process of this package; `peers`: with the environment that holds mosec and TorchRL."""
         more = {"python": str(PEERS_PYTHON)} if peers else {}
-        return Child(module, arguments, core, self.folder / f"{module}.log", package="benchmarks.peers", **more)
+        return Child(f"benchmarks.peers.{module}", arguments, self.folder / f"{module}.log", core=core, **more)
 
 
 class Crew:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.serving.promises import Line
+from benchmarks.harness.promises import Promise
 from simul.inference_server.loadtest.results import ahead_from
 
 PEERS = ("mosec", "torchrl")
@@ -58,7 +58,7 @@ def strangers(precision: str, windows: Mapping[str, Window]) -> list[str]:
     ]
 
 
-def against_peers(precision: str, repeats: Sequence[Repeat]) -> list[Line]:
+def against_peers(precision: str, repeats: Sequence[Repeat]) -> list[Promise]:
     """Ours against the better peer of each repeat: the one promise."""
     rates, costs = [], []
     for repeat in repeats:
@@ -66,7 +66,7 @@ def against_peers(precision: str, repeats: Sequence[Repeat]) -> list[Line]:
         rates.append(own.actions_per_sec / max(peer.actions_per_sec for peer in peers))
         costs.append(min(peer.cpu_us for peer in peers) / own.cpu_us)
     name = f"{precision}: simul / the better of mosec and TorchRL"
-    return [Line(name, median(rates), PROMISED[precision], by_cpu=median(costs))]
+    return [Promise(name, median(rates), PROMISED[precision], by_cpu=median(costs))]
 
 
 def ratios(repeats: Sequence[Repeat], other: str) -> tuple[float, float, float]:

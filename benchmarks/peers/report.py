@@ -6,29 +6,15 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from benchmarks.harness.promises import Promise
 from benchmarks.peers.crews import CLIENTS, ENVS
 from benchmarks.peers.promises import Repeat, against_local, crossover, ratios
 from benchmarks.peers.tuning import Tuned, describe
-from benchmarks.serving.promises import Line
-from simul.common.runtime.machine_info import machine
 
 HEAD = ("actions/s", "cpu us/act", "p50 us", "p99 us", "rows/batch", "of fwd 128", "simul /", "(least", "most)")
 
 
-def conditions(repeats: int, seconds: float, cores: tuple[int, int]) -> dict[str, Any]:
-    """What belongs beside every figure."""
-    return {
-        "repeats": repeats,
-        "seconds": seconds,
-        "clients": CLIENTS,
-        "envs_per_client": ENVS,
-        "server_core": cores[0],
-        "client_core": cores[1],
-        **machine(),
-    }
-
-
-def text(precision: str, repeats: Sequence[Repeat], lines: Sequence[Line], tuned: Mapping[str, Tuned]) -> str:
+def text(precision: str, repeats: Sequence[Repeat], lines: Sequence[Promise], tuned: Mapping[str, Tuned]) -> str:
     """One precision: who with which settings, medians, local inference, verdicts."""
     out = ["", f"{precision}: {CLIENTS} clients x {ENVS} envs; the server on one core, the clients on the other"]
     for name, result in tuned.items():

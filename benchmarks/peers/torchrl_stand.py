@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from tensordict import TensorDict
 from torchrl.modules.inference_server import InferenceServer
 
+from benchmarks.harness.cores import pin
 from benchmarks.peers.acting import Acting
 from benchmarks.peers.closed_loop import EPISODE, measure
 from benchmarks.peers.wire import STATE_SIZE
 from benchmarks.serving.client import Games
-from benchmarks.serving.cores import pin
 from benchmarks.serving.policy import SPEC
 
 

@@ -8,8 +8,8 @@ import time
 
 import msgspec
 
-from benchmarks.pokemon_layers.children import PACKAGE, LayerFailed
-from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
+from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
+from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.setting import Setting
 from simul.common.config.run_directory import RunDir
@@ -92,7 +92,7 @@ class _Roles(RunningRoles):
         deadline = time.monotonic() + ANSWER_SEC
         while self._decisions() == before:
             if time.monotonic() > deadline:
-                raise LayerFailed("the inference server answers nothing")
+                raise MeasurementFailed("the inference server answers nothing")
             self.take_reports(0.5)
         return self._decisions()
 
@@ -113,7 +113,7 @@ class _Roles(RunningRoles):
 
 def _write_frozen_weights(run_dir: RunDir) -> None:
     """A checkpoint of fresh weights, made by a process of its own: torch stays out of this one."""
-    command = [sys.executable, "-P", "-m", f"{PACKAGE}.frozen", str(run_dir.root)]
+    command = [sys.executable, "-P", "-m", "benchmarks.pokemon_layers.fresh_checkpoint", str(run_dir.root)]
     done = subprocess.run(command, cwd=ROOT, env=role_environment(1), capture_output=True, text=True, check=False)
     if done.returncode:
-        raise LayerFailed(f"no weights could be made:\n{done.stderr[-2000:]}")
+        raise MeasurementFailed(f"no weights could be made:\n{done.stderr[-2000:]}")

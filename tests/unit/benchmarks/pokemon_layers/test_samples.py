@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio, verdicts
+from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio, promises
 from benchmarks.pokemon_layers.report import as_json, learning_lines, markdown, table, transport_line
 from benchmarks.pokemon_layers.samples import Sample, one_after_another, spread, summarise, together
 from benchmarks.pokemon_layers.training import count_parameters, facts
@@ -64,7 +64,7 @@ def run(rate=700, **notes):
 
 
 def kept(samples):
-    return {verdict.name: verdict.kept for verdict in verdicts(samples)}
+    return {promise.name: promise.kept for promise in promises(samples)}
 
 
 def test_every_promise_of_learning_is_judged():
@@ -79,8 +79,8 @@ def test_every_promise_of_learning_is_judged():
     slow = {"simul-learner-0": 111.0, "simul-inference-0": 26.0}
     missed = kept(run(learned_share=0.94, parameters=999_999, us_by_process=slow))
     assert list(missed.values()) == [True] * 4 + [False] * 4
-    assert str(verdicts(run())[2]) == (
-        "PASS  make up, encoder: host / simulator alone, stock: 0.70 (promised: at least 0.55; by processor time 0.70)"
+    assert str(promises(run())[2]) == (
+        "PASS  make up, encoder: host / simulator alone, stock: 0.70 (promised at least 0.55; by processor time 0.70)"
     )
 
 
@@ -92,8 +92,8 @@ def test_the_budget_is_of_what_each_layer_adds_within_a_repeat():
         "ipc": layer(190, 290, 200), "parsing": layer(300, 400, 301), "encoding_bare": layer(390, 505, 405),
         "encoding": layer(490, 600, 510), "host_encoding_bare": layer(300), "host_encoding": layer(400),
     }  # fmt: skip
-    found = {verdict.name: verdict for verdict in verdicts(samples)}
-    assert {name: round(verdict.value) for name, verdict in found.items()} == {
+    found = {promise.name: promise for promise in promises(samples)}
+    assert {name: round(verdict.found) for name, verdict in found.items()} == {
         "simulator and IPC, us": 200,
         "parsing and request, us": 110,
         "encoding and mask (encoder: python), us": 104,
@@ -114,12 +114,12 @@ def test_the_ratio_by_cost_does_not_depend_on_how_busy_the_machine_was():
 def test_a_missing_figure_is_a_broken_promise_and_a_missing_layer_is_not_judged():
     assert list(kept(run(learned_share=None)).values())[-2:] == [False, True]
     assert not kept(run(us_by_process={}))["serving, us"]
-    assert verdicts({"parsing": [sample(100)], "poke_env": [sample(100)]}) == []
-    assert len(verdicts({"learning": run()["learning"]})) == 4
+    assert promises({"parsing": [sample(100)], "poke_env": [sample(100)]}) == []
+    assert len(promises({"learning": run()["learning"]})) == 4
 
 
 def test_json_is_one_object_a_layer():
-    layers = as_json(run(), verdicts(run()), {"node": "26"})
+    layers = as_json(run(), promises(run()), {"node": "26"})
     assert all({"decisions_per_sec", "us_per_decision"} <= layer.keys() for layer in layers.values())
     assert layers["learning"]["ratio_to"] == {"simulator": 0.7, "simulator_accelerated": 0.538, "poke_env": 4.667}
 
@@ -132,10 +132,10 @@ def test_the_table_says_when_others_were_busy():
 
 
 def test_markdown_has_every_layer_and_every_promise():
-    lines = markdown({name: f"+ {name}" for name in run()}, run(), verdicts(run(rate=540))).splitlines()
+    lines = markdown({name: f"+ {name}" for name in run()}, run(), promises(run(rate=540))).splitlines()
     assert "| learning | 700 | 0% | 1,714 | 0% |" in lines
     assert "| make up, encoder: host / poke-env over a local server | 3.60 | 3.60 | at least 4.50 | not met |" in lines
-    assert "| serving, us | 25 |  | at most 25 | met |" in lines
+    assert "| serving, us | 25.00 |  | at most 25.00 | met |" in lines
 
 
 def test_websocket_stands_beside_ipc():

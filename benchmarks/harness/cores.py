@@ -1,4 +1,4 @@
-"""The cores that all layers share, and who uses them."""
+"""Which process of a measurement runs on which processor core, and the processor time that each takes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,34 @@ HOSTS = "simulator hosts"
 _BUSY = ("user", "nice", "system", "irq", "softirq", "interrupt", "dpc", "steal")
 
 
+def allowed_cores() -> list[int]:
+    """The cores that this process may use."""
+    process = psutil.Process()
+    allowed = process.cpu_affinity() if hasattr(process, "cpu_affinity") else None
+    return list(allowed or range(os.cpu_count() or 1))
+
+
 def claim_cores() -> list[int]:
     """The cores to measure on. Where there are more than two, this process and its children are bound to two."""
+    allowed = allowed_cores()
     process = psutil.Process()
-    allowed = _allowed(process)
     if len(allowed) > MOST_CORES and hasattr(process, "cpu_affinity"):
         allowed = allowed[:MOST_CORES]
         process.cpu_affinity(allowed)
     return allowed
 
 
-def our_cores() -> list[int]:
-    """Those that `claim_cores` left to this process and its parents."""
-    return _allowed(psutil.Process())
+def two_cores() -> tuple[int, int]:
+    """(the server's core, the core of all other processes)."""
+    allowed = allowed_cores()
+    return allowed[0], allowed[-1]
+
+
+def pin(pid: int, *cores: int) -> None:
+    """Bind a process to cores."""
+    process = psutil.Process(pid)
+    if hasattr(process, "cpu_affinity"):
+        process.cpu_affinity(list(cores))
 
 
 def busy_seconds(cores: Iterable[int]) -> float:
@@ -73,9 +88,3 @@ def _own_seconds(pid: int) -> float:
     except psutil.Error:
         return 0.0
     return float(times.user + times.system)
-
-
-def _allowed(process: psutil.Process) -> list[int]:
-    if hasattr(process, "cpu_affinity"):
-        return list(process.cpu_affinity() or ())
-    return list(range(os.cpu_count() or 1))

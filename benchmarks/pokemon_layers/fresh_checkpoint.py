@@ -1,4 +1,4 @@
-"""`python -m benchmarks.pokemon_layers.frozen RUN_DIR`: a checkpoint of fresh weights."""
+"""`python -m benchmarks.pokemon_layers.fresh_checkpoint RUN_DIR`: a checkpoint of fresh weights."""
 
 from __future__ import annotations
 

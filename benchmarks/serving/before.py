@@ -20,8 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-TREE = Path(__file__).resolve().parents[1]
-CHILD = TREE / "benchmarks" / "serving" / "stand_of_tree.py"
+TREE = Path(__file__).resolve().parents[2]
+CHILD = Path(__file__).with_name("stand_of_tree.py")
 CELLS: dict[str, dict[str, Any]] = {
     "4x32": {"clients": 4, "envs": 32},
     "4x32 recorded": {"clients": 4, "envs": 32, "record": True},
@@ -85,7 +85,7 @@ def interval(ratios: list[float]) -> tuple[float, float]:
 
 def main() -> int:
     """Exit code 1 where the interval of a ratio of processor times lies wholly beyond 3% loss."""
-    parser = argparse.ArgumentParser(prog="bench_before", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("before", help="the older revision")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one window")
@@ -121,7 +121,3 @@ def _pairs(
                 results = {tree: tree.measure(cell, seconds) for tree in turns}
                 found[name].append((results[trees[0]], results[trees[1]]))
     return found
-
-
-if __name__ == "__main__":
-    sys.exit(main())

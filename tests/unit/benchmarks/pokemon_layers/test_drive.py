@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 
-from benchmarks.pokemon_layers.random_choice import legal_choices, random_choice
+from benchmarks.pokemon_layers.drive import legal_choices, random_choice
 
 
 def entry(active=False, condition="100/100", **more):

@@ -14,13 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path[0] = str(Path(__file__).resolve().parents[1])  # started as a script: import from the checkout
+import orjson
 
-import orjson  # noqa: E402
-
-from simul.common.runtime.machine_info import machine  # noqa: E402
-from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT  # noqa: E402
-from simul.env_worker.games.pokemon.simulator.node import find_node  # noqa: E402
+from benchmarks.harness.report import conditions, in_one_line, markdown_table
+from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
+from simul.env_worker.games.pokemon.simulator.node import find_node
 
 SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")
 GENERATIONS = range(1, 10)
@@ -37,7 +35,7 @@ class Pair(NamedTuple):
 
 def main() -> int:
     """Exit code 1 where a promise is not kept."""
-    parser = argparse.ArgumentParser(prog="bench_acceleration")
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--battles", type=int, default=100, help="of each repeat, after 20 to warm up")
     parser.add_argument("--generations", type=int, nargs="+", choices=GENERATIONS, default=list(GENERATIONS))
@@ -51,15 +49,15 @@ def main() -> int:
         for gen, pairs in measured.items():
             pairs.append(measure(node.path, gen, options.battles, seed=repeat + 1, stock_first=repeat % 2 == 0))
             sys.stderr.write(f"repeat {repeat + 1}, gen {gen}: {pairs[-1].stock / pairs[-1].accelerated:.2f}\n")
-    conditions = {"node": node.version, **machine(), "repeats": options.repeats, "battles": options.battles}
+    facts = conditions(node=node.version, repeats=options.repeats, battles=options.battles)
     if options.json:
         found = {
-            "conditions": conditions,
+            "conditions": facts,
             "pairs": {str(gen): [p._asdict() for p in pairs] for gen, pairs in measured.items()},
         }
         sys.stdout.write(orjson.dumps(found).decode() + "\n")
     else:
-        sys.stdout.write("\n".join([*table(measured), "", ", ".join(f"{k} {v}" for k, v in conditions.items()), ""]))
+        sys.stdout.write(f"{table(measured)}\n\n{in_one_line(facts)}\n")
     return 1 if broken(measured) else 0
 
 
@@ -73,20 +71,19 @@ def broken(measured: Mapping[int, Sequence[Pair]]) -> list[int]:
     return [gen for gen, pairs in measured.items() if ratio(pairs) < PROMISED[gen]]
 
 
-def table(measured: Mapping[int, Sequence[Pair]]) -> list[str]:
+def table(measured: Mapping[int, Sequence[Pair]]) -> str:
     """Markdown: medians, and the range of the ratios."""
-    lines = [
-        "| format | stock us | accelerated us | stock / accelerated | range | promised |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
+    rows = []
     for gen, pairs in measured.items():
         stock, accelerated = (statistics.median(times) for times in zip(*pairs))
         ratios = [pair.stock / pair.accelerated for pair in pairs]
-        lines.append(
-            f"| gen{gen}randombattle | {stock:.0f} | {accelerated:.0f} | {ratio(pairs):.2f} "
-            f"| {min(ratios):.2f} to {max(ratios):.2f} | {PROMISED[gen]} |"
-        )
-    return lines
+        rows.append(
+            [
+                f"gen{gen}randombattle", f"{stock:.0f}", f"{accelerated:.0f}", f"{ratio(pairs):.2f}",
+                f"{min(ratios):.2f} to {max(ratios):.2f}", f"{PROMISED[gen]}",
+            ]
+        )  # fmt: skip
+    return markdown_table(("format", "stock us", "accelerated us", "stock / accelerated", "range", "promised"), rows)
 
 
 def measure(node: Path, gen: int, battles: int, seed: int, *, stock_first: bool) -> Pair:
@@ -106,7 +103,3 @@ def _play(node: Path, gen: int, battles: int, seed: int, *, stock: bool) -> dict
     if bool(result["accelerated"]) is stock:
         raise RuntimeError(f"the simulator ran {'accelerated' if stock else 'plain'}: is this the pinned version?")
     return result
-
-
-if __name__ == "__main__":
-    sys.exit(main())
