@@ -10,11 +10,10 @@ from pathlib import Path
 
 from benchmarks.harness.cores import two_cores
 from benchmarks.harness.report import conditions, write_json
-from benchmarks.peers.contest import Plan, contest
-from benchmarks.peers.crews import CLIENTS, ENVS, PEERS_PYTHON, Place
+from benchmarks.peers.comparison import Plan, compare_systems
 from benchmarks.peers.promises import against_local, against_peers
 from benchmarks.peers.report import text
-from benchmarks.peers.tuning import describe
+from benchmarks.peers.systems import CLIENTS, ENVS, PEERS_PYTHON, Placement, describe
 from benchmarks.serving.policy import PRECISIONS
 
 SIZES = (1, 4, 8, 32, 128)  # envs per client, against local inference
@@ -49,7 +48,7 @@ def main() -> int:
     kept = True
     for precision in options.precision or PRECISIONS:
         with tempfile.TemporaryDirectory(prefix="simul-peers-") as folder:
-            found, tuned = contest(Place(precision, cores, Path(folder)), plan)
+            found, tuned = compare_systems(Placement(precision, cores, Path(folder)), plan)
         lines = against_peers(precision, found)
         kept = kept and all(line.kept for line in lines)
         sys.stdout.write(text(precision, found, lines, tuned))

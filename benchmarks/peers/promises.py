@@ -48,7 +48,7 @@ class Repeat:
     forward: Mapping[int, tuple[float, float]]
 
 
-def strangers(precision: str, windows: Mapping[str, Window]) -> list[str]:
+def other_policies(precision: str, windows: Mapping[str, Window]) -> list[str]:
     """Who does not serve the policy that the local clients run, or loses its state: their names."""
     right = median(windows["local"].checked or (0.0,))
     return [

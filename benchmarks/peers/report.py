@@ -7,9 +7,8 @@ from statistics import median
 from typing import Any
 
 from benchmarks.harness.promises import Promise
-from benchmarks.peers.crews import CLIENTS, ENVS
 from benchmarks.peers.promises import Repeat, against_local, crossover, ratios
-from benchmarks.peers.tuning import Tuned, describe
+from benchmarks.peers.systems import CLIENTS, ENVS, Tuned, describe
 
 HEAD = ("actions/s", "cpu us/act", "p50 us", "p99 us", "rows/batch", "of fwd 128", "simul /", "(least", "most)")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,8 @@ PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a crew is put up: cores = (the server's, the clients'); `folder` takes logs and sockets."""
+class Placement:
+    """Where a system is put up: cores = (the server's, the clients'); `folder` takes logs and sockets."""
 
     precision: str
     cores: tuple[int, int]
@@ -38,7 +39,7 @@ class Place:
         return Child(f"benchmarks.peers.{module}", arguments, self.folder / f"{module}.log", core=core, **more)
 
 
-class Crew:
+class System:
     """Running processes. Players obey `closed_loop.obey`; processor time is that of `workers` and what they started."""
 
     def __init__(self, stack: ExitStack, players: Sequence[Child], workers: Sequence[int]) -> None:
@@ -75,71 +76,73 @@ def _sleep_until(moment: float) -> None:
     time.sleep(max(0.0, moment - time.monotonic()))
 
 
-def _crew(put_up: Callable[[ExitStack], tuple[Sequence[Child], Sequence[int]]]) -> Crew:
-    """A crew of ready players; stops what it has started where one of them fails."""
+def _system(start: Callable[[ExitStack], tuple[Sequence[Child], Sequence[int]]]) -> System:
+    """A system of ready players; stops what it has started where one of them fails."""
     with ExitStack() as stack:
-        players, workers = put_up(stack)
+        players, workers = start(stack)
         for player in players:
             player.wait_ready()
-        return Crew(stack.pop_all(), players, workers)
+        return System(stack.pop_all(), players, workers)
 
 
-def _players(stack: ExitStack, place: Place, module: str, arguments: list[str], cores: Sequence[int]) -> list[Child]:
+def _players(
+    stack: ExitStack, placement: Placement, module: str, arguments: list[str], cores: Sequence[int]
+) -> list[Child]:
     players = []
     for number in range(CLIENTS):
-        players.append(place.child(module, arguments, cores[number % len(cores)]))
+        players.append(placement.child(module, arguments, cores[number % len(cores)]))
         stack.callback(players[-1].close)
     return players
 
 
-def mosec(place: Place, *, max_batch: int, max_wait_ms: int) -> Crew:
+def mosec(placement: Placement, *, max_batch: int, max_wait_ms: int) -> System:
     """mosec with its worker and its HTTP front on the server's core; `max_batch` in requests."""
 
-    def put_up(stack: ExitStack) -> tuple[list[Child], list[int]]:
+    def start(stack: ExitStack) -> tuple[list[Child], list[int]]:
         port = _free_port()
         arguments = ["--address", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
-        arguments += ["--core", str(place.cores[0]), "--precision", place.precision]
+        arguments += ["--core", str(placement.cores[0]), "--precision", placement.precision]
         arguments += ["--max-batch", str(max_batch), "--max-wait-ms", str(max_wait_ms)]
-        server = place.child("mosec_server", arguments, place.cores[0], peers=True)
+        server = placement.child("mosec_server", arguments, placement.cores[0], peers=True)
         stack.callback(server.close)
-        wait_until_it_listens(server.process, port, place.folder / "mosec_server.log")
-        return _players(stack, place, "mosec_client", [str(port)], place.cores[1:]), [server.process.pid]
+        wait_until_it_listens(server.process, port, placement.folder / "mosec_server.log")
+        return _players(stack, placement, "mosec_client", [str(port)], placement.cores[1:]), [server.process.pid]
 
-    return _crew(put_up)
+    return _system(start)
 
 
-def torchrl(place: Place, **setting: Any) -> Crew:
+def torchrl(placement: Placement, **setting: Any) -> System:
     """TorchRL's process server; `setting` as `torchrl_stand` takes it. One player speaks for all clients."""
-    setting |= {"precision": place.precision, "clients": CLIENTS, "envs": ENVS}
-    setting |= {"server_core": place.cores[0], "client_core": place.cores[1]}
+    setting |= {"precision": placement.precision, "clients": CLIENTS, "envs": ENVS}
+    setting |= {"server_core": placement.cores[0], "client_core": placement.cores[1]}
     with ExitStack() as stack:
-        stand = place.child("torchrl_stand", [json.dumps(setting)], place.cores[0], peers=True)
+        stand = placement.child("torchrl_stand", [json.dumps(setting)], placement.cores[0], peers=True)
         stack.callback(stand.close)
         stand.wait_ready()
-        return Crew(stack.pop_all(), [stand], [stand.result()["server_pid"]])
+        return System(stack.pop_all(), [stand], [stand.result()["server_pid"]])
 
 
-def plain(place: Place) -> Crew:
+def plain(placement: Placement) -> System:
     """The plain ZeroMQ loop, state on the server."""
 
-    def put_up(stack: ExitStack) -> tuple[list[Child], list[int]]:
-        endpoint = f"ipc://{place.folder}/plain"
-        server = place.child("plain_loop", [endpoint, place.precision], place.cores[0])
+    def start(stack: ExitStack) -> tuple[list[Child], list[int]]:
+        endpoint = f"ipc://{placement.folder}/plain"
+        server = placement.child("plain_loop", [endpoint, placement.precision], placement.cores[0])
         stack.callback(server.close)
         server.wait_ready()
-        return _players(stack, place, "plain_client", [endpoint], place.cores[1:]), [server.process.pid]
+        return _players(stack, placement, "plain_client", [endpoint], placement.cores[1:]), [server.process.pid]
 
-    return _crew(put_up)
+    return _system(start)
 
 
-def local(place: Place) -> Crew:
+def local(placement: Placement) -> System:
     """Clients that run the policy themselves, on both cores: nobody else needs one."""
 
-    def put_up(stack: ExitStack) -> tuple[list[Child], list[int]]:
-        players = _players(stack, place, "local_client", [place.precision], place.cores)
+    def start(stack: ExitStack) -> tuple[list[Child], list[int]]:
+        players = _players(stack, placement, "local_client", [placement.precision], placement.cores)
         return players, [player.process.pid for player in players]
 
-    return _crew(put_up)
+    return _system(start)
 
 
 def wait_until_it_listens(server: subprocess.Popen[bytes], port: int, log: Path, limit_sec: float = LISTEN_SEC) -> None:
@@ -166,3 +169,60 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+Setting = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The setting with the most actions a second, and those of each that was tried."""
+
+    best: Setting
+    tried: Mapping[str, float]
+
+
+# name: how it is put up, and its candidates
+CANDIDATES: dict[str, tuple[Callable[..., System], tuple[Setting, ...]]] = {
+    "mosec": (
+        mosec,
+        (
+            {"max_batch": CLIENTS, "max_wait_ms": 1},  # a whole millisecond is the least that mosec takes
+            {"max_batch": CLIENTS // 2, "max_wait_ms": 1},
+            {"max_batch": 1, "max_wait_ms": 1},
+        ),
+    ),
+    "torchrl": (
+        torchrl,
+        (
+            # process_slot and shared_memory want clients on the same machine, started by the server's owner, that send
+            # the same number of envs each time
+            {"transport": "process_slot", "min_batch": 1, "timeout": 0.05},
+            {"transport": "process_slot", "min_batch": CLIENTS // 2, "timeout": 0.001},
+            {"transport": "process_slot", "min_batch": CLIENTS, "timeout": 0.002},
+            {"transport": "shared_memory", "min_batch": 1, "timeout": 0.05},
+            {"transport": "auto", "min_batch": 1, "timeout": 0.05},  # what TorchRL takes unless told: pickled requests
+        ),
+    ),
+}
+
+
+def tune(name: str, placement: Placement, seconds: float, most: int) -> Tuned:
+    """One window for each of the first `most` candidates."""
+    start, candidates = CANDIDATES[name]
+    candidates = candidates[:most]
+    found: list[float] = []
+    for setting in candidates:
+        sys.stderr.write(f"{placement.precision}: {name} with {describe(setting)}\n")
+        system = start(placement, **setting)
+        try:
+            found.append(system.measure(seconds).actions_per_sec)
+        finally:
+            system.close()
+    best = candidates[found.index(max(found))]
+    return Tuned(best, {describe(setting): rate for setting, rate in zip(candidates, found)})
+
+
+def describe(setting: Setting) -> str:
+    """`name value, ...`"""
+    return ", ".join(f"{name} {value}" for name, value in setting.items())

@@ -8,9 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from benchmarks.harness.processes import Child
-from benchmarks.peers.crews import CLIENTS, ENVS, Crew, Place, local, plain
-from benchmarks.peers.promises import Repeat, Window, strangers
-from benchmarks.peers.tuning import CANDIDATES, Tuned, tune
+from benchmarks.peers.promises import Repeat, Window, other_policies
+from benchmarks.peers.systems import CANDIDATES, CLIENTS, ENVS, Placement, System, Tuned, local, plain, tune
 from benchmarks.serving.main import bare_forward
 from benchmarks.serving.stand import Cell, Stand
 
@@ -29,32 +28,32 @@ class Plan:
     tries: int
 
 
-def contest(place: Place, plan: Plan) -> tuple[list[Repeat], dict[str, Tuned]]:
+def compare_systems(placement: Placement, plan: Plan) -> tuple[list[Repeat], dict[str, Tuned]]:
     """Tune the peers, then measure."""
-    tuned = {name: tune(name, place, plan.seconds, plan.tries) for name in CANDIDATES}
+    tuned = {name: tune(name, placement, plan.seconds, plan.tries) for name in CANDIDATES}
     with ExitStack() as stack:
-        ours = Stand(place.folder, place.precision, place.cores)
+        ours = Stand(placement.folder, placement.precision, placement.cores)
         stack.callback(ours.close)
-        bare = Child("benchmarks.serving.bare", [], place.folder / "bare.log", core=place.cores[0])
+        bare = Child("benchmarks.serving.bare", [], placement.folder / "bare.log", core=placement.cores[0])
         stack.callback(bare.close)
         bare.wait_ready()
-        crews = _crews(stack, place, tuned)
+        systems = _systems(stack, placement, tuned)
         repeats = []
         for number in range(plan.rounds):
-            sys.stderr.write(f"{place.precision}: round {number + 1} of {plan.rounds}\n")
-            repeats.append(_round(ours, crews, bare, place.precision, number, plan))
+            sys.stderr.write(f"{placement.precision}: round {number + 1} of {plan.rounds}\n")
+            repeats.append(_round(ours, systems, bare, placement.precision, number, plan))
         return repeats, tuned
 
 
-def _crews(stack: ExitStack, place: Place, tuned: dict[str, Tuned]) -> dict[str, Crew]:
-    crews = {}
+def _systems(stack: ExitStack, placement: Placement, tuned: dict[str, Tuned]) -> dict[str, System]:
+    systems = {}
     for name in (*tuned, "plain loop", "local"):
         if name in tuned:
-            crews[name] = CANDIDATES[name][0](place, **tuned[name].best)
+            systems[name] = CANDIDATES[name][0](placement, **tuned[name].best)
         else:
-            crews[name] = plain(place) if name == "plain loop" else local(place)
-        stack.callback(crews[name].close)
-    return crews
+            systems[name] = plain(placement) if name == "plain loop" else local(placement)
+        stack.callback(systems[name].close)
+    return systems
 
 
 def turns(names: Sequence[str], sizes: Sequence[int], number: int) -> list[Turn]:
@@ -65,16 +64,16 @@ def turns(names: Sequence[str], sizes: Sequence[int], number: int) -> list[Turn]
     return order[shift:] + order[:shift]
 
 
-def _round(ours: Stand, crews: dict[str, Crew], bare: Child, precision: str, number: int, plan: Plan) -> Repeat:
+def _round(ours: Stand, systems: dict[str, System], bare: Child, precision: str, number: int, plan: Plan) -> Repeat:
     def served(seconds: float, envs: int) -> Window:
         found = ours.measure(Cell(precision, CLIENTS, envs), seconds)
         return Window(found.actions_per_sec, found.cpu_us, found.p50_us, found.p99_us, found.mean_batch)
 
     measures: dict[str, Callable[[float, int], Window]] = {"simul": served}
-    measures |= {name: crew.measure for name, crew in crews.items()}
+    measures |= {name: system.measure for name, system in systems.items()}
     found = {(name, envs): measures[name](plan.seconds, envs) for name, envs in turns([*measures], plan.sizes, number)}
     windows = {name: found[name, ENVS] for name in measures}
-    if wrong := strangers(precision, windows):
+    if wrong := other_policies(precision, windows):
         raise RuntimeError(f"Other values than local inference in the same games: {', '.join(wrong)}.")
     forward = {}
     for batch in sorted({FULL_BATCH, ENVS, max(1, round(found["simul", ENVS].mean_batch))}):

@@ -14,13 +14,12 @@ import torch
 
 from benchmarks.peers.acting import Acting
 from benchmarks.peers.closed_loop import measure
-from benchmarks.peers.contest import turns
-from benchmarks.peers.crews import wait_until_it_listens
+from benchmarks.peers.comparison import turns
 from benchmarks.peers.local_client import local
 from benchmarks.peers.plain_loop import carry
-from benchmarks.peers.promises import Repeat, Window, against_local, against_peers, crossover, ratios, strangers
+from benchmarks.peers.promises import Repeat, Window, against_local, against_peers, crossover, other_policies, ratios
 from benchmarks.peers.report import text
-from benchmarks.peers.tuning import CANDIDATES, Tuned, describe
+from benchmarks.peers.systems import CANDIDATES, Tuned, describe, wait_until_it_listens
 from benchmarks.peers.wire import STATE_SIZE, Request, read_reply, read_request, reply_bytes, request_blocks
 from benchmarks.serving.client import Games
 from benchmarks.serving.policy import NETWORK, SPEC
@@ -122,8 +121,8 @@ def test_who_loses_the_state_is_told_from_who_keeps_it():
     right = checked(lambda: local(act, 2))
     windows = {"local": window(1.0, checked=right), "again": window(1.0, checked=checked(lambda: local(act, 2)))}
     windows |= {"forgetful": window(1.0, checked=checked(forgetful)), "unchecked": window(1.0)}
-    assert strangers("float32", windows) == ["forgetful"]
-    assert strangers("bfloat16", windows) == ["forgetful"]
+    assert other_policies("float32", windows) == ["forgetful"]
+    assert other_policies("bfloat16", windows) == ["forgetful"]
 
 
 def test_state_is_carried_except_where_an_episode_begins():
