@@ -1,4 +1,4 @@
-"""`python -m env_worker`: builds the objects of one worker and runs it."""
+"""`python -m simul.env_worker`: builds the objects of one worker and runs it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m env_worker")
+    parser = argparse.ArgumentParser(prog="python -m simul.env_worker")
     add_role_arguments(parser)
     parser.add_argument("--print-spec", action="store_true", help="print the game spec as JSON and exit")
     parser.add_argument("--episodes", type=int, help="play exactly this many episodes, record nothing, then stop")

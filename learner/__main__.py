@@ -1,4 +1,4 @@
-"""`python -m learner --run-dir D --index 0 --run-id R --parent PID`: builds the objects, runs the loop."""
+"""`python -m simul.learner --run-dir D --index 0 --run-id R --parent PID`: builds the objects, runs the loop."""
 
 from __future__ import annotations
 
@@ -39,10 +39,7 @@ from simul.learner.weight_publisher import LastVersionFile
 
 
 def main() -> int:
-    """Exit code: 0 after a clean stop, 1 where it diverged or could not save, else a sentence says why.
-
-    2: it cannot start; ENDS_RUN: another life would not learn either.
-    """
+    """Exit code: 0: clean stop; 1: diverged, or could not save; 2: cannot start; ENDS_RUN: a restart would not help."""
     arguments = parse_role_arguments("learner")
     log = set_up(f"simul-learner-{arguments.index}")
     name_temporary_folder()
@@ -126,10 +123,10 @@ def _resume(
     spec: GameSpec,
     reporter: Reporter,
 ) -> Progress:
-    """Weights, moments and league of the newest whole checkpoint; a fresh start where there is none."""
+    """Restore weights, moments and league from the newest whole checkpoint; a fresh start where there is none."""
     checkpoint = store.latest(spec)
-    last_version, not_believed = published.read(-1 if checkpoint is None else checkpoint.meta.version)
-    for note in filter(None, (*store.drain_notes(), not_believed)):
+    last_version, ignored = published.read(-1 if checkpoint is None else checkpoint.meta.version)
+    for note in filter(None, (*store.drain_notes(), ignored)):
         reporter.send({}, event=note)
     if checkpoint is None:
         return Progress(last_version + 1)
@@ -137,7 +134,7 @@ def _resume(
     meta = checkpoint.meta
     checkpoints.resumed(checkpoint, time.monotonic())
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
-    if not meta.updates:  # `simul up --from` brought it
+    if not meta.updates:  # copied by `simul up --from`
         resumed = f"Begins with the weights of version {meta.version}; no decision is learned from yet."
     checkpoints.league.load(spec, meta.decisions)
     for note in (*checkpoints.drain_notes(), resumed):

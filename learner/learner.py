@@ -25,12 +25,12 @@ def linear(first: float, last: float, decisions: int, total: int) -> float:
     return first + (last - first) * min(decisions / total, 1.0)
 
 
-PULL_SEC = 0.2  # how long one look for a full batch lasts; signals and reports come in between
+PULL_SEC = 0.2  # longest wait for a full batch; signals and reports are handled in between
 
 
 @dataclass(frozen=True)
 class LearningSchedule:
-    """What sets the loop's schedule. `learning_rate` and `settings` are functions of the decisions learned."""
+    """Batch size, limits and what changes over time: `learning_rate` and `settings` by the decisions learned."""
 
     batch_steps: int
     max_policy_lag: int
@@ -41,7 +41,7 @@ class LearningSchedule:
 
 @dataclass
 class Progress:
-    """Where training is: `version` of the published weights, `decisions` learned and `updates` made in all lives."""
+    """State of training over all lives: `version` of the published weights, `decisions` learned, `updates` made."""
 
     version: int = 0
     decisions: int = 0
@@ -78,11 +78,11 @@ class Learner:
         self._skip_alarm = SkipAlarm()
 
     def run(self) -> bool:
-        """Until a signal: the current update is finished, saved and reported. False where it could not be saved.
+        """Run until a signal; finish, save and report the current update. False where it could not be saved.
 
         Raises:
-            DivergedError: the weights are no longer finite.
-            NothingLearnedError: no gradient is, for `schedule.max_skipped_minibatches` in a row.
+            DivergedError: the weights are not finite.
+            NothingLearnedError: `schedule.max_skipped_minibatches` gradients in a row were not finite.
         """
         try:
             return self._run()
@@ -96,7 +96,7 @@ class Learner:
         self._save()
         self._report(state="ready")
         while not self._stop:
-            self._outgrow_former_life()
+            self._skip_served_versions()
             if unrolls := self._pull():
                 if self._update(unrolls):
                     self._publish()
@@ -118,7 +118,7 @@ class Learner:
         return unrolls
 
     def _update(self, unrolls: list[ReceivedUnroll]) -> bool:
-        """False where every minibatch was skipped: the weights are as before, and so is their version."""
+        """False where every minibatch was skipped: weights and version are unchanged."""
         progress, schedule, statistics = self.progress, self._schedule, self._statistics
         rate, settings = schedule.learning_rate(progress.decisions), schedule.settings(progress.decisions)
         result = self._updater.update(unrolls, progress.version, rate, settings)
@@ -141,7 +141,7 @@ class Learner:
         return bool(learned)
 
     def _check_skipped(self) -> None:
-        """Raises NothingLearnedError where too many minibatches in a row were skipped; what was learned is saved."""
+        """Raises NothingLearnedError, after saving, where too many minibatches in a row were skipped."""
         in_a_row = self._updater.skipped_in_a_row
         if in_a_row < self._schedule.max_skipped_minibatches:
             return
@@ -174,7 +174,7 @@ class Learner:
         self._receiver.publish(LEARNER, progress.version, self._weights, resident)
 
     def _save(self, last: bool = False) -> bool:
-        """A checkpoint where it is due; never one with nothing learned, which would push out an older one.
+        """Write a checkpoint if one is due; never one with nothing learned, which would push out an older one.
 
         False where it could not be written.
         """
@@ -191,8 +191,8 @@ class Learner:
             self._report(event=sentence)
         return not failure
 
-    def _outgrow_former_life(self) -> None:
-        """Versions only grow: a server may have served newer ones than the checkpoint we started from."""
+    def _skip_served_versions(self) -> None:
+        """Continue above the versions that servers have already served: versions only grow."""
         foreign = self._receiver.publisher.foreign_version
         if foreign >= self.progress.version:
             self._report(event=f"A server has served version {foreign}: the versions go on from there.")

@@ -1,4 +1,4 @@
-"""The learner's figures: every key in one place, to the supervisor, TensorBoard and learner.csv."""
+"""The learner's figures and alarms: every key of reports, TensorBoard and learner.csv is named here."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Statistics:
         self._lags: Counter[str] = Counter()
 
     def count_rewards(self, unrolls: Sequence[ReceivedUnroll]) -> None:
-        """The rewards of an update's unrolls, whether they are learned from or not."""
+        """Take the rewards of an update's unrolls, learned from or not."""
         self.reward_mean = float(np.mean([unroll.arrays["reward"].mean() for unroll in unrolls]))
         self.largest_reward = float(max(np.abs(unroll.arrays["reward"]).max() for unroll in unrolls))
 
     def count_learned(self, unrolls: Sequence[ReceivedUnroll], version: int) -> int:
-        """Count unrolls that weights of `version` were taught with. Returns their steps, bootstrap rows left out."""
+        """Count unrolls that updated weights of `version`. Returns their steps, without bootstrap rows."""
         if not unrolls:
             return 0
         lag = version - np.concatenate([unroll.arrays["policy_version"] for unroll in unrolls])
@@ -64,7 +64,7 @@ class Statistics:
         return lag.size
 
     def count_update(self, result: UpdateResult) -> None:
-        """Take over the figures of an update; those it lacks keep their last value."""
+        """Take the figures of an update; missing ones keep their last value."""
         self.updates += 1
         self.skipped_minibatches += result.skipped
         self.skipped_cause = result.cause or self.skipped_cause
@@ -77,7 +77,7 @@ class Statistics:
         return self.decisions / max(now - self._start, 1e-9)
 
     def busy_share(self, now: float) -> float:
-        """Share of the time since process start that was not spent waiting for unrolls."""
+        """Share of the time since process start not spent waiting for unrolls."""
         return 1.0 - self.wait_sec / max(now - self._start, 1e-9)
 
     def age(self, now: float) -> float:
@@ -85,7 +85,7 @@ class Statistics:
         return now - self._start
 
     def lag(self) -> dict[str, Any]:
-        """policy_lag of every step learned from since process start."""
+        """policy_lag of the steps learned from since process start."""
         mean = self._lag_sum / self.decisions if self.decisions else 0.0
         return {"mean": mean, "max": self._lag_max, "recent_mean": self.recent_lag[0], "histogram": dict(self._lags)}
 
@@ -103,7 +103,7 @@ def lag_histogram(lag: NDArray[np.int64]) -> dict[str, int]:
 
 
 class StallAlarm:
-    """Speaks up once when the version stops advancing although unrolls arrive, and once when none do any longer."""
+    """Reports once when the version stops advancing although unrolls arrive, and once when unrolls stop arriving."""
 
     def __init__(self, now: float) -> None:
         self._advanced_at = self._arrived_at = now
@@ -116,7 +116,7 @@ class StallAlarm:
         self._advanced_at, self._arrived_then, self.raised = now, arrived, False
 
     def check(self, now: float, arrived: int) -> str:
-        """A sentence when the alarm goes off, else empty."""
+        """A sentence when an alarm is due, else empty."""
         if arrived != self._arrived:
             self._arrived, self._arrived_at, self._silence_said = arrived, now, False
         if not self._silence_said and now - self._arrived_at >= STALL_AFTER_SEC:
@@ -133,7 +133,7 @@ class StallAlarm:
 
 
 class SkipAlarm:
-    """Speaks up when minibatches are skipped: at the first one, then once a minute."""
+    """Reports skipped minibatches: the first one, then at most once a minute."""
 
     def __init__(self) -> None:
         self._say_at = -math.inf

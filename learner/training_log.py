@@ -27,15 +27,15 @@ MOST_WAITING = 3600  # rows kept for a file that cannot be written: an hour at o
 class SideFile:
     """Rows at the end of a file, each whole or not at all. `now` from time.monotonic().
 
-    While the file cannot be written its rows wait, the oldest make room and are counted, and a sentence says so once a
-    minute. Once it can be, all that wait are written.
+    While the file cannot be written, its rows wait; the oldest are dropped and counted beyond MOST_WAITING, and a
+    sentence says so once a minute. Waiting rows are written as soon as the file can be.
 
     Attributes:
-        lost: rows that made room, since the start.
+        lost: rows dropped since the start.
     """
 
     def __init__(self, name: str, begin: Callable[[], tuple[Path, bytes]]) -> None:
-        """`name`: in sentences. `begin`: which file, and what it begins with where it is empty. May raise OSError."""
+        """`name`: in sentences. `begin`: the file and its header, written where it is empty; may raise OSError."""
         self.lost = 0
         self._name = name
         self._begin = begin
@@ -45,7 +45,7 @@ class SideFile:
         self._say_at = 0.0
 
     def append(self, row: bytes, now: float) -> str:
-        """Write a row, and those that wait. A sentence where that has failed, or succeeds again; else empty."""
+        """Write the waiting rows and this one. A sentence on a failure and on the first success after it."""
         self._waiting.append(row)
         if len(self._waiting) > MOST_WAITING:
             self._waiting.popleft()
@@ -63,7 +63,7 @@ class SideFile:
         return f"{self._name} is written again, with the {rows} rows that waited; {self.lost} were lost."
 
     def close(self) -> None:
-        """Close the file. Every row was written when it came, or is waiting."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -80,7 +80,7 @@ class SideFile:
             while data:
                 data = data[os.write(self._file, data) :]
         except OSError:
-            os.ftruncate(self._file, size)  # a row of which only the beginning found room
+            os.ftruncate(self._file, size)  # remove a row that was written in part
             raise
 
     def _failed(self, error: OSError, now: float) -> str:
@@ -92,12 +92,12 @@ class SideFile:
 
 
 def new_event_file(folder: Path, purge_step: int) -> tuple[Path, bytes]:
-    """A new file's path, and its first bytes. `purge_step`: rows of older files from there on are not shown (0: all).
+    """A new file's path and first bytes. `purge_step`: TensorBoard hides rows of older files from there on (0: none).
 
     Raises OSError where the folder cannot be made.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    seconds, nanoseconds = divmod(time.time_ns(), 10**9)  # files are read in the order of their names
+    seconds, nanoseconds = divmod(time.time_ns(), 10**9)  # TensorBoard reads files in the order of their names
     name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}.{nanoseconds:09d}"
     begin = _record(Event(wall_time=time.time(), file_version="brain.Event:2"))
     if purge_step:
@@ -107,7 +107,7 @@ def new_event_file(folder: Path, purge_step: int) -> tuple[Path, bytes]:
 
 
 def scalars(row: Mapping[str, float], step: int) -> bytes:
-    """One record with all numbers of a row; those that are not finite are left out."""
+    """One record with the finite numbers of a row."""
     values = [Summary.Value(tag=tag, simple_value=value) for tag, value in row.items() if math.isfinite(value)]
     return _record(Event(wall_time=time.time(), step=step, summary=Summary(value=values)))
 
@@ -134,7 +134,7 @@ class TrainingLog:
 
     @property
     def rows_lost(self) -> int:
-        """Rows that found no room on the disk for so long that newer ones took their place."""
+        """Rows dropped because the disk was full for long."""
         return self._csv.lost + self._board.lost
 
     def write(self, row: dict[str, float], decisions: int) -> list[str]:
@@ -171,7 +171,7 @@ class TrainingLog:
         return self._board_file
 
     def _set_aside_other_header(self) -> None:
-        """A file of another version of Simul keeps its rows under another name."""
+        """Rename a learner.csv that another version of Simul wrote with other columns."""
         if not self._path.exists():
             return
         with self._path.open(errors="replace") as file:

@@ -1,4 +1,4 @@
-"""The learner's I/O thread: takes unrolls in, grants credit, hands weights out. It never waits for the main loop."""
+"""The learner's I/O thread: receives unrolls, grants credit, publishes weights. It never waits for the main loop."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from simul.learner.batches import ReceivedUnroll, RejectedUnroll, UnrollChecker
 from simul.learner.server_handshake import ServerHandshake
 from simul.learner.weight_publisher import MOST_AT_ONCE, WeightPublisher
 
+QUIET_SEC = 0.1  # without a message for so long, everything that servers sent before they ended has arrived
+LAST_READS_SEC = 2.0
+
 
 @dataclass
 class _Peer:
@@ -30,10 +33,10 @@ class _Peer:
 
 
 class CreditAllocator:
-    """Cumulative grants per server, counted from its SERVER_HELLO on.
+    """How many unrolls each server may send: about two batches in all. Cumulative from its SERVER_HELLO on. Pure.
 
-    What waits here and what is granted but has not come yet may together reach `capacity_steps`; an unroll that has
-    not come is taken to be as long as the mean of those that have. Every server can always send one.
+    The steps waiting here and those granted but not yet received may together reach `capacity_steps`. An unroll not
+    yet received is assumed to have the mean length of those received. Every server can always send one.
     """
 
     def __init__(self, capacity_steps: int, unroll_length: int) -> None:
@@ -42,15 +45,15 @@ class CreditAllocator:
         self._peers: dict[bytes, _Peer] = {}
 
     def add_server(self, peer: bytes) -> None:
-        """A server said SERVER_HELLO: its count starts at 0, again if need be."""
+        """Start, or restart, a server's count at 0: it sent SERVER_HELLO."""
         self._peers[peer] = _Peer()
 
     def remove_server(self, peer: bytes) -> None:
-        """A server is gone; what it was granted is free again."""
+        """Forget a server; its grants are free again."""
         self._peers.pop(peer, None)
 
     def count_received(self, peer: bytes, length: int) -> bool:
-        """An unroll came. False where that peer never said SERVER_HELLO."""
+        """Count an unroll. False for a peer that never sent SERVER_HELLO."""
         if peer not in self._peers:
             return False
         self._peers[peer].received += 1
@@ -61,11 +64,11 @@ class CreditAllocator:
         return peer in self._peers
 
     def received_from(self, peer: bytes) -> int:
-        """Unrolls of a living server since its SERVER_HELLO."""
+        """Unrolls received from a server since its SERVER_HELLO."""
         return self._peers[peer].received
 
     def grant(self, waiting_steps: int) -> dict[bytes, int]:
-        """Total for each server, never lower than before."""
+        """Cumulative grant of each server, never lower than before."""
         outstanding = sum(peer.granted - peer.received for peer in self._peers.values())
         room = int((self._capacity - waiting_steps) / max(self._mean_length, 1.0)) - outstanding
         share = max(room, 0) // max(len(self._peers), 1)
@@ -76,16 +79,16 @@ class CreditAllocator:
 
 
 class UnrollMemories:
-    """One a server, by its peer. What a server that died had handed over can still be read."""
+    """Shared memory of local servers by peer, readable after their death. Unrolls are copied as they arrive."""
 
     def __init__(self, layout: UnrollLayout) -> None:
         self._layout = layout
         self._tables: dict[bytes, Tables] = {}
 
     def open(self, peer: bytes, memory: UnrollMemory, living: Container[bytes]) -> str:
-        """Open a server's memory, if it can be had here. A sentence where it is not what this run's should be.
+        """Map a server's memory if this machine has it. Returns a sentence where it does not fit this run.
 
-        That of servers not among the `living` is let go: whatever they had said has been read long ago.
+        Drops the memory of servers not in `living`; all their messages have been read.
         """
         self._tables = {name: tables for name, tables in self._tables.items() if name in living}
         layout, found = self._layout, (memory.unroll_length, memory.state_size, memory.memory.size)
@@ -103,15 +106,15 @@ class UnrollMemories:
         return ""
 
     def has(self, peer: bytes) -> bool:
-        """This server's memory is open."""
+        """True when this server's memory is mapped."""
         return peer in self._tables
 
     def tensors(self, peer: bytes, message: Unroll) -> Tables:
         """The tensors of an unroll, copied.
 
         Raises:
-            RejectedUnroll: `no_memory`: it was meant for an earlier life of this learner; `taken_back`: the learner was
-                silent for so long that the server wrote over it; `bad_shape`: there is no such place.
+            RejectedUnroll: `no_memory`: the unroll was sent to an earlier life of this learner; `taken_back`: the
+                server reused the place because the learner was silent; `bad_shape`: there is no such place.
         """
         steps = message.length if 1 <= message.length <= self._layout.unroll_length else 0
         if (tables := self._tables.get(peer)) is None:
@@ -121,13 +124,13 @@ class UnrollMemories:
             found, wanted = (message.length, message.place), (self._layout.unroll_length, places - 1)
             raise RejectedUnroll("bad_shape", f"(length, place) {found}; expected at most {wanted}", steps)
         copies = {name: view.copy() for name, view in unroll_at(tables, message.place, steps).items()}
-        if tables["serial"][message.place] != message.serial:  # looked at last: it is changed before anything else is
+        if tables["serial"][message.place] != message.serial:  # read last: the server changes it before the rows
             raise RejectedUnroll("taken_back", "the server took it back before it was read", steps)
         return copies
 
 
 class CreditSender:
-    """CREDIT to every server when it changes, and as a sign of life."""
+    """Sends CREDIT to every server: when its content changes, and periodically as a heartbeat."""
 
     def __init__(self, socket: RouterSocket, credits: CreditAllocator, memories: UnrollMemories) -> None:
         self._socket = socket
@@ -137,11 +140,11 @@ class CreditSender:
         self._next = 0.0
 
     def resend_all(self) -> None:
-        """Tell everybody the next time."""
+        """Send to every server the next time."""
         self._next = 0.0
 
     def send(self, waiting_steps: int) -> None:
-        """A server that is gone is forgotten; what it was granted is free again."""
+        """Send what is due. A server that is gone loses its grants."""
         now = time.monotonic()
         for peer, total in self._credits.grant(waiting_steps).items():
             credit = Credit(total=total, taken=self._credits.received_from(peer), memory=self._memories.has(peer))
@@ -156,22 +159,18 @@ class CreditSender:
             self._next = now + REPORT_EVERY_SEC / 2
 
 
-QUIET_SEC = 0.1  # nothing came for so long: whatever servers had sent before they ended is here
-LAST_READS_SEC = 2.0
-
-
 @dataclass
 class UnrollCounts:
-    """Of admitted servers, since process start. received = taken + dropped + waiting, in unrolls."""
+    """Unrolls of admitted servers since process start. received = taken + dropped + waiting."""
 
     received: int = 0
     taken: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
-    dropped_steps: int = 0  # of those whose length is known
+    dropped_steps: int = 0  # where the length is known
 
 
 class UnrollReceiver:
-    """Owns both sockets from `start()` to `close()`. All methods are called by the main loop."""
+    """Owns both sockets from `start()` to `close()`. The main loop calls the public methods."""
 
     def __init__(
         self,
@@ -207,7 +206,7 @@ class UnrollReceiver:
         self._thread.start()
 
     def finish(self) -> None:
-        """Stop the thread. What was published goes out first, and what servers have sent is taken in."""
+        """Stop the thread, after it has sent what was published and received what servers have sent."""
         if self._thread.is_alive():
             self._closing = True
             self._wake()
@@ -221,9 +220,9 @@ class UnrollReceiver:
         self.publisher.close()
 
     def take_batch(self, steps: int, timeout_sec: float, version: int, max_lag: int) -> list[ReceivedUnroll]:
-        """Whole unrolls that together have at least `steps` steps, oldest first; [] if `timeout_sec` pass before.
+        """Whole unrolls of at least `steps` steps together, oldest first; [] after `timeout_sec`.
 
-        Those whose oldest step is more than `max_lag` versions behind `version` are dropped as `stale`.
+        Unrolls whose oldest step is more than `max_lag` versions behind `version` are dropped as `stale`.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._waiting_steps >= steps or self._failure, timeout_sec)
@@ -243,21 +242,21 @@ class UnrollReceiver:
         return batch
 
     def mark_not_learned(self, unrolls: list[ReceivedUnroll]) -> None:
-        """Of those that `take_batch` returned, these taught nothing: they are dropped as `not_finite`."""
+        """Count unrolls that `take_batch` returned as dropped: no step was made with them (`not_finite`)."""
         with self._changed:
             self.counts.taken -= len(unrolls)
             self.counts.dropped["not_finite"] += len(unrolls)
             self.counts.dropped_steps += sum(unroll.length for unroll in unrolls)
 
     def publish(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
-        """Send a policy's weights to every server, now and whenever one says SERVER_HELLO."""
+        """Send a policy's weights to every server, now and after each SERVER_HELLO."""
         with self._changed:
             self.publisher.set_weights(policy, version, weights, resident)
         self._wake()
 
     @property
     def untrusted(self) -> dict[str, int]:
-        """Messages of peers that have not shown the run's token, by type."""
+        """Messages of peers without the run's token, by type."""
         with self._changed:
             return dict(self._handshake.untrusted)
 
@@ -267,7 +266,7 @@ class UnrollReceiver:
         return self._waiting_steps
 
     def account(self) -> dict[str, Any]:
-        """What arrived and what became of it, at one moment; the others were taken."""
+        """Unrolls received, waiting and dropped, at one moment; the rest were taken."""
         with self._changed:
             counts = self.counts
             return {"received": counts.received, "waiting": len(self._queue), "dropped": dict(counts.dropped)}
@@ -296,19 +295,19 @@ class UnrollReceiver:
         poller.set_files([self._woken.fileno()])
         while not self._closing:
             poller.wait(REPORT_EVERY_SEC / 2)
-            self._sleep_again()
+            self._clear_wake_up()
             self._receive()
             with self._changed:
                 self.publisher.exchange()
                 self._events.extend(self._endpoints.look(time.monotonic()))
             self._credit_sender.send(self._waiting_steps)
-        self._take_in_the_last(poller)
+        self._receive_last(poller)
 
-    def _take_in_the_last(self, poller: Poller) -> None:
-        """Until nothing comes any more. No credit is granted, so that servers that go on soon have to stop."""
+    def _receive_last(self, poller: Poller) -> None:
+        """Receive until no message comes. No credit is granted, so that running servers soon stop sending."""
         deadline = time.monotonic() + LAST_READS_SEC
         while poller.wait(QUIET_SEC) and time.monotonic() < deadline:
-            self._sleep_again()
+            self._clear_wake_up()
             self._receive()
             with self._changed:
                 self.publisher.exchange()
@@ -329,17 +328,17 @@ class UnrollReceiver:
                     self._refuse(None)
                 continue
             if isinstance(message, ServerHello):
-                self._greet(peer, message)
+                self._admit(peer, message)
             elif peer not in self._handshake:
                 self._refuse(message)
             elif isinstance(message, Unroll):
-                self._take_in(peer, message, tensors)
+                self._receive_unroll(peer, message, tensors)
             elif isinstance(message, UnrollMemory):
-                self._open(peer, message)
+                self._map_memory(peer, message)
             else:
                 self._drop("malformed", f"{type(message).__name__} does not belong on the unroll socket")
 
-    def _greet(self, peer: bytes, hello: ServerHello) -> None:
+    def _admit(self, peer: bytes, hello: ServerHello) -> None:
         self._credits.remove_server(peer)
         with self._changed:
             if not self._handshake.admit(peer, hello):
@@ -352,7 +351,7 @@ class UnrollReceiver:
         with self._changed:
             self._handshake.refuse(message)
 
-    def _take_in(self, peer: bytes, message: Unroll, tensors: Tensors) -> None:
+    def _receive_unroll(self, peer: bytes, message: Unroll, tensors: Tensors) -> None:
         self._credits.count_received(peer, message.length)
         try:
             if message.place >= 0:
@@ -367,14 +366,14 @@ class UnrollReceiver:
         except RejectedUnroll as error:
             self._drop(error.cause, str(error), error.steps)
         else:
-            self._put(unroll)
+            self._enqueue(unroll)
 
-    def _open(self, peer: bytes, memory: UnrollMemory) -> None:
+    def _map_memory(self, peer: bytes, memory: UnrollMemory) -> None:
         if problem := self._memories.open(peer, memory, self._credits):
             with self._changed:
                 self._events.append(problem)
 
-    def _put(self, unroll: ReceivedUnroll) -> None:
+    def _enqueue(self, unroll: ReceivedUnroll) -> None:
         with self._changed:
             self.counts.received += 1
             self._queue.append(unroll)
@@ -399,9 +398,9 @@ class UnrollReceiver:
         self._queue, self._waiting_steps = kept, steps
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError):  # it is awake already
+        with suppress(BlockingIOError):  # a wake-up is pending already
             self._wake_up.send(b"\0")
 
-    def _sleep_again(self) -> None:
+    def _clear_wake_up(self) -> None:
         with suppress(BlockingIOError):
             self._woken.recv(4096)

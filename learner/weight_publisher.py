@@ -1,4 +1,4 @@
-"""Weights on their way to the servers, each sent once per server and again after every SERVER_HELLO."""
+"""Publishes weights to the servers: each version once per server, and again after every SERVER_HELLO."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ FILE = "last_version"
 
 
 class LastVersionFile:
-    """A small file in the checkpoints' folder, replaced as a whole before each publication.
+    """The last published version on disk: versions only grow, even where learner and server die together.
 
-    It is not synced: it is there for processes that die, and after a power failure no server has served more either.
+    A small file in the checkpoints' folder, replaced as a whole before each publication. It is not synced: it protects
+    against the death of processes; after a power failure no server has served more either.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,29 +40,29 @@ class LastVersionFile:
         self._broken = False
 
     def read(self, saved: int) -> tuple[int, str]:
-        """The highest version that any life of the learner may have published; -1: none is known.
+        """(The highest version that any life of the learner may have published, -1 for unknown; a sentence or "").
 
-        `saved`: the version of the newest whole checkpoint, -1 where there is none. With it comes a sentence where the
-        file is damaged, or holds a number that the run cannot have reached: it then counts for nothing.
+        `saved`: version of the newest whole checkpoint, -1 for none. A file that is damaged, or holds a version that
+        the run cannot have reached, is ignored, and the sentence says so.
         """
         try:
             text = self._path.read_bytes()
         except FileNotFoundError:
             return -1, ""
         except OSError as error:
-            return -1, self._not_believed(f"cannot be read: {error.strerror}", saved)
+            return -1, self._ignored(f"cannot be read: {error.strerror}", saved)
         try:
             version = int(text.decode())
         except ValueError:
-            return -1, self._not_believed("is damaged", saved)
+            return -1, self._ignored("is damaged", saved)
         limit = min(max(saved, 0) + MOST_UNNOTED, MOST_VERSION)
         if not 0 <= version <= limit:
             words = f"holds version {version}, which this run cannot have published: expected 0 to {limit}"
-            return -1, self._not_believed(words, saved)
+            return -1, self._ignored(words, saved)
         return version, ""
 
     def write(self, version: int) -> str:
-        """Note a version. Returns an empty string, or the sentence that says why it could not be; once."""
+        """Write a version. Returns why that failed, at the first failure in a row; else an empty string."""
         aside = self._path.with_name(f".{FILE}")
         try:
             aside.write_text(str(version))
@@ -73,13 +74,16 @@ class LastVersionFile:
         self._broken = False
         return ""
 
-    def _not_believed(self, why: str, saved: int) -> str:
+    def _ignored(self, why: str, saved: int) -> str:
         source = f"that of the newest whole checkpoint, {saved}" if saved >= 0 else "0"
         return f"The file {self._path} {why}. It is not used: the versions go on from {source}."
 
 
 class Publication:
-    """Weights that are published. Nothing of them lies in memory before a server asks for it, nor after `close`."""
+    """One version of a policy's weights: in shared memory for servers on this machine, else as bytes by the socket.
+
+    The memory is made when the first server needs it, and released by `close`.
+    """
 
     def __init__(self, message: Weights, weights: bytes) -> None:
         self.version = message.policy_version
@@ -88,19 +92,19 @@ class Publication:
         self._file = -1
 
     def frames(self, *, in_memory: bool) -> list[Frame]:
-        """The message: where the weights lie in memory, if the system has any to give; else with all their bytes."""
-        if in_memory and self._lies_in_memory():
+        """The message: with the weights' path in memory where the system provides it, else with all their bytes."""
+        if in_memory and self._in_memory():
             place = {"path": path_of(self._file), "file_number": number_of(self._file)}
             return encode(msgspec.structs.replace(self._message, **place))
         return encode(self._message, {"safetensors": np.frombuffer(self._weights, np.uint8)})
 
     def close(self) -> None:
-        """Nobody can open the memory any longer; who reads it still has it."""
+        """Release the memory: it cannot be opened any more; servers that mapped it keep their mapping."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
-    def _lies_in_memory(self) -> bool:
+    def _in_memory(self) -> bool:
         if self._file < 0:
             try:
                 self._file = anonymous_file(self._weights, len(self._weights), writable=False)
@@ -114,7 +118,7 @@ MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn
 
 
 class WeightPublisher:
-    """Used by the I/O thread; `set_weights` by the main loop, under the receiver's lock.
+    """The I/O thread calls it; the main loop calls `set_weights`, under the receiver's lock.
 
     Attributes:
         foreign_version: the highest version a server has served that this life of the learner never sent; -1: none.
@@ -129,12 +133,12 @@ class WeightPublisher:
         self._handshake = handshake
         self._codec = Codec[ServerHello | Unroll | UnrollMemory | WeightsAck](TO_LEARNER)
         self._policies: dict[str, Publication] = {}
-        self._posted_version = self._sent_version = -1  # the newest of the learner's; the newest that left here
+        self._posted_version = self._sent_version = -1  # of the policy `learner`: the newest set, the newest sent
         self._sent: dict[bytes, dict[str, int]] = {}  # server -> policy -> version
-        self._readers: set[bytes] = set()  # servers that read weights where they lie
+        self._readers: set[bytes] = set()  # servers that read weights from shared memory
 
     def set_weights(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
-        """These are the policy's weights from now on. Policies outside `resident` are forgotten."""
+        """Replace the policy's weights. Policies outside `resident` are dropped."""
         message = Weights(policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident)
         former, self._policies[policy] = self._policies.get(policy), Publication(message, weights)
         if policy == LEARNER:
@@ -146,17 +150,17 @@ class WeightPublisher:
             self._policies.pop(name).close()
 
     def close(self) -> None:
-        """Let the memory go in which weights lie."""
+        """Release the shared memory."""
         for publication in self._policies.values():
             publication.close()
 
     def has(self, policy: str) -> bool:
-        """True when the policy was posted and is resident."""
+        """True when the policy has weights here and is resident."""
         return policy in self._policies
 
     @property
     def newest_version(self) -> int:
-        """The newest version that an admitted server can have served: one of ours, or of a former life."""
+        """The newest version that an admitted server can have served, of this life of the learner or a former one."""
         return max(self._posted_version, self.foreign_version)
 
     def note_served_version(self, version: int) -> None:
@@ -165,7 +169,7 @@ class WeightPublisher:
             self.foreign_version = max(self.foreign_version, version)
 
     def exchange(self) -> None:
-        """Read what servers say, then send each what it lacks. Never blocks."""
+        """Read the servers' messages, then send each the weights it lacks. Never blocks."""
         for _ in range(MOST_AT_ONCE):
             if (received := self.socket.receive()) is None:
                 break
@@ -183,17 +187,17 @@ class WeightPublisher:
                 self._handshake.refuse(None)
             return
         if isinstance(message, ServerHello):
-            self._greet(peer, message)
+            self._admit(peer, message)
         elif peer not in self._handshake:
             self._handshake.refuse(message)
         elif isinstance(message, WeightsAck) and message.unreadable:
-            self._take_back(peer, message)
+            self._resend_as_bytes(peer, message)
         elif isinstance(message, WeightsAck) and not message.accepted:
             self.events.append(
                 f"A server refused version {message.policy_version} of {message.policy}: {message.reason}."
             )
 
-    def _greet(self, peer: bytes, hello: ServerHello) -> None:
+    def _admit(self, peer: bytes, hello: ServerHello) -> None:
         if not self._handshake.admit(peer, hello):
             self._sent.pop(peer, None)
             return
@@ -204,10 +208,10 @@ class WeightPublisher:
         else:
             self._readers.discard(peer)
 
-    def _take_back(self, peer: bytes, ack: WeightsAck) -> None:
-        """A server could not read weights: it gets the bytes, these and all others from now on.
+    def _resend_as_bytes(self, peer: bytes, ack: WeightsAck) -> None:
+        """A server could not read weights in memory: it gets bytes from now on.
 
-        Not so where newer ones have taken their place: the memory is gone then, and it was told of the newer ones.
+        Ignored where newer weights have replaced them: that memory is released, and the newer ones were announced.
         """
         sent, current = self._sent.get(peer, {}), self._policies.get(ack.policy)
         if current is not None and sent.get(ack.policy) == current.version == ack.policy_version:
@@ -222,10 +226,10 @@ class WeightPublisher:
             if sent.get(policy) == version or held_back:
                 continue
             outcome = self.socket.deliver(peer, publication.frames(in_memory=peer in self._readers))
-            if outcome == "gone":  # a living one says SERVER_HELLO again
+            if outcome == "gone":  # a running server sends SERVER_HELLO again
                 del self._sent[peer]
                 self._readers.discard(peer)
-            if outcome != "sent":  # one that does not read gets the newest of then, once it reads
+            if outcome != "sent":  # a full queue: the newest version follows once the server reads
                 return
             sent[policy] = version
             if policy == LEARNER:
