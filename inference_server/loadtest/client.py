@@ -1,4 +1,7 @@
-"""One client process: `python -m simul.inference_server.loadtest.client`. Only the local baseline imports torch."""
+"""One client process, `python -m simul.inference_server.loadtest.client`, and the messages to and from it.
+
+Orders and reports are lines of JSON over stdin and stdout. Only the local baseline imports torch.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ from simul.inference_server.loadtest.windows import Window, WindowClock
 
 
 class Order(msgspec.Struct, frozen=True, tag=True):
-    """Base of what a client process is told. A closed stdin means: leave."""
+    """Base of the orders to a client process. It ends when its stdin is closed."""
 
 
 class SetUp(Order, frozen=True):
-    """First of all: what to load. `spec.json` and `config.yaml` lie in `run_dir`.
+    """The first order: the policy to load. `spec.json` and `config.yaml` lie in `run_dir`.
 
     Attributes:
         endpoint: of the server; empty: run the policy with the weights in `checkpoint`, here.
@@ -75,7 +78,7 @@ class Forward(Order, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """A client process has carried out an order."""
+    """An order is carried out."""
 
 
 class Forwarded(msgspec.Struct, frozen=True, tag="forwarded"):
@@ -85,7 +88,7 @@ class Forwarded(msgspec.Struct, frozen=True, tag="forwarded"):
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """The client process cannot go on, and why."""
+    """The client process cannot continue, and why."""
 
     sentence: str
 
@@ -101,7 +104,7 @@ def read_report(line: bytes) -> Report:
 
 
 class OrderReader:
-    """Orders as they come on stdin, read in a thread so that a running load can look without waiting."""
+    """Reads orders from stdin in a thread, so that a running load can check for one without waiting."""
 
     def __init__(self) -> None:
         self._orders: Queue[Order | None] = Queue()
@@ -112,7 +115,7 @@ class OrderReader:
         return self._orders.get()
 
     def arrived(self) -> bool:
-        """True when an order, or the end of stdin, waits. An end stays to be seen by `wait`."""
+        """True when an order or the end of stdin waits. All but `Stop` stay for `wait`."""
         try:
             order = self._orders.get_nowait()
         except Empty:
@@ -128,7 +131,7 @@ class OrderReader:
 
 
 def send_report(report: Report) -> None:
-    """Write a line to stdout."""
+    """Write a report to stdout."""
     sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
     sys.stdout.buffer.flush()
 
@@ -147,15 +150,15 @@ class ServedPolicy(ColumnClient):
     """A column client that waits on its socket."""
 
     def wait(self, timeout_sec: float) -> None:
-        """Until something arrives, or `timeout_sec` has passed; 0: only let others on this core have a turn."""
+        """Wait for a message, at most `timeout_sec`; 0: only yield the core to other processes."""
         if timeout_sec > 0:
             self.poller.wait(timeout_sec)
-        elif hasattr(os, "sched_yield"):  # among them the thread that reads our socket
+        elif hasattr(os, "sched_yield"):  # among others to the thread that reads the socket
             os.sched_yield()
 
 
 def main() -> int:
-    """Carry out orders until stdin is closed. Exit code 1 after saying what failed."""
+    """Carry out orders until stdin is closed. Exit code 1 after reporting a failure."""
     orders = OrderReader()
     try:
         setup = orders.wait()
@@ -171,7 +174,7 @@ def main() -> int:
 
 def _serve(setup: SetUp, orders: OrderReader) -> None:
     if setup.cores:
-        with contextlib.suppress(AttributeError, OSError):  # not every system can
+        with contextlib.suppress(AttributeError, OSError):  # not every system supports it
             psutil.Process().cpu_affinity(list(setup.cores))
     spec = RunDir(setup.run_dir).read_spec()
     local = None if setup.endpoint else _local(setup, spec)

@@ -22,12 +22,12 @@ LEAVE_SEC = 5.0
 
 
 class ClientPool:
-    """Processes that carry out orders side by side: `with ClientPool([SetUp(...), ...]) as pool:`."""
+    """Client processes that carry out orders in parallel: `with ClientPool([SetUp(...), ...]) as pool:`."""
 
     def __init__(self, setups: Sequence[SetUp]) -> None:
         self._setups = setups
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._said: Queue[tuple[int, Report | None]] = Queue()
+        self._reports: Queue[tuple[int, Report | None]] = Queue()
 
     def __enter__(self) -> ClientPool:
         """Start them all and wait until each is ready. Raises InferenceError."""
@@ -47,14 +47,14 @@ class ClientPool:
         self._end(LEAVE_SEC if error is None else 0.0)
 
     def send_order(self, order: Order, count: int) -> None:
-        """Give the first `count` processes an order."""
+        """Send an order to the first `count` processes."""
         for index in range(count):
             self._send(index, order)
 
     def receive_report(self, timeout_sec: float) -> tuple[int, Report] | None:
-        """What one process said; None after `timeout_sec`. Raises InferenceError where one cannot go on."""
+        """(Index of a process, its report); None after `timeout_sec`. Raises InferenceError where one failed."""
         try:
-            index, report = self._said.get(timeout=timeout_sec)
+            index, report = self._reports.get(timeout=timeout_sec)
         except Empty:
             return None
         if isinstance(report, Failed):
@@ -64,7 +64,7 @@ class ClientPool:
         return index, report
 
     def gather(self, count: int) -> list[Report]:
-        """One answer each of `count` processes; windows still on their way are dropped. Raises InferenceError."""
+        """One report other than a window from each of `count` processes. Raises InferenceError."""
         answers: list[Report] = []
         deadline = time.monotonic() + ANSWER_SEC
         while len(answers) < count:
@@ -87,8 +87,8 @@ class ClientPool:
     def _read(self, index: int, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
         for line in process.stdout:
-            self._said.put((index, read_report(line)))
-        self._said.put((index, None))
+            self._reports.put((index, read_report(line)))
+        self._reports.put((index, None))
 
     def _send(self, index: int, order: Order) -> None:
         stdin = self._processes[index].stdin
@@ -97,7 +97,7 @@ class ClientPool:
             stdin.write(msgspec.json.encode(order) + b"\n")
             stdin.flush()
         except BrokenPipeError:
-            return  # what it said last explains it; `receive_report` raises
+            return  # its last report says why; `receive_report` raises
 
     def _end(self, patience_sec: float) -> None:
         for process in self._processes:

@@ -1,7 +1,7 @@
-"""One client's load on a policy, closed or open loop, until it is told to stop.
+"""One client's load on a policy, closed or open loop: its rows, their times, and the loops that send them.
 
 Closed loop: a session's next row goes out as soon as its answer is there; all that are ready go in one message.
-Open loop: rows are due at times fixed in advance; a row that finds no free session waits, and its wait counts.
+Open loop: rows are due at Poisson times fixed in advance; a row without a free session waits, and the wait counts.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class SessionRows:
         self._next.mask[:] = masks(spec, envs, draw)
 
     def rows(self, seats: NDArray[np.int64]) -> Columns:
-        """Rows of `seats`, int64 [N], for one message. All seats in order cost no copy."""
+        """Rows of `seats`, int64 [N], for one message. All seats in order: no copy."""
         if len(seats) == len(self._next.flags) and bool((seats[:-1] < seats[1:]).all()):
             return self._next
         return Columns(**{name: column[seats] for name, column in vars(self._next).items()})
 
     def advance(self, seats: NDArray[np.int64]) -> None:
-        """Go one step on: their rows were sent."""
+        """Advance by one step: the rows were sent."""
         self._next.keys[seats, _STEP] += 1
         self._next.flags[seats] = 0
 
     def restart(self, seats: NDArray[np.int64]) -> None:
-        """Begin a new episode: their rows were refused."""
+        """Begin a new episode: the rows were refused."""
         self._next.keys[seats, _EPISODE] += 1
         self._next.keys[seats, _STEP] = 0
         self._next.flags[seats] = START
@@ -105,7 +105,7 @@ class PoissonSchedule:
 
 SILENT_SEC = 5.0
 WAIT_SEC = 0.02
-SPIN_SEC = 0.002  # waits are whole milliseconds, rounded up: closer than this to the next arrival, look again and again
+SPIN_SEC = 0.002  # waits are whole milliseconds, rounded up: this close to the next arrival the loop polls
 REFUSED_PAUSE_SEC = 0.001
 
 Seat = NDArray[np.int64]
@@ -113,23 +113,23 @@ Times = NDArray[np.float64]
 
 
 class Policy(Protocol):
-    """Whoever answers: `simul.common.client.columns.ColumnClient`, or a policy in this process."""
+    """What answers: `simul.common.client.columns.ColumnClient`, or a policy in this process."""
 
     refusals: list[Error]
 
     def submit(self, columns: Columns) -> int:
-        """Take rows; the number of the message."""
+        """Send rows. Returns the number of the message."""
 
     def poll(self) -> list[Answer]:
-        """What was answered since the last poll."""
+        """Answers since the last poll."""
 
     def wait(self, timeout_sec: float) -> None:
-        """Until something may have arrived."""
+        """Wait until something may have arrived."""
 
 
 @dataclass
 class _Sent:
-    """A message and what is still owed of it."""
+    """A message and its rows without an answer."""
 
     seats: Seat
     since: Times  # when each row was sent (closed loop) or due (open loop)
@@ -137,7 +137,7 @@ class _Sent:
 
 
 class LoadDriver:
-    """Keeps the sessions of one client going and counts their answers."""
+    """Steps the sessions of one client and counts their answers."""
 
     def __init__(
         self, policy: Policy, seats: SessionRows, windows: WindowClock, clock: Callable[[], float] = time.perf_counter
@@ -150,7 +150,7 @@ class LoadDriver:
         self._heard_at = clock()
 
     def closed_loop(self, envs: int, tick: Callable[[Window], bool]) -> None:
-        """Every session has one row on its way, always. `tick` takes a window and returns True to stop."""
+        """Every session always has one row in flight. `tick` takes a window and returns True to stop."""
         ready = np.arange(envs)
         while self._go_on(now := self._clock(), tick):
             if ready.size:
@@ -160,7 +160,7 @@ class LoadDriver:
                 self._policy.wait(WAIT_SEC)
 
     def open_loop(self, envs: int, schedule: PoissonSchedule, tick: Callable[[Window], bool]) -> None:
-        """Rows as `schedule` demands them, on `envs` sessions. `tick` as in `closed_loop`."""
+        """Rows when `schedule` says so, on `envs` sessions. `tick` as in `closed_loop`."""
         free = np.arange(envs)
         pending = np.zeros(0)
         while self._go_on(now := self._clock(), tick):
@@ -172,7 +172,7 @@ class LoadDriver:
                 free, pending = free[count:], pending[count:]
             answered = self._answered()
             free = np.concatenate((free, answered))
-            if not answered.size:  # without a free session only an answer can help
+            if not answered.size:  # without a free session only an answer continues
                 gap = schedule.next - self._clock() - SPIN_SEC if free.size else WAIT_SEC
                 self._policy.wait(max(0.0, min(gap, WAIT_SEC)))
 
@@ -182,7 +182,7 @@ class LoadDriver:
         self._sent[number] = _Sent(seats, since, len(seats))
 
     def _answered(self) -> Seat:
-        """Seats that are ready for their next row; those that were refused begin a new episode."""
+        """Seats that are ready for their next row; refused ones begin a new episode."""
         ready = []
         answers = self._policy.poll()
         now = self._clock()

@@ -1,4 +1,4 @@
-"""Measures one cell at a time: clients under way, windows until they are stable, the server's own figures beside."""
+"""Measures one cell at a time: starts its clients, takes windows until they are stable, adds the server's figures."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LATE_SEC = 15.0
 FORWARD_SEC = 0.3
 
 Span = tuple[float, float]  # of time.perf_counter()
-Tick = Callable[[str], None]  # shown while a cell runs: what its windows say so far
+Tick = Callable[[str], None]  # gets a cell's figures so far, for display
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What the server said of one cell; see `Cell`."""
+class _ServerFigures:
+    """The server's figures of one cell; see `Cell`."""
 
     mean_batch: float | None = None
     histogram: dict[str, int] | None = None
@@ -37,7 +37,7 @@ class _Seen:
 
 
 class CellRunner:
-    """Cells against one server (None: the clients decide themselves), with one pool.
+    """Measures cells against one server (None: the clients run the policy), with one pool.
 
     Forwards are timed by `timer`, one process; None: not at all. `max_batch` is the server's; None: not known.
     """
@@ -100,7 +100,7 @@ class CellRunner:
     def _cell(
         self, mode: Mode, clients: int, envs: int, found: Figures, span: Span, offered_per_sec: float | None = None
     ) -> Cell:
-        seen = _Seen(float(envs)) if mode == "local" else self._seen_by_server(span)
+        seen = _ServerFigures(float(envs)) if mode == "local" else self._seen_by_server(span)
         full = min(clients * envs, self._max_batch) if mode == "closed" and self._max_batch else None
         forward, full_forward = self._forward(seen.mean_batch), self._forward(full)
         return Cell(
@@ -112,20 +112,20 @@ class CellRunner:
             lost_to_small_batches=_lost(forward, full_forward), errors=found.errors, client_busy=found.client_busy,
         )  # fmt: skip
 
-    def _seen_by_server(self, span: Span) -> _Seen:
-        """While it was measured; with warm-up where that was too short."""
+    def _seen_by_server(self, span: Span) -> _ServerFigures:
+        """Between the reports inside the measured span; warm-up included where there are too few."""
         if self._server is None:
-            return _Seen()
+            return _ServerFigures()
         begin, end = span
         reports = self._server.reports
         span_ends = reports.between(begin, end) or reports.between(begin - self._warm_up_sec, end)
         mean_batch = mean_batch_between(*span_ends) if span_ends is not None else None
         if span_ends is None or mean_batch is None:
-            return _Seen()
-        return _Seen(mean_batch, histogram_between(*span_ends), stages_between(*span_ends))
+            return _ServerFigures()
+        return _ServerFigures(mean_batch, histogram_between(*span_ends), stages_between(*span_ends))
 
     def _forward(self, batch: float | None) -> float | None:
-        """Actions a second of the bare forward, timed once a batch size."""
+        """Actions a second of the bare forward, timed once for each batch size."""
         if batch is None or self._timer is None:
             return None
         size = max(1, round(batch))

@@ -39,7 +39,7 @@ SHORT = {"float32": "fp32", "bfloat16": "bf16"}
 
 
 def conditions(options: Options, subject: Subject, cores: Cores) -> dict[str, Any]:
-    """What belongs beside every figure."""
+    """The conditions that belong beside every figure."""
     return {
         "policy": f"{subject.config.network.name} {subject.config.network.options or ''}".strip(),
         "parameters": subject.parameters,
@@ -68,7 +68,7 @@ def table(cells: Sequence[Cell]) -> Table:
     )  # fmt: skip
     precisions = {cell.precision for cell in cells}
     found.add_column("mode", no_wrap=True)
-    refused = any(cell.errors for cell in cells)  # said in words, too; a column of zeros would cost the width
+    refused = any(cell.errors for cell in cells)  # also said in a sentence; a column of zeros would waste width
     heads = ["envs", "offered", "actions/s", "p50", "p90", "p99", "batch", "of fwd", "lost", "samples"]
     for head in [*heads, "errors"] if refused else heads:
         found.add_column(head, justify="right", no_wrap=True)
@@ -85,7 +85,7 @@ def table(cells: Sequence[Cell]) -> Table:
 
 
 def write(folder: Path, result: Result) -> None:
-    """loadtest.json and loadtest.csv. Raises ConfigError where the disk refuses."""
+    """Write loadtest.json and loadtest.csv. Raises ConfigError where that fails."""
     columns = ["mode", "clients", "envs_per_client", "precision", "offered_per_sec", "actions_per_sec", "p50_us",
                "p90_us", "p99_us", "samples", "stable", "mean_batch", "full_batch", "forward_actions_per_sec",
                "full_forward_actions_per_sec", "lost_to_small_batches", "errors", "client_busy"]  # fmt: skip
@@ -120,7 +120,7 @@ def _batch(cell: Cell) -> str:
 
 
 def _lost(cell: Cell) -> str:
-    if cell.mode != "closed":  # nobody has a batch to fill: rows come when they are due, or all together
+    if cell.mode != "closed":  # no batch to fill: rows come when they are due, or all together
         return ""
     return UNKNOWN if cell.lost_to_small_batches is None else f"{cell.lost_to_small_batches:.0%}"
 
@@ -134,7 +134,7 @@ def _of_forward(cell: Cell) -> str:
 
 
 def write_plots(folder: Path, cells: Sequence[Cell]) -> list[str]:
-    """Draw what the cells allow. Returns the files' names. Raises ConfigError where the disk refuses."""
+    """Draw every plot that the cells allow. Returns file names. Raises ConfigError where one cannot be written."""
     names = []
     for name, draw, wanted in _PLOTS:
         chosen = [cell for cell in cells if cell.latency_us and wanted(cell)]
@@ -151,7 +151,7 @@ def write_plots(folder: Path, cells: Sequence[Cell]) -> list[str]:
 
 
 def _batch_plot(figure: Figure, cells: Sequence[Cell]) -> None:
-    """Batch size against latency and throughput, for the number of clients that reached most."""
+    """Batch size against latency and throughput, for the number of clients with the most actions a second."""
     latency, throughput = figure.subplots(1, 2)
     clients = max(cells, key=lambda cell: cell.actions_per_sec).clients
     cells = sorted((cell for cell in cells if cell.clients == clients), key=_rows)
@@ -181,7 +181,7 @@ def _by_precision(cells: Sequence[Cell]) -> list[tuple[list[Cell], str, str]]:
 
 
 def _stages(figure: Figure, cells: Sequence[Cell]) -> None:
-    """What a median answer's time is made of, one bar a setting."""
+    """The median latency by stage, one bar a setting."""
     axes = figure.subplots()
     cells = sorted(cells, key=lambda cell: (cell.precision or "", cell.clients, cell.envs_per_client))
     split = [latency_split(cell) for cell in cells]
@@ -255,7 +255,7 @@ def _axes(axes: Axes, x: str, y: str, title: str, *, log: bool | None) -> None:
 
 
 def _plain(axis: Axis, *, decades: bool) -> None:
-    """Numbers as people write them on a logarithmic axis, few of them."""
+    """Plain numbers, few of them, on a logarithmic axis."""
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
     if decades:

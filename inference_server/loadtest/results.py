@@ -1,4 +1,4 @@
-"""What `loadtest.json` holds."""
+"""The content of `loadtest.json`, and the advice that follows from it. Pure."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ class Result(msgspec.Struct, frozen=True):
     recommendation: list[str]
 
 
-ENOUGH = 0.90  # of the maximum: more envs beyond this buy latency, not throughput
+ENOUGH = 0.90  # of the maximum: beyond this more envs cost latency and add little throughput
 LATE_US = 1000.0
 DISTURBED = 0.1
 
 
 def recommendation(cells: Sequence[Cell], max_rates: Sequence[MaxRate], others_busy: float = 0.0) -> list[str]:
-    """Sentences: the setting to take, precision, the local alternative, the largest rate, and what to doubt.
+    """Sentences: the best setting, the local baseline, the largest rate, and reasons to doubt the figures.
 
     `others_busy`: share of the processor that other processes took while it was measured.
     """
@@ -110,7 +110,7 @@ def best_setting(cells: Sequence[Cell]) -> Cell:
 
 
 def crossover(closed: Sequence[Cell], local: Sequence[Cell], clients: int) -> int | None:
-    """The fewest envs per client from which on the server is faster than `clients` that decide by themselves."""
+    """The fewest envs per client from which on the server is faster than `clients` with a local policy."""
     own = {cell.envs_per_client: cell.actions_per_sec for cell in local if cell.clients == clients}
     served = {cell.envs_per_client: cell.actions_per_sec for cell in closed if cell.clients == clients}
     return ahead_from(served, own)

@@ -1,4 +1,4 @@
-"""One load test: measure, show, write, recommend."""
+"""One load test from beginning to end: every precision, every cell, the largest rate; then table, files, advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simul.common.transport import client_keys
 from simul.inference_server.loadtest.bisection import MaxRateSearch
 from simul.inference_server.loadtest.client import SetUp
 from simul.inference_server.loadtest.client_pool import ClientPool
-from simul.inference_server.loadtest.cores import Cores, Neighbours, our_cores, read_times, split_cores
+from simul.inference_server.loadtest.cores import Cores, OtherProcesses, our_cores, read_times, split_cores
 from simul.inference_server.loadtest.measure import CellRunner
 from simul.inference_server.loadtest.options import Options
 from simul.inference_server.loadtest.report import conditions, table, write, write_plots
@@ -25,7 +25,7 @@ from simul.inference_server.loadtest.subject import Subject, make_subject
 
 
 class Progress:
-    """A line that changes on a terminal; one line a cell elsewhere."""
+    """Shows progress: a changing line on a terminal, one line a cell elsewhere."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console = console
@@ -44,18 +44,18 @@ class Progress:
             self._status.stop()
 
     def phase(self, what: str) -> None:
-        """Something begins."""
+        """Name the current step."""
         self._what = what
         self.detail("")
 
     def detail(self, words: str) -> None:
-        """What is known of it so far."""
+        """Show what is known of the current step."""
         if self._status is not None:
             step = f"[{min(self._cells + 1, self._total)}/{self._total}]" if self._total else f"[{self._cells + 1}]"
             self._status.update(f"\\{step} {self._what}{': ' if words else ''}{words}")
 
     def done(self, cell: Cell) -> None:
-        """A cell is measured."""
+        """Count a measured cell."""
         self._cells += 1
         if self._status is None:
             p99 = cell.latency_us.get("p99", 0.0) / 1000
@@ -68,7 +68,7 @@ CONNECT_SEC = 5.0
 
 
 class Sweep:
-    """Everything that `options` asks for. `cells` and `max_rates` fill up while it runs, also if it fails half-way."""
+    """Measures every cell that `options` name. `cells` and `max_rates` hold what is done, also after a failure."""
 
     def __init__(self, options: Options, subject: Subject, cores: Cores, progress: Progress) -> None:
         self.cells: list[Cell] = []
@@ -123,7 +123,7 @@ class Sweep:
         self._open(runner, precision, best)
 
     def _closed(self, runner: CellRunner) -> float:
-        """The largest rate any setting reached."""
+        """Closed loop over clients and envs. Returns the largest actions a second."""
         reached = []
         for clients in self._options.clients:
             for envs in self._options.envs:
@@ -162,7 +162,7 @@ class Sweep:
                 self._cell(what, partial(runner.closed, clients, envs, mode="local"))
 
     def _timer(self, subject: Subject) -> ClientPool:
-        """One process with the policy, on the server's core: it times bare forwards while nobody else works."""
+        """One process with the policy on the server's core: it times bare forwards while the others are idle."""
         return ClientPool(
             [SetUp(0, str(subject.run_dir.root), checkpoint=str(subject.checkpoint), cores=self._cores.server)]
         )
@@ -191,7 +191,7 @@ class Sweep:
 
 @contextmanager
 def _reached(endpoint: str) -> Iterator[None]:
-    """Nobody at the endpoint, or somebody who serves another game: the user's to mend."""
+    """Turns InferenceError (no server at the endpoint, or one of another game) into ConfigError with a hint."""
     try:
         yield
     except InferenceError as error:
@@ -204,14 +204,14 @@ def _reached(endpoint: str) -> Iterator[None]:
 def run(options: Options) -> int:
     """Measure everything `options` asks for. Raises SimulError."""
     console = Console()
-    neighbours = Neighbours(our_cores(), read_times)
+    other_processes = OtherProcesses(our_cores(), read_times)
     with temporary_folder("simul-loadtest-") as root:
         subject = make_subject(options, root)
         cores = split_cores(subject.config.server.threads)
         with Progress(console, planned_cells(options)) as progress:
             sweep = Sweep(options, subject, cores, progress)
             sweep.run()
-        others = neighbours.share() if options.connect is None else 0.0  # there, the server is among them
+        others = other_processes.share() if options.connect is None else 0.0  # a running server counts among the others
         result = Result(
             conditions={**conditions(options, subject, cores), **sweep.facts, "others_busy": others},
             cells=sweep.cells,
@@ -231,7 +231,7 @@ def run(options: Options) -> int:
 
 
 def planned_cells(options: Options) -> int:
-    """How many cells there will be; 0 where the search for the largest rate makes that unknown."""
+    """Number of cells; 0: unknown, because of the search for the largest rate."""
     if options.find_max_rate:
         return 0
     swept = len(options.clients) * len(options.envs) * (2 if options.baseline else 1)

@@ -1,4 +1,4 @@
-"""What a server said of itself while it was loaded, and what lies between two such reports. Pure."""
+"""The server under load: one started here or one that runs already, and the figures it reports meanwhile."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ Metrics = dict[str, Any]  # cumulative since the server's start: `decisions`, `b
 
 
 class ServerReports:
-    """Reports in the order they came; times are of time.perf_counter()."""
+    """Reports in order of arrival; times are of time.perf_counter()."""
 
     def __init__(self) -> None:
         self._reports: list[tuple[float, Metrics]] = []
 
     def add(self, at: float, metrics: Metrics) -> None:
-        """A report came."""
+        """Keep a report."""
         self._reports.append((at, metrics))
 
     @property
     def last(self) -> Metrics:
-        """The newest; {} before the first."""
+        """The newest figures; {} before the first report."""
         return self._reports[-1][1] if self._reports else {}
 
     def between(self, begin: float, end: float) -> tuple[Metrics, Metrics] | None:
-        """First and last report of a span; None where there were not two."""
+        """First and last report of a span; None where it has fewer than two."""
         inside = [metrics for at, metrics in self._reports if begin <= at <= end]
         return (inside[0], inside[-1]) if len(inside) > 1 else None
 
 
 def mean_batch_between(first: Metrics, last: Metrics) -> float | None:
-    """Rows a forward between two reports; None where nothing was served."""
+    """Mean rows a forward between two reports; None where nothing was served."""
     batches = last["batches"] - first["batches"]
     return round((last["decisions"] - first["decisions"]) / batches, 1) if batches > 0 else None
 
 
 def histogram_between(first: Metrics, last: Metrics) -> dict[str, int] | None:
-    """Batches by size bucket between two reports; None where the server does not say."""
+    """Batches by size bucket between two reports; None where the server does not report them."""
     if "batch_histogram" not in last:
         return None
     before: Mapping[str, int] = first["batch_histogram"]
@@ -55,7 +55,7 @@ def histogram_between(first: Metrics, last: Metrics) -> dict[str, int] | None:
 
 
 def stages_between(first: Metrics, last: Metrics) -> dict[str, float] | None:
-    """Microseconds an action by stage, between two reports; None where nothing was served, or it does not say."""
+    """Microseconds an action by stage between two reports; None where nothing was served or reported."""
     served = last["decisions"] - first["decisions"]
     if not served or "stage_us" not in last:
         return None
@@ -70,16 +70,16 @@ ASK_EVERY_SEC = 0.1
 
 
 class Server(Protocol):
-    """Who is loaded."""
+    """The server under load."""
 
     reports: ServerReports
 
     def listen(self) -> None:
-        """Take in what it says of itself; called often."""
+        """Receive its reports; called often."""
 
 
 class RunningServer:
-    """A client that asks for STATUS and sends no rows: `with RunningServer(endpoint, spec, keys) as server:`."""
+    """Reads STATUS of a server that runs already: `with RunningServer(endpoint, spec, keys, 5.0) as server:`."""
 
     def __init__(self, endpoint: str, spec: GameSpec, keys: ClientKeys | None, connect_sec: float) -> None:
         self.endpoint = endpoint
@@ -89,7 +89,7 @@ class RunningServer:
         self._asked_at = -1e9
 
     def __enter__(self) -> RunningServer:
-        """Raises InferenceError where it does not let us in."""
+        """Connect. Raises InferenceError where the server refuses the client."""
         try:
             self._client.connect(self._connect_sec)
         except BaseException:
@@ -103,7 +103,7 @@ class RunningServer:
         self._client.close()
 
     def listen(self) -> None:
-        """Take in its figures, and ask for the next. Raises InferenceError where it refuses us from now on."""
+        """Receive its figures and ask for the next. Raises InferenceError where it refuses the client."""
         now = time.perf_counter()
         figures = self._client.poll().figures
         if figures is not None:
@@ -114,7 +114,7 @@ class RunningServer:
 
 
 class StartedServer(FrozenServer):
-    """A server process on cores of its own: `with StartedServer(subject, cores) as server:`."""
+    """A server process pinned to `cores`: `with StartedServer(subject, cores) as server:`."""
 
     def __init__(self, subject: Subject, cores: tuple[int, ...]) -> None:
         super().__init__(subject.run_dir, subject.checkpoint, subject.config.server.threads)
@@ -123,12 +123,12 @@ class StartedServer(FrozenServer):
         self._cores = cores
 
     def start(self) -> None:
-        """Start the process, and keep it and all that it starts on its cores."""
+        """Start the process, pinned to its cores; the processes it starts inherit them."""
         super().start()
         pin(self.fleet.places[ROLE, 0].child.pid, self._cores)
 
     def listen(self) -> None:
-        """Take in its reports. Raises RoleDied where it has ended."""
+        """Receive its reports. Raises RoleDied where it has ended."""
         self.take_reports()
         self.fleet.check_alive()
 

@@ -1,4 +1,4 @@
-"""Measuring in windows: what a client counted in each, and when a cell has become stable. Pure."""
+"""Measuring in windows: each client's counts and latencies in each, and when a cell is stable. Pure."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Latencies:
 
     @property
     def total(self) -> int:
-        """How many were counted."""
+        """Number of latencies counted."""
         return int(self._counts.sum())
 
     def counts(self) -> dict[int, int]:
-        """Buckets that are not empty: what travels between processes."""
+        """Counts of the buckets that are not empty, as sent between processes."""
         return {int(bucket): int(self._counts[bucket]) for bucket in self._counts.nonzero()[0]}
 
     def percentiles(self) -> dict[str, float]:
@@ -78,7 +78,7 @@ class Window(msgspec.Struct, frozen=True, tag="window"):
 
 
 class WindowClock:
-    """Sorts what a client counts into windows; time is an argument, `cpu` is processor time, both in seconds."""
+    """Assigns a client's counts to windows. Time is an argument; `cpu` is processor time; both in seconds."""
 
     def __init__(self, start: float, warm_up_sec: float, window_sec: float) -> None:
         self._begin = start + warm_up_sec

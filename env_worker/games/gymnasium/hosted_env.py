@@ -1,4 +1,4 @@
-"""One Gymnasium env inside a source: built when needed, checked at every step, thrown away when it fails."""
+"""One Gymnasium env inside a source: built when needed, checked at every step, discarded when it fails."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from simul.env_worker.games.gymnasium.spaces import action_mask, flat_observatio
 
 
 def episode_seed(seed: int, env: int, episode: int) -> int:
-    """31-bit seed of an episode: the same whenever and in whatever order it is played."""
+    """31-bit seed of an episode, independent of time and order."""
     digest = hashlib.blake2b(f"{seed}/{env}/{episode}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 33
 
 
 class HostedEnv:
-    """An env and where its episode stands. Anything a user's env raises passes through.
+    """An env and the state of its episode. Exceptions of the user's env pass through.
 
     Attributes:
         episode, step: of the decision that waits for its action.
         alive: an episode is running.
         mask: uint8 [A] of that decision, 1 = legal.
         reward: of the last step, unscaled. episode_return: their sum.
-        finished, failures: episodes that came to their end; failures since the last of them.
+        finished, failures: finished episodes; failures since the last of them.
     """
 
     def __init__(self, index: int, make_env: Callable[[], gymnasium.Env], num_actions: int) -> None:
@@ -46,7 +46,7 @@ class HostedEnv:
         self._env: gymnasium.Env | None = None
 
     def begin(self) -> None:
-        """The next episode's number is taken; `reset` follows and may fail."""
+        """Advance to the next episode's number; `reset` follows and may fail."""
         self.episode += 1
         self.step = 0
         self.reward = self.episode_return = 0.0
@@ -76,7 +76,7 @@ class HostedEnv:
         return flat_observation(self._env.observation_space, observation), False, bool(truncated)
 
     def discard(self) -> str:
-        """Close the env; the next `reset` builds another. What closing raised, as a sentence, or nothing."""
+        """Close the env; the next `reset` builds another. Returns what closing raised as a sentence, or ""."""
         env, self._env = self._env, None
         close: Any = getattr(env, "close", None)
         if close is None:

@@ -1,4 +1,4 @@
-"""Hosts many Gymnasium envs with discrete actions: one seat each, stepped when their action comes."""
+"""Hosts many Gymnasium envs with discrete actions: one seat each, stepped when their action arrives."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EpisodeTally:
         self._all: list[float] | None = [] if listed else None
 
     def finish(self, episode_return: float, truncated: bool) -> None:
-        """An episode came to its own end. `episode_return` is the sum of its rewards, unscaled."""
+        """Count a finished episode. `episode_return`: sum of its rewards, unscaled."""
         self.finished += 1
         self.truncated += truncated
         self._sum += episode_return
@@ -78,9 +78,9 @@ class GymnasiumSource:
         envs: number of copies.
         seed: an episode is seeded by (seed, env, episode) and nothing else.
         record, greedy: flags of every session.
-        episodes: finish exactly this many, then be idle. Each env has its fixed share, so the set of games does not
+        episodes: finish exactly this many, then be idle. Each env has a fixed share, so the set of games does not
             depend on timing; an aborted one is replaced by the env's next. None: no end.
-        reward_scale: rewards travel multiplied by it; returns are reported without.
+        reward_scale: factor of the rewards sent to the server; reported returns are without it.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class GymnasiumSource:
         return self._hosted[env].episode if self._hosted[env].alive else -1
 
     def abort(self, envs: Iterable[int], cause: str) -> None:
-        """The server lost these sessions: what is queued for them goes to nobody, new episodes start."""
+        """The server lost these sessions: drop their queued rows and start new episodes."""
         lost = set(envs)
         for index in sorted(lost):
             if self._hosted[index].alive:
@@ -156,18 +156,18 @@ class GymnasiumSource:
             self._begin(self._hosted[index])
 
     def set_policies(self, names: Sequence[str]) -> None:
-        """One seat has no opponents: nothing to draw from `names`."""
+        """Ignored: one seat has no opponents."""
 
     def drain(self) -> None:
         """Start no new episodes."""
         self._draining = True
 
     def idle(self) -> bool:
-        """True when no episode is running and `poll` took the last ends."""
+        """True when no episode is running and `poll` returned the last ends."""
         return not self._ready and not any(env.alive for env in self._hosted)
 
     def files(self) -> list[int]:
-        """None: envs are stepped inside `act`."""
+        """No files: envs are stepped inside `act`."""
         return []
 
     def metrics(self) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class GymnasiumSource:
         )
 
     def _abort(self, env: HostedEnv, cause: str) -> None:
-        """End the running episode; the server hears of it unless it never saw the first decision."""
+        """End the running episode; the server is told unless it never got the first decision."""
         env.alive = False
         self._episode_tally.aborted[cause] += 1
         if env.step > 0:
