@@ -1,4 +1,4 @@
-"""Measures the engine alone and the server over local client processes, on a GPU, and prints found against promised."""
+"""`make bench-cuda`: on a GPU, the engine alone and the server with local clients, found against promised."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_CLIENTS = 8
 
 
 def main() -> int:
-    """Exit code 0 when every promise is kept, 1 when not, 2 without a GPU. Of another device nothing is promised: 0."""
+    """Exit code 0 when every promise is kept, 1 when not, 2 without a GPU; other devices have no promises: 0."""
     options = _options()
     if options.device == "cuda" and not torch.cuda.is_available():
         sys.stderr.write("Nothing was measured: torch finds no CUDA device here (--device cpu tries the script).\n")
@@ -71,7 +71,7 @@ def _options() -> argparse.Namespace:
 
 
 def _measure_alone(ways: list[Way], options: argparse.Namespace) -> None:
-    """All ways in turn within every repeat, so that what the machine does besides meets all of them."""
+    """Every repeat measures all ways in turn, so that a slow minute of the machine affects all alike."""
     sizes = [size for size in GRAPH_BUCKETS if size <= options.many]
     engines = [
         build_engine(options.device, way.precision, graphs=way.graphs, sessions=options.many, max_batch=options.many)
@@ -107,7 +107,7 @@ def _measure_served(
 
 
 def _server_cores(cores: list[int]) -> int:
-    """Its loop and zmq's thread have one each where there are cores enough."""
+    """Two (the loop and zmq's thread) of four cores or more, else one."""
     return 2 if len(cores) >= 4 else 1
 
 

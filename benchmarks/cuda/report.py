@@ -1,4 +1,4 @@
-"""What was found on a GPU, in words, and what was promised. Pure."""
+"""The figures found on a GPU as text, and the promises. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everybody put up side by side, and measured one at a time, in rounds."""
+"""Starts all systems, then measures one at a time, in rounds."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _systems(stack: ExitStack, placement: Placement, tuned: dict[str, Tuned]) ->
 
 
 def turns(names: Sequence[str], sizes: Sequence[int], number: int) -> list[Turn]:
-    """All windows of round `number`: each round begins with another one, so that nobody always follows the same."""
+    """All windows of round `number`. Each round begins with another one, so that no window always follows the same."""
     order: list[Turn] = [(name, ENVS) for name in names]
     order += [(name, envs) for envs in sizes for name in ("simul", "local") if (name, envs) not in order]
     shift = number * max(1, len(order) // 3) % len(order)

@@ -1,4 +1,4 @@
-"""Our server, what people use instead, and no server at all: same policy, same precision, same clients, same cores."""
+"""`make bench-peers`: this server, mosec, TorchRL, a plain loop and no server; same policy, clients and cores."""
 
 from __future__ import annotations
 

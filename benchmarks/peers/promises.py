@@ -1,7 +1,7 @@
-"""What is promised against other systems, judged by what was found. Pure.
+"""The promises against other systems, judged by what was found. Pure.
 
 Every ratio is of two figures of the same repeat; the verdict is by their median. `by_cpu` is the same ratio of the
-servers' processor time an action: what the clock would say on a machine that does nothing else.
+servers' processor time an action, which other processes on the machine distort less.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Repeat:
 
 
 def other_policies(precision: str, windows: Mapping[str, Window]) -> list[str]:
-    """Who does not serve the policy that the local clients run, or loses its state: their names."""
+    """Names of systems that serve another policy than the local clients run, or lose its state."""
     right = median(windows["local"].checked or (0.0,))
     return [
         name
@@ -59,7 +59,7 @@ def other_policies(precision: str, windows: Mapping[str, Window]) -> list[str]:
 
 
 def against_peers(precision: str, repeats: Sequence[Repeat]) -> list[Promise]:
-    """Ours against the better peer of each repeat: the one promise."""
+    """The only promise: this server against the better peer of each repeat."""
     rates, costs = [], []
     for repeat in repeats:
         own, peers = repeat.windows["simul"], [repeat.windows[name] for name in PEERS]
@@ -85,7 +85,7 @@ def against_local(repeats: Sequence[Repeat]) -> dict[int, float]:
 
 
 def crossover(precision: str, found: Mapping[int, float]) -> str:
-    """In words: from how many envs per client on one server beats clients that decide by themselves."""
+    """A sentence: from how many envs per client on the server is faster than local inference."""
     first = ahead_from(found, dict.fromkeys(found, 1.0))
     if first is not None:
         return (

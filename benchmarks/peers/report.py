@@ -1,4 +1,4 @@
-"""What the comparison found, to be read."""
+"""The comparison's figures as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD = ("actions/s", "cpu us/act", "p50 us", "p99 us", "rows/batch", "of fwd 128
 
 
 def text(precision: str, repeats: Sequence[Repeat], lines: Sequence[Promise], tuned: Mapping[str, Tuned]) -> str:
-    """One precision: who with which settings, medians, local inference, verdicts."""
+    """One precision: settings, medians, local inference, verdicts."""
     out = ["", f"{precision}: {CLIENTS} clients x {ENVS} envs; the server on one core, the clients on the other"]
     for name, result in tuned.items():
         out.append(f"  {name}: {describe(result.best)}; actions/s of each that was tried:")

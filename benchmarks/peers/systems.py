@@ -1,4 +1,4 @@
-"""Who is compared: a server on one core and its clients on the other, or clients alone; the same windows for all."""
+"""The systems compared: a server on one core with clients on the other, or clients alone; and the peers' settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a system is put up: cores = (the server's, the clients'); `folder` takes logs and sockets."""
+    """Where a system runs: cores = (the server's, the clients'); `folder` holds logs and sockets."""
 
     precision: str
     cores: tuple[int, int]
@@ -40,7 +40,7 @@ class Placement:
 
 
 class System:
-    """Running processes. Players obey `closed_loop.obey`; processor time is that of `workers` and what they started."""
+    """Running processes. Players run `closed_loop.run_orders`; processor time: of `workers` and their descendants."""
 
     def __init__(self, stack: ExitStack, players: Sequence[Child], workers: Sequence[int]) -> None:
         self._stack = stack
@@ -77,7 +77,7 @@ def _sleep_until(moment: float) -> None:
 
 
 def _system(start: Callable[[ExitStack], tuple[Sequence[Child], Sequence[int]]]) -> System:
-    """A system of ready players; stops what it has started where one of them fails."""
+    """A system whose players are ready; stops what it has started where one of them fails."""
     with ExitStack() as stack:
         players, workers = start(stack)
         for player in players:
@@ -112,7 +112,7 @@ def mosec(placement: Placement, *, max_batch: int, max_wait_ms: int) -> System:
 
 
 def torchrl(placement: Placement, **setting: Any) -> System:
-    """TorchRL's process server; `setting` as `torchrl_stand` takes it. One player speaks for all clients."""
+    """TorchRL's process server; `setting` as `torchrl_stand` takes it. One process answers for all clients."""
     setting |= {"precision": placement.precision, "clients": CLIENTS, "envs": ENVS}
     setting |= {"server_core": placement.cores[0], "client_core": placement.cores[1]}
     with ExitStack() as stack:
@@ -136,7 +136,7 @@ def plain(placement: Placement) -> System:
 
 
 def local(placement: Placement) -> System:
-    """Clients that run the policy themselves, on both cores: nobody else needs one."""
+    """Clients that run the policy themselves, on both cores."""
 
     def start(stack: ExitStack) -> tuple[list[Child], list[int]]:
         players = _players(stack, placement, "local_client", [placement.precision], placement.cores)
@@ -201,7 +201,7 @@ CANDIDATES: dict[str, tuple[Callable[..., System], tuple[Setting, ...]]] = {
             {"transport": "process_slot", "min_batch": CLIENTS // 2, "timeout": 0.001},
             {"transport": "process_slot", "min_batch": CLIENTS, "timeout": 0.002},
             {"transport": "shared_memory", "min_batch": 1, "timeout": 0.05},
-            {"transport": "auto", "min_batch": 1, "timeout": 0.05},  # what TorchRL takes unless told: pickled requests
+            {"transport": "auto", "min_batch": 1, "timeout": 0.05},  # TorchRL's default: pickled requests
         ),
     ),
 }

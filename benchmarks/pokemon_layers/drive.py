@@ -68,7 +68,7 @@ def _switches(side: list[dict[str, Any]], *, fainted: bool) -> list[str]:
 
 
 class HostedBattles:
-    """Keeps `envs` battles running on one host. `parse`: every seat also keeps track of its battle as ours do."""
+    """Keeps `envs` battles running on one host. `parse`: every seat also tracks its battle."""
 
     def __init__(self, node: Path, config: PokemonConfig, *, envs: int, seed: int, parse: bool) -> None:
         self.decisions = 0

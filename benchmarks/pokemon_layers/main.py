@@ -1,4 +1,4 @@
-"""The run: every layer once, then every layer again, so that a slow minute of the machine hits all alike."""
+"""`make bench-pokemon`: what each layer costs. Repeats interleave the layers, so that a slow minute affects all."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is promised about speed, and whether one run kept it. Pure.
+"""The promises about speed, judged by one run. Pure.
 
-Ratios are to the stock simulator: the accelerated one is ours, and a faster one must not make the rest look worse.
+Ratios are to the stock simulator: a faster accelerated one must not make the other layers look worse.
 """
 
 from __future__ import annotations

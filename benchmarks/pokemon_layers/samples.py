@@ -1,4 +1,4 @@
-"""What one measurement gives, and what several of them say together. Pure."""
+"""One measurement, and the summary of several. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Sample:
     Attributes:
         decisions: answered in the window, both seats; with a server, only those that it answered.
         cpu_sec: processor time of every process involved, their children included.
-        busy_sec: processor time that our cores spent on anything at all meanwhile.
+        busy_sec: processor time that the cores spent on anything meanwhile.
         cores: how many cores that is.
         notes: further figures of the layer.
     """
@@ -38,7 +38,7 @@ class Sample:
 
     @property
     def others_share(self) -> float:
-        """Share of our cores that went to somebody else."""
+        """Share of the cores that other processes used."""
         return max(0.0, self.busy_sec - self.cpu_sec) / (self.seconds * self.cores)
 
 

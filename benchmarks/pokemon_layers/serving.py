@@ -56,7 +56,7 @@ class _Roles(RunningRoles):
     def measure(self, setting: Setting, run_dir: RunDir) -> Sample:
         workers = setting.config.workers.count
         self._start("inference_server", 1, [["--checkpoint", str(run_dir.checkpoints / f"{0:09d}")]])
-        # A number of episodes makes the worker record nothing: without a learner nobody would take it.
+        # With --episodes the worker records nothing: there is no learner.
         self._start("env_worker", workers, [["--episodes", FOR_EVER]] * workers)
         self._listen_for(setting.warm_up_sec)
         roles = {place.child.name: place.child.pid for place in self.fleet.places.values()}
@@ -87,7 +87,7 @@ class _Roles(RunningRoles):
         self.fleet.wait_until_ready(role, self._listen)
 
     def _next_report(self) -> float:
-        """The server's decisions, at the moment when it tells them."""
+        """The server's decisions, at the moment of its report."""
         before = self._decisions()
         deadline = time.monotonic() + ANSWER_SEC
         while self._decisions() == before:
@@ -106,7 +106,7 @@ class _Roles(RunningRoles):
         self.fleet.check_alive()
 
     def _listen(self) -> bool:
-        """Take what comes in a moment; always False: nobody is in a hurry (see Fleet)."""
+        """Receive reports for a moment. Always False: do not hurry (see the process group)."""
         self.take_reports(TURN_SEC)
         return False
 

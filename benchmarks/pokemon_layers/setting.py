@@ -16,7 +16,7 @@ from simul.common.config.schema import Config
 class Setting:
     """
     Attributes:
-        cores: that all layers run on; a layer without a server uses as many processes.
+        cores: those that all layers run on; a layer without a server uses as many processes.
         overrides: `k=v` of the configuration, as `simul up --set` takes them; pure self-play is among them.
         seconds, warm_up_sec: of every window.
         temporary: a folder that is removed at the end.

@@ -120,10 +120,10 @@ class _Readings:
 
 
 def facts(before: Status, after: Status) -> dict[str, Any]:
-    """What is told about learning besides speed.
+    """Figures of learning besides speed.
 
-    `learned_share`: steps learned from, of all recorded steps whose fate is known; those still in an open
-    unroll, or waiting at the learner, are left out. Since the run's start, so that a backlog cannot hide.
+    `learned_share`: steps learned from, of all recorded steps except those in an open unroll or waiting at
+    the learner. Counted since the run's start, so that a backlog shows.
     """
     server, learner = after["server"], after["learner"]
     seen, waiting = number(server, "steps", "seen") or 0, number(learner, "steps_waiting") or 0

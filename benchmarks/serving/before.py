@@ -1,6 +1,6 @@
 """`make bench-before BEFORE=REVISION`: serving of this tree beside an older one, in alternating pairs.
 
-Both servers run the whole time, pinned to one core, and take turns in serving the same clients. Printed is the median
+Both servers run the whole time, pinned to one core, and serve equal clients in turn. Printed is the median
 of the ratios this / before, and the interval that holds the median with at least 95% (order statistics of the pairs; of
 fewer than six pairs, all that was found).
 """
@@ -31,7 +31,7 @@ FIGURES = {"cpu_us": "processor time an action", "rate": "actions a second", "p5
 
 
 class ServedTree:
-    """A server and its clients out of one tree."""
+    """A server and its clients from one tree."""
 
     def __init__(self, tree: Path, precision: str) -> None:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -41,7 +41,7 @@ class ServedTree:
         )  # fmt: skip
 
     def wait_ready(self) -> None:
-        """Raises RuntimeError where it ends instead."""
+        """Raises RuntimeError where the process ends instead."""
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
             raise RuntimeError("the tree's server did not become ready")
@@ -56,7 +56,7 @@ class ServedTree:
         return found
 
     def close(self) -> None:
-        """End of input ends it and what it started."""
+        """Close its stdin, which ends it and what it started."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
@@ -106,7 +106,7 @@ def main() -> int:
 def _pairs(
     before: Path, precision: str, count: int, seconds: float
 ) -> dict[str, list[tuple[dict[str, float], dict[str, float]]]]:
-    """By cell: what this tree and the one before found, which take turns in going first."""
+    """By cell: (this tree's figures, the older tree's), one pair a round; the trees alternate in going first."""
     found: dict[str, list[tuple[dict[str, float], dict[str, float]]]] = {name: [] for name in CELLS}
     with ExitStack() as opened:
         trees = [ServedTree(tree, precision) for tree in (TREE, before)]

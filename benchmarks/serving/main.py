@@ -1,4 +1,4 @@
-"""Measures, in rounds that interleave everything, and prints found against promised."""
+"""`make bench-serving`: what the server costs beside the bare forward. Rounds interleave all windows."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _measure(precision: str, count: int, seconds: float, batching: str) -> tuple
 
 
 def _round(stand: Stand, other: Stand, bare: Child, precision: str, seconds: float) -> Repeat:
-    """`other`: a server that batches the other way."""
+    """One round of all windows. `other`: a server with the other batching."""
     cells = {
         "plain": Cell(precision),
         "recorded": Cell(precision, record=True),
@@ -106,9 +106,9 @@ def bare_forward(stand: Stand, bare: Child, precision: str, batch: int, seconds:
 
 
 def _memory(stand: Stand, precision: str, seconds: float) -> dict[str, float]:
-    """KiB of resident memory that each of 4,096 sessions adds, what recording adds to it, and whether that stays.
+    """KiB of resident memory that each of 4,096 sessions adds, without and with recording, and in a second window.
 
-    Beside each stands what its rows of the tables take: the rest is buffers of messages and batches of this size.
+    Beside each: the size of its rows in the tables. The rest is buffers of messages and batches of this size.
     """
     before = stand.measure(Cell(precision, clients=1, envs=1), seconds).rss_bytes
     plain = stand.measure(Cell(precision, envs=SESSIONS // 4), 2 * seconds).rss_bytes

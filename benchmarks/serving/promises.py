@@ -1,7 +1,7 @@
-"""What is promised of serving, judged by what was found. Pure.
+"""The promises of serving, judged by what was found. Pure.
 
 Every ratio is of two figures of the same repeat; the verdict is by their median. `by_cpu` is the same ratio of
-processor time: what the clock would say on a machine that does nothing else.
+processor time, which other processes on the machine distort less.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def stages(repeats: Sequence[Repeat], window: str) -> Mapping[str, float]:
 
 
 def asides(repeats: Sequence[Repeat], other: str) -> list[str]:
-    """What is told without a promise; `other`: how the server beside this one makes its batches."""
+    """Figures without a promise. `other`: how the second server makes its batches."""
 
     def ratio(one: str, two: str) -> float:
         return median(r.found[one].actions_per_sec / r.found[two].actions_per_sec for r in repeats)

@@ -1,4 +1,4 @@
-"""The processes of one measurement: a real server on cores of its own, everything else on the others."""
+"""The processes of one measurement: a real server on its own cores, all others on the remaining ones."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ WARM_UP_SEC = 0.5
 
 @dataclass
 class Cell:
-    """What is asked of one window."""
+    """Settings of one window."""
 
     precision: str = "float32"
     clients: int = 4
     envs: int = 32
     record: bool = False
     swaps_per_sec: float = 0.0
-    past: int = 0  # frozen policies beside the learner's; envs take turns among them
+    past: int = 0  # frozen policies beside the learner's; the envs are spread over them
     trips: bool = False
 
 
@@ -121,7 +121,7 @@ class Stand:
         return Child("benchmarks.serving.client", arguments, self._log, core=self._others[index % len(self._others)])
 
     def runner(self) -> str:
-        """How the server's batches run, in its own words."""
+        """How the server says that its batches run."""
         return str(self._latest[-1].metrics["runners"]["learner"])
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class Stand:
         self._server_log.close()
 
     def _order(self, swaps_per_sec: float, past: int) -> list[float]:
-        """Tell the learner's stand-in; when weights were published since the last order."""
+        """Send an order to the learner's stand-in. Returns when weights were published since the last one."""
         self._sink.tell(swaps_per_sec=swaps_per_sec, past=past)
         published: list[float] = self._sink.result()["published"]
         return published
