@@ -132,11 +132,11 @@ def _resume(
         return Progress(last_version + 1)
     restore(checkpoint, updater.network, updater.optimizer)
     meta = checkpoint.meta
-    checkpoints.resumed(checkpoint, time.monotonic())
+    checkpoints.resume_from(checkpoint, time.monotonic())
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
     if not meta.updates:  # copied by `simul up --from`
         resumed = f"Begins with the weights of version {meta.version}; no decision is learned from yet."
-    checkpoints.league.load(spec, meta.decisions)
+    checkpoints.league.load_past_selves(spec, meta.decisions)
     for note in (*checkpoints.drain_notes(), resumed):
         reporter.send({}, event=note)
     return Progress(max(meta.version, last_version) + 1, meta.decisions, meta.updates)

@@ -40,14 +40,14 @@ class CheckpointSchedule:
         self._next_save = 0.0
         self._next_milestone = 0
 
-    def resumed(self, checkpoint: Checkpoint, now: float) -> None:
+    def resume_from(self, checkpoint: Checkpoint, now: float) -> None:
         """Continue from a checkpoint."""
         self.saved_version, self.saved_updates = checkpoint.meta.version, checkpoint.meta.updates
         self._saved_decisions = checkpoint.meta.decisions
         self._next_save = now + self._every_sec
         self._next_milestone = self._after(checkpoint.meta.decisions)
 
-    def last_good(self) -> str:
+    def describe_newest(self) -> str:
         """A sentence that names the newest checkpoint."""
         if self.saved_version < 0:
             return "There is no checkpoint."
@@ -91,7 +91,7 @@ class CheckpointSchedule:
     def add_past_self(self, version: int, decisions: int, weights: bytes) -> str:
         """Add the weights to the league. Returns why that failed, or an empty string."""
         meta = self._facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, milestone=True)
-        return _try(lambda: self.league.add(meta, weights), f"past self {version}", self.saved_version)
+        return _try(lambda: self.league.add_past_self(meta, weights), f"past self {version}", self.saved_version)
 
     def _after(self, decisions: int) -> int:
         return (decisions // self._milestone_every + 1) * self._milestone_every

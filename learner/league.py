@@ -42,7 +42,7 @@ class League:
         notes, self._notes = self._notes, []
         return notes
 
-    def load(self, spec: GameSpec, decisions: int) -> None:
+    def load_past_selves(self, spec: GameSpec, decisions: int) -> None:
         """Load the past selves that former lives of this run saved."""
         for path in sorted(self._folder.glob("[0-9]" * 9)):
             try:
@@ -65,7 +65,7 @@ class League:
         """True when the next copy is due."""
         return self._resident_count > 0 and decisions >= self._next
 
-    def add(self, meta: Meta, weights: bytes) -> None:
+    def add_past_self(self, meta: Meta, weights: bytes) -> None:
         """Add the current weights. Raises OSError where they cannot be written; the league is then unchanged."""
         self._next = (meta.decisions // self._every + 1) * self._every
         write_folder(self._folder / f"{meta.version:09d}", meta, {WEIGHTS_FILE: weights})

@@ -132,7 +132,7 @@ class Learner:
         if learned:
             progress.version += 1
             progress.updates += 1
-            self._alarm.advanced(now, self._receiver.counts.received)
+            self._alarm.record_advance(now, self._receiver.counts.received)
         skipped = self._skip_alarm.check(result.skipped, result.cause, statistics.skipped_minibatches, now)
         for sentence in filter(
             None, (skipped, *self._training_log.write(self._row(rate, settings), progress.decisions))
@@ -148,7 +148,7 @@ class Learner:
         self._save(last=True)
         raise NothingLearnedError(
             f"The run ends: {in_a_row} minibatches in a row were skipped, and nothing was learned from them "
-            f"(learner.max_skipped_minibatches): {self._statistics.skipped_cause} {self._checkpoints.last_good()}"
+            f"(learner.max_skipped_minibatches): {self._statistics.skipped_cause} {self._checkpoints.describe_newest()}"
         )
 
     def _publish(self) -> None:
@@ -167,7 +167,7 @@ class Learner:
                 self._report(event=sentence)
         resident = (LEARNER, *(past.name for past in league.resident))
         for past in league.resident:
-            if not self._receiver.publisher.has(past.name):
+            if not self._receiver.publisher.has_policy(past.name):
                 self._receiver.publish(past.name, past.version, past.weights, resident)
         if failure := self._published.write(progress.version):
             self._report(event=failure)
@@ -201,7 +201,7 @@ class Learner:
 
     def _report(self, state: str | None = None, event: str = "") -> None:
         now = time.monotonic()
-        events = [event, *self._receiver.events(), self._alarm.check(now, self._receiver.counts.received)]
+        events = [event, *self._receiver.drain_events(), self._alarm.check(now, self._receiver.counts.received)]
         events = [sentence for sentence in events if sentence]
         for sentence in events[:-1]:
             self._reporter.send(self._metrics(now), event=sentence)

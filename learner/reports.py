@@ -111,7 +111,7 @@ class StallAlarm:
         self._silence_said = False
         self.raised = False
 
-    def advanced(self, now: float, arrived: int) -> None:
+    def record_advance(self, now: float, arrived: int) -> None:
         """The version advanced; `arrived` is the number of unrolls received so far."""
         self._advanced_at, self._arrived_then, self.raised = now, arrived, False
 

@@ -67,7 +67,7 @@ class CreditAllocator:
         """Unrolls received from a server since its SERVER_HELLO."""
         return self._peers[peer].received
 
-    def grant(self, waiting_steps: int) -> dict[bytes, int]:
+    def grant_credits(self, waiting_steps: int) -> dict[bytes, int]:
         """Cumulative grant of each server, never lower than before."""
         outstanding = sum(peer.granted - peer.received for peer in self._peers.values())
         room = int((self._capacity - waiting_steps) / max(self._mean_length, 1.0)) - outstanding
@@ -85,7 +85,7 @@ class UnrollMemories:
         self._layout = layout
         self._tables: dict[bytes, Tables] = {}
 
-    def open(self, peer: bytes, memory: UnrollMemory, living: Container[bytes]) -> str:
+    def map_memory_of(self, peer: bytes, memory: UnrollMemory, living: Container[bytes]) -> str:
         """Map a server's memory if this machine has it. Returns a sentence where it does not fit this run.
 
         Drops the memory of servers not in `living`; all their messages have been read.
@@ -105,11 +105,11 @@ class UnrollMemories:
         self._tables[peer] = layout.tables(mapped, memory.places)
         return ""
 
-    def has(self, peer: bytes) -> bool:
+    def is_mapped(self, peer: bytes) -> bool:
         """True when this server's memory is mapped."""
         return peer in self._tables
 
-    def tensors(self, peer: bytes, message: Unroll) -> Tables:
+    def copy_unroll(self, peer: bytes, message: Unroll) -> Tables:
         """The tensors of an unroll, copied.
 
         Raises:
@@ -143,11 +143,11 @@ class CreditSender:
         """Send to every server the next time."""
         self._next = 0.0
 
-    def send(self, waiting_steps: int) -> None:
+    def send_credits(self, waiting_steps: int) -> None:
         """Send what is due. A server that is gone loses its grants."""
         now = time.monotonic()
-        for peer, total in self._credits.grant(waiting_steps).items():
-            credit = Credit(total=total, taken=self._credits.received_from(peer), memory=self._memories.has(peer))
+        for peer, total in self._credits.grant_credits(waiting_steps).items():
+            credit = Credit(total=total, taken=self._credits.received_from(peer), memory=self._memories.is_mapped(peer))
             if credit == self._said.get(peer) and now < self._next:
                 continue
             if self._socket.send(peer, encode(credit)):
@@ -271,7 +271,7 @@ class UnrollReceiver:
             counts = self.counts
             return {"received": counts.received, "waiting": len(self._queue), "dropped": dict(counts.dropped)}
 
-    def events(self) -> list[str]:
+    def drain_events(self) -> list[str]:
         """Sentences since the last call."""
         with self._changed:
             sources = (self._events, self.publisher.events, self._handshake.events)
@@ -298,9 +298,9 @@ class UnrollReceiver:
             self._clear_wake_up()
             self._receive()
             with self._changed:
-                self.publisher.exchange()
+                self.publisher.receive_and_send()
                 self._events.extend(self._endpoints.look(time.monotonic()))
-            self._credit_sender.send(self._waiting_steps)
+            self._credit_sender.send_credits(self._waiting_steps)
         self._receive_last(poller)
 
     def _receive_last(self, poller: Poller) -> None:
@@ -310,9 +310,9 @@ class UnrollReceiver:
             self._clear_wake_up()
             self._receive()
             with self._changed:
-                self.publisher.exchange()
+                self.publisher.receive_and_send()
         with self._changed:
-            self.publisher.exchange()
+            self.publisher.receive_and_send()
 
     def _receive(self) -> None:
         for _ in range(MOST_AT_ONCE):
@@ -355,7 +355,7 @@ class UnrollReceiver:
         self._credits.count_received(peer, message.length)
         try:
             if message.place >= 0:
-                tensors = self._memories.tensors(peer, message)
+                tensors = self._memories.copy_unroll(peer, message)
             unroll = self._checker.check(message, tensors)
             played, published = unroll.newest_version, self.publisher.newest_version
             if played > published:
@@ -369,7 +369,7 @@ class UnrollReceiver:
             self._enqueue(unroll)
 
     def _map_memory(self, peer: bytes, memory: UnrollMemory) -> None:
-        if problem := self._memories.open(peer, memory, self._credits):
+        if problem := self._memories.map_memory_of(peer, memory, self._credits):
             with self._changed:
                 self._events.append(problem)
 

@@ -154,7 +154,7 @@ class WeightPublisher:
         for publication in self._policies.values():
             publication.close()
 
-    def has(self, policy: str) -> bool:
+    def has_policy(self, policy: str) -> bool:
         """True when the policy has weights here and is resident."""
         return policy in self._policies
 
@@ -168,7 +168,7 @@ class WeightPublisher:
         if version > self._sent_version:
             self.foreign_version = max(self.foreign_version, version)
 
-    def exchange(self) -> None:
+    def receive_and_send(self) -> None:
         """Read the servers' messages, then send each the weights it lacks. Never blocks."""
         for _ in range(MOST_AT_ONCE):
             if (received := self.socket.receive()) is None:

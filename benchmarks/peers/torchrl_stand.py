@@ -3,7 +3,8 @@
 TorchRL hands its clients' ends of the transport down to the processes that are started, so one process starts them all.
 With its shared-memory transports a request is one slot that holds all envs of a client.
 Takes {"precision", "transport", "min_batch", "timeout", "clients", "envs", "server_core", "client_core"} as its
-argument; says `ready` and {"server_pid"}, then runs orders like `closed_loop.run_orders`, with one result a client in each list.
+argument; prints `ready` and {"server_pid"}, then runs orders like `closed_loop.run_orders`, one result a client in each
+list.
 """
 
 from __future__ import annotations

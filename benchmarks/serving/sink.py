@@ -78,17 +78,17 @@ class Sink:
             self._taken[peer] = 0
             self.grant()
         elif isinstance(message, UnrollMemory):
-            self._memories.open(peer, message, self._taken)
+            self._memories.map_memory_of(peer, message, self._taken)
             self.grant()
         elif isinstance(message, Unroll):
             if message.place >= 0:
-                self._memories.tensors(peer, message)
+                self._memories.copy_unroll(peer, message)
             self._taken[peer] += 1
 
     def grant(self) -> None:
         """Grant practically unlimited credit."""
         for peer, taken in self._taken.items():
-            self._unrolls.send(peer, encode(Credit(total=PLENTY, taken=taken, memory=self._memories.has(peer))))
+            self._unrolls.send(peer, encode(Credit(total=PLENTY, taken=taken, memory=self._memories.is_mapped(peer))))
 
     def prepare(self) -> None:
         """Write the next weights to shared memory: a learner's own work, done here on the clients' core."""

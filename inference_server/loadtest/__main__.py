@@ -6,7 +6,7 @@ import signal
 import sys
 
 from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
-from simul.inference_server.loadtest.options import claim_folder, parse
+from simul.inference_server.loadtest.options import make_output_folder, parse
 
 
 def main() -> int:
@@ -14,7 +14,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
     try:
         options = parse(None)
-        claim_folder(options.out)
+        make_output_folder(options.out)
         from simul.inference_server.loadtest.run import run  # imports torch, so bad arguments are reported first
 
         return run(options)

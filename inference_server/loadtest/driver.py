@@ -152,7 +152,7 @@ class LoadDriver:
     def closed_loop(self, envs: int, tick: Callable[[Window], bool]) -> None:
         """Every session always has one row in flight. `tick` takes a window and returns True to stop."""
         ready = np.arange(envs)
-        while self._go_on(now := self._clock(), tick):
+        while self._roll_window(now := self._clock(), tick):
             if ready.size:
                 self._submit(ready, np.full(ready.size, now))
             ready = self._answered()
@@ -163,7 +163,7 @@ class LoadDriver:
         """Rows when `schedule` says so, on `envs` sessions. `tick` as in `closed_loop`."""
         free = np.arange(envs)
         pending = np.zeros(0)
-        while self._go_on(now := self._clock(), tick):
+        while self._roll_window(now := self._clock(), tick):
             pending = np.concatenate((pending, schedule.due(now)))
             count = min(pending.size, free.size)
             if count:
@@ -219,6 +219,6 @@ class LoadDriver:
         if sent.owed <= 0:
             del self._sent[number]
 
-    def _go_on(self, now: float, tick: Callable[[Window], bool]) -> bool:
+    def _roll_window(self, now: float, tick: Callable[[Window], bool]) -> bool:
         window = self._windows.roll(now, time.process_time())
         return window is None or not tick(window)

@@ -95,7 +95,7 @@ class CellRunner:
         if received is not None and isinstance(received[1], Window):
             by_client[received[0]].append(received[1])
         if self._server is not None:
-            self._server.listen()
+            self._server.receive_reports()
 
     def _cell(
         self, mode: Mode, clients: int, envs: int, found: Figures, span: Span, offered_per_sec: float | None = None

@@ -58,7 +58,7 @@ def conditions(options: Options, subject: Subject, cores: Cores) -> dict[str, An
     }
 
 
-def table(cells: Sequence[Cell]) -> Table:
+def results_table(cells: Sequence[Cell]) -> Table:
     """One row a cell; `~` marks cells that did not become stable, — what is not known."""
     found = Table(
         caption="envs: clients x envs of each; offered and actions a second; latency in ms; "
@@ -84,7 +84,7 @@ def table(cells: Sequence[Cell]) -> Table:
     return found
 
 
-def write(folder: Path, result: Result) -> None:
+def write_results(folder: Path, result: Result) -> None:
     """Write loadtest.json and loadtest.csv. Raises ConfigError where that fails."""
     columns = ["mode", "clients", "envs_per_client", "precision", "offered_per_sec", "actions_per_sec", "p50_us",
                "p90_us", "p99_us", "samples", "stable", "mean_batch", "full_batch", "forward_actions_per_sec",

@@ -51,7 +51,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     errors: dict[str, int]
     client_busy: float
 
-    def keeps(self, p99_ms: float) -> bool:
+    def keeps_p99(self, p99_ms: float) -> bool:
         """Open loop: the offered rate was served, without an error, with 99 of 100 rows within `p99_ms`."""
         served = self.actions_per_sec >= 0.95 * (self.offered_per_sec or 0.0)
         return served and not self.errors and self.latency_us.get("p99", float("inf")) <= 1000 * p99_ms

@@ -18,7 +18,7 @@ from simul.inference_server.loadtest.client_pool import ClientPool
 from simul.inference_server.loadtest.cores import Cores, OtherProcesses, our_cores, read_times, split_cores
 from simul.inference_server.loadtest.measure import CellRunner
 from simul.inference_server.loadtest.options import Options
-from simul.inference_server.loadtest.report import conditions, table, write, write_plots
+from simul.inference_server.loadtest.report import conditions, results_table, write_plots, write_results
 from simul.inference_server.loadtest.results import Cell, MaxRate, Result, recommendation
 from simul.inference_server.loadtest.servers import RunningServer, Server, StartedServer
 from simul.inference_server.loadtest.subject import Subject, make_subject
@@ -43,18 +43,18 @@ class Progress:
         if self._status is not None:
             self._status.stop()
 
-    def phase(self, what: str) -> None:
+    def start_step(self, what: str) -> None:
         """Name the current step."""
         self._what = what
-        self.detail("")
+        self.show_detail("")
 
-    def detail(self, words: str) -> None:
+    def show_detail(self, words: str) -> None:
         """Show what is known of the current step."""
         if self._status is not None:
             step = f"[{min(self._cells + 1, self._total)}/{self._total}]" if self._total else f"[{self._cells + 1}]"
             self._status.update(f"\\{step} {self._what}{': ' if words else ''}{words}")
 
-    def done(self, cell: Cell) -> None:
+    def count_cell(self, cell: Cell) -> None:
         """Count a measured cell."""
         self._cells += 1
         if self._status is None:
@@ -89,10 +89,10 @@ class Sweep:
         with ExitStack() as stack:
             timer = precision = None
             if subject.endpoint:
-                self._progress.phase(f"connecting to {subject.endpoint}")
+                self._progress.start_step(f"connecting to {subject.endpoint}")
                 self._load_running(stack, subject)
             else:
-                self._progress.phase("starting")
+                self._progress.start_step("starting")
                 server = stack.enter_context(StartedServer(subject, self._cores.server))
                 self.facts["device"] = str(server.reports.last.get("device"))
                 precision = str(server.reports.last.get("precision"))
@@ -146,14 +146,14 @@ class Sweep:
         if options.find_max_rate and best:
             search, trials = MaxRateSearch(LOWEST_SHARE * best, best), 0
             while (next_rate := search.next_rate()) is not None:
-                search.tell(next_rate, passed=at(next_rate).keeps(options.p99_ms))
+                search.record_trial(next_rate, passed=at(next_rate).keeps_p99(options.p99_ms))
                 trials += 1
             self.max_rates.append(MaxRate(options.p99_ms, precision, search.result, trials))
 
     def _local(self, stack: ExitStack, subject: Subject, timer: ClientPool | None, precision: str | None) -> None:
         options = self._options
         folder, checkpoint = str(subject.run_dir.root), str(subject.checkpoint)
-        self._progress.phase("starting clients with the policy in them")
+        self._progress.start_step("starting clients with the policy in them")
         setups = [SetUp(n, folder, checkpoint=checkpoint) for n in range(max(options.clients))]
         runner = self._cell_runner(stack.enter_context(ClientPool(setups)), None, timer, precision, None)
         for clients in options.clients:
@@ -182,10 +182,10 @@ class Sweep:
         )  # fmt: skip
 
     def _cell(self, what: str, measure: Callable[[Callable[[str], None]], Cell]) -> Cell:
-        self._progress.phase(what)
-        cell = measure(self._progress.detail)
+        self._progress.start_step(what)
+        cell = measure(self._progress.show_detail)
         self.cells.append(cell)
-        self._progress.done(cell)
+        self._progress.count_cell(cell)
         return cell
 
 
@@ -218,7 +218,7 @@ def run(options: Options) -> int:
             max_rates=sweep.max_rates,
             recommendation=recommendation(sweep.cells, sweep.max_rates, others),
         )
-    write(options.out, result)
+    write_results(options.out, result)
     plots = write_plots(options.out, result.cells)
     _show(console, options, result, plots)
     missed = [found for found in result.max_rates if found.actions_per_sec is None]
@@ -240,7 +240,7 @@ def planned_cells(options: Options) -> int:
 
 
 def _show(console: Console, options: Options, result: Result, plots: list[str]) -> None:
-    console.print(table(result.cells))
+    console.print(results_table(result.cells))
     if options.connect is not None:
         console.print(
             "Stages and forward are not known of a server that was not started here; its batches hold rows of all its "

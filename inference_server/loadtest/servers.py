@@ -74,7 +74,7 @@ class Server(Protocol):
 
     reports: ServerReports
 
-    def listen(self) -> None:
+    def receive_reports(self) -> None:
         """Receive its reports; called often."""
 
 
@@ -102,7 +102,7 @@ class RunningServer:
     ) -> None:
         self._client.close()
 
-    def listen(self) -> None:
+    def receive_reports(self) -> None:
         """Receive its figures and ask for the next. Raises InferenceError where it refuses the client."""
         now = time.perf_counter()
         figures = self._client.poll().figures
@@ -127,7 +127,7 @@ class StartedServer(FrozenServer):
         super().start()
         pin(self.fleet.places[ROLE, 0].child.pid, self._cores)
 
-    def listen(self) -> None:
+    def receive_reports(self) -> None:
         """Receive its reports. Raises RoleDied where it has ended."""
         self.take_reports()
         self.fleet.check_alive()

@@ -44,7 +44,7 @@ def test_weights_are_read_where_they_lie_and_their_memory_goes_with_them() -> No
         assert stand.server.metrics()["weights_refused"] == 0
         swaps, in_memory, _ = _figures(stand)
         assert swaps == in_memory
-        assert not stand.learner.receiver.events()
+        assert not stand.learner.receiver.drain_events()
 
 
 def test_who_cannot_open_the_memory_says_so_once_and_gets_bytes(monkeypatch) -> None:
@@ -60,7 +60,7 @@ def test_who_cannot_open_the_memory_says_so_once_and_gets_bytes(monkeypatch) -> 
         _publish(stand, 1)
         wait_for(lambda: _figures(stand) == (2, 0, 1))
         assert len(asked) == 1
-        assert not stand.learner.receiver.events()
+        assert not stand.learner.receiver.drain_events()
 
 
 def test_a_server_that_shares_no_memory_is_sent_bytes() -> None:

@@ -30,7 +30,7 @@ def test_the_alarm_speaks_once_where_unrolls_arrive_and_nothing_is_learned():
     assert "not advanced for 60 s, although 60 unrolls" in alarm.check(60.0, arrived=60)
     assert alarm.raised
     assert not alarm.check(STALL_AFTER_SEC + 2, arrived=61)
-    alarm.advanced(70.0, arrived=61)
+    alarm.record_advance(70.0, arrived=61)
     assert not alarm.raised
     assert not alarm.check(100.0, arrived=62)
     assert alarm.check(131.0, arrived=63)
@@ -41,7 +41,7 @@ def test_the_alarm_speaks_once_where_no_unroll_arrives_any_longer():
     assert not alarm.check(STALL_AFTER_SEC - 1, arrived=0)
     assert alarm.check(STALL_AFTER_SEC + 1, arrived=0).startswith("No unroll has arrived for 61 s")
     assert not alarm.check(STALL_AFTER_SEC + 1, arrived=0)
-    alarm.advanced(100.0, arrived=50)
+    alarm.record_advance(100.0, arrived=50)
     assert not alarm.check(101.0, arrived=53)  # part of a batch; then nothing more
     assert not alarm.check(160.0, arrived=53)
     assert alarm.check(161.0, arrived=53).startswith("No unroll has arrived for 60 s")

@@ -22,56 +22,56 @@ from simul.learner.unroll_receiver import CreditAllocator, UnrollMemories
 
 
 def test_two_batches_are_granted_and_no_more():
-    book = CreditAllocator(capacity_steps=1000, unroll_length=10)
-    book.add_server(b"a")
-    assert book.grant(0) == {b"a": 100}
-    assert book.grant(0) == {b"a": 100}, "what is granted is counted as on its way"
+    allocator = CreditAllocator(capacity_steps=1000, unroll_length=10)
+    allocator.add_server(b"a")
+    assert allocator.grant_credits(0) == {b"a": 100}
+    assert allocator.grant_credits(0) == {b"a": 100}, "what is granted is counted as on its way"
     for _ in range(40):
-        book.count_received(b"a", 10)
-    assert book.grant(400) == {b"a": 100}
-    assert book.grant(0) == {b"a": 140}, "taken by the learner: room again"
+        allocator.count_received(b"a", 10)
+    assert allocator.grant_credits(400) == {b"a": 100}
+    assert allocator.grant_credits(0) == {b"a": 140}, "taken by the learner: room again"
 
 
 def test_a_lost_server_frees_its_grant_and_a_new_hello_starts_at_0():
-    book = CreditAllocator(1000, 10)
-    book.add_server(b"a")
-    book.grant(0)
-    book.remove_server(b"a")
-    book.add_server(b"b")
-    assert book.grant(0) == {b"b": 100}
-    book.count_received(b"b", 10)
-    book.add_server(b"b")
-    assert book.grant(0) == {b"b": 100}
-    assert not book.count_received(b"stranger", 10)
+    allocator = CreditAllocator(1000, 10)
+    allocator.add_server(b"a")
+    allocator.grant_credits(0)
+    allocator.remove_server(b"a")
+    allocator.add_server(b"b")
+    assert allocator.grant_credits(0) == {b"b": 100}
+    allocator.count_received(b"b", 10)
+    allocator.add_server(b"b")
+    assert allocator.grant_credits(0) == {b"b": 100}
+    assert not allocator.count_received(b"stranger", 10)
 
 
 def test_short_unrolls_are_granted_in_greater_number():
-    book = CreditAllocator(1000, 10)
-    book.add_server(b"a")
+    allocator = CreditAllocator(1000, 10)
+    allocator.add_server(b"a")
     for _ in range(2000):
-        book.grant(0)
-        book.count_received(b"a", 1)
-    assert book.grant(0)[b"a"] - 2000 > 800
+        allocator.grant_credits(0)
+        allocator.count_received(b"a", 1)
+    assert allocator.grant_credits(0)[b"a"] - 2000 > 800
 
 
 @given(st.lists(st.tuples(st.integers(1, 10), st.integers(0, 2)), max_size=300), st.integers(1, 3))
 def test_what_waits_and_what_may_come_stays_bounded(events, servers):
-    book = CreditAllocator(200, 10)
+    allocator = CreditAllocator(200, 10)
     peers = [bytes([i]) for i in range(servers)]
     for peer in peers:
-        book.add_server(peer)
-    granted = book.grant(0)
+        allocator.add_server(peer)
+    granted = allocator.grant_credits(0)
     sent = dict.fromkeys(peers, 0)
     waiting = 0
     for length, who in events:
         peer = peers[who % servers]
         if sent[peer] < granted[peer]:
             sent[peer] += 1
-            book.count_received(peer, length)
+            allocator.count_received(peer, length)
             waiting += length
         else:
             waiting = 0  # the learner takes all
-        totals = book.grant(waiting)
+        totals = allocator.grant_credits(waiting)
         assert all(totals[p] >= granted[p] for p in peers), "a grant is never taken back"
         granted = totals
         assert waiting < 200 + 10 * sum(granted[p] - sent[p] for p in peers) + 200
@@ -96,7 +96,7 @@ def memory():
 @pytest.fixture
 def memories(memory) -> UnrollMemories:
     made = UnrollMemories(LAYOUT)
-    assert not made.open(PEER, memory.message, {PEER})
+    assert not made.map_memory_of(PEER, memory.message, {PEER})
     return made
 
 
@@ -111,7 +111,7 @@ def lent(memory: server_memory.UnrollMemory, row: int = 1, length: int = 2) -> U
 
 
 def test_an_unroll_is_read_as_it_would_have_travelled_and_stays_what_it_was(memory, memories) -> None:
-    found = memories.tensors(PEER, lent(memory))
+    found = memories.copy_unroll(PEER, lent(memory))
     for table in memory.tables.values():
         table[:] = 77
     shapes = {name: (array.shape, array.dtype.name) for name, array in found.items()}
@@ -136,7 +136,7 @@ def test_what_was_taken_back_is_not_learned_from(memory, memories, again) -> Non
         memory.places.of_row[2] = unroll.place
         lent(memory, row=2)
     with pytest.raises(RejectedUnroll) as caught:
-        memories.tensors(PEER, unroll)
+        memories.copy_unroll(PEER, unroll)
     assert (caught.value.cause, caught.value.steps) == ("taken_back", 2)
 
 
@@ -151,26 +151,26 @@ def test_what_was_taken_back_is_not_learned_from(memory, memories, again) -> Non
 )
 def test_what_lies_outside_is_refused(memory, memories, cause, change) -> None:
     with pytest.raises(RejectedUnroll) as caught:
-        memories.tensors(PEER, msgspec.structs.replace(lent(memory), **change))
+        memories.copy_unroll(PEER, msgspec.structs.replace(lent(memory), **change))
     assert caught.value.cause == cause
 
 
 def test_a_memory_that_is_not_here_or_not_this_runs_is_left_alone(memory) -> None:
     memories = UnrollMemories(LAYOUT)
     elsewhere = msgspec.structs.replace(memory.message.memory, path="/proc/1/fd/999999")
-    assert not memories.open(PEER, msgspec.structs.replace(memory.message, memory=elsewhere), {PEER})
-    assert "expected" in memories.open(PEER, msgspec.structs.replace(memory.message, unroll_length=9), {PEER})
-    assert "expected" in memories.open(PEER, msgspec.structs.replace(memory.message, places=-1), {PEER})
-    assert not memories.has(PEER)
+    assert not memories.map_memory_of(PEER, msgspec.structs.replace(memory.message, memory=elsewhere), {PEER})
+    assert "expected" in memories.map_memory_of(PEER, msgspec.structs.replace(memory.message, unroll_length=9), {PEER})
+    assert "expected" in memories.map_memory_of(PEER, msgspec.structs.replace(memory.message, places=-1), {PEER})
+    assert not memories.is_mapped(PEER)
     with pytest.raises(RejectedUnroll) as caught:
-        memories.tensors(PEER, lent(memory))
+        memories.copy_unroll(PEER, lent(memory))
     assert caught.value.cause == "no_memory"
 
 
 def test_memories_of_servers_that_are_gone_are_let_go_when_another_comes(memory, memories) -> None:
-    memories.open(b"another", memory.message, {b"another"})
-    assert memories.has(b"another")
-    assert not memories.has(PEER)
+    memories.map_memory_of(b"another", memory.message, {b"another"})
+    assert memories.is_mapped(b"another")
+    assert not memories.is_mapped(PEER)
 
 
 DYING = """
@@ -200,9 +200,9 @@ def test_what_a_killed_server_had_handed_over_can_still_be_read() -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         message, unroll = (codec.decode([bytes.fromhex(server.stdout.readline().decode())])[0] for _ in range(2))
         memories = UnrollMemories(LAYOUT)
-        assert not memories.open(PEER, message, {PEER})
+        assert not memories.map_memory_of(PEER, message, {PEER})
         server.communicate(b"\n")
     assert server.returncode == -9
-    assert (memories.tensors(PEER, unroll)["observation"] == 2).all()
+    assert (memories.copy_unroll(PEER, unroll)["observation"] == 2).all()
     assert not Path(message.memory.path).exists()
-    assert np.all(memories.tensors(PEER, unroll)["action"] == 2)
+    assert np.all(memories.copy_unroll(PEER, unroll)["action"] == 2)

@@ -136,15 +136,15 @@ def sent(socket, peer=b"a"):
 
 def test_each_server_gets_each_policy_once_and_all_again_after_hello(socket, publisher):
     socket.hello(b"a")
-    publisher.exchange()
-    publisher.exchange()
+    publisher.receive_and_send()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5)]
     publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
     publisher.set_weights("learner", 6, b"six", ("learner", "past/5"))
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sorted(sent(socket)) == [("learner", 6), ("past/5", 5)]
     socket.hello(b"b")
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sorted(sent(socket, b"b")) == [("learner", 6), ("past/5", 5)]
     assert not sent(socket)
 
@@ -152,29 +152,29 @@ def test_each_server_gets_each_policy_once_and_all_again_after_hello(socket, pub
 def test_a_policy_that_is_no_longer_resident_is_forgotten(socket, publisher):
     publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
     publisher.set_weights("learner", 6, b"six", ("learner",))
-    assert not publisher.has("past/5")
+    assert not publisher.has_policy("past/5")
     socket.hello(b"a")
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 6)]
 
 
 @pytest.mark.parametrize("served", [5, 40])
 def test_weights_wait_until_they_are_newer_than_what_a_former_life_served(socket, publisher, served):
     socket.hello(b"a", served=served)
-    publisher.exchange()
+    publisher.receive_and_send()
     assert publisher.foreign_version == served
     assert not sent(socket)
     publisher.set_weights("learner", served + 1, b"more", ("learner",))
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", served + 1)]
 
 
 def test_a_server_that_reconnects_with_our_own_version_is_no_foreigner(socket, publisher):
     socket.hello(b"a")
-    publisher.exchange()
+    publisher.receive_and_send()
     sent(socket)
     socket.hello(b"b", served=5)
-    publisher.exchange()
+    publisher.receive_and_send()
     assert publisher.foreign_version == -1
     assert not sent(socket, b"b"), "it has these weights already"
 
@@ -182,12 +182,12 @@ def test_a_server_that_reconnects_with_our_own_version_is_no_foreigner(socket, p
 def test_a_server_that_does_not_read_gets_what_is_newest_once_it_does(socket, publisher):
     socket.hello(b"a")
     socket.full.add(b"a")
-    publisher.exchange()
+    publisher.receive_and_send()
     publisher.set_weights("learner", 6, b"six", ("learner",))
-    publisher.exchange()
+    publisher.receive_and_send()
     assert not sent(socket)
     socket.full.clear()
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 6)]
 
 
@@ -199,9 +199,9 @@ def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, publish
     socket.inbound.append((b"a", [b"\xc1"]))
     refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
     socket.inbound.append((b"a", encode(refusal)))
-    publisher.exchange()
+    publisher.receive_and_send()
     socket.gone.clear()
-    publisher.exchange()
+    publisher.receive_and_send()
     assert not socket.outbound
     assert [event.split(":")[0].split(".")[0] for event in (*handshake.events, *publisher.events)] == [
         "A server has the spec fingerprint 1111111111111111; the learner has 0000000000000000",
@@ -217,19 +217,19 @@ def test_a_peer_without_the_runs_token_gets_nothing_and_changes_nothing(socket, 
     refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
     for frames in (encode(refusal), [b"\xc1"]):
         socket.inbound.append((b"stranger", frames))
-    publisher.exchange()
+    publisher.receive_and_send()
     assert not socket.outbound
     assert publisher.foreign_version == -1
     assert not publisher.events
     assert handshake.untrusted == {"SERVER_HELLO": 1, "WEIGHTS_ACK": 1, "unreadable": 1}
     assert all("has not shown the run's token" in event for event in handshake.events)
     socket.hello(b"stranger")
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket, b"stranger") == [("learner", 5)]
     socket.hello(b"stranger", token=token)
-    publisher.exchange()
+    publisher.receive_and_send()
     publisher.set_weights("learner", 6, b"six", ("learner",))
-    publisher.exchange()
+    publisher.receive_and_send()
     assert not socket.outbound, "whoever shows another token later is a stranger again"
 
 
@@ -241,7 +241,7 @@ def test_a_run_without_a_token_trusts_nobody(socket):
 @pytest.mark.parametrize("served", [9223372036854775800, 10**9, 5 + MOST_UNNOTED + 1, -2])
 def test_a_version_that_no_learner_can_have_published_is_not_believed(socket, publisher, handshake, served):
     socket.hello(b"a", served=served)
-    publisher.exchange()
+    publisher.receive_and_send()
     assert publisher.foreign_version == -1
     assert not socket.outbound
     assert f"served version {served}, which no learner of this run can have published" in handshake.events[0]
@@ -253,15 +253,15 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on 
 @linux
 def test_weights_lie_in_memory_for_whoever_can_reach_it_only(socket, publisher):
     socket.hello(b"a", shared_memory=True)
-    publisher.exchange()
+    publisher.receive_and_send()
     socket.hello(b"b")
-    publisher.exchange()
+    publisher.receive_and_send()
     socket.endpoint = "tcp://10.0.0.1:5"
     socket.hello(b"c", shared_memory=True)
-    publisher.exchange()
+    publisher.receive_and_send()
     assert socket.in_memory == [True, False, False]
     socket.hello(b"a")  # in another life it does without
-    publisher.exchange()
+    publisher.receive_and_send()
     assert socket.in_memory[3:] == [False]
 
 
@@ -269,19 +269,19 @@ def test_weights_lie_in_memory_for_whoever_can_reach_it_only(socket, publisher):
 def test_a_server_that_cannot_read_gets_the_bytes_of_these_and_all_other_weights(socket, publisher):
     publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
     socket.hello(b"a", shared_memory=True)
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5), ("past/5", 5)]
     for policy in ("learner", "past/5"):
         socket.unreadable(b"a", policy, 5)
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5), ("past/5", 5)]
     publisher.set_weights("learner", 6, b"six", ("learner", "past/5"))
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 6)]
     assert socket.in_memory == [True] * 2 + [False] * 3
     assert not publisher.events
     socket.hello(b"a", served=6, shared_memory=True)  # it is asked again after every hello
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("past/5", 5)]
     assert socket.in_memory[5:] == [True]
 
@@ -289,16 +289,16 @@ def test_a_server_that_cannot_read_gets_the_bytes_of_these_and_all_other_weights
 @linux
 def test_what_newer_weights_took_the_memory_of_is_not_sent_again(socket, publisher):
     socket.hello(b"a", shared_memory=True)
-    publisher.exchange()
+    publisher.receive_and_send()
     publisher.set_weights("learner", 6, b"six", ("learner",))
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5), ("learner", 6)]
     for peer, policy, version in ((b"a", "learner", 5), (b"a", "past/1", 1), (b"stranger", "learner", 6)):
         socket.unreadable(peer, policy, version)
-    publisher.exchange()
+    publisher.receive_and_send()
     assert not socket.outbound
     publisher.set_weights("learner", 7, b"seven", ("learner",))
-    publisher.exchange()
+    publisher.receive_and_send()
     assert socket.in_memory == [True] * 3
 
 
@@ -312,7 +312,7 @@ def test_memory_goes_with_the_weights_that_lie_in_it(socket, publisher):
         past = f"past/{version // 10}"
         publisher.set_weights(past, version, b"past", ("learner", past))
         publisher.set_weights("learner", version, b"newer", ("learner", past))
-        publisher.exchange()
+        publisher.receive_and_send()
         assert anonymous_files() == before + 2
     publisher.close()
     assert anonymous_files() == before
@@ -326,6 +326,6 @@ def test_where_the_system_has_no_memory_the_bytes_are_sent(socket, publisher, mo
 
     monkeypatch.setattr("simul.learner.weight_publisher.anonymous_file", none)
     socket.hello(b"a", shared_memory=True)
-    publisher.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5)]
     assert socket.in_memory == [False]

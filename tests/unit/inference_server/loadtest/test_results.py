@@ -77,7 +77,7 @@ def test_nothing_measured_in_closed_loop_recommends_nothing() -> None:
 
 def test_a_rate_is_kept_only_if_it_was_served_in_time_and_without_errors() -> None:
     kept = _cell(1, 8, 990.0, 4.0, mode="open", offered_per_sec=1000.0)
-    assert kept.keeps(5.0)
-    assert not kept.keeps(3.0)
-    assert not _cell(1, 8, 900.0, 4.0, mode="open", offered_per_sec=1000.0).keeps(5.0)
-    assert not _cell(1, 8, 990.0, 4.0, mode="open", offered_per_sec=1000.0, errors={"ERR_BUSY": 1}).keeps(5.0)
+    assert kept.keeps_p99(5.0)
+    assert not kept.keeps_p99(3.0)
+    assert not _cell(1, 8, 900.0, 4.0, mode="open", offered_per_sec=1000.0).keeps_p99(5.0)
+    assert not _cell(1, 8, 990.0, 4.0, mode="open", offered_per_sec=1000.0, errors={"ERR_BUSY": 1}).keeps_p99(5.0)
