@@ -118,7 +118,7 @@ class UnrollMemories:
         """
         steps = message.length if 1 <= message.length <= self._layout.unroll_length else 0
         if (tables := self._tables.get(peer)) is None:
-            raise RejectedUnroll("no_memory", "it lies in memory that this learner does not have open", steps)
+            raise RejectedUnroll("no_memory", "it is in memory that this learner has not mapped", steps)
         places = len(tables["serial"])
         if not steps or not 0 <= message.place < places:
             found, wanted = (message.length, message.place), (self._layout.unroll_length, places - 1)

@@ -36,7 +36,7 @@ class SetUp(Order, frozen=True):
     Attributes:
         endpoint: of the server; empty: run the policy with the weights in `checkpoint`, here.
         cores: processor cores to stay on; empty: all.
-        connect_sec: with an endpoint, how long the server may take to say WELCOME.
+        connect_sec: with an endpoint, how long to wait for WELCOME.
         keys: with an endpoint, folder of the client's CURVE keys; empty: none.
     """
 

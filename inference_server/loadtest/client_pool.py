@@ -70,7 +70,7 @@ class ClientPool:
         while len(answers) < count:
             received = self.receive_report(max(0.0, deadline - time.monotonic()))
             if received is None:
-                raise InferenceError("ERR_TIMEOUT", f"a client process has said nothing for {ANSWER_SEC:.0f} s")
+                raise InferenceError("ERR_TIMEOUT", f"a client process has sent nothing for {ANSWER_SEC:.0f} s")
             if not isinstance(received[1], Window):
                 answers.append(received[1])
         return answers

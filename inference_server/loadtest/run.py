@@ -225,7 +225,7 @@ def run(options: Options) -> int:
     if missed:
         raise ConfigError(
             f"--find-max-rate: p99 was above {options.p99_ms:g} ms at the lowest rate tried. "
-            "Name a larger --p99-ms, or look at what the table says."
+            "Name a larger --p99-ms, or look at the table."
         )
     return 0
 

@@ -1,4 +1,4 @@
-"""A real server beside the learner's own receiver, its loop left out: both ends of their wire, in this process."""
+"""A real server and the learner's UnrollReceiver without the main loop, both in this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.stand import Stand
 
 
 class UnrollReceiverOnly:
-    """The learner without its loop."""
+    """The learner without its main loop."""
 
     def __init__(self, stand: Stand) -> None:
         spec, state_size = stand.spec, build_network(stand.config.network, stand.spec).state_size
@@ -34,7 +34,7 @@ class UnrollReceiverOnly:
 
 
 class UnrollReceiverStand(Stand):
-    """`stand.learner.receiver` publishes, and takes unrolls."""
+    """`stand.learner.receiver` publishes weights and receives unrolls."""
 
     def make_learner(self) -> Any:
         return UnrollReceiverOnly(self)

@@ -1,4 +1,4 @@
-"""poke-env's own scripted players on an offline battle: their choices only, no connection, no account."""
+"""poke-env's scripted players on an offline battle: only their choices, without connection or account."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ PLAYERS = {
 
 
 class ScriptedChoice(NamedTuple):
-    """`command` is what the simulator is told; `defaulted`: the player itself had no better idea."""
+    """`command`: the choice in the simulator's protocol; `defaulted`: poke-env returned its default order."""
 
     command: str
     defaulted: bool
 
 
 class ScriptedPlayer:
-    """One kind of player. Stateless: it reads the battle of the seat that asks."""
+    """One kind of player. Stateless: it reads the battle of the calling seat."""
 
     def __init__(self, kind: str, doubles: bool = False) -> None:
         self.kind = kind
         player_class = PLAYERS[kind]
-        # Player.__init__ would open a websocket client; the choice needs nothing of it but the format.
+        # Player.__init__ opens a websocket client; the choice needs only the format.
         self._player: Any = object.__new__(player_class)
         self._player._format = "doubles" if doubles else "singles"
 
     def choose(self, battle: AbstractBattle, request: dict[str, Any], seed: int) -> ScriptedChoice:
-        """The player's answer to `request`, which `battle` has parsed. Equal seeds draw equally."""
+        """The player's choice for `request`, which `battle` has parsed. Equal seeds give equal choices."""
         random.seed(seed)  # poke-env draws from the module's generator
         if request.get("teamPreview"):
             return ScriptedChoice(self._player.teampreview(battle).removeprefix("/"), False)
@@ -50,7 +50,7 @@ class ScriptedPlayer:
 
 
 def command_of(order: SingleBattleOrder, battle: AbstractBattle, request: dict[str, Any], slot: int) -> str:
-    """An order by slot of the request instead of by name. `slot`: whose order it is, 0 in singles."""
+    """An order by slot of the request instead of by name. `slot`: of the acting Pokémon, 0 in singles."""
     target = order.order
     if isinstance(order, PassBattleOrder):
         return "pass"
