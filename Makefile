@@ -36,7 +36,7 @@ lint: setup ## style, types, import contracts
 	.venv/bin/lint-imports
 
 learn-check: setup ## CartPole and the memory task learn, through all three processes
-	$(PY) benchmarks/learn_check.py $(ARGS)
+	$(PY) -m benchmarks.learn_check $(ARGS)
 
 loadtest: setup ## how many actions a second at which latency, under 2 minutes (ARGS="--help")
 	@.venv/bin/simul loadtest $(ARGS)
