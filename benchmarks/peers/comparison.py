@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from benchmarks.harness.processes import Child
-from benchmarks.peers.promises import Repeat, Window, other_policies
-from benchmarks.peers.systems import CANDIDATES, CLIENTS, ENVS, Placement, System, Tuned, local, plain, tune
+from benchmarks.peers.results import Repeat, other_policies
+from benchmarks.peers.systems import CANDIDATES, CLIENTS, ENVS, Placement, System, Tuned, Window, local, plain, tune
 from benchmarks.serving.main import bare_forward
 from benchmarks.serving.stand import Cell, Stand
 

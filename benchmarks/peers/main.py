@@ -11,8 +11,7 @@ from pathlib import Path
 from benchmarks.harness.cores import two_cores
 from benchmarks.harness.report import conditions, write_json
 from benchmarks.peers.comparison import Plan, compare_systems
-from benchmarks.peers.promises import against_local, against_peers
-from benchmarks.peers.report import text
+from benchmarks.peers.results import against_local, against_peers, text
 from benchmarks.peers.systems import CLIENTS, ENVS, PEERS_PYTHON, Placement, describe
 from benchmarks.serving.policy import PRECISIONS
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from benchmarks.harness.cores import family_seconds
 from benchmarks.harness.processes import Child
-from benchmarks.peers.promises import Window
 from benchmarks.serving.stand import WARM_UP_SEC
 from simul.common.runtime.installation import ROOT
 
@@ -23,6 +22,22 @@ CLIENTS = 4
 ENVS = 32  # of one client, where the peers are compared
 LISTEN_SEC = 180.0
 PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
+
+
+@dataclass(frozen=True)
+class Window:
+    """What one window found.
+
+    cpu_us: processor time an action, of the server (local: of the clients). checked: see `closed_loop.measure`, one sum
+    a client, those that got so far.
+    """
+
+    actions_per_sec: float
+    cpu_us: float
+    p50_us: float
+    p99_us: float
+    mean_batch: float
+    checked: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

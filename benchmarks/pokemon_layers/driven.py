@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.harness.processes import Child
-from benchmarks.pokemon_layers.samples import Sample, together
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.pokemon_layers.layer import Sample, Setting, together
 
 TITLES = {
     "ipc": "+ IPC",

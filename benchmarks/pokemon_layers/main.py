@@ -16,12 +16,11 @@ from benchmarks.harness.cores import claim_cores
 from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.harness.report import conditions, write_json
 from benchmarks.pokemon_layers.driven import TITLES, Driven
+from benchmarks.pokemon_layers.layer import Layer, Sample, Setting
 from benchmarks.pokemon_layers.poke_env import PokeEnvAlone
 from benchmarks.pokemon_layers.promises import promises
 from benchmarks.pokemon_layers.report import as_json, learning_lines, markdown, table, transport_line
-from benchmarks.pokemon_layers.samples import Sample
 from benchmarks.pokemon_layers.serving import Serving
-from benchmarks.pokemon_layers.setting import Layer, Setting
 from benchmarks.pokemon_layers.simulator import SimulatorAlone
 from benchmarks.pokemon_layers.training import Training
 from simul.common.config.loader import load_config

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.harness.processes import Child
-from benchmarks.pokemon_layers.samples import Sample
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package
 
 CONCURRENCIES = (16, 8, 32)  # the first one is used while the servers are compared

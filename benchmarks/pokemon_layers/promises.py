@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from benchmarks.harness.promises import Promise
-from benchmarks.pokemon_layers.samples import Sample
+from benchmarks.pokemon_layers.layer import Sample
 
 LEAST_LEARNED_SHARE = 0.95
 LEAST_PARAMETERS = 1_000_000

@@ -7,8 +7,8 @@ from typing import Any
 
 from benchmarks.harness.promises import Promise
 from benchmarks.harness.report import markdown_table
+from benchmarks.pokemon_layers.layer import Sample, summarise
 from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio
-from benchmarks.pokemon_layers.samples import Sample, summarise
 
 CROWDED_SHARE = 0.10
 RATES = ("simulator", "simulator_accelerated", "poke_env")

@@ -10,8 +10,7 @@ import msgspec
 
 from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.harness.processes import MeasurementFailed
-from benchmarks.pokemon_layers.samples import Sample
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.figures import counts, number
 from simul.common.launch.monitoring.panel import mean_batch

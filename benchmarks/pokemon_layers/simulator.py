@@ -10,8 +10,7 @@ import orjson
 from benchmarks.harness import processes
 from benchmarks.harness.cores import busy_seconds
 from benchmarks.harness.processes import MeasurementFailed
-from benchmarks.pokemon_layers.samples import Sample, one_after_another, together
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.pokemon_layers.layer import Sample, Setting, one_after_another, together
 from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
 
 SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")

@@ -17,8 +17,7 @@ import orjson
 from benchmarks.harness import processes
 from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.harness.processes import MeasurementFailed
-from benchmarks.pokemon_layers.samples import Sample
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.commands.eval import newest_checkpoint
 from simul.common.launch.monitoring.figures import counts, number

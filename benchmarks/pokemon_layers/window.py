@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from benchmarks.harness.cores import allowed_cores, busy_seconds, family_seconds
-from benchmarks.pokemon_layers.samples import Sample
+from benchmarks.pokemon_layers.layer import Sample
 
 WARM_UP_LIMIT_SEC = 60.0
 Turn = Callable[[], object]

@@ -17,8 +17,16 @@ from benchmarks.peers.closed_loop import measure
 from benchmarks.peers.comparison import turns
 from benchmarks.peers.local_client import local
 from benchmarks.peers.plain_loop import carry
-from benchmarks.peers.promises import Repeat, Window, against_local, against_peers, crossover, other_policies, ratios
-from benchmarks.peers.report import text
+from benchmarks.peers.results import (
+    Repeat,
+    Window,
+    against_local,
+    against_peers,
+    crossover,
+    other_policies,
+    ratios,
+    text,
+)
 from benchmarks.peers.systems import CANDIDATES, Tuned, describe, wait_until_it_listens
 from benchmarks.peers.wire import STATE_SIZE, Request, read_reply, read_request, reply_bytes, request_blocks
 from benchmarks.serving.client import Games

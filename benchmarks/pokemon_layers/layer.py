@@ -1,11 +1,15 @@
-"""One measurement, and the summary of several. Pure."""
+"""What every layer shares: its settings, one measurement, and the summary of several."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
+
+from simul.common.config.schema import Config
 
 
 @dataclass(frozen=True)
@@ -88,3 +92,41 @@ def summarise(samples: Sequence[Sample]) -> dict[str, Any]:
 def spread(values: Sequence[float]) -> float:
     """(largest - smallest) / median."""
     return round((max(values) - min(values)) / median(values), 3) if median(values) else 0.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all layers of one run share.
+
+    Attributes:
+        cores: those that all layers run on; a layer without a server uses as many processes.
+        overrides: `k=v` of the configuration, as `simul up --set` takes them; pure self-play is among them.
+        seconds, warm_up_sec: of every window.
+        temporary: a folder that is removed at the end.
+        say: prints a progress line.
+    """
+
+    node: Path
+    cores: list[int]
+    config_path: Path
+    overrides: tuple[str, ...]
+    config: Config
+    seconds: float
+    warm_up_sec: float
+    quick: bool
+    temporary: Path
+    say: Callable[[str], None]
+
+    def folder(self, name: str) -> Path:
+        """A fresh folder."""
+        return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.temporary))
+
+
+class Layer(Protocol):
+    """One row of the table. `measure` starts what it needs and stops it again, also when it is interrupted."""
+
+    name: str
+    title: str
+
+    def measure(self, repeat: int) -> Sample:
+        """One window."""

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.pokemon_layers.layer import Sample, one_after_another, spread, summarise, together
 from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio, promises
 from benchmarks.pokemon_layers.report import as_json, learning_lines, markdown, table, transport_line
-from benchmarks.pokemon_layers.samples import Sample, one_after_another, spread, summarise, together
 from benchmarks.pokemon_layers.training import count_parameters, facts
 
 LEARNING_NOTES = {

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.cuda import main as bench
-from benchmarks.cuda.report import Way, lines, text
+from benchmarks.cuda.main import Way, promises, tables
 from benchmarks.serving.stand import Found
 
 
@@ -25,18 +25,18 @@ def _way(*, graphs: bool, many_rate: float, alone_us: float) -> Way:
 
 def test_latency_is_of_the_best_split_and_throughput_of_clients_or_the_engine_alone() -> None:
     slow_clients = _way(graphs=True, many_rate=300_000, alone_us=4096.0)
-    p50, rate = lines([slow_clients, _way(graphs=False, many_rate=1.0, alone_us=1e9)], 64, 4096)
+    p50, rate = promises([slow_clients, _way(graphs=False, many_rate=1.0, alone_us=1e9)], 64, 4096)
     assert (p50.found, p50.kept) == (290.0, True)
     assert "1 x 64" in p50.name
     assert (round(rate.found), rate.kept) == (1_000_000, True)
     assert "300000 of 4096 envs over clients, 1000000 of 4096 rows alone" in rate.name
-    _, missed = lines([_way(graphs=True, many_rate=300_000, alone_us=10_000.0)], 64, 4096)
+    _, missed = promises([_way(graphs=True, many_rate=300_000, alone_us=10_000.0)], 64, 4096)
     assert not missed.kept
 
 
 def test_the_tables_name_every_way_and_every_size() -> None:
     ways = [_way(graphs=graphs, many_rate=2e5, alone_us=4096.0) for graphs in (True, False)]
-    told = text(ways)
+    told = tables(ways)
     for words in ("float32 with graphs", "float32 without graphs", "   64 rows", " 4096 rows", "60.0 (50.0 to 70.0)"):
         assert words in told
     assert ways[0].as_dict()["served"]["8 x 512"][0]["actions_per_sec"] == 2e5
