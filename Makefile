@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-settings bench-acceleration bench-nodes bench-opponents bench-serving bench-before bench-cuda bench-peers docs clean
+.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -36,37 +36,28 @@ lint: setup ## style, types, import contracts
 	.venv/bin/lint-imports
 
 learn-check: setup ## CartPole and the memory task learn, through all three processes
-	$(PY) benchmarks/learn_check.py $(ARGS)
+	$(PY) -m benchmarks.learn_check $(ARGS)
 
 loadtest: setup ## how many actions a second at which latency, under 2 minutes (ARGS="--help")
 	@.venv/bin/simul loadtest $(ARGS)
 
 bench-pokemon: setup ## what each layer costs, from the simulator alone to all of `make up`
-	$(PY) benchmarks/bench_pokemon.py $(ARGS)
-
-bench-settings: setup ## training and its hosts with other numbers of battles, workers and replies a write (20 minutes)
-	$(PY) benchmarks/bench_settings.py $(ARGS)
+	$(PY) -m benchmarks pokemon $(ARGS)
 
 bench-acceleration: setup ## the stock simulator beside the accelerated one, generation by generation (6 minutes)
-	$(PY) benchmarks/bench_acceleration.py $(ARGS)
-
-bench-nodes: setup ## the simulator on every Node that is here, stock and accelerated (2 minutes)
-	$(PY) benchmarks/bench_nodes.py $(ARGS)
-
-bench-opponents: setup ## what scripted opponents cost a worker, and whether the policy waits for them (2 minutes)
-	$(PY) benchmarks/bench_opponents.py $(ARGS)
+	$(PY) -m benchmarks acceleration $(ARGS)
 
 bench-serving: setup ## the inference server beside the bare forward: found against promised
-	$(PY) benchmarks/bench_serving.py $(ARGS)
+	$(PY) -m benchmarks serving $(ARGS)
 
 bench-before: setup ## serving beside an older tree, in alternating pairs (BEFORE=REVISION; 8 minutes)
-	$(PY) benchmarks/bench_before.py $(BEFORE) $(ARGS)
+	$(PY) -m benchmarks before $(BEFORE) $(ARGS)
 
 bench-cuda: setup ## the inference server on a GPU, with captured graphs and without, and the engine alone
-	$(PY) benchmarks/bench_cuda.py $(ARGS)
+	$(PY) -m benchmarks cuda $(ARGS)
 
 bench-peers: setup .venv-peers/.stamp ## beside mosec, TorchRL's inference server, and policies that run in the clients (10 minutes)
-	$(PY) benchmarks/bench_peers.py $(ARGS)
+	$(PY) -m benchmarks peers $(ARGS)
 
 .venv-peers/.stamp: benchmarks/peers/requirements.txt constraints.txt | setup
 	rm -rf .venv-peers

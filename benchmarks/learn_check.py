@@ -1,4 +1,4 @@
-"""Does the system learn? Problems with known answers, through all processes: `make learn-check`.
+"""`make learn-check`: does the system learn? Problems with known answers, through all processes.
 
 CartPole must be solved, a memory task must be solved, and the same memory task must stay near chance when the
 recurrent state is zeroed at every step. Each case trains from random weights, then plays fresh greedy episodes.
@@ -19,10 +19,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from benchmarks.harness.report import conditions, markdown_table, write_json
 from simul.common.runtime.installation import ROOT
-from simul.common.runtime.machine_info import machine
 
 LIMIT_SEC = 180.0  # training and evaluation together
 GRACE_SEC = 30.0  # from SIGINT to SIGKILL
@@ -41,17 +40,17 @@ class Case:
     overrides: tuple[str, ...] = ()
 
     def target(self) -> str:
-        """The demand in a few characters."""
+        """The expected mean return, as text."""
         return f">= {self.at_least:g}" if self.at_least is not None else f"< {self.below:g}"
 
     def met(self, mean: float) -> bool:
-        """Whether a mean return is good enough."""
+        """Whether a mean return is as expected."""
         return (self.at_least is None or mean >= self.at_least) and (self.below is None or mean < self.below)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case gave. `problem` is empty where it passed."""
+    """Outcome of a case. `problem` is empty where it passed."""
 
     case: str
     target: str
@@ -72,7 +71,7 @@ CASES = (
 
 
 class Failed(Exception):
-    """A command did not do its part. Caught by `check`: the case fails with this sentence."""
+    """A command failed. `check` catches it: the case fails with this sentence."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcomes.append(check(case, Path(folder) / case.name, options.limit_sec, options.set))
     print(table(outcomes))
     if options.json:
-        options.json.write_text(json.dumps({**conditions(), "cases": [asdict(o) for o in outcomes]}, indent=2) + "\n")
+        write_json(options.json, {**conditions(cpus=os.cpu_count()), "cases": [asdict(o) for o in outcomes]})
     return int(any(outcome.problem for outcome in outcomes))
 
 
@@ -162,28 +161,19 @@ def _stop(process: subprocess.Popen[str]) -> str:
 
 def _tail(log: Path, output: str = "") -> str:
     lines = (output + "\n" + log.read_text()).split("\n")
-    return "its last words: " + " | ".join([line.strip() for line in lines if line.strip()][-3:])
+    return "the end of its output: " + " | ".join([line.strip() for line in lines if line.strip()][-3:])
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
     """The outcomes as a Markdown table."""
-    rows = [
-        "| case | mean greedy return | expected | episodes | decisions | training s | total s | result |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for o in outcomes:
         mean = "-" if o.mean_return is None else f"{o.mean_return:.3f}"
         result = f"FAIL: {o.problem}" if o.problem else "PASS"
-        rows.append(
-            f"| {o.case} | {mean} | {o.target} | {o.episodes:,} | {o.decisions:,} | {o.train_sec:.0f} "
-            f"| {o.total_sec:.0f} | {result} |"
-        )
-    return "\n".join(rows)
-
-
-def conditions() -> dict[str, Any]:
-    """What the figures depend on."""
-    return {**machine(), "cpus": os.cpu_count()}
+        times = (f"{o.train_sec:.0f}", f"{o.total_sec:.0f}")
+        rows.append((o.case, mean, o.target, f"{o.episodes:,}", f"{o.decisions:,}", *times, result))
+    heads = ("case", "mean greedy return", "expected", "episodes", "decisions", "training s", "total s", "result")
+    return markdown_table(heads, rows)
 
 
 def _parser() -> argparse.ArgumentParser:

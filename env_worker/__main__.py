@@ -1,4 +1,4 @@
-"""`python -m env_worker`: builds the objects of one worker and runs it."""
+"""`python -m simul.env_worker`: builds the objects of one worker and runs it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from simul.env_worker.games.loading import build_source, game_spec
 from simul.env_worker.source import EnvSource
 from simul.env_worker.worker import Worker
 
-COLLECTOR_THRESHOLDS = (50_000, 20, 20)  # battles are big and live long: looking through them often finds nothing
+COLLECTOR_THRESHOLDS = (50_000, 20, 20)  # battles are large and long-lived: frequent collections find nothing
 
 
 def main() -> int:
-    """Exit code 0 after a clean stop, 2 after a sentence about what is wrong."""
+    """Exit code 0 after a clean stop; 1: a game failed; 2: configuration or server, with a sentence."""
     options = _options()
     arguments = role_arguments(options)
     log = logs.set_up(f"simul-worker-{arguments.index}")
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m env_worker")
+    parser = argparse.ArgumentParser(prog="python -m simul.env_worker")
     add_role_arguments(parser)
     parser.add_argument("--print-spec", action="store_true", help="print the game spec as JSON and exit")
     parser.add_argument("--episodes", type=int, help="play exactly this many episodes, record nothing, then stop")
@@ -68,7 +68,7 @@ def _options() -> argparse.Namespace:
 
 
 def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config, stop: StopFlag, log: Logger) -> None:
-    """Raises Stopped where a stop comes before there is anything to play."""
+    """Run one worker. Raises Stopped where a stop comes before it plays."""
     reporter = Reporter(arguments, "env_worker")
     with stop.interrupting():
         source = _source(options, arguments, config)
@@ -80,7 +80,7 @@ def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config,
         training_token=arguments.run_dir.token(),
         keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
     )
-    if not only_bots(options.pairings):  # else there is no server, and nothing to ask it
+    if not only_bots(options.pairings):  # without a policy there is no server
         with stop.interrupting():
             client.connect(timeout_sec=60.0)
     gc.freeze()

@@ -1,12 +1,12 @@
-"""EnvSource: what a game must offer so that a worker can host many of its envs at once.
+"""EnvSource: the interface of a game, through which a worker hosts many of its envs at once.
 
-The worker's loop calls it like this, and nothing else:
+The worker's loop calls it like this:
 
     source.start()
     while running:
-        decisions = source.poll()           # all that are ready now, from all envs; never blocks
-        client.submit(decisions)            # ONE Step message
-        source.act(client.poll())           # as actions come
+        decisions = source.poll()           # all ready decisions of all envs; never blocks
+        client.submit(decisions)            # one STEP message
+        source.act(client.poll())           # actions that have arrived
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simul.common.protocol.specs import GameSpec
 
 
 class EnvSource(Protocol):
-    """Hosts many envs. Numbers its envs 0..n-1, its seats, and each env's episodes 0, 1, 2, ... by itself."""
+    """Hosts many envs; numbers envs 0..n-1, their seats, and each env's episodes 0, 1, 2, ..."""
 
     spec: GameSpec
     envs: int  # number of envs it hosts
@@ -30,26 +30,26 @@ class EnvSource(Protocol):
     def poll(self) -> list[Decision]:
         """Decisions and ends that became ready since the last call. Never blocks.
 
-        A finished env starts its next episode by itself, unless the source is draining.
+        A finished env starts its next episode, unless the source is draining.
         """
 
     def act(self, actions: Sequence[Action]) -> None:
-        """Apply answers. Those of an episode that is over, and acknowledged ends (-1), are ignored."""
+        """Apply actions. Those of an episode that is over, and acknowledged ends (-1), are ignored."""
 
     def episode(self, env: int) -> int:
         """Number of the env's running episode, -1 where none runs."""
 
     def abort(self, envs: Iterable[int], cause: str) -> None:
-        """The server no longer knows these envs' sessions: count the episodes as aborted by `cause`, start new ones.
+        """The server lost the sessions of these envs: count their episodes as aborted by `cause` and start new ones.
 
-        No END rows are sent for sessions the server already lost; those of the env's other seats are ended as ABORTED.
+        No END rows are sent for lost sessions; those of the env's other seats end as ABORTED.
         """
 
     def set_policies(self, names: Sequence[str]) -> None:
-        """Policies that the server offers now; a source draws opponents from them when an episode starts."""
+        """The policies that the server offers; a source draws opponents from them when an episode starts."""
 
     def drain(self) -> None:
-        """Start no new episodes. The running ones go on until `close`."""
+        """Start no new episodes. Running ones continue until `close`."""
 
     def idle(self) -> bool:
         """True when no episode is running (after `drain`, or when a fixed number of episodes is done)."""

@@ -17,7 +17,7 @@ DRAIN_SEC = 2.0
 
 
 class Worker:
-    """Hosts one source's envs and keeps every one of them busy."""
+    """Steps the envs of one source: one STEP message for all decisions that are ready."""
 
     def __init__(self, source: EnvSource, client: InferenceClient, reporter: Reporter, log: Logger) -> None:
         self._source = source
@@ -29,7 +29,7 @@ class Worker:
         self._event = ""
 
     def run(self, stop: StopFlag) -> None:
-        """Step games until `stop` is set or the source has nothing left to play."""
+        """Step games until `stop` is set or the source is idle."""
         self._source.set_policies(self._client.policies)
         try:
             with stop.interrupting():
@@ -40,17 +40,17 @@ class Worker:
             return
         self._reporter.send(self.metrics(), state="ready")
         while not stop and not (self._source.idle() and not self._client.waiting):
-            self._turn(WAIT_SEC)
+            self._run_once(WAIT_SEC)
         self._source.drain()
         self._reporter.send(self.metrics(), state="draining")
         deadline = time.monotonic() + DRAIN_SEC
         while self._client.waiting and time.monotonic() < deadline:
-            self._turn(WAIT_SEC)
+            self._run_once(WAIT_SEC)
         self._source.close()
         self._reporter.send(self.metrics(), state="stopped")
 
     def metrics(self) -> dict[str, Any]:
-        """Counters of this life, the source's own among them."""
+        """Counters since process start, the source's included."""
         return {
             "decisions": self._decisions,
             "answered": self._client.answered,
@@ -62,7 +62,7 @@ class Worker:
             **self._source.metrics(),
         }
 
-    def _turn(self, wait_sec: float) -> None:
+    def _run_once(self, wait_sec: float) -> None:
         decisions = self._source.poll()
         if decisions:
             self._decisions += len(decisions)
@@ -74,7 +74,7 @@ class Worker:
             self._source.set_policies(self._client.policies)
             self._reporter.send(self.metrics(), event=self._event)
             self._event = ""
-        if not decisions and not replies.actions:  # what was just applied may have made new decisions ready
+        if not decisions and not replies.actions:  # the actions just applied may have made decisions ready
             self._client.poller.set_files(self._source.files())
             self._client.poller.wait(wait_sec)
 
@@ -87,16 +87,16 @@ class Worker:
         if replies.actions:
             self._source.act(replies.actions)
         if replies.failures:
-            self._give_up(replies.failures)
+            self._abort_refused(replies.failures)
 
-    def _give_up(self, failures: list[Failure]) -> None:
+    def _abort_refused(self, failures: list[Failure]) -> None:
         for failure in failures:
             if failure.code not in self._refused:
                 self._log.warning("env %d seat %d: %s: %s", failure.env, failure.seat, failure.code, failure.message)
             self._refused[failure.code] = self._refused.get(failure.code, 0) + 1
         by_code: dict[str, set[int]] = {}
         for failure in failures:
-            if self._source.episode(failure.env) == failure.episode:  # else the game it is about is over
+            if self._source.episode(failure.env) == failure.episode:  # else that episode is over already
                 by_code.setdefault(failure.code, set()).add(failure.env)
         for code, envs in by_code.items():
             self._source.abort(envs, code)

@@ -1,4 +1,4 @@
-"""`python -m learner --run-dir D --index 0 --run-id R --parent PID`: builds the objects, runs the loop."""
+"""`python -m simul.learner --run-dir D --index 0 --run-id R --parent PID`: builds the objects, runs the loop."""
 
 from __future__ import annotations
 
@@ -27,24 +27,19 @@ from simul.common.runtime.logs import set_up
 from simul.common.transport import RouterSocket
 from simul.learner.algorithms import ALGORITHMS, Settings
 from simul.learner.batches import UnrollChecker
-from simul.learner.checkpoint_schedule import Keeper
+from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, RunFacts, restore
-from simul.learner.credits import CreditBook
 from simul.learner.league import League
-from simul.learner.learner import Learner, Pace, Progress
-from simul.learner.published import PublishedVersion
-from simul.learner.reports import Journal
-from simul.learner.schedules import linear
-from simul.learner.server_handshake import Handshake
-from simul.learner.unroll_receiver import Inbox
+from simul.learner.learner import Learner, LearningSchedule, Progress, linear
+from simul.learner.server_handshake import ServerHandshake
+from simul.learner.training_log import TrainingLog
+from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.update import Updater
+from simul.learner.weight_publisher import LastVersionFile
 
 
 def main() -> int:
-    """Exit code: 0 after a clean stop, 1 where it diverged or could not save, else a sentence says why.
-
-    2: it cannot start; EXIT_ENDS_RUN: another life would not learn either.
-    """
+    """Exit code: 0: clean stop; 1: diverged, or could not save; 2: cannot start; EXIT_ENDS_RUN: a restart would not help."""
     arguments = parse_role_arguments("learner")
     log = set_up(f"simul-learner-{arguments.index}")
     ensure_temporary_folder()
@@ -80,26 +75,28 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
     resident = options.past_resident if config.opponents.past > 0 else 0
     league = League(run_dir.checkpoints / "past", every_decisions=options.past_every_decisions, resident=resident)
     store = CheckpointStore(run_dir.checkpoints)
-    keeper = Keeper(
+    checkpoints = CheckpointSchedule(
         store, league, facts,
         every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
     )  # fmt: skip
-    published = PublishedVersion(run_dir.checkpoints)
-    progress = _resume(store, keeper, published, updater, spec, reporter)
+    published = LastVersionFile(run_dir.checkpoints)
+    progress = _resume(store, checkpoints, published, updater, spec, reporter)
     with (
         closing(RouterSocket(run_dir.endpoint("unrolls"))) as unrolls,
         closing(RouterSocket(run_dir.endpoint("weights"))) as weights,
     ):
         checker = UnrollChecker(spec, network.state_size, options.unroll_length)
-        credits = CreditBook(2 * options.batch_steps, options.unroll_length)
-        handshake = Handshake(run_dir.token(), spec.fingerprint(), progress.version)
-        inbox = Inbox(unrolls, weights, checker, credits, handshake)
-        journal = Journal(run_dir.root, progress.decisions)
+        credits = CreditAllocator(2 * options.batch_steps, options.unroll_length)
+        handshake = ServerHandshake(run_dir.token(), spec.fingerprint(), progress.version)
+        receiver = UnrollReceiver(unrolls, weights, checker, credits, handshake)
+        training_log = TrainingLog(run_dir.root, progress.decisions)
         try:
-            return Learner(updater, inbox, keeper, published, journal, reporter, stop, _pace(options), progress).run()
+            return Learner(
+                updater, receiver, checkpoints, published, training_log, reporter, stop, _schedule(options), progress
+            ).run()
         finally:
-            inbox.close()
-            journal.close()
+            receiver.close()
+            training_log.close()
 
 
 def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:
@@ -120,32 +117,32 @@ def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:
 
 def _resume(
     store: CheckpointStore,
-    keeper: Keeper,
-    published: PublishedVersion,
+    checkpoints: CheckpointSchedule,
+    published: LastVersionFile,
     updater: Updater,
     spec: GameSpec,
     reporter: Reporter,
 ) -> Progress:
-    """Weights, moments and league of the newest whole checkpoint; a fresh start where there is none."""
+    """Restore weights, moments and league from the newest whole checkpoint; a fresh start where there is none."""
     checkpoint = store.latest(spec)
-    last_version, not_believed = published.read(-1 if checkpoint is None else checkpoint.meta.version)
-    for note in filter(None, (*store.take_notes(), not_believed)):
+    last_version, ignored = published.read(-1 if checkpoint is None else checkpoint.meta.version)
+    for note in filter(None, (*store.drain_notes(), ignored)):
         reporter.send({}, event=note)
     if checkpoint is None:
         return Progress(last_version + 1)
     restore(checkpoint, updater.network, updater.optimizer)
     meta = checkpoint.meta
-    keeper.resumed(checkpoint, time.monotonic())
+    checkpoints.resume_from(checkpoint, time.monotonic())
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
-    if not meta.updates:  # `simul up --from` brought it
+    if not meta.updates:  # copied by `simul up --from`
         resumed = f"Begins with the weights of version {meta.version}; no decision is learned from yet."
-    keeper.league.load(spec, meta.decisions)
-    for note in (*keeper.take_notes(), resumed):
+    checkpoints.league.load_past_selves(spec, meta.decisions)
+    for note in (*checkpoints.drain_notes(), resumed):
         reporter.send({}, event=note)
     return Progress(max(meta.version, last_version) + 1, meta.decisions, meta.updates)
 
 
-def _pace(options: LearnerConfig) -> Pace:
+def _schedule(options: LearnerConfig) -> LearningSchedule:
     total = options.total_decisions
     fixed = Settings(
         gae_lambda=options.gae_lambda,
@@ -162,7 +159,7 @@ def _pace(options: LearnerConfig) -> Pace:
     def learning_rate(decisions: int) -> float:
         return linear(options.learning_rate, options.final_learning_rate, decisions, total)
 
-    return Pace(
+    return LearningSchedule(
         options.batch_steps, options.max_policy_lag, options.max_skipped_minibatches, learning_rate, settings
     )  # fmt: skip
 

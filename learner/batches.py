@@ -24,7 +24,7 @@ from simul.learner.algorithms import Trajectories
 
 
 class RejectedUnroll(SimulError):
-    """An unroll that cannot be learned from: the inbox drops it and counts it by `cause`. `steps` 0: unknown."""
+    """An unroll that cannot be learned from. The receiver drops it and counts it by `cause`. `steps` 0: unknown."""
 
     def __init__(self, cause: str, message: str, steps: int) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class Minibatch:
 
     Attributes:
         observation: wire dtype [T + 1, B, D]. mask: bool [T + 1, B, A]. state: float32 [B, S].
-        lengths: int64 [B] on the CPU, rows that the network has to see: with the bootstrap row unless terminated.
+        lengths: int64 [B] on the CPU, rows that the network evaluates: the bootstrap row included unless terminated.
         policy_version: int64 [T, B].
         trajectories: the recorded facts, [T, B].
     """
@@ -71,7 +71,7 @@ class Minibatch:
 
 
 class UnrollChecker:
-    """Knows what an unroll of this run must look like."""
+    """Checks shapes, spec and values of the unrolls of one run."""
 
     def __init__(self, spec: GameSpec, state_size: int, unroll_length: int) -> None:
         self._spec = spec
@@ -117,7 +117,7 @@ class UnrollChecker:
 
 
 def make_minibatch(unrolls: Sequence[ReceivedUnroll], discount: float, device: torch.device) -> Minibatch:
-    """Pad unrolls into tensors on `device`, zeros behind each one's length. `discount` is that of one step."""
+    """Pad unrolls with zeros into tensors on `device`. `discount`: of one step."""
     steps, sessions = max(unroll.length for unroll in unrolls), len(unrolls)
     padded = {
         name: np.zeros(

@@ -1,4 +1,4 @@
-"""Keeps the run: checkpoints by the clock, milestones and past selves by decisions. A full disk stops nothing."""
+"""When to save what: checkpoints by the clock, milestones and past selves by decisions. A full disk stops nothing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from simul.learner.league import League
 GOES_ON = "Training goes on."
 
 
-class Keeper:
-    """Decides when to save what. `now` from time.monotonic().
+class CheckpointSchedule:
+    """Saves what is due. `now` from time.monotonic().
 
     Attributes:
         saved_version, saved_updates: version of the newest checkpoint, and the updates in it; -1 for none.
@@ -40,22 +40,22 @@ class Keeper:
         self._next_save = 0.0
         self._next_milestone = 0
 
-    def resumed(self, checkpoint: Checkpoint, now: float) -> None:
-        """Go on from a checkpoint."""
+    def resume_from(self, checkpoint: Checkpoint, now: float) -> None:
+        """Continue from a checkpoint."""
         self.saved_version, self.saved_updates = checkpoint.meta.version, checkpoint.meta.updates
         self._saved_decisions = checkpoint.meta.decisions
         self._next_save = now + self._every_sec
         self._next_milestone = self._after(checkpoint.meta.decisions)
 
-    def last_good(self) -> str:
-        """A sentence on where the newest checkpoint is."""
+    def describe_newest(self) -> str:
+        """A sentence that names the newest checkpoint."""
         if self.saved_version < 0:
             return "There is no checkpoint."
         return f"The newest good checkpoint is {self._store.path(self.saved_version)}."
 
-    def take_notes(self) -> list[str]:
-        """Sentences since the last call about checkpoints and past selves that are damaged."""
-        return [*self._store.take_notes(), *self.league.take_notes()]
+    def drain_notes(self) -> list[str]:
+        """Sentences since the last call about damaged checkpoints and past selves."""
+        return [*self._store.drain_notes(), *self.league.drain_notes()]
 
     def due(self, decisions: int, now: float) -> bool:
         """True when a checkpoint is due."""
@@ -73,9 +73,9 @@ class Keeper:
         *,
         last: bool = False,
     ) -> str:
-        """Write a checkpoint. Returns an empty string, or the sentence that says why it could not be written.
+        """Write a checkpoint. Returns why that failed, or an empty string.
 
-        `last`: there will be no other try.
+        `last`: the run ends, so there is no later attempt.
         """
         files = {WEIGHTS_FILE: weights, OPTIMIZER_FILE: optimizer_to_bytes(network, optimizer)}
         milestone = decisions >= self._next_milestone
@@ -88,10 +88,10 @@ class Keeper:
             self._next_milestone = self._after(decisions) if milestone else self._next_milestone
         return failure
 
-    def freeze(self, version: int, decisions: int, weights: bytes) -> str:
-        """The weights join the league. Returns an empty string, or why that was not possible."""
+    def add_past_self(self, version: int, decisions: int, weights: bytes) -> str:
+        """Add the weights to the league. Returns why that failed, or an empty string."""
         meta = self._facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, milestone=True)
-        return _try(lambda: self.league.add(meta, weights), f"past self {version}", self.saved_version)
+        return _try(lambda: self.league.add_past_self(meta, weights), f"past self {version}", self.saved_version)
 
     def _after(self, decisions: int) -> int:
         return (decisions // self._milestone_every + 1) * self._milestone_every

@@ -3,8 +3,8 @@
     checkpoints/000000420/   weights.safetensors  optimizer.safetensors  meta.json
     checkpoints/past/...     the league's past selves, without the optimizer
 
-The newest two whole ones and every milestone are kept. A damaged one is set aside as `damaged-000000420`, and a message
-says so. A checkpoint counts as whole when it was written or verified by hash, and no file of it has changed since.
+The newest two whole ones and every milestone are kept. A damaged one is renamed to `damaged-000000420`, with a note.
+A checkpoint counts as whole when it was written or verified by hash and none of its files has changed since.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyzmq")
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What every checkpoint of a run says the same."""
+    """What is the same in every checkpoint of a run."""
 
     spec: GameSpec
     network: NetworkConfig
@@ -90,19 +90,19 @@ class CheckpointStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._whole: dict[Path, _Stamp] = {}  # as they were when they were written, or verified
+        self._whole: dict[Path, _Stamp] = {}  # as of their writing or verification
         self._notes: list[str] = []
 
-    def take_notes(self) -> list[str]:
-        """Sentences since the last call: what is damaged, and what became of it."""
+    def drain_notes(self) -> list[str]:
+        """Sentences since the last call: what is damaged, and where it is now."""
         notes, self._notes = self._notes, []
         return notes
 
     def save(self, meta: CheckpointMeta, files: Mapping[str, bytes]) -> Path:
-        """Write one checkpoint, then remove what need not be kept.
+        """Write one checkpoint, then remove old ones.
 
         Raises:
-            OSError: disk full, no permission; what was there before is untouched.
+            OSError: disk full or no permission; existing checkpoints are untouched.
         """
         path = self.path(meta.version)
         write_folder(path, meta, files)
@@ -111,7 +111,7 @@ class CheckpointStore:
         return path
 
     def latest(self, spec: GameSpec) -> Checkpoint | None:
-        """The newest checkpoint that is whole; None where there is none at all. Newer damaged ones are set aside.
+        """The newest whole checkpoint; None where there is none at all. Newer damaged ones are set aside.
 
         Raises:
             CheckpointError: none is whole, or the newest whole one belongs to another encoder.
@@ -149,7 +149,7 @@ class CheckpointStore:
         return [int(path.name) for path in reversed(checkpoint_folders(self._folder))]
 
     def _remove_old(self) -> None:
-        """Keep the newest whole ones and the milestones. Files that have not changed since are not read again."""
+        """Keep the newest whole ones and the milestones. Unchanged files are not read again."""
         whole = 0
         for path in checkpoint_folders(self._folder):
             if whole < KEEP_NEWEST:
@@ -159,7 +159,7 @@ class CheckpointStore:
         self._whole = {path: stamp for path, stamp in self._whole.items() if path.exists()}
 
     def _is_whole(self, path: Path) -> bool:
-        """Where it is not, it is set aside, so that it neither counts nor is loaded."""
+        """False for a damaged one, which is set aside: it neither counts nor is loaded."""
         stamp = _stamp(path)
         if self._whole.get(path) == stamp:
             return True
@@ -176,7 +176,7 @@ class CheckpointStore:
     def _set_aside(self, path: Path, sentence: str) -> None:
         aside = path.with_name(f"{_DAMAGED}{path.name}")
         try:
-            shutil.rmtree(aside, ignore_errors=True)  # an earlier one of this version
+            shutil.rmtree(aside, ignore_errors=True)  # an earlier damaged one of this version
             path.rename(aside)
         except OSError as error:
             self._notes.append(f"{sentence} It could not be set aside: {error.strerror}.")
@@ -184,7 +184,7 @@ class CheckpointStore:
             self._notes.append(f"{sentence} It is now {aside.name}.")
 
     def _note_impossible(self) -> None:
-        """Folders of versions with ten digits and more: no learner comes so far, and none loads them."""
+        """Folders of versions with ten digits and more: no learner reaches them, and none loads them."""
         for path in sorted(self._folder.glob("[0-9]" * 10 + "*")):
             if path.name.isdigit() and path.is_dir():
                 self._notes.append(
@@ -196,7 +196,7 @@ _Stamp = tuple[tuple[str, int, int, int], ...]  # of each file: name, bytes, tim
 
 
 def _stamp(path: Path) -> _Stamp:
-    """Changes with every file of a checkpoint; empty where it cannot be looked at."""
+    """Changes with every file of a checkpoint; empty where the folder cannot be read."""
     try:
         found = [(file.name, file.stat()) for file in sorted(path.iterdir())]
     except OSError:
@@ -212,9 +212,9 @@ def _is_milestone(path: Path) -> bool:
 
 
 def write_folder(path: Path, meta: CheckpointMeta, files: Mapping[str, bytes]) -> None:
-    """Write a checkpoint's folder aside, sync it, rename it. Raises OSError and leaves nothing behind."""
+    """Write a checkpoint's folder aside, sync it, rename it. Raises OSError and then leaves nothing behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left_over in path.parent.glob(f"{_ASIDE}*"):  # of a life that was killed while it wrote
+    for left_over in path.parent.glob(f"{_ASIDE}*"):  # of a process that was killed while it wrote
         shutil.rmtree(left_over, ignore_errors=True)
     aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=path.parent))
     try:
@@ -261,7 +261,7 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
     network.load_state_dict(weights)
     for name, parameter in network.named_parameters():
         state = {key.split(".", 1)[0]: value for key, value in moments.items() if key.split(".", 1)[1] == name}
-        on_device = bool(optimizer.defaults["fused"])  # else Adam wants its step counts on the CPU
+        on_device = bool(optimizer.defaults["fused"])  # else Adam expects its step counts on the CPU
         if state:
             optimizer.state[parameter] = {
                 key: value.to(parameter.device) if key != "step" or on_device else value for key, value in state.items()
@@ -269,7 +269,7 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # a folder cannot be opened there
+    if os.name == "nt":  # Windows cannot open folders
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -26,7 +26,7 @@ class PastSelf:
 
 
 class League:
-    """Keeps every past self in `folder` and says which are resident: the newest and a spread of older ones."""
+    """Keeps every past self in `folder` and chooses the resident ones: the newest and a spread of older ones."""
 
     def __init__(self, folder: Path, *, every_decisions: int, resident: int) -> None:
         self._folder = folder
@@ -37,13 +37,13 @@ class League:
         self.resident: tuple[PastSelf, ...] = ()
         self._notes: list[str] = []
 
-    def take_notes(self) -> list[str]:
+    def drain_notes(self) -> list[str]:
         """Sentences since the last call about copies that cannot be used."""
         notes, self._notes = self._notes, []
         return notes
 
-    def load(self, spec: GameSpec, decisions: int) -> None:
-        """Take up what a former life of this run left."""
+    def load_past_selves(self, spec: GameSpec, decisions: int) -> None:
+        """Load the past selves that former lives of this run saved."""
         for path in sorted(self._folder.glob("[0-9]" * 9)):
             try:
                 meta = read_meta(path)
@@ -62,20 +62,20 @@ class League:
         self._choose()
 
     def due(self, decisions: int) -> bool:
-        """True when the next copy shall join."""
+        """True when the next copy is due."""
         return self._resident_count > 0 and decisions >= self._next
 
-    def add(self, meta: CheckpointMeta, weights: bytes) -> None:
-        """The current weights join. Raises OSError where they cannot be written; the league stays as it was."""
+    def add_past_self(self, meta: CheckpointMeta, weights: bytes) -> None:
+        """Add the current weights. Raises OSError where they cannot be written; the league is then unchanged."""
         self._next = (meta.decisions // self._every + 1) * self._every
         write_folder(self._folder / f"{meta.version:09d}", meta, {WEIGHTS_FILE: weights})
         self._versions.add(meta.version)
-        # A version may come a second time, with other weights: the new ones count.
+        # A version can come a second time with other weights, which replace the first ones.
         self.resident = tuple(past for past in self.resident if past.version != meta.version)
         self._choose()
 
     def _choose(self) -> None:
-        """Copies that can no longer be read leave the league."""
+        """Choose the resident copies. Copies that cannot be read leave the league."""
         known = {past.version: past for past in self.resident}
         chosen = spread(self._versions, self._resident_count)
         while missing := [version for version in chosen if version not in known]:

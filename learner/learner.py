@@ -12,19 +12,25 @@ from simul.common.protocol.errors import DivergedError, NothingLearnedError
 from simul.common.runtime.lifecycle import Reporter, StopFlag
 from simul.learner.algorithms import Settings
 from simul.learner.batches import ReceivedUnroll
-from simul.learner.checkpoint_schedule import Keeper
-from simul.learner.published import PublishedVersion
-from simul.learner.reports import Journal, SkipAlarm, StallAlarm, Statistics
-from simul.learner.unroll_receiver import Inbox
+from simul.learner.checkpoint_schedule import CheckpointSchedule
+from simul.learner.reports import SkipAlarm, StallAlarm, Statistics
+from simul.learner.training_log import TrainingLog
+from simul.learner.unroll_receiver import UnrollReceiver
 from simul.learner.update import Updater
-from simul.learner.weight_publisher import LEARNER
+from simul.learner.weight_publisher import LEARNER, LastVersionFile
 
-PULL_SEC = 0.2  # how long one look for a full batch lasts; signals and reports come in between
+
+def linear(first: float, last: float, decisions: int, total: int) -> float:
+    """From `first` at 0 to `last` at `total` decisions, and `last` from then on."""
+    return first + (last - first) * min(decisions / total, 1.0)
+
+
+PULL_SEC = 0.2  # longest wait for a full batch; signals and reports are handled in between
 
 
 @dataclass(frozen=True)
-class Pace:
-    """What sets the loop's pace. `learning_rate` and `settings` are functions of the decisions learned."""
+class LearningSchedule:
+    """Batch size, limits and what changes over time: `learning_rate` and `settings` by the decisions learned."""
 
     batch_steps: int
     max_policy_lag: int
@@ -35,7 +41,7 @@ class Pace:
 
 @dataclass
 class Progress:
-    """Where training is: `version` of the published weights, `decisions` learned and `updates` made in all lives."""
+    """State of training over all lives: `version` of the published weights, `decisions` learned, `updates` made."""
 
     version: int = 0
     decisions: int = 0
@@ -48,35 +54,35 @@ class Learner:
     def __init__(
         self,
         updater: Updater,
-        inbox: Inbox,
-        keeper: Keeper,
-        published: PublishedVersion,
-        journal: Journal,
+        receiver: UnrollReceiver,
+        checkpoints: CheckpointSchedule,
+        published: LastVersionFile,
+        training_log: TrainingLog,
         reporter: Reporter,
         stop: StopFlag,
-        pace: Pace,
+        schedule: LearningSchedule,
         progress: Progress,
     ) -> None:
         self.progress = progress
         self._updater = updater
-        self._inbox = inbox
-        self._keeper = keeper
+        self._receiver = receiver
+        self._checkpoints = checkpoints
         self._published = published
-        self._journal = journal
+        self._training_log = training_log
         self._reporter = reporter
         self._stop = stop
-        self._pace = pace
+        self._schedule = schedule
         self._weights = b""
         self._statistics = Statistics(time.monotonic())
         self._alarm = StallAlarm(time.monotonic())
         self._skip_alarm = SkipAlarm()
 
     def run(self) -> bool:
-        """Until a signal: the current update is finished, saved and reported. False where it could not be saved.
+        """Run until a signal; finish, save and report the current update. False where it could not be saved.
 
         Raises:
-            DivergedError: the weights are no longer finite.
-            NothingLearnedError: no gradient is, for `pace.max_skipped_minibatches` in a row.
+            DivergedError: the weights are not finite.
+            NothingLearnedError: `schedule.max_skipped_minibatches` gradients in a row were not finite.
         """
         try:
             return self._run()
@@ -85,12 +91,12 @@ class Learner:
             raise
 
     def _run(self) -> bool:
-        self._inbox.start()
+        self._receiver.start()
         self._publish()
         self._save()
         self._report(state="ready")
         while not self._stop:
-            self._outgrow_former_life()
+            self._skip_served_versions()
             if unrolls := self._pull():
                 if self._update(unrolls):
                     self._publish()
@@ -98,52 +104,56 @@ class Learner:
                 self._check_skipped()
             self._report()
         saved = self._save(last=True)
-        self._inbox.finish()
+        self._receiver.finish()
         self._report(state="stopped")
         return saved
 
     def _pull(self) -> list[ReceivedUnroll]:
         begin = time.monotonic()
-        pace = self._pace
-        unrolls = self._inbox.take(pace.batch_steps, PULL_SEC, self.progress.version, pace.max_policy_lag)
+        schedule = self._schedule
+        unrolls = self._receiver.take_batch(
+            schedule.batch_steps, PULL_SEC, self.progress.version, schedule.max_policy_lag
+        )
         self._statistics.wait_sec += time.monotonic() - begin
         return unrolls
 
     def _update(self, unrolls: list[ReceivedUnroll]) -> bool:
-        """False where every minibatch was skipped: the weights are as before, and so is their version."""
-        progress, pace, statistics = self.progress, self._pace, self._statistics
-        rate, settings = pace.learning_rate(progress.decisions), pace.settings(progress.decisions)
+        """False where every minibatch was skipped: weights and version are unchanged."""
+        progress, schedule, statistics = self.progress, self._schedule, self._statistics
+        rate, settings = schedule.learning_rate(progress.decisions), schedule.settings(progress.decisions)
         result = self._updater.update(unrolls, progress.version, rate, settings)
-        statistics.took(unrolls)
-        statistics.updated(result)
+        statistics.count_rewards(unrolls)
+        statistics.count_update(result)
         learned = [unroll for unroll, taught in zip(unrolls, result.learned) if taught]
         if len(learned) < len(unrolls):
-            self._inbox.not_learned([unroll for unroll, taught in zip(unrolls, result.learned) if not taught])
-        progress.decisions += statistics.learned(learned, progress.version)
+            self._receiver.mark_not_learned([unroll for unroll, taught in zip(unrolls, result.learned) if not taught])
+        progress.decisions += statistics.count_learned(learned, progress.version)
         now = time.monotonic()
         if learned:
             progress.version += 1
             progress.updates += 1
-            self._alarm.advanced(now, self._inbox.counts.received)
+            self._alarm.record_advance(now, self._receiver.counts.received)
         skipped = self._skip_alarm.check(result.skipped, result.cause, statistics.skipped_minibatches, now)
-        for sentence in filter(None, (skipped, *self._journal.write(self._row(rate, settings), progress.decisions))):
+        for sentence in filter(
+            None, (skipped, *self._training_log.write(self._row(rate, settings), progress.decisions))
+        ):
             self._report(event=sentence)
         return bool(learned)
 
     def _check_skipped(self) -> None:
-        """Raises NothingLearnedError where too many minibatches in a row were skipped; what was learned is saved."""
+        """Raises NothingLearnedError, after saving, where too many minibatches in a row were skipped."""
         in_a_row = self._updater.skipped_in_a_row
-        if in_a_row < self._pace.max_skipped_minibatches:
+        if in_a_row < self._schedule.max_skipped_minibatches:
             return
         self._save(last=True)
         raise NothingLearnedError(
             f"The run ends: {in_a_row} minibatches in a row were skipped, and nothing was learned from them "
-            f"(learner.max_skipped_minibatches): {self._statistics.skipped_cause} {self._keeper.last_good()}"
+            f"(learner.max_skipped_minibatches): {self._statistics.skipped_cause} {self._checkpoints.describe_newest()}"
         )
 
     def _publish(self) -> None:
-        """Hand the weights to the inbox, and with them the past selves that shall be resident. Raises DivergedError."""
-        progress, league = self.progress, self._keeper.league
+        """Publish the weights and the resident past selves. Raises DivergedError."""
+        progress, league = self.progress, self._checkpoints.league
         if name := first_nonfinite(self._updater.network.state_dict()):
             raise DivergedError(
                 f"Version {progress.version} has diverged: {name} is not finite. It is neither served nor saved, and "
@@ -151,37 +161,39 @@ class Learner:
             )
         self._weights = weights_to_bytes(self._updater.network)
         if league.due(progress.decisions):
-            event = self._keeper.freeze(progress.version, progress.decisions, self._weights)
+            event = self._checkpoints.add_past_self(progress.version, progress.decisions, self._weights)
             joined = f"A past self joined the league: past/{progress.version}."
-            for sentence in (event or joined, *self._keeper.take_notes()):
+            for sentence in (event or joined, *self._checkpoints.drain_notes()):
                 self._report(event=sentence)
         resident = (LEARNER, *(past.name for past in league.resident))
         for past in league.resident:
-            if not self._inbox.postbox.has(past.name):
-                self._inbox.publish(past.name, past.version, past.weights, resident)
+            if not self._receiver.publisher.has_policy(past.name):
+                self._receiver.publish(past.name, past.version, past.weights, resident)
         if failure := self._published.write(progress.version):
             self._report(event=failure)
-        self._inbox.publish(LEARNER, progress.version, self._weights, resident)
+        self._receiver.publish(LEARNER, progress.version, self._weights, resident)
 
     def _save(self, last: bool = False) -> bool:
-        """A checkpoint where it is due; never one with nothing learned, which would push out an older one.
+        """Write a checkpoint if one is due; never one with nothing learned, which would push out an older one.
 
         False where it could not be written.
         """
         progress, now = self.progress, time.monotonic()
-        if progress.updates == self._keeper.saved_updates or not (last or self._keeper.due(progress.decisions, now)):
+        if progress.updates == self._checkpoints.saved_updates or not (
+            last or self._checkpoints.due(progress.decisions, now)
+        ):
             return True
-        failure = self._keeper.save(
+        failure = self._checkpoints.save(
             progress.version, progress.decisions, progress.updates, self._weights,
             self._updater.network, self._updater.optimizer, now, last=last,
         )  # fmt: skip
-        for sentence in filter(None, (failure, *self._keeper.take_notes())):
+        for sentence in filter(None, (failure, *self._checkpoints.drain_notes())):
             self._report(event=sentence)
         return not failure
 
-    def _outgrow_former_life(self) -> None:
-        """Versions only grow: a server may have served newer ones than the checkpoint we started from."""
-        foreign = self._inbox.postbox.foreign_version
+    def _skip_served_versions(self) -> None:
+        """Continue above the versions that servers have already served: versions only grow."""
+        foreign = self._receiver.publisher.foreign_version
         if foreign >= self.progress.version:
             self._report(event=f"A server has served version {foreign}: the versions go on from there.")
             self.progress.version = foreign + 1
@@ -189,7 +201,7 @@ class Learner:
 
     def _report(self, state: str | None = None, event: str = "") -> None:
         now = time.monotonic()
-        events = [event, *self._inbox.events(), self._alarm.check(now, self._inbox.counts.received)]
+        events = [event, *self._receiver.drain_events(), self._alarm.check(now, self._receiver.counts.received)]
         events = [sentence for sentence in events if sentence]
         for sentence in events[:-1]:
             self._reporter.send(self._metrics(now), event=sentence)
@@ -197,31 +209,31 @@ class Learner:
             self._reporter.send(self._metrics(now), state=state, event=events[-1] if events else "")
 
     def _metrics(self, now: float) -> dict[str, Any]:
-        progress, statistics, inbox = self.progress, self._statistics, self._inbox
-        counts = inbox.counts
+        progress, statistics, receiver = self.progress, self._statistics, self._receiver
+        counts = receiver.counts
         return {
             "policy_version": progress.version,
-            "checkpoint_version": self._keeper.saved_version,
+            "checkpoint_version": self._checkpoints.saved_version,
             "updates": progress.updates,
             "decisions_learned": progress.decisions,
             "decisions_learned_since_start": statistics.decisions,
             "decisions_per_sec": statistics.rate(now),
             "busy_share": statistics.busy_share(now),
             "policy_lag": statistics.lag(),
-            "unrolls": {"learned": statistics.unrolls, **inbox.account()},
-            "steps_waiting": inbox.waiting_steps,
+            "unrolls": {"learned": statistics.unrolls, **receiver.account()},
+            "steps_waiting": receiver.waiting_steps,
             "steps_dropped": counts.dropped_steps,
-            "learning_rate": self._pace.learning_rate(progress.decisions),
-            "entropy_coefficient": self._pace.settings(progress.decisions).entropy_coefficient,
+            "learning_rate": self._schedule.learning_rate(progress.decisions),
+            "entropy_coefficient": self._schedule.settings(progress.decisions).entropy_coefficient,
             "ratio_error_p50": statistics.ratio_error[0],
             "ratio_error_p99": statistics.ratio_error[1],
             "reward_mean": statistics.reward_mean,
             "largest_reward": statistics.largest_reward,
             "skipped_minibatches": statistics.skipped_minibatches,
             "skipped_cause": statistics.skipped_cause,
-            "untrusted": inbox.untrusted,
-            "journal_rows_lost": self._journal.rows_lost,
-            "past_resident": [past.name for past in self._keeper.league.resident],
+            "untrusted": receiver.untrusted,
+            "journal_rows_lost": self._training_log.rows_lost,
+            "past_resident": [past.name for past in self._checkpoints.league.resident],
             "stalled": self._alarm.raised,
             "signalled": self._stop.signalled,
             **statistics.figures,
@@ -245,6 +257,6 @@ class Learner:
             "largest_reward": statistics.largest_reward,
             "skipped_minibatches": statistics.skipped_minibatches,
             "unrolls_learned": statistics.unrolls,
-            "unrolls_dropped": sum(self._inbox.counts.dropped.values()),
+            "unrolls_dropped": sum(self._receiver.counts.dropped.values()),
             **statistics.figures,
         }

@@ -1,20 +1,16 @@
-"""The learner's figures: every key in one place, to the supervisor, TensorBoard and learner.csv."""
+"""The learner's figures and alarms: every key of reports, TensorBoard and learner.csv is named here."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simul.learner.batches import ReceivedUnroll
-from simul.learner.event_file import new_event_file, scalars
-from simul.learner.side_file import SAY_EVERY_SEC, SideFile
 from simul.learner.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.
@@ -27,6 +23,7 @@ COLUMNS = (
 )  # fmt: skip
 LAG_BOUNDS = (0, 1, 2, 4, 8, 16)  # histogram of policy_lag: "0", "1", "2", "3-4", ...; the last is open
 STALL_AFTER_SEC = 60.0
+SAY_EVERY_SEC = 60.0  # an alarm that lasts is repeated so often
 
 
 class Statistics:
@@ -48,13 +45,13 @@ class Statistics:
         self._lag_max = 0
         self._lags: Counter[str] = Counter()
 
-    def took(self, unrolls: Sequence[ReceivedUnroll]) -> None:
-        """The rewards of an update's unrolls, whether they are learned from or not."""
+    def count_rewards(self, unrolls: Sequence[ReceivedUnroll]) -> None:
+        """Take the rewards of an update's unrolls, learned from or not."""
         self.reward_mean = float(np.mean([unroll.arrays["reward"].mean() for unroll in unrolls]))
         self.largest_reward = float(max(np.abs(unroll.arrays["reward"]).max() for unroll in unrolls))
 
-    def learned(self, unrolls: Sequence[ReceivedUnroll], version: int) -> int:
-        """Count unrolls that weights of `version` were taught with. Returns their steps, bootstrap rows left out."""
+    def count_learned(self, unrolls: Sequence[ReceivedUnroll], version: int) -> int:
+        """Count unrolls that updated weights of `version`. Returns their steps, without bootstrap rows."""
         if not unrolls:
             return 0
         lag = version - np.concatenate([unroll.arrays["policy_version"] for unroll in unrolls])
@@ -66,8 +63,8 @@ class Statistics:
         self._lags.update(lag_histogram(lag))
         return lag.size
 
-    def updated(self, result: UpdateResult) -> None:
-        """Take over the figures of an update; those it lacks keep their last value."""
+    def count_update(self, result: UpdateResult) -> None:
+        """Take the figures of an update; missing ones keep their last value."""
         self.updates += 1
         self.skipped_minibatches += result.skipped
         self.skipped_cause = result.cause or self.skipped_cause
@@ -80,7 +77,7 @@ class Statistics:
         return self.decisions / max(now - self._start, 1e-9)
 
     def busy_share(self, now: float) -> float:
-        """Share of the time since process start that was not spent waiting for unrolls."""
+        """Share of the time since process start not spent waiting for unrolls."""
         return 1.0 - self.wait_sec / max(now - self._start, 1e-9)
 
     def age(self, now: float) -> float:
@@ -88,7 +85,7 @@ class Statistics:
         return now - self._start
 
     def lag(self) -> dict[str, Any]:
-        """policy_lag of every step learned from since process start."""
+        """policy_lag of the steps learned from since process start."""
         mean = self._lag_sum / self.decisions if self.decisions else 0.0
         return {"mean": mean, "max": self._lag_max, "recent_mean": self.recent_lag[0], "histogram": dict(self._lags)}
 
@@ -106,7 +103,7 @@ def lag_histogram(lag: NDArray[np.int64]) -> dict[str, int]:
 
 
 class StallAlarm:
-    """Speaks up once when the version stops advancing although unrolls arrive, and once when none do any longer."""
+    """Reports once when the version stops advancing although unrolls arrive, and once when unrolls stop arriving."""
 
     def __init__(self, now: float) -> None:
         self._advanced_at = self._arrived_at = now
@@ -114,12 +111,12 @@ class StallAlarm:
         self._silence_said = False
         self.raised = False
 
-    def advanced(self, now: float, arrived: int) -> None:
+    def record_advance(self, now: float, arrived: int) -> None:
         """The version advanced; `arrived` is the number of unrolls received so far."""
         self._advanced_at, self._arrived_then, self.raised = now, arrived, False
 
     def check(self, now: float, arrived: int) -> str:
-        """A sentence when the alarm goes off, else empty."""
+        """A sentence when an alarm is due, else empty."""
         if arrived != self._arrived:
             self._arrived, self._arrived_at, self._silence_said = arrived, now, False
         if not self._silence_said and now - self._arrived_at >= STALL_AFTER_SEC:
@@ -136,7 +133,7 @@ class StallAlarm:
 
 
 class SkipAlarm:
-    """Speaks up when minibatches are skipped: at the first one, then once a minute."""
+    """Reports skipped minibatches: the first one, then at most once a minute."""
 
     def __init__(self) -> None:
         self._say_at = -math.inf
@@ -147,72 +144,3 @@ class SkipAlarm:
             return ""
         self._say_at = now + SAY_EVERY_SEC
         return f"ALARM: a minibatch was skipped, nothing was learned from it ({total} since the start): {cause}"
-
-
-class Journal:
-    """TensorBoard under `tensorboard/` and learner.csv, both appended to on resume, from the first row on."""
-
-    def __init__(self, root: Path, decisions: int, every_sec: float = 1.0) -> None:
-        self._root = root
-        self._path = root / "learner.csv"
-        self._begin = decisions
-        self._every = every_sec
-        self._next = 0.0
-        self._csv = SideFile("learner.csv", self._begin_csv)
-        self._board = SideFile("TensorBoard's file", self._begin_board)
-        self._board_file: tuple[Path, bytes] | None = None
-        self._last: tuple[dict[str, float], int] | None = None
-
-    @property
-    def rows_lost(self) -> int:
-        """Rows that found no room on the disk for so long that newer ones took their place."""
-        return self._csv.lost + self._board.lost
-
-    def write(self, row: dict[str, float], decisions: int) -> list[str]:
-        """One row, at most one a second, and the last one at the end; `row` has exactly the keys COLUMNS.
-
-        Returns sentences about a file that cannot be written, or can be again. Never raises OSError.
-        """
-        now = time.monotonic()
-        if now < self._next:
-            self._last = row, decisions
-            return []
-        self._last = None
-        self._next = now + self._every
-        values = [f"{row[name]:.6g}" if isinstance(row[name], float) else row[name] for name in COLUMNS]
-        tagged = {f"learner/{name}": row[name] for name in COLUMNS}
-        sentences = (self._csv.append(_csv_line(values), now), self._board.append(scalars(tagged, decisions), now))
-        return [sentence for sentence in sentences if sentence]
-
-    def close(self) -> None:
-        """Write the last row, and close both files."""
-        if self._last is not None:
-            self._next = 0.0
-            self.write(*self._last)
-        self._csv.close()
-        self._board.close()
-
-    def _begin_csv(self) -> tuple[Path, bytes]:
-        self._set_aside_other_header()
-        return self._path, _csv_line(COLUMNS)
-
-    def _begin_board(self) -> tuple[Path, bytes]:
-        self._board_file = self._board_file or new_event_file(self._root / "tensorboard", self._begin)
-        self._board_file[0].parent.mkdir(exist_ok=True)
-        return self._board_file
-
-    def _set_aside_other_header(self) -> None:
-        """A file of another version of Simul keeps its rows under another name."""
-        if not self._path.exists():
-            return
-        with self._path.open(errors="replace") as file:
-            header = file.readline().strip()
-        if header and header != ",".join(COLUMNS):
-            number = 1
-            while (aside := self._path.with_suffix(f".{number}.csv")).exists():
-                number += 1
-            self._path.rename(aside)
-
-
-def _csv_line(values: Iterable[object]) -> bytes:
-    return (",".join(str(value) for value in values) + "\r\n").encode()

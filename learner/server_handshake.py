@@ -1,4 +1,4 @@
-"""SERVER_HELLO, judged for both of the learner's sockets: only servers of this run are taught and learned from."""
+"""Checks SERVER_HELLO for both of the learner's sockets: only servers of this run send unrolls and get weights."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from collections import Counter, deque
 from simul.common.config.run_directory import is_run_token
 from simul.common.protocol.messages import MOST_VERSION, PROTOCOL, Message, ServerHello
 
-# Versions that a former life of the learner may have published without a note of them on disk.
+# Versions that a former life of the learner may have published beyond the last one noted on disk.
 MOST_UNNOTED = 10**8
-MOST_PEERS = 200  # connections that are remembered as admitted: two a life of a server
+MOST_PEERS = 200  # admitted connections remembered: two a life of a server
 _SHOWN = 40  # characters of a peer's text in a sentence
 
 
-class Handshake:
-    """Used by the I/O thread; `published` by the main loop.
+class ServerHandshake:
+    """The I/O thread calls it; the main loop calls `note_published`.
 
     Attributes:
-        untrusted: messages of peers that have not shown the run's token, by type, since process start. They are in no
-            other account.
+        untrusted: messages of peers without the run's token, by type, since process start. No other count has them.
         events: sentences for the view, each once.
     """
 
@@ -29,19 +28,19 @@ class Handshake:
         self._token = token
         self._spec_fingerprint = spec_fingerprint
         self._newest = version
-        self._admitted: dict[bytes, None] = {}  # the latest, even where they are gone: they may be unread
+        self._admitted: dict[bytes, None] = {}  # the latest, closed ones included: their messages may be unread
         self._said: set[str] = set()
 
     def __contains__(self, peer: object) -> bool:
-        """Whether this peer was admitted. Routing ids of two sockets are drawn at random, and never the same."""
+        """Whether this peer was admitted. Routing ids are random, so those of two sockets never collide."""
         return peer in self._admitted
 
-    def published(self, version: int) -> None:
-        """This learner publishes a version."""
+    def note_published(self, version: int) -> None:
+        """Raise the newest version that servers can have served."""
         self._newest = max(self._newest, version)
 
     def admit(self, peer: bytes, hello: ServerHello) -> bool:
-        """Whether this server belongs to the run and can be served. Where not, an event says why."""
+        """Whether the server belongs to this run and speaks its protocol and spec; if not, an event says why."""
         self._admitted.pop(peer, None)
         if not is_run_token(hello.token, self._token):
             self.refuse(hello)
@@ -55,12 +54,12 @@ class Handshake:
         return True
 
     def refuse(self, message: Message | None) -> None:
-        """Count a message of a peer that was not admitted; None: it cannot be read."""
+        """Count a message of a peer that was not admitted; None: an unreadable one."""
         kind = "unreadable" if message is None else str(type(message).__struct_config__.tag)
         self.untrusted[kind] += 1
         self._say(
             f"A message ({kind}) of a process that has not shown the run's token was refused, like all others of it "
-            "(untrusted counts them): a server sent it to the learner's former life, or a stranger did."
+            "(untrusted counts them): a server sent it to an earlier life of the learner, or it is not of this run."
         )
 
     def _problem(self, hello: ServerHello) -> str:

@@ -1,4 +1,4 @@
-"""The learner's I/O thread: takes unrolls in, grants credit, hands weights out. It never waits for the main loop."""
+"""The learner's I/O thread: receives unrolls, grants credit, publishes weights. It never waits for the main loop."""
 
 from __future__ import annotations
 
@@ -6,55 +6,188 @@ import socket
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from simul.common.protocol.codec import Codec, Tensors
+from simul.common.protocol.codec import Codec, Tensors, encode
 from simul.common.protocol.errors import ProtocolError
-from simul.common.protocol.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory
+from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory
+from simul.common.protocol.shared_memory import map_memory
+from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
 from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
 from simul.common.transport import EndpointMonitor, Poller, RouterSocket
 from simul.learner.batches import ReceivedUnroll, RejectedUnroll, UnrollChecker
-from simul.learner.credits import CreditBook
-from simul.learner.grants import Grants
-from simul.learner.memories import UnrollMemories
-from simul.learner.server_handshake import Handshake
-from simul.learner.weight_publisher import MOST_AT_ONCE, Postbox
+from simul.learner.server_handshake import ServerHandshake
+from simul.learner.weight_publisher import MOST_AT_ONCE, WeightPublisher
 
-QUIET_SEC = 0.1  # nothing came for so long: whatever servers had sent before they ended is here
+QUIET_SEC = 0.1  # without a message for so long, everything that servers sent before they ended has arrived
 LAST_READS_SEC = 2.0
 
 
 @dataclass
-class InboxCounts:
-    """Of admitted servers, since process start. received = taken + dropped + waiting, in unrolls."""
+class _Peer:
+    received: int = 0
+    granted: int = 0
+
+
+class CreditAllocator:
+    """How many unrolls each server may send: about two batches in all. Cumulative from its SERVER_HELLO on. Pure.
+
+    The steps waiting here and those granted but not yet received may together reach `capacity_steps`. An unroll not
+    yet received is assumed to have the mean length of those received. Every server can always send one.
+    """
+
+    def __init__(self, capacity_steps: int, unroll_length: int) -> None:
+        self._capacity = capacity_steps
+        self._mean_length = float(unroll_length)
+        self._peers: dict[bytes, _Peer] = {}
+
+    def add_server(self, peer: bytes) -> None:
+        """Start, or restart, a server's count at 0: it sent SERVER_HELLO."""
+        self._peers[peer] = _Peer()
+
+    def remove_server(self, peer: bytes) -> None:
+        """Forget a server; its grants are free again."""
+        self._peers.pop(peer, None)
+
+    def count_received(self, peer: bytes, length: int) -> bool:
+        """Count an unroll. False for a peer that never sent SERVER_HELLO."""
+        if peer not in self._peers:
+            return False
+        self._peers[peer].received += 1
+        self._mean_length += 0.01 * (length - self._mean_length)
+        return True
+
+    def __contains__(self, peer: object) -> bool:
+        return peer in self._peers
+
+    def received_from(self, peer: bytes) -> int:
+        """Unrolls received from a server since its SERVER_HELLO."""
+        return self._peers[peer].received
+
+    def grant_credits(self, waiting_steps: int) -> dict[bytes, int]:
+        """Cumulative grant of each server, never lower than before."""
+        outstanding = sum(peer.granted - peer.received for peer in self._peers.values())
+        room = int((self._capacity - waiting_steps) / max(self._mean_length, 1.0)) - outstanding
+        share = max(room, 0) // max(len(self._peers), 1)
+        for peer in self._peers.values():
+            least = peer.received + 1 if waiting_steps < self._capacity else peer.granted
+            peer.granted = max(peer.granted + share, least)
+        return {name: peer.granted for name, peer in self._peers.items()}
+
+
+class UnrollMemories:
+    """Shared memory of local servers by peer, readable after their death. Unrolls are copied as they arrive."""
+
+    def __init__(self, layout: UnrollLayout) -> None:
+        self._layout = layout
+        self._tables: dict[bytes, Tables] = {}
+
+    def map_memory_of(self, peer: bytes, memory: UnrollMemory, living: Container[bytes]) -> str:
+        """Map a server's memory if this machine has it. Returns a sentence where it does not fit this run.
+
+        Drops the memory of servers not in `living`; all their messages have been read.
+        """
+        self._tables = {name: tables for name, tables in self._tables.items() if name in living}
+        layout, found = self._layout, (memory.unroll_length, memory.state_size, memory.memory.size)
+        expected = (layout.unroll_length, layout.state_size, layout.size(max(memory.places, 0)))
+        if found != expected:
+            return (
+                f"A server's memory has (unroll length, state size, bytes) {found}; expected {expected}. "
+                "Its unrolls come through the socket."
+            )
+        try:
+            mapped = map_memory(memory.memory, writable=False)
+        except (OSError, ValueError):
+            return ""  # another machine, user or container
+        self._tables[peer] = layout.tables(mapped, memory.places)
+        return ""
+
+    def is_mapped(self, peer: bytes) -> bool:
+        """True when this server's memory is mapped."""
+        return peer in self._tables
+
+    def copy_unroll(self, peer: bytes, message: Unroll) -> Tables:
+        """The tensors of an unroll, copied.
+
+        Raises:
+            RejectedUnroll: `no_memory`: the unroll was sent to an earlier life of this learner; `taken_back`: the
+                server reused the place because the learner was silent; `bad_shape`: there is no such place.
+        """
+        steps = message.length if 1 <= message.length <= self._layout.unroll_length else 0
+        if (tables := self._tables.get(peer)) is None:
+            raise RejectedUnroll("no_memory", "it is in memory that this learner has not mapped", steps)
+        places = len(tables["serial"])
+        if not steps or not 0 <= message.place < places:
+            found, wanted = (message.length, message.place), (self._layout.unroll_length, places - 1)
+            raise RejectedUnroll("bad_shape", f"(length, place) {found}; expected at most {wanted}", steps)
+        copies = {name: view.copy() for name, view in unroll_at(tables, message.place, steps).items()}
+        if tables["serial"][message.place] != message.serial:  # read last: the server changes it before the rows
+            raise RejectedUnroll("taken_back", "the server took it back before it was read", steps)
+        return copies
+
+
+class CreditSender:
+    """Sends CREDIT to every server: when its content changes, and periodically as a heartbeat."""
+
+    def __init__(self, socket: RouterSocket, credits: CreditAllocator, memories: UnrollMemories) -> None:
+        self._socket = socket
+        self._credits = credits
+        self._memories = memories
+        self._said: dict[bytes, Credit] = {}
+        self._next = 0.0
+
+    def resend_all(self) -> None:
+        """Send to every server the next time."""
+        self._next = 0.0
+
+    def send_credits(self, waiting_steps: int) -> None:
+        """Send what is due. A server that is gone loses its grants."""
+        now = time.monotonic()
+        for peer, total in self._credits.grant_credits(waiting_steps).items():
+            credit = Credit(total=total, taken=self._credits.received_from(peer), memory=self._memories.is_mapped(peer))
+            if credit == self._said.get(peer) and now < self._next:
+                continue
+            if self._socket.send(peer, encode(credit)):
+                self._said[peer] = credit
+            else:
+                self._credits.remove_server(peer)
+                self._said.pop(peer, None)
+        if now >= self._next:
+            self._next = now + REPORT_EVERY_SEC / 2
+
+
+@dataclass
+class UnrollCounts:
+    """Unrolls of admitted servers since process start. received = taken + dropped + waiting."""
 
     received: int = 0
     taken: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
-    dropped_steps: int = 0  # of those whose length is known
+    dropped_steps: int = 0  # where the length is known
 
 
-class Inbox:
-    """Owns both sockets from `start()` to `close()`. All methods are called by the main loop."""
+class UnrollReceiver:
+    """Owns both sockets from `start()` to `close()`. The main loop calls the public methods."""
 
     def __init__(
         self,
         unroll_socket: RouterSocket,
         weights_socket: RouterSocket,
         checker: UnrollChecker,
-        credits: CreditBook,
-        handshake: Handshake,
+        credits: CreditAllocator,
+        handshake: ServerHandshake,
     ) -> None:
-        self.counts = InboxCounts()
-        self.postbox = Postbox(weights_socket, handshake)
+        self.counts = UnrollCounts()
+        self.publisher = WeightPublisher(weights_socket, handshake)
         self._handshake = handshake
         self._unrolls = unroll_socket
         self._checker = checker
         self._credits = credits
         self._memories = UnrollMemories(checker.layout)
-        self._grants = Grants(unroll_socket, credits, self._memories)
+        self._credit_sender = CreditSender(unroll_socket, credits, self._memories)
         self._endpoints = EndpointMonitor(unroll_socket, weights_socket)
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
         self._queue: deque[ReceivedUnroll] = deque()
@@ -66,14 +199,14 @@ class Inbox:
             end.setblocking(False)
         self._closing = False
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="simul-learner-inbox", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="simul-learner-receiver", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
 
     def finish(self) -> None:
-        """Stop the thread. What was published goes out first, and what servers have sent is taken in."""
+        """Stop the thread, after it has sent what was published and received what servers have sent."""
         if self._thread.is_alive():
             self._closing = True
             self._wake()
@@ -84,17 +217,17 @@ class Inbox:
         self.finish()
         for end in (self._wake_up, self._woken):
             end.close()
-        self.postbox.close()
+        self.publisher.close()
 
-    def take(self, steps: int, timeout_sec: float, version: int, max_lag: int) -> list[ReceivedUnroll]:
-        """Whole unrolls that together have at least `steps` steps, oldest first; [] if `timeout_sec` pass before.
+    def take_batch(self, steps: int, timeout_sec: float, version: int, max_lag: int) -> list[ReceivedUnroll]:
+        """Whole unrolls of at least `steps` steps together, oldest first; [] after `timeout_sec`.
 
-        Those whose oldest step is more than `max_lag` versions behind `version` are dropped as `stale`.
+        Unrolls whose oldest step is more than `max_lag` versions behind `version` are dropped as `stale`.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._waiting_steps >= steps or self._failure, timeout_sec)
             if self._failure is not None:
-                raise RuntimeError("the learner's inbox failed") from self._failure
+                raise RuntimeError("the learner's receiver failed") from self._failure
             self._drop_stale(version - max_lag)
             if self._waiting_steps < steps:
                 return []
@@ -108,22 +241,22 @@ class Inbox:
         self._wake()
         return batch
 
-    def not_learned(self, unrolls: list[ReceivedUnroll]) -> None:
-        """Of those that `take` returned, these taught nothing: they are dropped as `not_finite`."""
+    def mark_not_learned(self, unrolls: list[ReceivedUnroll]) -> None:
+        """Count unrolls that `take_batch` returned as dropped: no step was made with them (`not_finite`)."""
         with self._changed:
             self.counts.taken -= len(unrolls)
             self.counts.dropped["not_finite"] += len(unrolls)
             self.counts.dropped_steps += sum(unroll.length for unroll in unrolls)
 
     def publish(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
-        """Send a policy's weights to every server, now and whenever one says SERVER_HELLO."""
+        """Send a policy's weights to every server, now and after each SERVER_HELLO."""
         with self._changed:
-            self.postbox.post(policy, version, weights, resident)
+            self.publisher.set_weights(policy, version, weights, resident)
         self._wake()
 
     @property
     def untrusted(self) -> dict[str, int]:
-        """Messages of peers that have not shown the run's token, by type."""
+        """Messages of peers without the run's token, by type."""
         with self._changed:
             return dict(self._handshake.untrusted)
 
@@ -133,15 +266,15 @@ class Inbox:
         return self._waiting_steps
 
     def account(self) -> dict[str, Any]:
-        """What arrived and what became of it, at one moment; the others were taken."""
+        """Unrolls received, waiting and dropped, at one moment; the rest were taken."""
         with self._changed:
             counts = self.counts
             return {"received": counts.received, "waiting": len(self._queue), "dropped": dict(counts.dropped)}
 
-    def events(self) -> list[str]:
+    def drain_events(self) -> list[str]:
         """Sentences since the last call."""
         with self._changed:
-            sources = (self._events, self.postbox.events, self._handshake.events)
+            sources = (self._events, self.publisher.events, self._handshake.events)
             events = [event for source in sources for event in source]
             for source in sources:
                 source.clear()
@@ -152,34 +285,34 @@ class Inbox:
     def _run(self) -> None:
         try:
             self._loop()
-        except BaseException as error:  # noqa: BLE001  (take() raises it in the main loop)
+        except BaseException as error:  # noqa: BLE001  (take_batch() raises it in the main loop)
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()
 
     def _loop(self) -> None:
-        poller = Poller((self._unrolls, self.postbox.socket))
+        poller = Poller((self._unrolls, self.publisher.socket))
         poller.set_files([self._woken.fileno()])
         while not self._closing:
             poller.wait(REPORT_EVERY_SEC / 2)
-            self._sleep_again()
+            self._clear_wake_up()
             self._receive()
             with self._changed:
-                self.postbox.exchange()
+                self.publisher.receive_and_send()
                 self._events.extend(self._endpoints.restore_missing(time.monotonic()))
-            self._grants.send(self._waiting_steps)
-        self._take_in_the_last(poller)
+            self._credit_sender.send_credits(self._waiting_steps)
+        self._receive_last(poller)
 
-    def _take_in_the_last(self, poller: Poller) -> None:
-        """Until nothing comes any more. No credit is granted, so that servers that go on soon have to stop."""
+    def _receive_last(self, poller: Poller) -> None:
+        """Receive until no message comes. No credit is granted, so that running servers soon stop sending."""
         deadline = time.monotonic() + LAST_READS_SEC
         while poller.wait(QUIET_SEC) and time.monotonic() < deadline:
-            self._sleep_again()
+            self._clear_wake_up()
             self._receive()
             with self._changed:
-                self.postbox.exchange()
+                self.publisher.receive_and_send()
         with self._changed:
-            self.postbox.exchange()
+            self.publisher.receive_and_send()
 
     def _receive(self) -> None:
         for _ in range(MOST_AT_ONCE):
@@ -195,36 +328,36 @@ class Inbox:
                     self._refuse(None)
                 continue
             if isinstance(message, ServerHello):
-                self._greet(peer, message)
+                self._admit(peer, message)
             elif peer not in self._handshake:
                 self._refuse(message)
             elif isinstance(message, Unroll):
-                self._take_in(peer, message, tensors)
+                self._receive_unroll(peer, message, tensors)
             elif isinstance(message, UnrollMemory):
-                self._open(peer, message)
+                self._map_memory(peer, message)
             else:
                 self._drop("malformed", f"{type(message).__name__} does not belong on the unroll socket")
 
-    def _greet(self, peer: bytes, hello: ServerHello) -> None:
-        self._credits.left(peer)
+    def _admit(self, peer: bytes, hello: ServerHello) -> None:
+        self._credits.remove_server(peer)
         with self._changed:
             if not self._handshake.admit(peer, hello):
                 return
-            self.postbox.heard_served(hello.served_version)
-        self._credits.joined(peer)
-        self._grants.hurry()
+            self.publisher.note_served_version(hello.served_version)
+        self._credits.add_server(peer)
+        self._credit_sender.resend_all()
 
     def _refuse(self, message: TO_LEARNER | None) -> None:
         with self._changed:
             self._handshake.refuse(message)
 
-    def _take_in(self, peer: bytes, message: Unroll, tensors: Tensors) -> None:
-        self._credits.received(peer, message.length)
+    def _receive_unroll(self, peer: bytes, message: Unroll, tensors: Tensors) -> None:
+        self._credits.count_received(peer, message.length)
         try:
             if message.place >= 0:
-                tensors = self._memories.tensors(peer, message)
+                tensors = self._memories.copy_unroll(peer, message)
             unroll = self._checker.check(message, tensors)
-            played, published = unroll.newest_version, self.postbox.newest_version
+            played, published = unroll.newest_version, self.publisher.newest_version
             if played > published:
                 words = f"its policy version is {played}, the newest that was published {published}"
                 raise RejectedUnroll("bad_version", words, unroll.length)
@@ -233,14 +366,14 @@ class Inbox:
         except RejectedUnroll as error:
             self._drop(error.cause, str(error), error.steps)
         else:
-            self._put(unroll)
+            self._enqueue(unroll)
 
-    def _open(self, peer: bytes, memory: UnrollMemory) -> None:
-        if problem := self._memories.open(peer, memory, self._credits):
+    def _map_memory(self, peer: bytes, memory: UnrollMemory) -> None:
+        if problem := self._memories.map_memory_of(peer, memory, self._credits):
             with self._changed:
                 self._events.append(problem)
 
-    def _put(self, unroll: ReceivedUnroll) -> None:
+    def _enqueue(self, unroll: ReceivedUnroll) -> None:
         with self._changed:
             self.counts.received += 1
             self._queue.append(unroll)
@@ -265,9 +398,9 @@ class Inbox:
         self._queue, self._waiting_steps = kept, steps
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError):  # it is awake already
+        with suppress(BlockingIOError):  # a wake-up is pending already
             self._wake_up.send(b"\0")
 
-    def _sleep_again(self) -> None:
+    def _clear_wake_up(self) -> None:
         with suppress(BlockingIOError):
             self._woken.recv(4096)

@@ -16,7 +16,7 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.learner.algorithms import Algorithm, Loss, Settings
 from simul.learner.batches import Minibatch, ReceivedUnroll, make_minibatch
 
-LARGE_REWARD = 1e3  # a reward above it is the likely cause of a gradient that is not finite
+LARGE_REWARD = 1e3  # a larger reward is the likely cause of a gradient that is not finite
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class UpdateResult:
 
     Attributes:
         figures: losses and the rest of `simul.learner.reports.FIGURES`.
-        ratio_error: float32 [n], |ratio - 1| of the steps chosen by the very weights that were updated
-            (unrolls of lag 0 throughout, first minibatch): what the server's and the learner's precision cost.
-        learned: bool [n], which of the unrolls a step was made with.
-        skipped: minibatches without a step, because the gradient was not finite.
-        cause: of the last of these, as a sentence; empty where there is none.
+        ratio_error: float32 [n], |ratio - 1| of the steps chosen by the weights before this update (unrolls of lag 0
+            throughout, first minibatch): the difference between the server's and the learner's precision.
+        learned: bool [n], True for unrolls that an optimizer step was made with.
+        skipped: minibatches without a step because the gradient was not finite.
+        cause: that of the last of these, as a sentence; else empty.
     """
 
     figures: dict[str, float]
@@ -86,7 +86,7 @@ class Updater:
             minibatch = make_minibatch([unrolls[i] for i in part], self._discount, self.device)
             loss = self._loss(minibatch, settings)
             if number == 0:
-                # An unroll that older weights began reaches the current ones in a state that these never made.
+                # Only unrolls that the current weights began: else the recurrent state is of older weights.
                 fresh = (minibatch.policy_version[0] == version) & minibatch.trajectories.valid  # (T, B)
                 ratio_error = (loss.log_ratio.exp() - 1).abs()[fresh].cpu().numpy()
             gradient_norm = self._step(loss.total)
@@ -119,7 +119,7 @@ class Updater:
         if not self._zero_state:
             return self.network.unroll(batch.observation, batch.mask, batch.state, batch.lengths)
         shape = batch.observation.shape[:2]
-        seen = torch.arange(shape[0])[:, None] < batch.lengths  # every row is a session of its own, of length 1 or 0
+        seen = torch.arange(shape[0])[:, None] < batch.lengths  # every row is a sequence of its own, of length 1 or 0
         logits, value = self.network.unroll(
             batch.observation.flatten(0, 1)[None],
             batch.mask.flatten(0, 1)[None],
@@ -129,19 +129,19 @@ class Updater:
         return logits[0].unflatten(0, shape), value[0].unflatten(0, shape)
 
     def _step(self, loss: Tensor) -> float:
-        """Backward and one Adam step; the gradient's norm before clipping. No step where that is not finite."""
+        """Backward and one Adam step. Returns the gradient's norm before clipping; no step where it is not finite."""
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         parameters = [parameter for parameter in self.network.parameters() if parameter.grad is not None]
         norm = get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
-        if not (number := float(norm)) < math.inf:  # NaN neither; unclipped, so that the cause can be found
+        if not (number := float(norm)) < math.inf:  # NaN included; not clipped, so that the cause stays visible
             return math.inf
         clip_grads_with_norm_(parameters, self._max_gradient_norm, norm)
         self.optimizer.step()
         return number
 
     def _cause(self, minibatch: Minibatch, loss: Tensor) -> str:
-        """Why the gradient that was just computed is not finite, as far as it can be seen. Costs syncs: rare."""
+        """The likely reason why the last gradient is not finite. Device-to-host syncs here: rare."""
         trajectories = minibatch.trajectories
         reward = float((trajectories.reward * trajectories.valid).abs().max())
         gradients = {name: p.grad for name, p in self.network.named_parameters() if p.grad is not None}

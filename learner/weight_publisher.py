@@ -1,24 +1,124 @@
-"""Weights on their way to the servers, each sent once per server and again after every SERVER_HELLO."""
+"""Publishes weights to the servers: each version once per server, and again after every SERVER_HELLO."""
 
 from __future__ import annotations
 
+import os
 from collections import deque
+from pathlib import Path
+
+import msgspec
+import numpy as np
 
 from simul.common.nets.io import fingerprint
-from simul.common.protocol.codec import Codec, Frame
+from simul.common.protocol.codec import Codec, Frame, encode
 from simul.common.protocol.errors import ProtocolError
-from simul.common.protocol.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
-from simul.common.protocol.shared_memory import can_share_memory
+from simul.common.protocol.messages import (
+    MOST_VERSION,
+    TO_LEARNER,
+    ServerHello,
+    Unroll,
+    UnrollMemory,
+    Weights,
+    WeightsAck,
+)
+from simul.common.protocol.shared_memory import anonymous_file, can_share_memory, file_number, shared_path
 from simul.common.transport import RouterSocket
-from simul.learner.publication import Publication
-from simul.learner.server_handshake import Handshake
+from simul.learner.server_handshake import MOST_UNNOTED, ServerHandshake
+
+FILE = "last_version"
+
+
+class LastVersionFile:
+    """The last published version on disk: versions only grow, even where learner and server die together.
+
+    A small file in the checkpoints' folder, replaced as a whole before each publication. It is not synced: it protects
+    against the death of processes; after a power failure no server has served more either.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._broken = False
+
+    def read(self, saved: int) -> tuple[int, str]:
+        """(The highest version that any life of the learner may have published, -1 for unknown; a sentence or "").
+
+        `saved`: version of the newest whole checkpoint, -1 for none. A file that is damaged, or holds a version that
+        the run cannot have reached, is ignored, and the sentence says so.
+        """
+        try:
+            text = self._path.read_bytes()
+        except FileNotFoundError:
+            return -1, ""
+        except OSError as error:
+            return -1, self._ignored(f"cannot be read: {error.strerror}", saved)
+        try:
+            version = int(text.decode())
+        except ValueError:
+            return -1, self._ignored("is damaged", saved)
+        limit = min(max(saved, 0) + MOST_UNNOTED, MOST_VERSION)
+        if not 0 <= version <= limit:
+            words = f"holds version {version}, which this run cannot have published: expected 0 to {limit}"
+            return -1, self._ignored(words, saved)
+        return version, ""
+
+    def write(self, version: int) -> str:
+        """Write a version. Returns why that failed, at the first failure in a row; else an empty string."""
+        aside = self._path.with_name(f".{FILE}")
+        try:
+            aside.write_text(str(version))
+            aside.replace(self._path)
+        except OSError as error:
+            again, self._broken = self._broken, True
+            reason = error.strerror or error
+            return "" if again else f"The version {version} could not be noted on disk: {reason}. Training goes on."
+        self._broken = False
+        return ""
+
+    def _ignored(self, why: str, saved: int) -> str:
+        source = f"that of the newest whole checkpoint, {saved}" if saved >= 0 else "0"
+        return f"The file {self._path} {why}. It is not used: the versions go on from {source}."
+
+
+class Publication:
+    """One version of a policy's weights: in shared memory for servers on this machine, else as bytes by the socket.
+
+    The memory is made when the first server needs it, and released by `close`.
+    """
+
+    def __init__(self, message: Weights, weights: bytes) -> None:
+        self.version = message.policy_version
+        self._message = message
+        self._weights = weights
+        self._file = -1
+
+    def frames(self, *, in_memory: bool) -> list[Frame]:
+        """The message: with the weights' path in memory where the system provides it, else with all their bytes."""
+        if in_memory and self._in_memory():
+            place = {"path": shared_path(self._file), "file_number": file_number(self._file)}
+            return encode(msgspec.structs.replace(self._message, **place))
+        return encode(self._message, {"safetensors": np.frombuffer(self._weights, np.uint8)})
+
+    def close(self) -> None:
+        """Release the memory: it cannot be opened any more; servers that mapped it keep their mapping."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _in_memory(self) -> bool:
+        if self._file < 0:
+            try:
+                self._file = anonymous_file(self._weights, len(self._weights), writable=False)
+            except OSError:
+                return False
+        return True
+
 
 LEARNER = "learner"
 MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn
 
 
-class Postbox:
-    """Used by the I/O thread; `post` by the main loop, under the inbox's lock.
+class WeightPublisher:
+    """The I/O thread calls it; the main loop calls `set_weights`, under the receiver's lock.
 
     Attributes:
         foreign_version: the highest version a server has served that this life of the learner never sent; -1: none.
@@ -26,50 +126,50 @@ class Postbox:
         events: sentences for the view.
     """
 
-    def __init__(self, socket: RouterSocket, handshake: Handshake) -> None:
+    def __init__(self, socket: RouterSocket, handshake: ServerHandshake) -> None:
         self.socket = socket
         self.foreign_version = -1
         self.events: deque[str] = deque(maxlen=100)
         self._handshake = handshake
         self._codec = Codec[ServerHello | Unroll | UnrollMemory | WeightsAck](TO_LEARNER)
         self._policies: dict[str, Publication] = {}
-        self._posted_version = self._sent_version = -1  # the newest of the learner's; the newest that left here
+        self._posted_version = self._sent_version = -1  # of the policy `learner`: the newest set, the newest sent
         self._sent: dict[bytes, dict[str, int]] = {}  # server -> policy -> version
-        self._readers: set[bytes] = set()  # servers that read weights where they lie
+        self._readers: set[bytes] = set()  # servers that read weights from shared memory
 
-    def post(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
-        """These are the policy's weights from now on. Policies outside `resident` are forgotten."""
+    def set_weights(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
+        """Replace the policy's weights. Policies outside `resident` are dropped."""
         message = Weights(policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident)
         former, self._policies[policy] = self._policies.get(policy), Publication(message, weights)
         if policy == LEARNER:
             self._posted_version = max(self._posted_version, version)
-            self._handshake.published(version)
+            self._handshake.note_published(version)
         if former is not None:
             former.close()
         for name in self._policies.keys() - set(resident):
             self._policies.pop(name).close()
 
     def close(self) -> None:
-        """Let the memory go in which weights lie."""
+        """Release the shared memory."""
         for publication in self._policies.values():
             publication.close()
 
-    def has(self, policy: str) -> bool:
-        """True when the policy was posted and is resident."""
+    def has_policy(self, policy: str) -> bool:
+        """True when the policy has weights here and is resident."""
         return policy in self._policies
 
     @property
     def newest_version(self) -> int:
-        """The newest version that an admitted server can have served: one of ours, or of a former life."""
+        """The newest version that an admitted server can have served, of this life of the learner or a former one."""
         return max(self._posted_version, self.foreign_version)
 
-    def heard_served(self, version: int) -> None:
+    def note_served_version(self, version: int) -> None:
         """An admitted server has served `version`."""
         if version > self._sent_version:
             self.foreign_version = max(self.foreign_version, version)
 
-    def exchange(self) -> None:
-        """Read what servers say, then send each what it lacks. Never blocks."""
+    def receive_and_send(self) -> None:
+        """Read the servers' messages, then send each the weights it lacks. Never blocks."""
         for _ in range(MOST_AT_ONCE):
             if (received := self.socket.receive()) is None:
                 break
@@ -87,31 +187,31 @@ class Postbox:
                 self._handshake.refuse(None)
             return
         if isinstance(message, ServerHello):
-            self._greet(peer, message)
+            self._admit(peer, message)
         elif peer not in self._handshake:
             self._handshake.refuse(message)
         elif isinstance(message, WeightsAck) and message.unreadable:
-            self._take_back(peer, message)
+            self._resend_as_bytes(peer, message)
         elif isinstance(message, WeightsAck) and not message.accepted:
             self.events.append(
                 f"A server refused version {message.policy_version} of {message.policy}: {message.reason}."
             )
 
-    def _greet(self, peer: bytes, hello: ServerHello) -> None:
+    def _admit(self, peer: bytes, hello: ServerHello) -> None:
         if not self._handshake.admit(peer, hello):
             self._sent.pop(peer, None)
             return
-        self.heard_served(hello.served_version)
+        self.note_served_version(hello.served_version)
         self._sent[peer] = {LEARNER: hello.served_version}
         if hello.shared_memory and can_share_memory(self.socket.endpoint):
             self._readers.add(peer)
         else:
             self._readers.discard(peer)
 
-    def _take_back(self, peer: bytes, ack: WeightsAck) -> None:
-        """A server could not read weights: it gets the bytes, these and all others from now on.
+    def _resend_as_bytes(self, peer: bytes, ack: WeightsAck) -> None:
+        """A server could not read weights in memory: it gets bytes from now on.
 
-        Not so where newer ones have taken their place: the memory is gone then, and it was told of the newer ones.
+        Ignored where newer weights have replaced them: that memory is released, and the newer ones were announced.
         """
         sent, current = self._sent.get(peer, {}), self._policies.get(ack.policy)
         if current is not None and sent.get(ack.policy) == current.version == ack.policy_version:
@@ -126,10 +226,10 @@ class Postbox:
             if sent.get(policy) == version or held_back:
                 continue
             outcome = self.socket.deliver(peer, publication.frames(in_memory=peer in self._readers))
-            if outcome == "gone":  # a living one says SERVER_HELLO again
+            if outcome == "gone":  # a running server sends SERVER_HELLO again
                 del self._sent[peer]
                 self._readers.discard(peer)
-            if outcome != "sent":  # one that does not read gets the newest of then, once it reads
+            if outcome != "sent":  # a full queue: the newest version follows once the server reads
                 return
             sent[policy] = version
             if policy == LEARNER:

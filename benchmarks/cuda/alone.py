@@ -1,4 +1,4 @@
-"""The engine without a server: from inputs that lie staged to answers on the host, one batch after another."""
+"""The engine without a server: from staged inputs to answers on the host, one batch after another."""
 
 from __future__ import annotations
 

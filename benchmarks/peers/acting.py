@@ -1,4 +1,4 @@
-"""One decision of policy P for rows that carry their own state: what every peer runs, and what local inference is."""
+"""One decision of policy P for rows that carry their own state: what every peer and local inference run."""
 
 from __future__ import annotations
 

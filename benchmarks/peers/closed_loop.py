@@ -1,4 +1,4 @@
-"""The closed loop of every client here: the same games as our own server's clients, one request for all envs."""
+"""The closed loop of every client of this comparison: the games of `serving.client`, one request for all envs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def measure(decide: Decide, games: Games, begin: float, end: float) -> dict[str,
     """Decisions between two moments of the system-wide monotonic clock.
 
     Returns decisions, seconds, batches (this client's share of them), p50 and p99 of a round trip in microseconds, and
-    `checked`: the first steps' absolute values, added up. The games do not depend on the actions, so whoever serves the
-    same policy and keeps its state gets the same sum; 0 where there were fewer steps.
-    Raises RuntimeError where an illegal action comes back: a fast wrong answer is none.
+    `checked`: the first steps' absolute values, added up. The games do not depend on the actions, so every system that
+    serves the same policy and keeps its state gets the same sum; 0 where there were fewer steps.
+    Raises RuntimeError where an illegal action comes back: a wrong answer does not count.
     """
     decisions, batches, latencies = 0, 0.0, []
     values: list[float] = []
@@ -51,7 +51,7 @@ def measure(decide: Decide, games: Games, begin: float, end: float) -> dict[str,
     return {"decisions": decisions, "seconds": seconds, "batches": batches, "p50": p50, "p99": p99, "checked": checked}
 
 
-def obey(decide_of: Callable[[int], Decide]) -> None:
+def run_orders(decide_of: Callable[[int], Decide]) -> None:
     """Say `ready`, then measure one window for each JSON line {"envs", "begin", "end"} until stdin ends.
 
     `decide_of(envs)` makes what decides, with zero state; each line is answered by one JSON list of results.

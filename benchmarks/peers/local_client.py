@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.peers.acting import Acting
-from benchmarks.peers.closed_loop import Decide, obey
+from benchmarks.peers.closed_loop import Decide, run_orders
 from benchmarks.peers.wire import STATE_SIZE
 
 
@@ -30,9 +30,9 @@ def local(act: Acting, envs: int) -> Decide:
 
 
 def main() -> None:
-    """Obey until stdin ends."""
+    """Run orders until stdin ends."""
     act = Acting(sys.argv[1])
-    obey(lambda envs: local(act, envs))
+    run_orders(lambda envs: local(act, envs))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Our server, what people use instead, and no server at all: same policy, same precision, same clients, same cores."""
+"""`make bench-peers`: this server, mosec, TorchRL, a plain loop and no server; same policy, clients and cores."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-import orjson
-
-from benchmarks.peers.contest import Plan, contest
-from benchmarks.peers.crews import ENVS, PEERS_PYTHON, Place
-from benchmarks.peers.promises import against_local, against_peers
-from benchmarks.peers.report import conditions, text
-from benchmarks.peers.tuning import describe
-from benchmarks.serving.cores import two_cores
+from benchmarks.harness.cores import two_cores
+from benchmarks.harness.report import conditions, write_json
+from benchmarks.peers.comparison import Plan, compare_systems
+from benchmarks.peers.results import against_local, against_peers, text
+from benchmarks.peers.systems import CLIENTS, ENVS, PEERS_PYTHON, Placement, describe
 from benchmarks.serving.policy import PRECISIONS
 
 SIZES = (1, 4, 8, 32, 128)  # envs per client, against local inference
@@ -25,7 +22,7 @@ QUICK = Plan(2, 0.4, (1, ENVS), 1)
 
 def main() -> int:
     """Exit code 0 when every promise is kept, 1 when not, 2 without the peers' environment."""
-    parser = argparse.ArgumentParser(prog="bench_peers", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one window")
     parser.add_argument("--precision", choices=PRECISIONS, action="append", help="default: both")
@@ -37,11 +34,20 @@ def main() -> int:
         return 2
     plan = QUICK if options.quick else Plan(options.repeats, options.seconds, SIZES, MOST_TRIES)
     cores = two_cores()
-    report: dict[str, object] = {"conditions": conditions(plan.rounds, plan.seconds, cores)}
+    report: dict[str, object] = {
+        "conditions": conditions(
+            repeats=plan.rounds,
+            seconds=plan.seconds,
+            clients=CLIENTS,
+            envs_per_client=ENVS,
+            server_core=cores[0],
+            client_core=cores[1],
+        )
+    }
     kept = True
     for precision in options.precision or PRECISIONS:
         with tempfile.TemporaryDirectory(prefix="simul-peers-") as folder:
-            found, tuned = contest(Place(precision, cores, Path(folder)), plan)
+            found, tuned = compare_systems(Placement(precision, cores, Path(folder)), plan)
         lines = against_peers(precision, found)
         kept = kept and all(line.kept for line in lines)
         sys.stdout.write(text(precision, found, lines, tuned))
@@ -53,9 +59,5 @@ def main() -> int:
             "ours_against_local": against_local(found),
         }
     if options.json:
-        options.json.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        write_json(options.json, report)
     return 0 if kept else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

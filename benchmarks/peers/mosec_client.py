@@ -1,4 +1,4 @@
-"""A client of mosec that carries its state: HTTP/1.1 over one connection that stays open, written by hand.
+"""A client of mosec that carries its state: HTTP/1.1 over one connection that stays open, without a library.
 
 An HTTP library would copy the 340 KB of 32 envs once or twice more; this leaves mosec what is mosec's.
 """
@@ -12,7 +12,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.peers.closed_loop import obey
+from benchmarks.peers.closed_loop import run_orders
 from benchmarks.peers.wire import STATE_SIZE, Request, read_reply, request_blocks
 from benchmarks.serving.policy import SPEC
 from simul.common.client.columns import Columns
@@ -64,7 +64,7 @@ def _head(length: int) -> bytes:
 
 
 def _connect(port: int) -> socket.socket:
-    """It listens already: whoever starts us has waited for that."""
+    """The server listens already: `systems.mosec` has waited for it."""
     found = socket.create_connection(("127.0.0.1", port), timeout=READY_SEC)
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return found
@@ -86,10 +86,10 @@ def _wait_until_it_answers(port: int) -> None:
 
 
 def main() -> None:
-    """Obey until stdin ends."""
+    """Run orders until stdin ends."""
     port = int(sys.argv[1])
     _wait_until_it_answers(port)
-    obey(lambda envs: MosecClient(port, envs).decide)
+    run_orders(lambda envs: MosecClient(port, envs).decide)
 
 
 if __name__ == "__main__":

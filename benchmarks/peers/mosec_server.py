@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from mosec import Server, Worker
 
+from benchmarks.harness.cores import pin
 from benchmarks.peers.acting import Acting
 from benchmarks.peers.wire import Buffer, Request, read_request, reply_bytes
-from benchmarks.serving.cores import pin
 
 PRECISION = "BENCH_PEERS_PRECISION"  # mosec starts its workers without arguments
 

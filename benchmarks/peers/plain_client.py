@@ -8,7 +8,7 @@ import numpy as np
 import zmq
 from numpy.typing import NDArray
 
-from benchmarks.peers.closed_loop import obey
+from benchmarks.peers.closed_loop import run_orders
 
 
 class PlainClient:
@@ -27,10 +27,10 @@ class PlainClient:
 
 
 def main() -> None:
-    """Obey until stdin ends."""
+    """Run orders until stdin ends."""
     socket = zmq.Context().socket(zmq.DEALER)
     socket.connect(sys.argv[1])
-    obey(lambda envs: PlainClient(socket).decide)
+    run_orders(lambda envs: PlainClient(socket).decide)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 TorchRL hands its clients' ends of the transport down to the processes that are started, so one process starts them all.
 With its shared-memory transports a request is one slot that holds all envs of a client.
 Takes {"precision", "transport", "min_batch", "timeout", "clients", "envs", "server_core", "client_core"} as its
-argument; says `ready` and {"server_pid"}, then obeys like `closed_loop.obey`, with one result a client in each list.
+argument; prints `ready` and {"server_pid"}, then runs orders like `closed_loop.run_orders`, one result a client in each
+list.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from numpy.typing import NDArray
 from tensordict import TensorDict
 from torchrl.modules.inference_server import InferenceServer
 
+from benchmarks.harness.cores import pin
 from benchmarks.peers.acting import Acting
 from benchmarks.peers.closed_loop import EPISODE, measure
 from benchmarks.peers.wire import STATE_SIZE
 from benchmarks.serving.client import Games
-from benchmarks.serving.cores import pin
 from benchmarks.serving.policy import SPEC
 
 

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import argparse
 import gc
+import random
+import select
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from benchmarks.pokemon_layers.hosted import HostedBattles
-from benchmarks.pokemon_layers.sourced import SourcedBattles
 from benchmarks.pokemon_layers.window import serve
 from simul.common.config.loader import load_config
+from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.protocol.decisions import Action, Decision
+from simul.common.protocol.errors import EnvError
+from simul.common.protocol.messages import DECISION
 from simul.env_worker.__main__ import COLLECTOR_THRESHOLDS
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
+from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.source.source import PokemonSource, generation
 
+SELF_PLAY = OpponentsConfig(self_play=1.0)
+WAIT_SEC = 0.2
 SOURCED: dict[str, dict[str, str | int]] = {
     "encoding_bare": {"encoder": "python", "damage_attackers": 0},
     "encoding": {"encoder": "python"},
@@ -24,6 +35,123 @@ SOURCED: dict[str, dict[str, str | int]] = {
     "host_encoding": {"encoder": "host"},
     "websocket": {"transport": "websocket"},
 }
+GIMMICKS = (("canTerastallize", " terastallize"), ("canMegaEvo", " mega"), ("canDynamax", " dynamax"))
+
+
+def legal_choices(request: dict[str, Any]) -> list[str]:
+    """Every choice that the simulator accepts, as its protocol writes it."""
+    side = request["side"]["pokemon"]
+    if "active" not in request:
+        return _switches(side, fainted=any(entry.get("reviving") for entry in side))
+    active = request["active"][0]
+    moves = [f"move {slot}" for slot, move in enumerate(active["moves"], 1) if not move.get("disabled")]
+    choices = [move + word for key, word in GIMMICKS if active.get(key) for move in moves] + moves
+    if zmoves := active.get("canZMove"):
+        choices += [f"move {slot} zmove" for slot, zmove in enumerate(zmoves, 1) if zmove and f"move {slot}" in moves]
+    return choices if active.get("trapped") else choices + _switches(side, fainted=False)
+
+
+def random_choice(request: dict[str, Any], rng: random.Random) -> str:
+    """One of them; `default` for a team preview."""
+    if request.get("teamPreview"):
+        return "default"
+    choices = legal_choices(request)
+    return choices[int(rng.random() * len(choices))]
+
+
+def _switches(side: list[dict[str, Any]], *, fainted: bool) -> list[str]:
+    return [
+        f"switch {slot}"
+        for slot, entry in enumerate(side, 1)
+        if not entry["active"] and entry["condition"].endswith(" fnt") == fainted
+    ]
+
+
+class HostedBattles:
+    """Keeps `envs` battles running on one host. `parse`: every seat also tracks its battle."""
+
+    def __init__(self, node: Path, config: PokemonConfig, *, envs: int, seed: int, parse: bool) -> None:
+        self.decisions = 0
+        self._format, self._gen = config.format, generation(config.format)
+        self._parse = parse
+        self._rng = random.Random(seed)
+        self._seats: dict[int, tuple[SeatBattle, SeatBattle]] = {}
+        self._started = 0
+        self._host = SimHost(node, accelerate=config.accelerate)
+        self._host.start()
+        for _ in range(envs):
+            self._start_battle()
+        self._host.flush()
+
+    @property
+    def pids(self) -> list[int]:
+        return [self._host.pid]
+
+    def turn(self) -> None:
+        """Wait for requests, answer all that are there."""
+        host, rng = self._host, self._rng
+        select.select([host.fileno()], [host.write_fileno()] if host.wants_write else [], [], WAIT_SEC)
+        tick = host.poll()
+        for battle, seat, request_number, lines, request in tick.records:
+            if request is None:
+                continue
+            if self._parse:
+                tracked = self._seats[battle][seat]
+                tracked.feed(lines)
+                tracked.sync(request)
+            host.choose(battle, seat, request_number, random_choice(request, rng))
+            self.decisions += 1
+        for error in tick.errors:
+            if error.kind != "unavailable":  # a new request follows that one by itself
+                raise EnvError(f"the simulator refused a choice: {error}")
+        for end in tick.ended:
+            self._seats.pop(end.battle, None)
+            self._start_battle()
+        host.flush()
+
+    def close(self) -> None:
+        self._host.close()
+
+    def _start_battle(self) -> None:
+        number, self._started = self._started, self._started + 1
+        if self._parse:
+            self._seats[number] = (SeatBattle("p1", self._gen), SeatBattle("p2", self._gen))
+        self._host.start_battle(number, self._format, drawn_start(self._rng))
+
+
+class SourcedBattles:
+    """A source of self-play whose decisions are answered at random within the mask."""
+
+    def __init__(self, config: PokemonConfig, *, envs: int, seed: int) -> None:
+        self.decisions = 0
+        self._rng = random.Random(seed)
+        self._source = PokemonSource(config, SELF_PLAY, envs=envs, seed=seed, index=0)
+        self._source.start()
+
+    @property
+    def pids(self) -> list[int]:
+        return list(self._source.metrics()["host_pids"])
+
+    def turn(self) -> None:
+        """One turn of the worker's loop."""
+        decisions = self._source.poll()
+        if not decisions:
+            select.select(self._source.files(), [], [], WAIT_SEC)
+            return
+        actions = [self._action(decision) for decision in decisions if decision.kind == DECISION]
+        self.decisions += len(actions)
+        self._source.act(actions)
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _action(self, decision: Decision) -> Action:
+        assert decision.mask is not None
+        legal = decision.mask.nonzero()[0]
+        return Action(
+            decision.env, decision.seat, decision.episode, decision.step, decision.attempt,
+            action=int(legal[int(self._rng.random() * len(legal))]), log_prob=0.0, value=0.0, policy_version=0,
+        )  # fmt: skip
 
 
 def main() -> int:

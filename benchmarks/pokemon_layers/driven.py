@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.pokemon_layers.children import Measured
-from benchmarks.pokemon_layers.samples import Sample, together
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.harness.processes import Child
+from benchmarks.pokemon_layers.layer import Sample, Setting, together
 
 TITLES = {
     "ipc": "+ IPC",
@@ -18,33 +17,31 @@ TITLES = {
 
 
 class Driven:
-    """As many battles in flight in all as one env worker of the configuration has.
+    """As many battles in flight in all as one env worker of the configuration has."""
 
-    `processes`: so many drivers instead, each with as many battles as a worker.
-    """
-
-    def __init__(self, setting: Setting, name: str, processes: int = 0) -> None:
-        envs = setting.config.workers.envs
-        self._processes = processes or len(setting.cores)
-        self._envs = envs if processes else max(1, envs // len(setting.cores))
+    def __init__(self, setting: Setting, name: str) -> None:
+        self._processes = len(setting.cores)
+        self._envs = max(1, setting.config.workers.envs // len(setting.cores))
         self.name = name
         self.title = TITLES[name]
         self._setting = setting
 
     def measure(self, repeat: int) -> Sample:
         setting = self._setting
-        drivers: list[Measured] = []
+        drivers: list[Child] = []
         try:
             for index in range(self._processes):
                 arguments = [
                     self.name, "--config", str(setting.config_path), "--envs", str(self._envs),
                     "--seed", str(repeat * 100 + index + 1), *(f"--set={value}" for value in setting.overrides),
                 ]  # fmt: skip
-                drivers.append(Measured("drive", arguments, setting.temporary / f"{self.name}-{index}.log"))
+                drivers.append(
+                    Child("benchmarks.pokemon_layers.drive", arguments, setting.temporary / f"{self.name}-{index}.log")
+                )
             for driver in drivers:
                 driver.wait_ready()
             for driver in drivers:
-                driver.go(setting.warm_up_sec, setting.seconds)
+                driver.tell(warm_up_sec=setting.warm_up_sec, seconds=setting.seconds)
             parts = [Sample(**driver.result()) for driver in drivers]
         finally:
             for driver in drivers:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.pokemon_layers.children import Measured
-from benchmarks.pokemon_layers.samples import Sample
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.harness.processes import Child
+from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package
 
 CONCURRENCIES = (16, 8, 32)  # the first one is used while the servers are compared
@@ -74,15 +73,15 @@ class PokeEnvAlone:
         server = LocalServer(self._setting.node, self._package, log, subprocesses=subprocesses)
         try:
             server.wait_ready()
-            client = Measured(
-                "poke_env_client",
+            client = Child(
+                "benchmarks.pokemon_layers.poke_env_client",
                 ["--url", server.url, "--server-pid", str(server.pid), "--format", self._setting.config.pokemon.format,
                  "--concurrency", str(variant.concurrency)],
                 self._setting.temporary / "poke_env.log",
             )  # fmt: skip
             try:
                 client.wait_ready()
-                client.go(warm_up_sec, seconds)
+                client.tell(warm_up_sec=warm_up_sec, seconds=seconds)
                 return Sample(**client.result())
             finally:
                 client.close()

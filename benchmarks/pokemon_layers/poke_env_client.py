@@ -22,9 +22,9 @@ WARM_UP_DECISIONS = 500  # the first battles start slowly
 
 
 class CountingPlayer(RandomPlayer):
-    """As it is, and counted."""
+    """poke-env's player, counted."""
 
-    decisions = 0  # of all players of this process, who share one event loop
+    decisions = 0  # of all players of this process, which share one event loop
 
     def choose_move(self, battle: AbstractBattle) -> BattleOrder:
         CountingPlayer.decisions += 1

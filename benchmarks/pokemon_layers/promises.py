@@ -1,15 +1,15 @@
-"""What is promised about speed, and whether one run kept it. Pure.
+"""The promises about speed, judged by one run. Pure.
 
-Ratios are to the stock simulator: the accelerated one is ours, and a faster one must not make the rest look worse.
+Ratios are to the stock simulator: a faster accelerated one must not make the other layers look worse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.pokemon_layers.samples import Sample
+from benchmarks.harness.promises import Promise
+from benchmarks.pokemon_layers.layer import Sample
 
 LEAST_LEARNED_SHARE = 0.95
 LEAST_PARAMETERS = 1_000_000
@@ -35,36 +35,7 @@ SHARES = (  # of processes of all of `make up`
 )
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One promise: what it is called, what was found, what was promised.
-
-    `by_cost`: the same ratio of the microseconds of one core, which a crowded machine distorts less.
-    """
-
-    name: str
-    value: float
-    promised: float
-    by_cost: float | None = None
-    at_most: bool = False
-
-    @property
-    def kept(self) -> bool:
-        return self.value <= self.promised if self.at_most else self.value >= self.promised
-
-    @property
-    def shown(self) -> tuple[str, str]:
-        """Found and promised, in as many digits as they deserve."""
-        digits = 2 if self.promised < 10 else 0
-        return f"{self.value:,.{digits}f}", f"{'at most' if self.at_most else 'at least'} {self.promised:,.{digits}f}"
-
-    def __str__(self) -> str:
-        value, promised = self.shown
-        by_cost = f"; by processor time {self.by_cost:.2f}" if self.by_cost is not None else ""
-        return f"{'PASS' if self.kept else 'FAIL'}  {self.name}: {value} (promised: {promised}{by_cost})"
-
-
-def verdicts(samples: Mapping[str, Sequence[Sample]]) -> list[Verdict]:
+def promises(samples: Mapping[str, Sequence[Sample]]) -> list[Promise]:
     """Every promise that can be judged by the layers that were measured."""
     return [*_ratios(samples), *_budget(samples), *_of_learning(samples.get("learning", ()))]
 
@@ -84,32 +55,32 @@ def added_cost(upper: Sequence[Sample], lower: Sequence[Sample]) -> float:
     return median(a.us_per_decision - b.us_per_decision for a, b in zip(upper, lower))
 
 
-def _ratios(samples: Mapping[str, Sequence[Sample]]) -> Iterator[Verdict]:
+def _ratios(samples: Mapping[str, Sequence[Sample]]) -> Iterator[Promise]:
     for ours, theirs, least, name in RATIOS:
         pair = samples.get(ours), samples.get(theirs)
         if pair[0] and pair[1]:
-            yield Verdict(name, paired_ratio(pair[0], pair[1]), least, cost_ratio(pair[0], pair[1]))
+            yield Promise(name, paired_ratio(pair[0], pair[1]), least, by_cpu=cost_ratio(pair[0], pair[1]))
 
 
-def _budget(samples: Mapping[str, Sequence[Sample]]) -> Iterator[Verdict]:
+def _budget(samples: Mapping[str, Sequence[Sample]]) -> Iterator[Promise]:
     for layer, below, most, name in BUDGET:
         upper, lower = samples.get(layer), samples.get(below)
         if upper and not below:
-            yield Verdict(name, median(sample.us_per_decision for sample in upper), most, at_most=True)
+            yield Promise(name, median(sample.us_per_decision for sample in upper), most, at_least=False)
         elif upper and lower:
-            yield Verdict(name, added_cost(upper, lower), most, at_most=True)
+            yield Promise(name, added_cost(upper, lower), most, at_least=False)
 
 
-def _of_learning(learning: Sequence[Sample]) -> Iterator[Verdict]:
+def _of_learning(learning: Sequence[Sample]) -> Iterator[Promise]:
     """A figure that is missing is a promise that is not kept."""
     if not learning:
         return
     for process, most, name in SHARES:
         shares = [sample.notes.get("us_by_process", {}).get(process, float("inf")) for sample in learning]
-        yield Verdict(name, median(shares), most, at_most=True)
+        yield Promise(name, median(shares), most, at_least=False)
     for key, least, name in (
         ("learned_share", LEAST_LEARNED_SHARE, "share of the decisions learned from"),
         ("parameters", LEAST_PARAMETERS, "parameters of the network"),
     ):
         values = [float(sample.notes[key]) for sample in learning if sample.notes.get(key) is not None]
-        yield Verdict(name, median(values) if values else 0.0, least)
+        yield Promise(name, median(values) if values else 0.0, least)

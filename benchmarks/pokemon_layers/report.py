@@ -1,15 +1,14 @@
-"""The table for people and the JSON for machines. Pure, but for the writing of the file."""
+"""The layers as a table, as Markdown and as JSON. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import orjson
-
-from benchmarks.pokemon_layers.promises import Verdict, cost_ratio, paired_ratio
-from benchmarks.pokemon_layers.samples import Sample, summarise
+from benchmarks.harness.promises import Promise
+from benchmarks.harness.report import markdown_table
+from benchmarks.pokemon_layers.layer import Sample, summarise
+from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio
 
 CROWDED_SHARE = 0.10
 RATES = ("simulator", "simulator_accelerated", "poke_env")
@@ -33,24 +32,27 @@ def table(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]]) ->
     return "\n".join(rows)
 
 
-def markdown(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]], found: Sequence[Verdict]) -> str:
+def markdown(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]], found: Sequence[Promise]) -> str:
     """The same for RESULTS.md: the layers, and what was promised."""
-    rows = ["| layer | decisions/s | spread | us of one core a decision | spread |", "|---|---:|---:|---:|---:|"]
+    rows = []
     for name, measured in samples.items():
         figures = summarise(measured)
         rows.append(
-            f"| {titles[name].removeprefix('+ ')} | {figures['decisions_per_sec']:,.0f} "
-            f"| {figures['decisions_per_sec_spread']:.0%} | {figures['us_per_decision']:,.0f} "
-            f"| {figures['us_per_decision_spread']:.0%} |"
-        )
-    if found:
-        rows += ["", "| promise | found | by processor time | promised | |", "|---|---:|---:|---:|---|"]
-    for verdict in found:
-        value, promised = verdict.shown
-        by_cost = "" if verdict.by_cost is None else f"{verdict.by_cost:.2f}"
-        met = "met" if verdict.kept else "not met"
-        rows.append(f"| {verdict.name} | {value} | {by_cost} | {promised} | {met} |")
-    return "\n".join(rows)
+            [
+                titles[name].removeprefix("+ "),
+                f"{figures['decisions_per_sec']:,.0f}", f"{figures['decisions_per_sec_spread']:.0%}",
+                f"{figures['us_per_decision']:,.0f}", f"{figures['us_per_decision_spread']:.0%}",
+            ]
+        )  # fmt: skip
+    layers = markdown_table(("layer", "decisions/s", "spread", "us of one core a decision", "spread"), rows)
+    if not found:
+        return layers
+    verdicts = []
+    for promise in found:
+        value, promised = promise.shown
+        by_cpu = "" if promise.by_cpu is None else f"{promise.by_cpu:.2f}"
+        verdicts.append([promise.name, value, by_cpu, promised, "met" if promise.kept else "not met"])
+    return f"{layers}\n\n{markdown_table(('promise', 'found', 'by processor time', 'promised', ''), verdicts)}"
 
 
 def transport_line(samples: Mapping[str, Sequence[Sample]]) -> str:
@@ -84,7 +86,7 @@ def learning_lines(samples: Mapping[str, Sequence[Sample]]) -> str:
 
 
 def as_json(
-    samples: Mapping[str, Sequence[Sample]], found: Sequence[Verdict], conditions: Mapping[str, Any]
+    samples: Mapping[str, Sequence[Sample]], found: Sequence[Promise], conditions: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """{layer: {decisions_per_sec, us_per_decision, ...}}; ratios and promises lie in `learning`, conditions in each."""
     layers = {name: {**summarise(measured), "conditions": dict(conditions)} for name, measured in samples.items()}
@@ -92,17 +94,8 @@ def as_json(
         layers["learning"]["ratio_to"] = {
             name: round(paired_ratio(samples["learning"], samples[name]), 3) for name in RATES if samples.get(name)
         }
-        layers["learning"]["promises"] = [
-            {"name": v.name, "value": round(v.value, 4), "promised": v.promised, "at_most": v.at_most, "kept": v.kept,
-             "by_cost": v.by_cost}
-            for v in found
-        ]  # fmt: skip
+        layers["learning"]["promises"] = [promise.as_dict() for promise in found]
     return layers
-
-
-def write_json(path: Path, layers: Mapping[str, Any]) -> None:
-    """For machines."""
-    path.write_bytes(orjson.dumps(layers, option=orjson.OPT_INDENT_2))
 
 
 def _shown(value: float | None) -> str:

@@ -8,10 +8,9 @@ import time
 
 import msgspec
 
-from benchmarks.pokemon_layers.children import PACKAGE, LayerFailed
-from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
-from benchmarks.pokemon_layers.samples import Sample
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
+from benchmarks.harness.processes import MeasurementFailed
+from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.panel import mean_batch
 from simul.common.launch.processes.process_group import RunningRoles
@@ -56,7 +55,7 @@ class _Roles(RunningRoles):
     def measure(self, setting: Setting, run_dir: RunDir) -> Sample:
         workers = setting.config.workers.count
         self._start("inference_server", 1, [["--checkpoint", str(run_dir.checkpoints / f"{0:09d}")]])
-        # A number of episodes makes the worker record nothing: without a learner nobody would take it.
+        # With --episodes the worker records nothing: there is no learner.
         self._start("env_worker", workers, [["--episodes", FOR_EVER]] * workers)
         self._listen_for(setting.warm_up_sec)
         roles = {member.child.name: member.child.pid for member in self.group.members.values()}
@@ -87,12 +86,12 @@ class _Roles(RunningRoles):
         self.group.wait_until_ready(role, self._listen)
 
     def _next_report(self) -> float:
-        """The server's decisions, at the moment when it tells them."""
+        """The server's decisions, at the moment of its report."""
         before = self._decisions()
         deadline = time.monotonic() + ANSWER_SEC
         while self._decisions() == before:
             if time.monotonic() > deadline:
-                raise LayerFailed("the inference server answers nothing")
+                raise MeasurementFailed("the inference server answers nothing")
             self.receive_reports(0.5)
         return self._decisions()
 
@@ -106,14 +105,14 @@ class _Roles(RunningRoles):
         self.group.check_alive()
 
     def _listen(self) -> bool:
-        """Take what comes in a moment; always False: nobody is in a hurry (see ProcessGroup)."""
+        """Receive reports for a moment. Always False: do not hurry (see the process group)."""
         self.receive_reports(TURN_SEC)
         return False
 
 
 def _write_frozen_weights(run_dir: RunDir) -> None:
     """A checkpoint of fresh weights, made by a process of its own: torch stays out of this one."""
-    command = [sys.executable, "-P", "-m", f"{PACKAGE}.frozen", str(run_dir.root)]
+    command = [sys.executable, "-P", "-m", "benchmarks.pokemon_layers.fresh_checkpoint", str(run_dir.root)]
     done = subprocess.run(command, cwd=ROOT, env=role_environment(1), capture_output=True, text=True, check=False)
     if done.returncode:
-        raise LayerFailed(f"no weights could be made:\n{done.stderr[-2000:]}")
+        raise MeasurementFailed(f"no weights could be made:\n{done.stderr[-2000:]}")

@@ -7,10 +7,10 @@ import time
 
 import orjson
 
-from benchmarks.pokemon_layers import children
-from benchmarks.pokemon_layers.cores import busy_seconds
-from benchmarks.pokemon_layers.samples import Sample, one_after_another, together
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.harness import processes
+from benchmarks.harness.cores import busy_seconds
+from benchmarks.harness.processes import MeasurementFailed
+from benchmarks.pokemon_layers.layer import Sample, Setting, one_after_another, together
 from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
 
 SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")
@@ -46,7 +46,7 @@ class SimulatorAlone:
             busy = (busy_seconds(cores) - busy) / (time.perf_counter() - begin)
         finally:
             for process in running:
-                children.stop(process, 1.0)
+                processes.stop(process, 1.0)
         self._battle_sec = max(result["seconds"] for result in results) / battles
         notes = {"live_battles_per_process": 1, "processes": len(cores), "battles": battles * len(cores)}
         return together(
@@ -70,11 +70,11 @@ class SimulatorAlone:
         ]  # fmt: skip
         if not self._accelerate:
             command.append("--no-accelerate")
-        return children.start(command, subprocess.DEVNULL, stdout=subprocess.PIPE)
+        return processes.start(command, subprocess.DEVNULL, stdout=subprocess.PIPE)
 
     def _output(self, process: subprocess.Popen[bytes]) -> bytes:
         assert process.stdout is not None
         output = process.stdout.read()
         if process.wait():
-            raise children.LayerFailed(f"sim_bench.mjs ended with exit code {process.returncode}")
+            raise MeasurementFailed(f"sim_bench.mjs ended with exit code {process.returncode}")
         return output

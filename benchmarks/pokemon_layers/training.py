@@ -14,10 +14,10 @@ from typing import Any
 
 import orjson
 
-from benchmarks.pokemon_layers import children
-from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
-from benchmarks.pokemon_layers.samples import Sample
-from benchmarks.pokemon_layers.setting import Setting
+from benchmarks.harness import processes
+from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
+from benchmarks.harness.processes import MeasurementFailed
+from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.panel import mean_batch
 from simul.common.launch.processes.role_reports import counts, number
@@ -53,11 +53,11 @@ class Training:
             *(f"--set={value}" for value in self._overrides),
         ]  # fmt: skip
         with log.open("wb") as output:
-            process = children.start(command, output)
+            process = processes.start(command, output)
             try:
                 return self._watch(process.pid, _Readings(run_dir, process, log))
             finally:
-                children.stop(process, STOP_SEC)
+                processes.stop(process, STOP_SEC)
 
     def _watch(self, pid: int, readings: _Readings) -> Sample:
         setting = self._setting
@@ -115,14 +115,14 @@ class _Readings:
             return
         tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
         ended = f"ended with exit code {self._process.returncode}" if self._process.returncode is not None else "hangs"
-        raise children.LayerFailed(f"`simul up` {ended} before {until}; its last words:\n{tail}")
+        raise MeasurementFailed(f"`simul up` {ended} before {until}; its last words:\n{tail}")
 
 
 def facts(before: Status, after: Status) -> dict[str, Any]:
-    """What is told about learning besides speed.
+    """Figures of learning besides speed.
 
-    `learned_share`: steps learned from, of all recorded steps whose fate is known; those still in an open
-    unroll, or waiting at the learner, are left out. Since the run's start, so that a backlog cannot hide.
+    `learned_share`: steps learned from, of all recorded steps except those in an open unroll or waiting at
+    the learner. Counted since the run's start, so that a backlog shows.
     """
     server, learner = after["server"], after["learner"]
     seen, waiting = number(server, "steps", "seen") or 0, number(learner, "steps_waiting") or 0

@@ -1,4 +1,4 @@
-"""The child's side of a measurement: say ready, wait for the word, warm up, measure, print one JSON line."""
+"""The measured process's side: print `ready`, wait for the order, warm up, measure, print one JSON line."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from benchmarks.pokemon_layers.cores import busy_seconds, family_seconds, our_cores
-from benchmarks.pokemon_layers.samples import Sample
+from benchmarks.harness.cores import allowed_cores, busy_seconds, family_seconds
+from benchmarks.pokemon_layers.layer import Sample
 
 WARM_UP_LIMIT_SEC = 60.0
 Turn = Callable[[], object]
@@ -26,8 +26,9 @@ def serve(turn: Turn, decisions: Callable[[], int], others: Iterable[int], warm_
         others: processes whose processor time counts besides this one's (a host, a server).
         warm_up_decisions: answered before the window opens, however long that takes.
     """
-    others, cores = list(others), our_cores()
-    tell("ready")
+    others, cores = list(others), allowed_cores()
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     line = sys.stdin.readline()
     if not line:
         return

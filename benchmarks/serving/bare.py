@@ -1,4 +1,4 @@
-"""The bare batched forward: the served network on inputs that lie ready, without a server.
+"""The bare batched forward: the served network on prepared inputs, without a server.
 
 Says `ready`; takes JSON lines {"precision", "batch", "end"} and prints the microseconds of one forward:
 forward_us by the clock (median), cpu_us of processor time (mean).

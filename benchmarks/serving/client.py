@@ -2,7 +2,7 @@
 
 Says `ready`, then takes one JSON line {"begin", "end"} (system-wide monotonic seconds) and prints what it counted
 between them; with `--trips` also when each message was sent, and the seconds until its last row was answered.
-`--dry` builds and packs the same messages and sends them to nobody: the load beside the bare forward.
+`--dry` builds and packs the same messages without sending them: the load beside the bare forward.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ POOL = 8  # different observations a row
 
 
 class Games:
-    """Envs that play episodes of `length` steps; they begin at different points of their first one."""
+    """Envs with episodes of `length` steps; each begins at a random point of its first one."""
 
     def __init__(self, envs: int, length: int, record: bool, policies: int = 1) -> None:
         rng = np.random.default_rng(envs)
@@ -42,7 +42,7 @@ class Games:
         self.columns.policy[:] = np.arange(envs) % policies
 
     def next(self) -> Columns:
-        """The next decision of every env; those whose episode is over begin another one, their ends beside it."""
+        """The next decision of every env. A finished episode's end comes with its env's next decision."""
         columns = self.columns
         over = self._left == 0
         ends = self._ends(np.flatnonzero(over))
@@ -116,7 +116,7 @@ def main() -> None:
             decisions += count
             trips.append((now, seconds))
     spent = time.monotonic() - times["begin"]
-    client.close()  # before the result: whoever reads it stops this process, and the sessions shall be free by then
+    client.close()  # before the result, whose reader stops this process: the sessions are free by then
     p50, p99 = np.percentile([seconds * 1e6 for _, seconds in trips], (50, 99)).round(1).tolist() if trips else (0, 0)
     found = {"decisions": decisions, "seconds": spent, "p50": p50, "p99": p99}
     sys.stdout.write(json.dumps(found | ({"trips": trips} if options.trips else {})) + "\n")

@@ -1,4 +1,4 @@
-"""Measures, in rounds that interleave everything, and prints found against promised."""
+"""`make bench-serving`: what the server costs beside the bare forward. Rounds interleave all windows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 
-import orjson
-
-from benchmarks.serving.cores import two_cores
+from benchmarks.harness.cores import two_cores
+from benchmarks.harness.processes import Child
+from benchmarks.harness.promises import Promise
+from benchmarks.harness.report import conditions, write_json
 from benchmarks.serving.policy import PRECISIONS, STATE_ROW_BYTES, UNROLL_ROW_BYTES
-from benchmarks.serving.promises import Line, Repeat, asides, lines, stages
-from benchmarks.serving.stand import Cell, Child, Found, Stand
+from benchmarks.serving.promises import Repeat, asides, lines, stages
+from benchmarks.serving.stand import Cell, Found, Stand
 
 ENVS = (2, 8, 32, 128, 512)  # of one client
 SESSIONS = 4096
@@ -24,15 +25,15 @@ OTHER = {"fill": "greedy", "greedy": "fill"}
 
 def main() -> int:
     """Exit code 0 when every promise is kept."""
-    parser = argparse.ArgumentParser(prog="bench_serving", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one window")
     parser.add_argument("--precision", choices=PRECISIONS, action="append", help="default: both")
     parser.add_argument("--batching", choices=("fill", "greedy"), default="fill")
     parser.add_argument("--json", type=Path, metavar="F", help="write what was found to F")
     options = parser.parse_args()
-    verdicts: list[Line] = []
-    report: dict[str, object] = {"conditions": {"repeats": options.repeats, "seconds": options.seconds}}
+    verdicts: list[Promise] = []
+    report: dict[str, object] = {"conditions": conditions(repeats=options.repeats, seconds=options.seconds)}
     for precision in options.precision or PRECISIONS:
         repeats, memory = _measure(precision, options.repeats, options.seconds, options.batching)
         found = lines(precision, repeats, ENVS)
@@ -44,7 +45,7 @@ def main() -> int:
             "lines": [line.as_dict() for line in found],
         }
     if options.json:
-        options.json.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        write_json(options.json, report)
     return 0 if all(line.kept for line in verdicts) else 1
 
 
@@ -53,7 +54,7 @@ def _measure(precision: str, count: int, seconds: float, batching: str) -> tuple
     with tempfile.TemporaryDirectory(prefix="simul-bench-") as folder:
         stand = Stand(Path(folder) / "a", precision, cores, batching=batching, max_sessions=SESSIONS)
         other = Stand(Path(folder) / "b", precision, cores, batching=OTHER[batching], max_sessions=64)
-        bare = Child("bare", [], cores[0], Path(folder) / "bare.log")
+        bare = Child("benchmarks.serving.bare", [], Path(folder) / "bare.log", core=cores[0])
         try:
             bare.wait_ready()
             repeats = []
@@ -68,7 +69,7 @@ def _measure(precision: str, count: int, seconds: float, batching: str) -> tuple
 
 
 def _round(stand: Stand, other: Stand, bare: Child, precision: str, seconds: float) -> Repeat:
-    """`other`: a server that batches the other way."""
+    """One round of all windows. `other`: a server with the other batching."""
     cells = {
         "plain": Cell(precision),
         "recorded": Cell(precision, record=True),
@@ -105,9 +106,9 @@ def bare_forward(stand: Stand, bare: Child, precision: str, batch: int, seconds:
 
 
 def _memory(stand: Stand, precision: str, seconds: float) -> dict[str, float]:
-    """KiB of resident memory that each of 4,096 sessions adds, what recording adds to it, and whether that stays.
+    """KiB of resident memory that each of 4,096 sessions adds, without and with recording, and in a second window.
 
-    Beside each stands what its rows of the tables take: the rest is buffers of messages and batches of this size.
+    Beside each: the size of its rows in the tables. The rest is buffers of messages and batches of this size.
     """
     before = stand.measure(Cell(precision, clients=1, envs=1), seconds).rss_bytes
     plain = stand.measure(Cell(precision, envs=SESSIONS // 4), 2 * seconds).rss_bytes
@@ -124,7 +125,7 @@ def _memory(stand: Stand, precision: str, seconds: float) -> dict[str, float]:
 
 
 def _print(
-    precision: str, batching: str, repeats: list[Repeat], found: list[Line], memory: dict[str, float]
+    precision: str, batching: str, repeats: list[Repeat], found: list[Promise], memory: dict[str, float]
 ) -> None:  # fmt: skip
     def middle(window: str, name: str) -> float:
         return median(getattr(r.found[window], name) for r in repeats)
@@ -139,7 +140,3 @@ def _print(
     out += [str(line) for line in found]
     sys.stdout.write("\n".join(out) + "\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Policy P, by which every figure of serving is stated, and the configuration that serves it."""
+"""Policy P, which every figure of serving is measured with, and the configuration that serves it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ UNROLL_ROW_BYTES = (UNROLL_LENGTH + 1) * (SPEC.observation_size * 4 + SPEC.num_a
 
 
 def served(precision: str, *, device: str = "cpu", **server: Any) -> Config:
-    """What the server is started with. The clients here hold no token of the run, and together they may fill it.
+    """The server's configuration. The clients have no token of the run and may together use all sessions.
 
-    One session more is reserved for the run's only worker, which does not exist.
+    One further session is reserved for the run's only worker, which is not started.
     """
     limits = ServerConfig(device=device, precision=precision, **server)  # type: ignore[arg-type]
     return Config(

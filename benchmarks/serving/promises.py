@@ -1,17 +1,17 @@
-"""What is promised of serving, judged by what was found. Pure.
+"""The promises of serving, judged by what was found. Pure.
 
 Every ratio is of two figures of the same repeat; the verdict is by their median. `by_cpu` is the same ratio of
-processor time: what the clock would say on a machine that does nothing else.
+processor time, which other processes on the machine distort less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
+from benchmarks.harness.promises import Promise
 from benchmarks.serving.stand import Found
 
 
@@ -24,48 +24,23 @@ class Repeat:
     around: dict[str, tuple[float, float]]  # the forward at each window's mean batch, microseconds an action
 
 
-@dataclass(frozen=True)
-class Line:
-    """One promise."""
-
-    name: str
-    found: float
-    promised: float
-    at_least: bool = True
-    by_cpu: float | None = None
-
-    @property
-    def kept(self) -> bool:
-        return self.found >= self.promised if self.at_least else self.found <= self.promised
-
-    def __str__(self) -> str:
-        by_cpu = f"; by processor time {self.by_cpu:.2f}" if self.by_cpu is not None else ""
-        bound = "at least" if self.at_least else "at most"
-        verdict = "PASS" if self.kept else "FAIL"
-        return f"{verdict}  {self.name}: {self.found:.2f} (promised {bound} {self.promised:g}{by_cpu})"
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return {**asdict(self), "kept": self.kept}
-
-
 SAME_BATCH = {"float32": 0.85, "bfloat16": 0.65}
 AT_128 = {"float32": 0.80, "bfloat16": 0.50}
 RECORDING = {"float32": 0.90, "bfloat16": 0.80}
 
 
-def lines(precision: str, repeats: Sequence[Repeat], sizes: Sequence[int]) -> list[Line]:
+def lines(precision: str, repeats: Sequence[Repeat], sizes: Sequence[int]) -> list[Promise]:
     """Every promise that can be judged by the repeats of one precision."""
     result = [
         _against(repeats, f"{precision}, 4 x 32: served / forward at its own mean batch", SAME_BATCH[precision], None),
         _against(repeats, f"{precision}, 4 x 32: served / forward at batch 128", AT_128[precision], 128),
         _pair(repeats, f"{precision}: recorded / not recorded", "recorded", "plain", RECORDING[precision]),
         _pair(repeats, f"{precision}: five swaps a second / none", "swapped", "plain", 0.95),
-        Line(
+        Promise(
             f"{precision}, 2 x 8: rows a batch",
             median(r.found["2x8"].mean_batch for r in repeats), 15.0,
         ),
-        Line(
+        Promise(
             f"{precision}, 1 x 1: round trip p50 minus the forward of one row, us",
             median(r.found["1x1"].p50_us - r.forward[1][0] for r in repeats), 150.0, at_least=False,
             by_cpu=median(r.found["1x1"].cpu_us - r.forward[1][1] for r in repeats),
@@ -73,13 +48,13 @@ def lines(precision: str, repeats: Sequence[Repeat], sizes: Sequence[int]) -> li
     ]  # fmt: skip
     stalls = [r.found["swapped"].stall for r in repeats]
     result += [
-        Line(
+        Promise(
             f"{precision}: what a swap adds to the longest round trip, us",
             median(stall.beyond_us for stall in stalls if stall), 2000.0, at_least=False,
         )
     ]  # fmt: skip
     result += [
-        Line(
+        Promise(
             f"{precision}: cost of an action at {more} envs / at {fewer}",
             median(r.found[f"envs{fewer}"].actions_per_sec / r.found[f"envs{more}"].actions_per_sec for r in repeats),
             1.10, at_least=False,
@@ -90,7 +65,7 @@ def lines(precision: str, repeats: Sequence[Repeat], sizes: Sequence[int]) -> li
     return result
 
 
-def _against(repeats: Sequence[Repeat], name: str, promised: float, batch: int | None) -> Line:
+def _against(repeats: Sequence[Repeat], name: str, promised: float, batch: int | None) -> Promise:
     """Served against the bare forward."""
     walls, cpus = [], []
     for r in repeats:
@@ -98,12 +73,12 @@ def _against(repeats: Sequence[Repeat], name: str, promised: float, batch: int |
         wall, cpu = r.around["plain"] if batch is None else (us / batch for us in r.forward[batch])
         walls.append(found.actions_per_sec * wall * 1e-6)
         cpus.append(cpu / found.cpu_us)
-    return Line(name, median(walls), promised, by_cpu=median(cpus))
+    return Promise(name, median(walls), promised, by_cpu=median(cpus))
 
 
-def _pair(repeats: Sequence[Repeat], name: str, one: str, other: str, promised: float) -> Line:
+def _pair(repeats: Sequence[Repeat], name: str, one: str, other: str, promised: float) -> Promise:
     """One window's rate against another's."""
-    return Line(
+    return Promise(
         name,
         median(r.found[one].actions_per_sec / r.found[other].actions_per_sec for r in repeats),
         promised,
@@ -118,7 +93,7 @@ def stages(repeats: Sequence[Repeat], window: str) -> Mapping[str, float]:
 
 
 def asides(repeats: Sequence[Repeat], other: str) -> list[str]:
-    """What is told without a promise; `other`: how the server beside this one makes its batches."""
+    """Figures without a promise. `other`: how the second server makes its batches."""
 
     def ratio(one: str, two: str) -> float:
         return median(r.found[one].actions_per_sec / r.found[two].actions_per_sec for r in repeats)

@@ -1,4 +1,4 @@
-"""Stands in for the learner: publishes fresh weights, takes every unroll, as a learner would, and throws it away.
+"""Stand-in for the learner: publishes fresh weights; receives every unroll as a learner does, and discards it.
 
 Says `ready`; takes JSON lines {"swaps_per_sec", "past"} at any time: how often the learner's weights come anew, and how
 many past selves are resident. Answers each with {"published"}: when (monotonic seconds) weights came since the last.
@@ -21,8 +21,8 @@ from simul.common.protocol.codec import Codec, Frame, encode
 from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.transport import Poller, RouterSocket
-from simul.learner.memories import UnrollMemories
-from simul.learner.publication import Publication
+from simul.learner.unroll_receiver import UnrollMemories
+from simul.learner.weight_publisher import Publication
 
 CREDIT_EVERY_SEC = 0.3
 PLENTY = 1 << 60
@@ -30,7 +30,7 @@ AHEAD = 0.65  # of the time between two swaps: apart from both spans that `stall
 
 
 def past_selves(count: int) -> tuple[str, ...]:
-    """Their names."""
+    """Names of `count` past selves."""
     return tuple(f"past/{number}" for number in range(1, count + 1))
 
 
@@ -59,10 +59,10 @@ class Sink:
         self.published: list[float] = []
 
     def receive(self) -> None:
-        """Take in what is there; servers that say hello get weights and credit, and back what was read."""
+        """Receive all messages; answer SERVER_HELLO with weights and credit, and unrolls with credit."""
         taken = dict(self._taken)
         while (received := self._unrolls.receive()) is not None:
-            self._take(*received)
+            self._receive_unroll(*received)
         if taken != self._taken:
             self.grant()
         while (received := self._weights.receive()) is not None:
@@ -72,26 +72,26 @@ class Sink:
                 self._peers[peer] = message.shared_memory
                 self.publish()
 
-    def _take(self, peer: bytes, frames: Sequence[Frame]) -> None:
+    def _receive_unroll(self, peer: bytes, frames: Sequence[Frame]) -> None:
         message, _ = self._codec.decode(frames)
         if isinstance(message, ServerHello):
             self._taken[peer] = 0
             self.grant()
         elif isinstance(message, UnrollMemory):
-            self._memories.open(peer, message, self._taken)
+            self._memories.map_memory_of(peer, message, self._taken)
             self.grant()
         elif isinstance(message, Unroll):
             if message.place >= 0:
-                self._memories.tensors(peer, message)
+                self._memories.copy_unroll(peer, message)
             self._taken[peer] += 1
 
     def grant(self) -> None:
-        """Credit without end."""
+        """Grant practically unlimited credit."""
         for peer, taken in self._taken.items():
-            self._unrolls.send(peer, encode(Credit(total=PLENTY, taken=taken, memory=self._memories.has(peer))))
+            self._unrolls.send(peer, encode(Credit(total=PLENTY, taken=taken, memory=self._memories.is_mapped(peer))))
 
     def prepare(self) -> None:
-        """Lay the next weights into memory: the learner's own work, which here takes the clients' core."""
+        """Write the next weights to shared memory: a learner's own work, done here on the clients' core."""
         while self._former:
             self._former.pop().close()
         if self._next is None:
@@ -99,18 +99,18 @@ class Sink:
             self._next.frames(in_memory=True)
 
     def publish(self) -> None:
-        """The same weights as a newer version."""
+        """Publish the same weights as a newer version."""
         publication = self._next or self._make("learner", self._version + 1)
         self._next, self._version = None, self._version + 1
         self.published.append(time.monotonic())
         self._send("learner", publication)
 
     def keep_resident(self) -> None:
-        """The past selves that are wanted join, the others leave."""
+        """Make the wanted past selves resident, and no others."""
         self.past = self.past_wanted
         for name in self.past:
             self._send(name, self._make(name, 1))
-        if self._next is not None:  # it speaks of others
+        if self._next is not None:  # it names other resident policies
             self._former.append(self._next)
             self._next = None
         self.publish()
@@ -132,7 +132,7 @@ class Sink:
 def main() -> None:
     """See the module's docstring."""
     sink = Sink(RunDir(Path(sys.argv[1])))
-    threading.Thread(target=_obey, args=(sink,), daemon=True).start()
+    threading.Thread(target=_follow_orders, args=(sink,), daemon=True).start()
     next_credit = next_swap = 0.0
     sys.stdout.write("ready\n")
     sys.stdout.flush()
@@ -152,14 +152,14 @@ def main() -> None:
             sink.prepare()
 
 
-def _obey(sink: Sink) -> None:
+def _follow_orders(sink: Sink) -> None:
     for line in sys.stdin:
         wanted = json.loads(line)
         sink.swaps_per_sec, sink.past_wanted = float(wanted["swaps_per_sec"]), past_selves(wanted["past"])
         published, sink.published = sink.published, []
         sys.stdout.write(json.dumps({"published": published}) + "\n")
         sys.stdout.flush()
-    os._exit(0)  # whoever started this process is gone
+    os._exit(0)  # the parent process has ended
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long a weight swap holds replies up. Pure.
+"""How long a weight swap delays replies. Pure.
 
 The longest round trip in the moments after weights were published, beside the longest in as long a span half way
 between two swaps: both contain a batch, and whatever else the machine did.

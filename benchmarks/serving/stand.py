@@ -1,9 +1,7 @@
-"""The processes of one measurement: a real server on cores of its own, everything else on the others."""
+"""The processes of one measurement: a real server on its own cores, all others on the remaining ones."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -13,8 +11,8 @@ from typing import Any
 
 import psutil
 
-from benchmarks.pokemon_layers.children import start, stop
-from benchmarks.serving.cores import pin
+from benchmarks.harness.cores import pin
+from benchmarks.harness.processes import Child, start, stop
 from benchmarks.serving.policy import SPEC, served
 from benchmarks.serving.sink import past_selves
 from benchmarks.serving.stall import Stall, stall
@@ -29,14 +27,14 @@ WARM_UP_SEC = 0.5
 
 @dataclass
 class Cell:
-    """What is asked of one window."""
+    """Settings of one window."""
 
     precision: str = "float32"
     clients: int = 4
     envs: int = 32
     record: bool = False
     swaps_per_sec: float = 0.0
-    past: int = 0  # frozen policies beside the learner's; envs take turns among them
+    past: int = 0  # frozen policies beside the learner's; the envs are spread over them
     trips: bool = False
 
 
@@ -54,48 +52,6 @@ class Found:
     stall: Stall | None = None  # of cells with swaps and trips
 
 
-class Child:
-    """A module's process that says `ready`, pinned to a core where the platform has such a thing."""
-
-    def __init__(
-        self, module: str, arguments: list[str], core: int, log: Path,
-        *, package: str = "benchmarks.serving", python: str = sys.executable,
-    ) -> None:  # fmt: skip
-        self._log = log.open("ab")
-        self._module = module
-        command = [python, "-P", "-m", f"{package}.{module}", *arguments]
-        self.process = start(command, self._log, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        pin(self.process.pid, core)
-
-    def wait_ready(self) -> None:
-        """Raises RuntimeError where it ends instead."""
-        assert self.process.stdout is not None
-        if self.process.stdout.readline() != b"ready\n":
-            raise RuntimeError(f"{self._module} did not become ready; its last words:\n{self._last_words()}")
-
-    def tell(self, **message: Any) -> None:
-        """One JSON line to it."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def result(self) -> Any:
-        """The next JSON line from it."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self._module} ended without a result; its last words:\n{self._last_words()}")
-        return json.loads(line)
-
-    def _last_words(self) -> str:
-        return "\n".join(Path(self._log.name).read_text(errors="replace").splitlines()[-12:])
-
-    def close(self) -> None:
-        """Stop it."""
-        stop(self.process)
-        self._log.close()
-
-
 class Stand:
     """A server of one precision and its learner's stand-in."""
 
@@ -111,7 +67,7 @@ class Stand:
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._latest: list[Report] = []
         self._log = self.run_dir.logs / "bench.log"
-        self._sink = Child("sink", [str(self.run_dir.root)], self._others[-1], self._log)
+        self._sink = Child("benchmarks.serving.sink", [str(self.run_dir.root)], self._log, core=self._others[-1])
         self._sink.wait_ready()
         self._server_log = (self.run_dir.logs / "server.log").open("ab")
         command = [sys.executable, "-P", "-m", "simul.inference_server", "--run-dir", str(self.run_dir.root)]
@@ -162,10 +118,10 @@ class Stand:
         arguments = ["--run-dir", str(self.run_dir.root), "--name", f"client-{index}", "--envs", str(cell.envs)]
         arguments += ["--record"] * cell.record + ["--dry"] * dry + ["--trips"] * cell.trips
         arguments += ["--policies", "learner", *past_selves(cell.past)]
-        return Child("client", arguments, self._others[index % len(self._others)], self._log)
+        return Child("benchmarks.serving.client", arguments, self._log, core=self._others[index % len(self._others)])
 
     def runner(self) -> str:
-        """How the server's batches run, in its own words."""
+        """How the server says that its batches run."""
         return str(self._latest[-1].metrics["runners"]["learner"])
 
     def close(self) -> None:
@@ -176,7 +132,7 @@ class Stand:
         self._server_log.close()
 
     def _order(self, swaps_per_sec: float, past: int) -> list[float]:
-        """Tell the learner's stand-in; when weights were published since the last order."""
+        """Send an order to the learner's stand-in. Returns when weights were published since the last one."""
         self._sink.tell(swaps_per_sec=swaps_per_sec, past=past)
         published: list[float] = self._sink.result()["published"]
         return published

@@ -1,4 +1,4 @@
-"""From the configuration to the source of a game. The only place that knows which games exist."""
+"""Builds the source of the configured game. The only module that knows which games exist."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def build_source(
     """The source that worker `index` hosts, checked, not yet started.
 
     Args:
-        index: of the worker; its games share no seed with another worker's.
-        episodes: an evaluation of exactly this many, on games that training never saw; None: train for ever.
-        pairings, replays: with Pokémon, who plays whom in an evaluation, and where its battles are written down.
-        life: run_id of the worker, so that a restarted one does not play its first games again; 0: it does.
+        index: of the worker; workers share no seeds.
+        episodes: an evaluation of exactly this many, with seeds that training never uses; None: training, no end.
+        pairings, replays: Pokémon only: matchups of an evaluation, and the folder for logs of its battles.
+        life: run_id of the worker, so that a restarted one draws other seeds; 0: the same ones.
 
     Raises:
-        ConfigError: the game is unknown, or its env breaks its contract.
+        ConfigError: the game is unknown, or its env breaks the interface.
     """
     seed = worker_seed(config.seed, index, evaluation=episodes is not None, life=life)
     common: dict[str, Any] = {
@@ -80,7 +80,7 @@ def game_spec(config: Config) -> GameSpec:
         from simul.env_worker.games.pokemon.source.source import pokemon_spec
 
         check_simulator()
-        check_battles(_pokemon_of(config, 0))  # raises now, before others are started for nothing
+        check_battles(_pokemon_of(config, 0))  # raises before other processes are started
         return pokemon_spec(config.pokemon)
     if offers := _own_source(config):
         source = _checked(
@@ -94,7 +94,7 @@ def game_spec(config: Config) -> GameSpec:
 
 
 def _pokemon_of(config: Config, index: int) -> PokemonConfig:
-    """The section as worker `index` sees it: its own share of what is limited for all of them together."""
+    """The section for worker `index`: with its share of what is limited for all workers together."""
     from simul.env_worker.games.pokemon.showdown.shares import share_of
 
     return msgspec.structs.replace(
@@ -133,7 +133,7 @@ def load_class(name: str) -> Callable[..., Any]:
 
 
 def _own_source(config: Config) -> Callable[..., Any] | None:
-    """The class of `game` if it offers EnvSource's methods itself; None where an env is to be hosted."""
+    """The class of `game` if it is an EnvSource; None for a Gymnasium env."""
     if ":" not in config.game:
         if config.game != "gymnasium":
             raise ConfigError(f"Unknown game {config.game!r}; expected pokemon, gymnasium, or module:Class.")

@@ -6,16 +6,16 @@ import signal
 import sys
 
 from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
-from simul.inference_server.loadtest.options import claim_folder, parse
+from simul.inference_server.loadtest.options import make_output_folder, parse
 
 
 def main() -> int:
-    """Exit code 0: measured; 1: something failed; 2: a sentence says what to change."""
+    """Exit code 0: measured; 1: failed; 2: the arguments or the environment must change, a sentence says how."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
     try:
         options = parse(None)
-        claim_folder(options.out)
-        from simul.inference_server.loadtest.run import run  # brings torch: what is wrong shall be told at once
+        make_output_folder(options.out)
+        from simul.inference_server.loadtest.run import run  # imports torch, so bad arguments are reported first
 
         return run(options)
     except (ConfigError, CheckpointError) as error:

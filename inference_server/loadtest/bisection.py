@@ -11,7 +11,7 @@ class MaxRateSearch:
     """Narrows the largest rate that passes.
 
         while (rate := search.next_rate()) is not None:
-            search.tell(rate, passed=measure(rate))
+            search.record_trial(rate, passed=measure(rate))
         search.result        # None: not even the lowest rate passed
 
     The lowest rate is tried first. Bounds are widened while the upper one passes. The rate found is tried once more
@@ -42,7 +42,7 @@ class MaxRateSearch:
             self._to_confirm = self._low
         return self._to_confirm
 
-    def tell(self, rate: float, *, passed: bool) -> None:
+    def record_trial(self, rate: float, *, passed: bool) -> None:
         """The outcome of a trial at `rate`, which `next_rate` returned."""
         if self._to_confirm is not None:
             self._confirm(rate, passed)

@@ -1,4 +1,4 @@
-"""Who runs on which processor core, where the system lets us choose, and what other processes took of them."""
+"""Pins server and clients to processor cores where the system allows it; measures what other processes used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BUSY = ("user", "nice", "system", "irq", "softirq", "interrupt", "dpc", "steal"
 
 @dataclass(frozen=True)
 class Cores:
-    """Cores of the server and of the clients; both empty where they cannot be told apart."""
+    """Cores of the server and of the clients; both empty where there are too few, or no affinity."""
 
     server: tuple[int, ...]
     clients: tuple[int, ...]
@@ -38,10 +38,10 @@ def pin(pid: int, cores: tuple[int, ...]) -> None:
             psutil.Process(pid).cpu_affinity(list(cores))
 
 
-class Neighbours:
-    """The share of our cores that other processes, and other machines on the same hardware, take from now on.
+class OtherProcesses:
+    """Measures the share of the cores that other processes (and other virtual machines) use from now on.
 
-    `read` gives three times in seconds: now, processor time of `cores`, and our own with our children's.
+    `read` returns three times in seconds: now, processor time of `cores`, and that of this process and its children.
     """
 
     def __init__(self, cores: Sequence[int], read: Callable[[Sequence[int]], Times]) -> None:
@@ -50,7 +50,7 @@ class Neighbours:
         self._begin = read(cores)
 
     def share(self) -> float:
-        """0 to 1, since the start; ask when all our children have ended and were waited for."""
+        """0 to 1, since the start; call after all child processes were waited for."""
         seconds, busy, ours = (now - before for now, before in zip(self._read(self._cores), self._begin))
         return round(min(1.0, max(0.0, (busy - ours) / (seconds * len(self._cores)))), 3)
 

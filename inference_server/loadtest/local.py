@@ -1,4 +1,4 @@
-"""The policy in the client's own process, without any server: the honest alternative, and the bare forward."""
+"""The policy in the client's own process, without a server: the baseline, and the bare forward."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from simul.common.nets.traced import traced_forward
 from simul.common.protocol.messages import Error
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.sampling import sample
-from simul.inference_server.loadtest.traffic import masks, observations
+from simul.inference_server.loadtest.driver import masks, observations
 
 WARM_UP_FORWARDS = 5
 
 
 class LocalPolicy:
-    """Forward and sampling of all envs of a client at once. Answers lie ready when `submit` returns.
+    """Forward and sampling of all envs of a client at once. Answers are ready when `submit` returns.
 
-    A client's envs always come together, so their recurrent state is carried from one forward to the next as it is.
+    A client's envs are always submitted together, so the recurrent state passes from one forward to the next unchanged.
     """
 
     def __init__(self, config: Config, spec: GameSpec, checkpoint: Path) -> None:
@@ -61,15 +61,15 @@ class LocalPolicy:
         return self._next_id
 
     def poll(self) -> list[Answer]:
-        """What `submit` has answered."""
+        """The answers since the last poll."""
         answers, self._answers = self._answers, []
         return answers
 
     def wait(self, timeout_sec: float) -> None:
-        """Nothing ever arrives later."""
+        """Returns at once: answers are ready when `submit` returns."""
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     @torch.inference_mode()
     def forward_per_sec(self, batch: int, seconds: float) -> float:

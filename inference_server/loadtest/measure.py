@@ -1,17 +1,16 @@
-"""Measures one cell at a time: clients under way, windows until they are stable, the server's own figures beside."""
+"""Measures one cell at a time: starts its clients, takes windows until they are stable, adds the server's figures."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from simul.common.protocol.errors import InferenceError
-from simul.inference_server.loadtest.cells import Cell, Mode
-from simul.inference_server.loadtest.crew import Crew
-from simul.inference_server.loadtest.heard import Heard, histogram_between, mean_batch_between, stages_between
-from simul.inference_server.loadtest.orders import Forward, Forwarded, Go, Prepare, Stop
+from simul.inference_server.loadtest.client import Forward, Forwarded, Go, Prepare, Stop
+from simul.inference_server.loadtest.client_pool import ClientPool
+from simul.inference_server.loadtest.results import Cell, Mode
+from simul.inference_server.loadtest.servers import Server, histogram_between, mean_batch_between, stages_between
 from simul.inference_server.loadtest.windows import (
     Figures,
     Window,
@@ -20,43 +19,34 @@ from simul.inference_server.loadtest.windows import (
     is_stable,
 )
 
-HEAR_SEC = 0.05
+REPORT_WAIT_SEC = 0.05
 LATE_SEC = 15.0
 FORWARD_SEC = 0.3
 
 Span = tuple[float, float]  # of time.perf_counter()
-Tick = Callable[[str], None]  # shown while a cell runs: what its windows say so far
-
-
-class Server(Protocol):
-    """Who is loaded."""
-
-    heard: Heard
-
-    def listen(self) -> None:
-        """Take in what it says of itself; called often."""
+Tick = Callable[[str], None]  # gets a cell's figures so far, for display
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What the server said of one cell; see `Cell`."""
+class _ServerFigures:
+    """The server's figures of one cell; see `Cell`."""
 
     mean_batch: float | None = None
     histogram: dict[str, int] | None = None
     stages_us: dict[str, float] | None = None
 
 
-class Bench:
-    """Cells against one server (None: the clients decide themselves), with one crew.
+class CellRunner:
+    """Measures cells against one server (None: the clients run the policy), with one pool.
 
     Forwards are timed by `timer`, one process; None: not at all. `max_batch` is the server's; None: not known.
     """
 
     def __init__(
-        self, crew: Crew, server: Server | None, timer: Crew | None, *, max_batch: int | None,
+        self, pool: ClientPool, server: Server | None, timer: ClientPool | None, *, max_batch: int | None,
         precision: str | None, warm_up_sec: float, window_sec: float, max_windows: int, seed: int,
     ) -> None:  # fmt: skip
-        self._crew = crew
+        self._pool = pool
         self._server = server
         self._timer = timer
         self._max_batch = max_batch
@@ -80,10 +70,10 @@ class Bench:
 
     def _run(self, clients: int, prepare: Prepare, tick: Tick) -> tuple[Figures, Span]:
         """Figures of a cell, and when its windows began and ended."""
-        self._crew.tell(prepare, clients)
-        self._crew.gather(clients)
+        self._pool.send_order(prepare, clients)
+        self._pool.gather(clients)
         start = time.perf_counter()
-        self._crew.tell(Go(start, self._warm_up_sec, self._window_sec), clients)
+        self._pool.send_order(Go(start, self._warm_up_sec, self._window_sec), clients)
         by_client: list[list[Window]] = [[] for _ in range(clients)]
         windows: list[list[Window]] = []
         while not is_stable(windows) and len(windows) < self._max_windows:
@@ -95,22 +85,22 @@ class Bench:
             expected = start + self._warm_up_sec + (len(windows) + 1) * self._window_sec
             if time.perf_counter() > expected + LATE_SEC:
                 raise InferenceError("ERR_TIMEOUT", f"no figures from the clients for {LATE_SEC:.0f} s")
-        self._crew.tell(Stop(), clients)
-        self._crew.gather(clients)
+        self._pool.send_order(Stop(), clients)
+        self._pool.gather(clients)
         begin = start + self._warm_up_sec
         return figures(windows), (begin, begin + len(windows) * self._window_sec)
 
     def _listen(self, by_client: list[list[Window]]) -> None:
-        heard = self._crew.hear(HEAR_SEC)
-        if heard is not None and isinstance(heard[1], Window):
-            by_client[heard[0]].append(heard[1])
+        received = self._pool.receive_report(REPORT_WAIT_SEC)
+        if received is not None and isinstance(received[1], Window):
+            by_client[received[0]].append(received[1])
         if self._server is not None:
-            self._server.listen()
+            self._server.update_reports()
 
     def _cell(
         self, mode: Mode, clients: int, envs: int, found: Figures, span: Span, offered_per_sec: float | None = None
     ) -> Cell:
-        seen = _Seen(float(envs)) if mode == "local" else self._seen_by_server(span)
+        seen = _ServerFigures(float(envs)) if mode == "local" else self._seen_by_server(span)
         full = min(clients * envs, self._max_batch) if mode == "closed" and self._max_batch else None
         forward, full_forward = self._forward(seen.mean_batch), self._forward(full)
         return Cell(
@@ -122,25 +112,25 @@ class Bench:
             lost_to_small_batches=_lost(forward, full_forward), errors=found.errors, client_busy=found.client_busy,
         )  # fmt: skip
 
-    def _seen_by_server(self, span: Span) -> _Seen:
-        """While it was measured; with warm-up where that was too short."""
+    def _seen_by_server(self, span: Span) -> _ServerFigures:
+        """Between the reports inside the measured span; warm-up included where there are too few."""
         if self._server is None:
-            return _Seen()
+            return _ServerFigures()
         begin, end = span
-        heard = self._server.heard
-        reports = heard.between(begin, end) or heard.between(begin - self._warm_up_sec, end)
-        mean_batch = mean_batch_between(*reports) if reports is not None else None
-        if reports is None or mean_batch is None:
-            return _Seen()
-        return _Seen(mean_batch, histogram_between(*reports), stages_between(*reports))
+        reports = self._server.server_reports
+        span_ends = reports.between(begin, end) or reports.between(begin - self._warm_up_sec, end)
+        mean_batch = mean_batch_between(*span_ends) if span_ends is not None else None
+        if span_ends is None or mean_batch is None:
+            return _ServerFigures()
+        return _ServerFigures(mean_batch, histogram_between(*span_ends), stages_between(*span_ends))
 
     def _forward(self, batch: float | None) -> float | None:
-        """Actions a second of the bare forward, timed once a batch size."""
+        """Actions a second of the bare forward, timed once for each batch size."""
         if batch is None or self._timer is None:
             return None
         size = max(1, round(batch))
         if size not in self._forwards:
-            self._timer.tell(Forward(size, FORWARD_SEC), 1)
+            self._timer.send_order(Forward(size, FORWARD_SEC), 1)
             (answer,) = self._timer.gather(1)
             assert isinstance(answer, Forwarded)
             self._forwards[size] = round(answer.actions_per_sec, 1)

@@ -146,7 +146,7 @@ def _precisions(text: str) -> tuple[str, ...]:
     return names
 
 
-def claim_folder(folder: Path) -> None:
+def make_output_folder(folder: Path) -> None:
     """Make the folder of the results before anything is measured. Raises ConfigError where that is not possible."""
     trial = folder / ".writable"
     try:

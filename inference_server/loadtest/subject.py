@@ -1,4 +1,4 @@
-"""What is loaded: a game spec, a configuration and weights, laid out as a run directory for server and clients."""
+"""The load test's subject: game spec, configuration and weights, as a run directory for server and clients."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Subject:
     """`endpoint` is empty where the load test starts the server itself.
 
     Attributes:
-        keys: folder of the CURVE keys that clients show; None: none.
-        max_batch: most rows that the server takes into one forward; None: not known of a server that runs.
+        keys: folder of the clients' CURVE keys; None: none.
+        max_batch: largest forward of the server, in rows; None: unknown, of a running server.
     """
 
     run_dir: RunDir
@@ -46,7 +46,7 @@ class Subject:
     max_batch: int | None
 
     def with_precision(self, precision: str) -> Subject:
-        """The same in another precision; config.yaml says so from now on."""
+        """The same in another precision, which is written to config.yaml."""
         server = msgspec.structs.replace(self.config.server, precision=precision)
         config = msgspec.structs.replace(self.config, server=server)
         self.run_dir.write_config(config)
@@ -56,11 +56,11 @@ class Subject:
 def make_subject(options: Options, root: Path) -> Subject:
     """Lay out a run directory in `root`. Raises ConfigError, RoleDied."""
     given = newest_checkpoint(options.checkpoint) if options.checkpoint is not None else None
-    config, spec, endpoint = _what(options, given)
+    config, spec, endpoint = _config_and_spec(options, given)
     max_batch = None if "://" in (options.connect or "") else config.server.max_batch
     keys = _keys(options, config)
     most = max(max(options.clients) * max(options.envs), options.open_sessions * max(options.clients))
-    sessions = max(config.server.max_sessions, 2 * most)  # a cell's may still be there when the next one's begin
+    sessions = max(config.server.max_sessions, 2 * most)  # those of the cell before can still be open
     server = msgspec.structs.replace(config.server, endpoint="", max_sessions=sessions, max_sessions_of_client=sessions)
     config = msgspec.structs.replace(config, server=server)
     run_dir = RunDir(root)
@@ -74,7 +74,7 @@ def make_subject(options: Options, root: Path) -> Subject:
 
 
 def _keys(options: Options, config: Config) -> Path | None:
-    """Those of --keys, else those of the run directory that is loaded. Raises ConfigError where they are none."""
+    """The folder of --keys, else that of the run directory under load. Raises ConfigError where it holds no keys."""
     folder = options.keys
     if folder is None and options.connect is not None and "://" not in options.connect and config.server.curve_keys:
         folder = Path(config.server.curve_keys)
@@ -83,7 +83,7 @@ def _keys(options: Options, config: Config) -> Path | None:
     return folder
 
 
-def _what(options: Options, checkpoint: Path | None) -> tuple[Config, GameSpec, str]:
+def _config_and_spec(options: Options, checkpoint: Path | None) -> tuple[Config, GameSpec, str]:
     """Configuration, spec, and the endpoint of a running server."""
     endpoint = options.connect or ""
     if endpoint and "://" not in endpoint:

@@ -53,13 +53,13 @@ class Loss:
 
 
 # (trajectories, logits float32 [T, B, A], value float32 [T + 1, B], settings) -> Loss.
-# value[t] is that of row t; behind each column's last valid row lies its bootstrap value.
+# value[t]: of row t; the row after each column's last valid one holds its bootstrap value.
 Algorithm = Callable[[Trajectories, Tensor, Tensor, Settings], Loss]
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What the current policy says of the recorded actions.
+    """The current policy's figures of the recorded actions.
 
     Attributes:
         log_prob: float32 [T, B] of the recorded action.

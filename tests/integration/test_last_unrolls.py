@@ -8,33 +8,33 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.faults import wait_for
-from tests.support.inbox_stand import InboxStand
 from tests.support.stand import exchange
+from tests.support.unroll_receiver_stand import UnrollReceiverStand
 
 
 @pytest.fixture(params=[True, False], ids=["memory", "socket"])
-def stand(request) -> Iterator[InboxStand]:
-    with InboxStand(shared_memory=request.param) as stand:
+def stand(request) -> Iterator[UnrollReceiverStand]:
+    with UnrollReceiverStand(shared_memory=request.param) as stand:
         yield stand
 
 
 def test_a_learner_that_stops_takes_in_what_was_sent_to_it(stand) -> None:
-    link, inbox = stand.server._recorder._link, stand.learner.inbox
-    client, receive, late = stand.client("a"), inbox._receive, []
+    link, receiver = stand.server._recorder._link, stand.learner.receiver
+    client, receive, late = stand.client("a"), receiver._receive, []
     wait_for(lambda: link.alive(time.monotonic()) and link._credit)
 
     def read_late() -> None:
         """Nothing before the stop, and nothing in the turn in which it comes."""
-        if inbox._closing and late:
+        if receiver._closing and late:
             receive()
-        elif inbox._closing:
+        elif receiver._closing:
             late.append(True)
 
-    inbox._receive = read_late
+    receiver._receive = read_late
     for step in range(2):
         exchange(client, [stand.decision(0, step)])
     exchange(client, stand.ends(2, 0))
     wait_for(lambda: stand.server.metrics()["unrolls"]["sent"] == 1)
-    assert inbox.account()["received"] == 0
-    inbox.finish()
-    assert inbox.account()["received"] == 1
+    assert receiver.account()["received"] == 0
+    receiver.finish()
+    assert receiver.account()["received"] == 1

@@ -13,9 +13,9 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import client_keys, new_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from simul.inference_server.loadtest import sweep
-from simul.inference_server.loadtest.cells import Cell, Result
+from simul.inference_server.loadtest import run as run_module
 from simul.inference_server.loadtest.options import parse
+from simul.inference_server.loadtest.results import Cell, Result
 from simul.inference_server.loadtest.run import run
 from tests.support.stand import Stand
 
@@ -91,7 +91,7 @@ def test_a_running_server_with_keys_is_loaded_and_what_is_not_known_is_not_inven
 
 
 def test_nobody_at_the_endpoint_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "CONNECT_SEC", 0.3)
+    monkeypatch.setattr(run_module, "CONNECT_SEC", 0.3)
     nobody = f"ipc://{tmp_path}/nobody.ipc"
     sentence = f"The server at {nobody} could not be loaded: .*ERR_TIMEOUT.* `simul connect {nobody}` says why"
     with pytest.raises(ConfigError, match=sentence):

@@ -1,4 +1,4 @@
-"""A real server and the learner's own inbox: weights lie in memory where they can, else they come by the socket."""
+"""A real server and the learner's own receiver: weights lie in memory where they can, else they come by the socket."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import pytest
 from simul.inference_server.policies import verification as module
 from tests.support.anonymous import anonymous_files
 from tests.support.faults import wait_for
-from tests.support.inbox_stand import InboxStand
 from tests.support.stand import exchange
+from tests.support.unroll_receiver_stand import UnrollReceiverStand
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 
 ONE_BY_ONE, AT_ONCE = 10, 40
 
 
-def _publish(stand: InboxStand, version: int) -> None:
-    stand.learner.inbox.publish("learner", version, stand.weights(seed=version), ("learner",))
+def _publish(stand: UnrollReceiverStand, version: int) -> None:
+    stand.learner.receiver.publish("learner", version, stand.weights(seed=version), ("learner",))
 
 
-def _figures(stand: InboxStand) -> tuple[int, int, int]:
+def _figures(stand: UnrollReceiverStand) -> tuple[int, int, int]:
     metrics = stand.server.metrics()
     return metrics["swaps"], metrics["weights_in_memory"], metrics["weights_unreadable"]
 
 
 def test_weights_are_read_where_they_lie_and_their_memory_goes_with_them() -> None:
-    with InboxStand() as stand:
+    with UnrollReceiverStand() as stand:
         assert _figures(stand) == (1, 1, 0)
         client = stand.client("a")
         before = anonymous_files()
@@ -44,7 +44,7 @@ def test_weights_are_read_where_they_lie_and_their_memory_goes_with_them() -> No
         assert stand.server.metrics()["weights_refused"] == 0
         swaps, in_memory, _ = _figures(stand)
         assert swaps == in_memory
-        assert not stand.learner.inbox.events()
+        assert not stand.learner.receiver.drain_events()
 
 
 def test_who_cannot_open_the_memory_says_so_once_and_gets_bytes(monkeypatch) -> None:
@@ -54,18 +54,18 @@ def test_who_cannot_open_the_memory_says_so_once_and_gets_bytes(monkeypatch) -> 
         asked.append(path)
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(module, "open_sealed", denied)
-    with InboxStand() as stand:
+    monkeypatch.setattr(module, "open_unchangeable", denied)
+    with UnrollReceiverStand() as stand:
         assert _figures(stand) == (1, 0, 1)
         _publish(stand, 1)
         wait_for(lambda: _figures(stand) == (2, 0, 1))
         assert len(asked) == 1
-        assert not stand.learner.inbox.events()
+        assert not stand.learner.receiver.drain_events()
 
 
 def test_a_server_that_shares_no_memory_is_sent_bytes() -> None:
     before = anonymous_files()
-    with InboxStand(shared_memory=False) as stand:
+    with UnrollReceiverStand(shared_memory=False) as stand:
         _publish(stand, 1)
         wait_for(lambda: _figures(stand) == (2, 0, 0))
         wait_for(lambda: anonymous_files() <= before)

@@ -8,7 +8,7 @@ from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimError, SimRecord, SimRow
 from simul.env_worker.games.pokemon.source.rewards import Facts
-from tests.golden.pokemon.recorded import recorded_seats
+from tests.support.pokemon.recorded import recorded_seats
 
 SEAT = next(seat for seat in recorded_seats("gen9*") if seat.seat == 0)
 LINES, REQUEST = next(record for record in SEAT.records if record[1] and "active" in record[1])

@@ -23,7 +23,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.transport import Poller, RouterSocket
-from simul.learner.memories import UnrollMemories
+from simul.learner.unroll_receiver import UnrollMemories
 
 
 class FakeLearner:
@@ -102,7 +102,7 @@ class FakeLearner:
             if time.monotonic() > next_credit:
                 next_credit = time.monotonic() + 0.3
                 for peer, taken in self._taken.items():
-                    opened = self._memories is not None and self._memories.has(peer)
+                    opened = self._memories is not None and self._memories.is_mapped(peer)
                     credit = Credit(total=self.credit, taken=taken * (not self.keeps_places), memory=opened)
                     self._unroll_socket.send(peer, encode(credit))
         self._unroll_socket.close()
@@ -112,14 +112,14 @@ class FakeLearner:
         if self._memories is None:
             spec, length = self._run_dir.read_spec(), self._run_dir.read_config().learner.unroll_length
             self._memories = UnrollMemories(UnrollLayout(spec, length, message.state_size))
-        assert not self._memories.open(peer, message, self._taken)
+        assert not self._memories.map_memory_of(peer, message, self._taken)
 
     def _take(self, peer: bytes, message: Unroll, tensors: dict[str, Any]) -> None:
         self._taken[peer] += 1
         if message.place >= 0:
             assert not tensors
             assert self._memories is not None
-            tensors = self._memories.tensors(peer, message)
+            tensors = self._memories.copy_unroll(peer, message)
         check_unroll(message, tensors)
         self.unrolls.append((message, {name: array.copy() for name, array in tensors.items()}))
 

@@ -13,7 +13,7 @@ from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.host_messages import SimRecord
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from tests.golden.pokemon.recorded_doubles import Listening
+from tests.support.pokemon.recorded_doubles import Listening
 
 
 class DoublesReader:

@@ -14,7 +14,7 @@ from poke_env.battle.pokemon import Pokemon
 from simul.env_worker.games.pokemon.battle_view.line_kinds import SKIPPED
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatView
 from simul.env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
-from tests.golden.pokemon.recorded import RecordedSeat
+from tests.support.pokemon.recorded import RecordedSeat
 
 # Neither the encoder nor the bots read these: the clock, the players' names, the end of the battle, the log.
 OF_THE_ROOM = {

@@ -20,8 +20,8 @@ from simul.env_worker.games.pokemon.formats.formats import is_doubles
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRow
-from tests.golden.pokemon.recorded import RecordedSeat, preview_of, replay
-from tests.golden.pokemon.recorded_doubles import decisions
+from tests.support.pokemon.recorded import RecordedSeat, preview_of, replay
+from tests.support.pokemon.recorded_doubles import decisions
 
 # Of doubles: the first two moves, not at an ally.
 _FOES_MOVES = {action for action in range(FIRST_MOVE, FIRST_MOVE + 2 * PER_MOVE) if meaning(action).target >= 0}

@@ -6,7 +6,7 @@ import re
 
 from simul.common.runtime.installation import ROOT
 from simul.common.runtime.metrics import Timings
-from simul.env_worker.games.gymnasium.tally import Tally
+from simul.env_worker.games.gymnasium.source import EpisodeTally
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.inference_server.ops.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
 from simul.inference_server.ops.statistics import Statistics
@@ -40,7 +40,7 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
     reported = {
         *Statistics().as_dict(),
         *Scoreboard().metrics(0),
-        *Tally(listed=True).metrics(0),
+        *EpisodeTally(listed=True).metrics(0),
         *COLUMNS,
         *_named_in("inference_server/ops/reporting.py", "metrics"),
         *_named_in("env_worker/worker.py", "metrics"),

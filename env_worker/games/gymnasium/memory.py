@@ -1,4 +1,4 @@
-"""A task that only memory solves: see a cue, wait, name the cue. Chance is 0.25, a perfect memory 1.0."""
+"""A task that needs memory: observe a cue, wait, name it. Mean return by chance 0.25, with perfect memory 1.0."""
 
 from __future__ import annotations
 

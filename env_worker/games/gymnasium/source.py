@@ -1,7 +1,8 @@
-"""Hosts many Gymnasium envs with discrete actions: one seat each, stepped when their action comes."""
+"""Hosts many Gymnasium envs with discrete actions: one seat each, stepped when their action arrives."""
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,11 +14,59 @@ from simul.common.protocol.decisions import Action, Decision, start_flags
 from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.gymnasium.hosted import HostedEnv
+from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
 from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
-from simul.env_worker.games.gymnasium.tally import Tally
 
 FAILURES_IN_A_ROW = 10  # of one env, without a finished episode in between
+RECENT = 100
+EVENTS = 20
+LISTED = 5000  # single returns that fit the header frame of a report (9 bytes each, 64 KiB)
+
+
+class EpisodeTally:
+    """Counts episodes; started = finished + aborted + alive at every moment.
+
+    Args:
+        listed: keep every single return, for an evaluation.
+    """
+
+    def __init__(self, listed: bool) -> None:
+        self.started = self.finished = self.truncated = 0
+        self.aborted: Counter[str] = Counter()
+        self.events: deque[str] = deque(maxlen=EVENTS)
+        self._sum = 0.0
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._all: list[float] | None = [] if listed else None
+
+    def finish(self, episode_return: float, truncated: bool) -> None:
+        """Count a finished episode. `episode_return`: sum of its rewards, unscaled."""
+        self.finished += 1
+        self.truncated += truncated
+        self._sum += episode_return
+        self._recent.append(episode_return)
+        if self._all is not None:
+            self._all.append(episode_return)
+
+    def metrics(self, alive: int) -> dict[str, Any]:
+        """`episodes`, `returns` (means are 0.0 while `count` is 0), `events`, and `episode_returns` if listed."""
+        figures: dict[str, Any] = {
+            "episodes": {
+                "started": self.started,
+                "finished": self.finished,
+                "aborted": dict(self.aborted),
+                "alive": alive,
+                "truncated": self.truncated,
+            },
+            "returns": {
+                "mean": self._sum / max(self.finished, 1),
+                "count": self.finished,
+                "recent_mean": sum(self._recent) / max(len(self._recent), 1),
+            },
+            "events": list(self.events),
+        }
+        if self._all is not None and len(self._all) <= LISTED:
+            figures["episode_returns"] = list(self._all)
+        return figures
 
 
 class GymnasiumSource:
@@ -29,9 +78,9 @@ class GymnasiumSource:
         envs: number of copies.
         seed: an episode is seeded by (seed, env, episode) and nothing else.
         record, greedy: flags of every session.
-        episodes: finish exactly this many, then be idle. Each env has its fixed share, so the set of games does not
+        episodes: finish exactly this many, then be idle. Each env has a fixed share, so the set of games does not
             depend on timing; an aborted one is replaced by the env's next. None: no end.
-        reward_scale: rewards travel multiplied by it; returns are reported without.
+        reward_scale: factor of the rewards sent to the server; reported returns are without it.
     """
 
     def __init__(
@@ -53,7 +102,7 @@ class GymnasiumSource:
         self._reward_scale = reward_scale
         self._shares = [None if episodes is None else (episodes + envs - 1 - i) // envs for i in range(envs)]
         self._hosted = [HostedEnv(i, make_env, self.spec.num_actions) for i in range(envs)]
-        self._tally = Tally(listed=episodes is not None)
+        self._episode_tally = EpisodeTally(listed=episodes is not None)
         self._ready: list[Decision] = []
         self._draining = False
 
@@ -97,7 +146,7 @@ class GymnasiumSource:
         return self._hosted[env].episode if self._hosted[env].alive else -1
 
     def abort(self, envs: Iterable[int], cause: str) -> None:
-        """The server lost these sessions: what is queued for them goes to nobody, new episodes start."""
+        """The server lost these sessions: drop their queued rows and start new episodes."""
         lost = set(envs)
         for index in sorted(lost):
             if self._hosted[index].alive:
@@ -107,23 +156,23 @@ class GymnasiumSource:
             self._begin(self._hosted[index])
 
     def set_policies(self, names: Sequence[str]) -> None:
-        """One seat has no opponents: nothing to draw from `names`."""
+        """Ignored: one seat has no opponents."""
 
     def drain(self) -> None:
         """Start no new episodes."""
         self._draining = True
 
     def idle(self) -> bool:
-        """True when no episode is running and `poll` took the last ends."""
+        """True when no episode is running and `poll` returned the last ends."""
         return not self._ready and not any(env.alive for env in self._hosted)
 
     def files(self) -> list[int]:
-        """None: envs are stepped inside `act`."""
+        """No files: envs are stepped inside `act`."""
         return []
 
     def metrics(self) -> dict[str, Any]:
-        """`episodes`, `returns`, `events`; `episode_returns` in an evaluation. See `Tally.metrics`."""
-        return self._tally.metrics(alive=sum(env.alive for env in self._hosted))
+        """`episodes`, `returns`, `events`; `episode_returns` in an evaluation. See `EpisodeTally.metrics`."""
+        return self._episode_tally.metrics(alive=sum(env.alive for env in self._hosted))
 
     def close(self) -> None:
         """Close every env; running episodes count as aborted by `shutdown`."""
@@ -138,7 +187,7 @@ class GymnasiumSource:
         share = self._shares[env.index]
         while not (self._draining or env.alive or env.finished == share):
             env.begin()
-            self._tally.started += 1
+            self._episode_tally.started += 1
             try:
                 self._decide(env, env.reset(self._seed))
             except Exception as error:  # noqa: BLE001 - a user's env may raise anything
@@ -156,7 +205,7 @@ class GymnasiumSource:
             env.alive = False
             env.finished += 1
             env.failures = 0
-            self._tally.finish(env.episode_return, truncated)
+            self._episode_tally.finish(env.episode_return, truncated)
             self._begin(env)
         else:
             self._decide(env, observation)
@@ -178,9 +227,9 @@ class GymnasiumSource:
         )
 
     def _abort(self, env: HostedEnv, cause: str) -> None:
-        """End the running episode; the server hears of it unless it never saw the first decision."""
+        """End the running episode; the server is told unless it never got the first decision."""
         env.alive = False
-        self._tally.aborted[cause] += 1
+        self._episode_tally.aborted[cause] += 1
         if env.step > 0:
             self._row(env, ABORTED)
 
@@ -189,7 +238,7 @@ class GymnasiumSource:
         env.failures += 1
         what = f"env {env.index} episode {env.episode} step {env.step}: {type(error).__name__}: {error}"
         closing = env.discard()
-        self._tally.events.append(f"{what[:300]}; a new env is built{closing and ', ' + closing[:200]}")
+        self._episode_tally.events.append(f"{what[:300]}; a new env is built{closing and ', ' + closing[:200]}")
         if env.failures >= FAILURES_IN_A_ROW:
             raise EnvError(f"{FAILURES_IN_A_ROW} failures in a row; the last: {what}") from error
 

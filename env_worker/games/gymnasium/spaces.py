@@ -1,4 +1,4 @@
-"""What a Gymnasium env shows and allows, as the flat rows that travel."""
+"""A Gymnasium env's observations and action masks as flat rows, and its game spec."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def flat_observation(space: spaces.Space, observation: Any) -> NDArray[np.float3
 
 
 def _check_shape(space: spaces.Space, observation: Any, name: str) -> None:
-    """Flattening hides a shape: a transposed image has as many numbers as an upright one. Raises EnvError."""
+    """Flattening hides a wrong shape (a transposed image has as many numbers). Raises EnvError."""
     if isinstance(space, spaces.Dict):
         for key, part in space.spaces.items():
             if key not in observation:
@@ -86,10 +86,10 @@ def action_mask(info: Mapping[str, Any], num_actions: int) -> NDArray[np.uint8]:
 
 
 def check_env(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
-    """Build the env, reset it and step it once; the spec if it keeps its word.
+    """Build the env, reset it and step it once; its spec.
 
     Raises:
-        ConfigError: saying what is wrong with it.
+        ConfigError: the env breaks the Gymnasium interface or its own spaces.
     """
     env = None
     try:

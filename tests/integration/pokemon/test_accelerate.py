@@ -13,7 +13,7 @@ import pytest
 from simul.env_worker.games.pokemon.formats.teams import read_teams
 from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from tests.golden.pokemon.wild_teams import wild_team
+from tests.support.pokemon.wild_teams import wild_team
 from tests.support.twins import TEAMS
 
 RANDOM = [*(f"gen{gen}randombattle" for gen in range(1, 10)), "gen9randomdoublesbattle"]

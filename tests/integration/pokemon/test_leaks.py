@@ -8,7 +8,7 @@ from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from tests.golden.pokemon.wild_teams import wild_team
+from tests.support.pokemon.wild_teams import wild_team
 from tests.support.worlds import FULL, Chooser, World, again, agreed, play, told_apart
 
 # Nobody of seat 0's team does damage or is fast, the foe only does what its level says: no roll decides anything.

@@ -2,7 +2,7 @@
 
 import orjson
 
-from tests.golden.pokemon.situations import play_all, situation
+from tests.support.pokemon.situations import play_all, situation
 from tests.support.worlds import sights
 
 

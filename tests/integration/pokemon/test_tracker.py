@@ -19,10 +19,10 @@ from simul.env_worker.games.pokemon.encoding.tracker_tables import tracker_table
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
 from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from tests.golden.pokemon.garbled import garbled
-from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats
-from tests.golden.pokemon.tracker_reference import Seat, compare, write_tables
-from tests.golden.pokemon.wild_teams import wild_team
+from tests.support.pokemon.garbled import garbled
+from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
+from tests.support.pokemon.tracker_reference import Seat, compare, write_tables
+from tests.support.pokemon.wild_teams import wild_team
 from tests.support.states import compare_with_stock
 
 # What must have come up: each is part of a line.

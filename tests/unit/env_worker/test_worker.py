@@ -68,7 +68,7 @@ def _turn(*replies: Replies) -> ScriptedSource:
     source = ScriptedSource()
     worker = Worker(source, ScriptedClient(*replies), SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
     for _ in replies:
-        worker._turn(0.0)
+        worker._run_once(0.0)
     return source
 
 

@@ -12,7 +12,7 @@ from simul.common.nets.build import build_network
 from simul.common.nets.io import WEIGHTS_FILE, load_policy, weights_to_bytes
 from simul.common.protocol.errors import CheckpointError
 from simul.learner import checkpoints
-from simul.learner.checkpoint_schedule import Keeper
+from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import OPTIMIZER_FILE, CheckpointStore, optimizer_to_bytes, restore
 from simul.learner.league import League
 
@@ -69,12 +69,12 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so(store, fa
         path.write_bytes(data[: len(data) // 2])
     checkpoint = store.latest(facts.spec)
     assert checkpoint.meta.version == 1
-    (note,) = store.take_notes()
+    (note,) = store.drain_notes()
     assert newest.name in note
     assert "Falling back to the one before. It is now damaged-000000002" in note
     assert store.versions() == [1]
     assert store.latest(facts.spec).meta.version == 1
-    assert not store.take_notes()
+    assert not store.drain_notes()
 
 
 def _damage(path, how):
@@ -90,12 +90,12 @@ def test_a_damaged_checkpoint_never_pushes_out_a_whole_one(store, facts, network
     _damage(store.path(2) / OPTIMIZER_FILE, damage)
     save(store, facts, network, optimizer, 3)
     assert store.versions() == [1, 3]
-    (note,) = store.take_notes()
+    (note,) = store.drain_notes()
     assert "000000002 is damaged: optimizer.safetensors does not have the hash" in note
     assert "It does not count among the newest 2, which are kept. It is now damaged-000000002." in note
     save(store, facts, network, optimizer, 4)
     assert store.versions() == [3, 4]
-    assert not store.take_notes()
+    assert not store.drain_notes()
     again = CheckpointStore(store.path(0).parent)  # another life, which has written none of them
     _damage(store.path(4) / WEIGHTS_FILE, damage)
     assert again.latest(facts.spec).meta.version == 3
@@ -146,7 +146,7 @@ def test_a_kill_at_any_moment_of_a_save_leaves_the_newest_whole_one(tmp_path, fa
             calls[1] = 0
             newest = again.latest(facts.spec).meta.version
             assert newest in (1, 2)
-            assert not again.take_notes(), "what was not finished is no damaged checkpoint"
+            assert not again.drain_notes(), "what was not finished is no damaged checkpoint"
             save(again, facts, network, optimizer, 3)
             assert again.versions() == [newest, 3]
             assert not list(folder.glob(".writing-*"))
@@ -160,7 +160,7 @@ def test_versions_of_more_than_nine_digits_are_not_used_and_said(store, facts, n
     save(store, facts, network, trained(network), 7)
     (store.path(0).parent / "9223372036854775801").mkdir()
     assert store.latest(facts.spec).meta.version == 7
-    assert "9223372036854775801 is not used" in store.take_notes()[0]
+    assert "9223372036854775801 is not used" in store.drain_notes()[0]
 
 
 def test_nothing_at_all_is_a_fresh_start_but_nothing_whole_is_refused(store, facts, network):
@@ -187,21 +187,21 @@ def full_disk(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def keeper(tmp_path, facts):
+def make_schedule(tmp_path, facts):
     league = League(tmp_path / "past", every_decisions=100, resident=2)
-    return Keeper(CheckpointStore(tmp_path), league, facts, every_sec=10.0, milestone_every_decisions=50)
+    return CheckpointSchedule(CheckpointStore(tmp_path), league, facts, every_sec=10.0, milestone_every_decisions=50)
 
 
 def test_a_full_disk_leaves_the_last_good_one_and_training_goes_on(tmp_path, facts, network, monkeypatch):
     optimizer, weights = trained(network), weights_to_bytes(network)
-    keep = keeper(tmp_path, facts)
+    keep = make_schedule(tmp_path, facts)
     assert not keep.save(0, 0, 0, weights, network, optimizer, 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(checkpoints.os, "fsync", full_disk)
         failure = keep.save(1, 10, 1, weights, network, optimizer, 20.0)
         assert "No space left" in failure
         assert "version 0 stays" in failure
-        assert "No space left" in keep.freeze(1, 100, weights)
+        assert "No space left" in keep.add_past_self(1, 100, weights)
     assert keep.league.resident == ()
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()].count("000000000") == 1
     assert not list(tmp_path.rglob(".writing-*")), "nothing is left aside"
@@ -212,7 +212,7 @@ def test_a_full_disk_leaves_the_last_good_one_and_training_goes_on(tmp_path, fac
 
 def test_milestones_come_by_decisions(tmp_path, facts, network):
     optimizer, weights = trained(network), weights_to_bytes(network)
-    keep = keeper(tmp_path, facts)
+    keep = make_schedule(tmp_path, facts)
     for version, decisions in enumerate((0, 20, 40, 60, 80, 120, 130, 140)):
         keep.save(version, decisions, version, weights, network, optimizer, 0.0)
     assert CheckpointStore(tmp_path).versions() == [0, 3, 5, 6, 7]

@@ -29,7 +29,7 @@ def test_older_ones_are_spread():
 def join(facts, network):
     def add(league, version, decisions):
         weights = weights_to_bytes(network)
-        league.add(facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, True), weights)
+        league.add_past_self(facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, True), weights)
 
     return add
 
@@ -44,8 +44,8 @@ def test_joins_by_decisions_and_outlives_a_restart(tmp_path, facts, join):
         assert not league.due(decisions)
     assert [past.name for past in league.resident] == ["past/3", "past/12"]
     again = League(tmp_path, every_decisions=100, resident=2)
-    again.load(facts.spec, 340)
-    assert again.take_notes() == []
+    again.load_past_selves(facts.spec, 340)
+    assert again.drain_notes() == []
     assert again.resident == league.resident
     assert not again.due(399)
     assert again.due(400)
@@ -57,8 +57,8 @@ def test_a_damaged_past_self_leaves_the_league(tmp_path, facts, join):
     join(league, 9, 200)
     (tmp_path / "000000003" / WEIGHTS_FILE).write_bytes(b"")
     again = League(tmp_path, every_decisions=100, resident=2)
-    again.load(facts.spec, 250)
-    assert "damaged" in again.take_notes()[0]
+    again.load_past_selves(facts.spec, 250)
+    assert "damaged" in again.drain_notes()[0]
     assert [past.name for past in again.resident] == ["past/9"]
 
 
@@ -71,11 +71,11 @@ def test_a_version_that_comes_twice_is_one_past_self_with_the_new_weights(tmp_pa
     join(league, 3, 104)
     join(league, 9, 200)
     again = League(tmp_path, every_decisions=100, resident=3)
-    again.load(facts.spec, 150)
-    assert "past/9 is newer than the checkpoint" in again.take_notes()[0]
+    again.load_past_selves(facts.spec, 150)
+    assert "past/9 is newer than the checkpoint" in again.drain_notes()[0]
     assert [past.name for past in again.resident] == ["past/3"]
     join(again, 9, 200)
     other = weights_to_bytes(build_network(facts.network, facts.spec, seed=99))
-    again.add(facts.meta(9, 300, 0, {WEIGHTS_FILE: other}, True), other)
+    again.add_past_self(facts.meta(9, 300, 0, {WEIGHTS_FILE: other}, True), other)
     assert [past.version for past in again.resident] == [3, 9]
     assert again.resident[1].weights == other

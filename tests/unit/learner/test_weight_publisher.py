@@ -1,3 +1,7 @@
+"""The last published version survives its writer, and a disk that cannot be written stops nothing."""
+
+from __future__ import annotations
+
 import gc
 import os
 import sys
@@ -9,9 +13,51 @@ from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
 from simul.common.protocol.shared_memory import open_sealed
-from simul.learner.server_handshake import MOST_UNNOTED, Handshake
-from simul.learner.weight_publisher import Postbox
+from simul.learner.server_handshake import MOST_UNNOTED, ServerHandshake
+from simul.learner.weight_publisher import FILE, LastVersionFile, WeightPublisher
 from tests.support.anonymous import anonymous_files
+
+
+def test_what_was_noted_is_read_by_the_next_life(tmp_path):
+    assert LastVersionFile(tmp_path).read(-1) == (-1, "")
+    one = LastVersionFile(tmp_path)
+    assert [one.write(version) for version in (0, 7, 8)] == ["", "", ""]
+    assert LastVersionFile(tmp_path).read(3) == (8, "")
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+@pytest.mark.parametrize("content", [b"", b"seven", b"\xff\xfe", b"9" * 5000])
+def test_a_damaged_note_is_none_and_is_said(tmp_path, content):
+    (tmp_path / FILE).write_bytes(content)
+    version, sentence = LastVersionFile(tmp_path).read(7)
+    assert version == -1
+    assert f"{FILE} is damaged. It is not used" in sentence
+    assert "checkpoint, 7" in sentence
+
+
+@pytest.mark.parametrize("poison", [9223372036854775801, 10**9, 41 + MOST_UNNOTED, -5])
+def test_a_version_that_the_run_cannot_have_published_counts_for_nothing_and_is_said(tmp_path, poison):
+    (tmp_path / FILE).write_text(str(poison))
+    version, sentence = LastVersionFile(tmp_path).read(40)
+    assert version == -1
+    assert f"holds version {poison}, which this run cannot have published" in sentence
+    assert "go on from that of the newest whole checkpoint, 40" in sentence
+
+
+def test_versions_that_could_not_be_saved_for_long_are_believed(tmp_path):
+    LastVersionFile(tmp_path).write(5_000_000)
+    assert LastVersionFile(tmp_path).read(40) == (5_000_000, "")
+
+
+def test_a_note_that_cannot_be_written_is_said_once(tmp_path):
+    folder = tmp_path / "gone"
+    published = LastVersionFile(folder)
+    assert "version 3 could not be noted on disk: No such file" in published.write(3)
+    assert published.write(4) == ""
+    folder.mkdir()
+    assert published.write(5) == ""
+    assert published.read(-1) == (5, "")
+
 
 SPEC = "0" * 16
 TOKEN = "the run's"
@@ -72,14 +118,14 @@ def socket() -> FakeSocket:
 
 
 @pytest.fixture
-def handshake() -> Handshake:
-    return Handshake(TOKEN, SPEC, version=5)
+def handshake() -> ServerHandshake:
+    return ServerHandshake(TOKEN, SPEC, version=5)
 
 
 @pytest.fixture
-def postbox(socket, handshake) -> Postbox:
-    box = Postbox(socket, handshake)
-    box.post("learner", 5, b"five", ("learner",))
+def publisher(socket, handshake) -> WeightPublisher:
+    box = WeightPublisher(socket, handshake)
+    box.set_weights("learner", 5, b"five", ("learner",))
     yield box
     box.close()
 
@@ -88,64 +134,64 @@ def sent(socket, peer=b"a"):
     return [(policy, version) for policy, version, _ in socket.outbound.pop(peer, [])]
 
 
-def test_each_server_gets_each_policy_once_and_all_again_after_hello(socket, postbox):
+def test_each_server_gets_each_policy_once_and_all_again_after_hello(socket, publisher):
     socket.hello(b"a")
-    postbox.exchange()
-    postbox.exchange()
+    publisher.receive_and_send()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5)]
-    postbox.post("past/5", 5, b"five", ("learner", "past/5"))
-    postbox.post("learner", 6, b"six", ("learner", "past/5"))
-    postbox.exchange()
+    publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
+    publisher.set_weights("learner", 6, b"six", ("learner", "past/5"))
+    publisher.receive_and_send()
     assert sorted(sent(socket)) == [("learner", 6), ("past/5", 5)]
     socket.hello(b"b")
-    postbox.exchange()
+    publisher.receive_and_send()
     assert sorted(sent(socket, b"b")) == [("learner", 6), ("past/5", 5)]
     assert not sent(socket)
 
 
-def test_a_policy_that_is_no_longer_resident_is_forgotten(socket, postbox):
-    postbox.post("past/5", 5, b"five", ("learner", "past/5"))
-    postbox.post("learner", 6, b"six", ("learner",))
-    assert not postbox.has("past/5")
+def test_a_policy_that_is_no_longer_resident_is_forgotten(socket, publisher):
+    publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
+    publisher.set_weights("learner", 6, b"six", ("learner",))
+    assert not publisher.has_policy("past/5")
     socket.hello(b"a")
-    postbox.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 6)]
 
 
 @pytest.mark.parametrize("served", [5, 40])
-def test_weights_wait_until_they_are_newer_than_what_a_former_life_served(socket, postbox, served):
+def test_weights_wait_until_they_are_newer_than_what_a_former_life_served(socket, publisher, served):
     socket.hello(b"a", served=served)
-    postbox.exchange()
-    assert postbox.foreign_version == served
+    publisher.receive_and_send()
+    assert publisher.foreign_version == served
     assert not sent(socket)
-    postbox.post("learner", served + 1, b"more", ("learner",))
-    postbox.exchange()
+    publisher.set_weights("learner", served + 1, b"more", ("learner",))
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", served + 1)]
 
 
-def test_a_server_that_reconnects_with_our_own_version_is_no_foreigner(socket, postbox):
+def test_a_server_that_reconnects_with_our_own_version_is_no_foreigner(socket, publisher):
     socket.hello(b"a")
-    postbox.exchange()
+    publisher.receive_and_send()
     sent(socket)
     socket.hello(b"b", served=5)
-    postbox.exchange()
-    assert postbox.foreign_version == -1
+    publisher.receive_and_send()
+    assert publisher.foreign_version == -1
     assert not sent(socket, b"b"), "it has these weights already"
 
 
-def test_a_server_that_does_not_read_gets_what_is_newest_once_it_does(socket, postbox):
+def test_a_server_that_does_not_read_gets_what_is_newest_once_it_does(socket, publisher):
     socket.hello(b"a")
     socket.full.add(b"a")
-    postbox.exchange()
-    postbox.post("learner", 6, b"six", ("learner",))
-    postbox.exchange()
+    publisher.receive_and_send()
+    publisher.set_weights("learner", 6, b"six", ("learner",))
+    publisher.receive_and_send()
     assert not sent(socket)
     socket.full.clear()
-    postbox.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 6)]
 
 
-def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, postbox, handshake):
+def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, publisher, handshake):
     socket.gone.add(b"a")
     socket.hello(b"a")
     for _ in range(3):  # it says hello every second
@@ -153,11 +199,11 @@ def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, postbox
     socket.inbound.append((b"a", [b"\xc1"]))
     refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
     socket.inbound.append((b"a", encode(refusal)))
-    postbox.exchange()
+    publisher.receive_and_send()
     socket.gone.clear()
-    postbox.exchange()
+    publisher.receive_and_send()
     assert not socket.outbound
-    assert [event.split(":")[0].split(".")[0] for event in (*handshake.events, *postbox.events)] == [
+    assert [event.split(":")[0].split(".")[0] for event in (*handshake.events, *publisher.events)] == [
         "A server has the spec fingerprint 1111111111111111; the learner has 0000000000000000",
         "A server sent what cannot be read on the weights socket",
         "A server refused version 5 of learner",
@@ -166,37 +212,37 @@ def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, postbox
 
 
 @pytest.mark.parametrize("token", ["", "another run's", TOKEN[:-1], TOKEN + "0"])
-def test_a_peer_without_the_runs_token_gets_nothing_and_changes_nothing(socket, postbox, handshake, token):
+def test_a_peer_without_the_runs_token_gets_nothing_and_changes_nothing(socket, publisher, handshake, token):
     socket.hello(b"stranger", served=40, token=token)
     refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
     for frames in (encode(refusal), [b"\xc1"]):
         socket.inbound.append((b"stranger", frames))
-    postbox.exchange()
+    publisher.receive_and_send()
     assert not socket.outbound
-    assert postbox.foreign_version == -1
-    assert not postbox.events
+    assert publisher.foreign_version == -1
+    assert not publisher.events
     assert handshake.untrusted == {"SERVER_HELLO": 1, "WEIGHTS_ACK": 1, "unreadable": 1}
     assert all("has not shown the run's token" in event for event in handshake.events)
     socket.hello(b"stranger")
-    postbox.exchange()
+    publisher.receive_and_send()
     assert sent(socket, b"stranger") == [("learner", 5)]
     socket.hello(b"stranger", token=token)
-    postbox.exchange()
-    postbox.post("learner", 6, b"six", ("learner",))
-    postbox.exchange()
+    publisher.receive_and_send()
+    publisher.set_weights("learner", 6, b"six", ("learner",))
+    publisher.receive_and_send()
     assert not socket.outbound, "whoever shows another token later is a stranger again"
 
 
 def test_a_run_without_a_token_trusts_nobody(socket):
-    handshake = Handshake("", SPEC)
+    handshake = ServerHandshake("", SPEC)
     assert not handshake.admit(b"a", ServerHello(protocol=PROTOCOL, spec_fingerprint=SPEC))
 
 
 @pytest.mark.parametrize("served", [9223372036854775800, 10**9, 5 + MOST_UNNOTED + 1, -2])
-def test_a_version_that_no_learner_can_have_published_is_not_believed(socket, postbox, handshake, served):
+def test_a_version_that_no_learner_can_have_published_is_not_believed(socket, publisher, handshake, served):
     socket.hello(b"a", served=served)
-    postbox.exchange()
-    assert postbox.foreign_version == -1
+    publisher.receive_and_send()
+    assert publisher.foreign_version == -1
     assert not socket.outbound
     assert f"served version {served}, which no learner of this run can have published" in handshake.events[0]
 
@@ -205,81 +251,81 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on 
 
 
 @linux
-def test_weights_lie_in_memory_for_whoever_can_reach_it_only(socket, postbox):
+def test_weights_lie_in_memory_for_whoever_can_reach_it_only(socket, publisher):
     socket.hello(b"a", shared_memory=True)
-    postbox.exchange()
+    publisher.receive_and_send()
     socket.hello(b"b")
-    postbox.exchange()
+    publisher.receive_and_send()
     socket.endpoint = "tcp://10.0.0.1:5"
     socket.hello(b"c", shared_memory=True)
-    postbox.exchange()
+    publisher.receive_and_send()
     assert socket.in_memory == [True, False, False]
     socket.hello(b"a")  # in another life it does without
-    postbox.exchange()
+    publisher.receive_and_send()
     assert socket.in_memory[3:] == [False]
 
 
 @linux
-def test_a_server_that_cannot_read_gets_the_bytes_of_these_and_all_other_weights(socket, postbox):
-    postbox.post("past/5", 5, b"five", ("learner", "past/5"))
+def test_a_server_that_cannot_read_gets_the_bytes_of_these_and_all_other_weights(socket, publisher):
+    publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
     socket.hello(b"a", shared_memory=True)
-    postbox.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5), ("past/5", 5)]
     for policy in ("learner", "past/5"):
         socket.unreadable(b"a", policy, 5)
-    postbox.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5), ("past/5", 5)]
-    postbox.post("learner", 6, b"six", ("learner", "past/5"))
-    postbox.exchange()
+    publisher.set_weights("learner", 6, b"six", ("learner", "past/5"))
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 6)]
     assert socket.in_memory == [True] * 2 + [False] * 3
-    assert not postbox.events
+    assert not publisher.events
     socket.hello(b"a", served=6, shared_memory=True)  # it is asked again after every hello
-    postbox.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("past/5", 5)]
     assert socket.in_memory[5:] == [True]
 
 
 @linux
-def test_what_newer_weights_took_the_memory_of_is_not_sent_again(socket, postbox):
+def test_what_newer_weights_took_the_memory_of_is_not_sent_again(socket, publisher):
     socket.hello(b"a", shared_memory=True)
-    postbox.exchange()
-    postbox.post("learner", 6, b"six", ("learner",))
-    postbox.exchange()
+    publisher.receive_and_send()
+    publisher.set_weights("learner", 6, b"six", ("learner",))
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5), ("learner", 6)]
     for peer, policy, version in ((b"a", "learner", 5), (b"a", "past/1", 1), (b"stranger", "learner", 6)):
         socket.unreadable(peer, policy, version)
-    postbox.exchange()
+    publisher.receive_and_send()
     assert not socket.outbound
-    postbox.post("learner", 7, b"seven", ("learner",))
-    postbox.exchange()
+    publisher.set_weights("learner", 7, b"seven", ("learner",))
+    publisher.receive_and_send()
     assert socket.in_memory == [True] * 3
 
 
 @linux
-def test_memory_goes_with_the_weights_that_lie_in_it(socket, postbox):
+def test_memory_goes_with_the_weights_that_lie_in_it(socket, publisher):
     gc.collect()  # files that other tests have let go
     before = anonymous_files()
     for peer in (b"a", b"b"):
         socket.hello(peer, shared_memory=True)
     for version in range(6, 56):
         past = f"past/{version // 10}"
-        postbox.post(past, version, b"past", ("learner", past))
-        postbox.post("learner", version, b"newer", ("learner", past))
-        postbox.exchange()
+        publisher.set_weights(past, version, b"past", ("learner", past))
+        publisher.set_weights("learner", version, b"newer", ("learner", past))
+        publisher.receive_and_send()
         assert anonymous_files() == before + 2
-    postbox.close()
+    publisher.close()
     assert anonymous_files() == before
     assert all(socket.in_memory)
 
 
 @linux
-def test_where_the_system_has_no_memory_the_bytes_are_sent(socket, postbox, monkeypatch):
+def test_where_the_system_has_no_memory_the_bytes_are_sent(socket, publisher, monkeypatch):
     def none(*_, **__):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("simul.learner.publication.anonymous_file", none)
+    monkeypatch.setattr("simul.learner.weight_publisher.anonymous_file", none)
     socket.hello(b"a", shared_memory=True)
-    postbox.exchange()
+    publisher.receive_and_send()
     assert sent(socket) == [("learner", 5)]
     assert socket.in_memory == [False]

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatView
 from simul.env_worker.games.pokemon.opponents.one_ply.player import OnePlyPlayer
-from simul.env_worker.opponents.scripted import PLAYERS, ScriptedChoice, ScriptedPlayer
+from simul.env_worker.games.pokemon.opponents.scripted import PLAYERS, ScriptedChoice, ScriptedPlayer
 
 DAMAGE = "damage"
 SCRIPTED = (*PLAYERS, DAMAGE)

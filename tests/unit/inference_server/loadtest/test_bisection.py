@@ -8,7 +8,7 @@ from simul.inference_server.loadtest.bisection import STEPS_DOWN, MaxRateSearch
 def _search(low: float, high: float, limit: float) -> tuple[float | None, int]:
     search, trials = MaxRateSearch(low, high), 0
     while (rate := search.next_rate()) is not None:
-        search.tell(rate, passed=rate <= limit)
+        search.record_trial(rate, passed=rate <= limit)
         trials += 1
         assert trials < 60
     return search.result, trials
@@ -32,7 +32,7 @@ def test_a_lucky_trial_is_lowered_until_it_passes_again() -> None:
     while (rate := search.next_rate()) is not None:
         passed = rate <= 500.0 if rate not in tried else False
         passed = passed and not (len(tried) > 1 and tried[-1] in tried[:-1] and rate > 450.0)
-        search.tell(rate, passed=passed)
+        search.record_trial(rate, passed=passed)
         tried.append(rate)
     assert search.result is not None
     assert search.result <= 450.0
@@ -45,7 +45,7 @@ def test_says_none_where_nothing_passes_twice() -> None:
     while (rate := search.next_rate()) is not None:
         confirming = rate in seen or lowered > 0
         lowered += confirming
-        search.tell(rate, passed=rate <= 500.0 and not confirming)
+        search.record_trial(rate, passed=rate <= 500.0 and not confirming)
         seen.add(rate)
     assert search.result is None
     assert lowered == STEPS_DOWN + 1

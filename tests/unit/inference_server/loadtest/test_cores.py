@@ -3,14 +3,14 @@
 import subprocess
 import sys
 
-from simul.inference_server.loadtest.cores import Neighbours, our_cores, read_times
+from simul.inference_server.loadtest.cores import OtherProcesses, our_cores, read_times
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 
 
 def test_share_is_what_the_cores_did_besides_our_work() -> None:
     readings = iter([(100.0, 50.0, 1.0), (110.0, 62.0, 9.0), (120.0, 62.0, 19.0)])
-    neighbours = Neighbours([0, 1], lambda cores: next(readings))
+    neighbours = OtherProcesses([0, 1], lambda cores: next(readings))
     assert neighbours.share() == 0.2  # 12 of 20 core seconds, 8 of them ours
     assert neighbours.share() == 0.0
 

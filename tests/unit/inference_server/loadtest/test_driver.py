@@ -8,14 +8,73 @@ import pytest
 from simul.common.client.columns import Answer, Columns
 from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import START, Error
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import GameSpec, Slice
 from simul.inference_server.loadtest import driver as driver_module
-from simul.inference_server.loadtest.driver import Driver
-from simul.inference_server.loadtest.schedule import PoissonSchedule
-from simul.inference_server.loadtest.traffic import Seats
+from simul.inference_server.loadtest.driver import LoadDriver, PoissonSchedule, SessionRows, masks, observations
 from simul.inference_server.loadtest.windows import Window, WindowClock
 
 SPEC = GameSpec(name="test/numbers", observation_size=3, num_actions=4)
+LAYOUT = (Slice("a", 0, 2, low=-2.0, high=-1.0), Slice("b", 2, 3, kind="id", vocabulary=7))
+MIXED = GameSpec("test/mixed", 5, 6, observation_dtype="float16", layout=LAYOUT)
+
+
+def test_every_arrival_comes_once_and_in_order_however_one_looks() -> None:
+    often, once = PoissonSchedule(20_000.0, 5.0, seed=3), PoissonSchedule(20_000.0, 5.0, seed=3)
+    parts = [often.due(now) for now in np.linspace(5.0, 6.0, 57)]
+    together = once.due(6.0)
+    assert np.array_equal(np.concatenate(parts), together)
+    assert bool((np.diff(together) >= 0).all())
+    assert together[0] > 5.0
+    assert together[-1] <= 6.0 < once.next
+
+
+def test_gaps_are_exponential_with_the_offered_rate() -> None:
+    times = PoissonSchedule(1000.0, 0.0, seed=1).due(60.0)
+    gaps = np.diff(times)
+    assert len(times) == pytest.approx(60_000, rel=0.02)
+    assert gaps.std() == pytest.approx(gaps.mean(), rel=0.02)  # of an exponential they are equal
+
+
+def test_nothing_is_due_before_the_start() -> None:
+    schedule = PoissonSchedule(10.0, 100.0, seed=0)
+    assert schedule.due(100.0).size == 0
+    assert schedule.next > 100.0
+
+
+def test_observations_keep_to_the_layout() -> None:
+    drawn = observations(MIXED, 200, np.random.default_rng(0))
+    assert drawn.dtype == np.float16
+    assert drawn[:, :2].min() >= -2.0
+    assert drawn[:, :2].max() <= -1.0
+    assert set(np.unique(drawn[:, 2:]).tolist()) == set(range(7))
+
+
+def test_every_mask_leaves_an_action() -> None:
+    drawn = masks(MIXED, 500, np.random.default_rng(0))
+    assert drawn.sum(axis=1).min() >= 1
+    assert 0.4 < drawn.mean() < 0.7
+
+
+def test_all_seats_cost_no_copy_and_some_are_theirs() -> None:
+    seats = SessionRows(MIXED, 4, seed=1)
+    everyone = seats.rows(np.arange(4))
+    assert everyone is seats.rows(np.arange(4))
+    some = seats.rows(np.array([3, 1]))
+    assert some.keys[:, 0].tolist() == [3, 1]
+    assert np.array_equal(some.observation, everyone.observation[[3, 1]])
+    shuffled = seats.rows(np.array([1, 0, 3, 2]))
+    assert shuffled.keys[:, 0].tolist() == [1, 0, 3, 2]
+
+
+def test_steps_and_episodes() -> None:
+    seats = SessionRows(MIXED, 3, seed=1)
+    seats.advance(np.array([0, 2]))
+    seats.advance(np.array([2]))
+    seats.restart(np.array([2]))
+    rows = seats.rows(np.arange(3))
+    assert rows.keys[:, 2].tolist() == [0, 0, 1]
+    assert rows.keys[:, 3].tolist() == [1, 0, 0]
+    assert rows.flags.tolist() == [0, START, START]
 
 
 class FakePolicy:
@@ -79,7 +138,7 @@ def _drive(policy: FakePolicy, mode: str, envs: int = 7, rate: float = 3000.0) -
 
     start = policy.now
     windows_clock = WindowClock(start, 0.01, 0.05)
-    driver = Driver(policy, Seats(SPEC, envs, seed=0), windows_clock, clock=lambda: policy.now)
+    driver = LoadDriver(policy, SessionRows(SPEC, envs, seed=0), windows_clock, clock=lambda: policy.now)
     if mode == "closed":
         driver.closed_loop(envs, tick)
     else:

@@ -15,7 +15,7 @@ from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices,
 from simul.env_worker.games.pokemon.encoding.preview import picks_wanted
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import MOVES, Combatant, View, read_view, shown_foes
 from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Duel, Rating, duels
-from simul.env_worker.opponents.scripted import ScriptedChoice
+from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice
 
 TERA_WORTH = 0.4  # terastallizing must add so much: a knock-out, or 40% of a foe's hp
 BONUS = 0.0005  # mega evolution and Dynamax: all else being equal, rather with them

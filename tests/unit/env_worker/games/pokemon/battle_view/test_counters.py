@@ -7,7 +7,7 @@ from poke_env.battle.pokemon import Pokemon
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.pokemon_features import own_pp
-from tests.golden.pokemon.recorded import recorded_seats, replay
+from tests.support.pokemon.recorded import recorded_seats, replay
 
 STARTS = "|switch|p1a: Absol|Absol, L80, M|100/100\n|switch|p2a: Snorlax|Snorlax, L80, M|100/100"
 ASLEEP = "|-damage|p2a: Snorlax|100/100 slp|\n|-status|p2a: Snorlax|slp|[from] move: Spore"

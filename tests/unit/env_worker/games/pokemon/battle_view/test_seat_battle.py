@@ -4,7 +4,7 @@ import pytest
 from poke_env.battle.battle import Battle
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from tests.golden.pokemon.recorded import recorded_seats, replay
+from tests.support.pokemon.recorded import recorded_seats, replay
 from tests.support.states import (
     OF_THE_REQUEST,
     OF_THE_ROOM,

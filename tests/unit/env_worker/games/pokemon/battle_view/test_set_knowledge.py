@@ -14,7 +14,7 @@ from simul.env_worker.games.pokemon.battle_view.set_knowledge import known_sets,
 from simul.env_worker.games.pokemon.encoding.fields import POSSIBLE_MOVES
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats, replay
+from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 ARBOK = {"species": "arbok", "base": "arbok", "level": 87}
 MOVES = slice(0, POSSIBLE_MOVES)

@@ -6,7 +6,7 @@ from simul.env_worker.games.pokemon.damage import writer
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.layout import Extras
-from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats, replay
+from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 
 def observations(seat: RecordedSeat, attackers: int) -> list[bytes]:

@@ -19,8 +19,8 @@ from simul.env_worker.games.pokemon.doubles.actions import (
     slot_choices,
 )
 from simul.env_worker.games.pokemon.doubles.round import Round
-from tests.golden.pokemon.recorded import recorded_seats, stock_battles
-from tests.golden.pokemon.recorded_doubles import double_seat
+from tests.support.pokemon.recorded import recorded_seats, stock_battles
+from tests.support.pokemon.recorded_doubles import double_seat
 
 RANDOM = recorded_seats("doubles/gen9randomdoublesbattle")
 

@@ -13,9 +13,9 @@ from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, NUM_ACTIONS, meaning
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from tests.golden.pokemon.recorded import recorded_seats
-from tests.golden.pokemon.recorded_doubles import SEATS, Asked, Listening, decisions, double_seat
 from tests.support.layouts import check_ranges
+from tests.support.pokemon.recorded import recorded_seats
+from tests.support.pokemon.recorded_doubles import SEATS, Asked, Listening, decisions, double_seat
 
 WRITTEN_AS_IN_SINGLES = (
     *("weather", "terrain", "trick_room", "own_side", "foe_side"),

@@ -6,7 +6,7 @@ from poke_env.battle.battle import Battle
 from poke_env.environment.singles_env import SinglesEnv
 
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
-from tests.golden.pokemon.recorded import recorded_seats, replay, stock_battles
+from tests.support.pokemon.recorded import recorded_seats, replay, stock_battles
 
 
 @pytest.mark.parametrize("seat", recorded_seats(), ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}")

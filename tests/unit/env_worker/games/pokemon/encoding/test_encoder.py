@@ -10,7 +10,7 @@ from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats, replay
+from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 FULL = layout.Extras(sets=True)
 SLICES = {part.name: part for part in layout.slices()}

@@ -11,8 +11,8 @@ from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from tests.golden.pokemon.recorded import preview_of, recorded_seats, replay
 from tests.support.layouts import check_ranges
+from tests.support.pokemon.recorded import preview_of, recorded_seats, replay
 
 FULL = Extras(sets=True)
 FULL_SIZE = layout.observation_size(FULL)

@@ -12,7 +12,7 @@ from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.preview import Preview, picks_wanted
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
-from tests.golden.pokemon.recorded import RecordedSeat, preview_of, recorded_seats, replay
+from tests.support.pokemon.recorded import RecordedSeat, preview_of, recorded_seats, replay
 from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read
 
 SEATS = recorded_seats("with_teams/gen9bssregi")

@@ -7,8 +7,8 @@ import pytest
 from simul.env_worker.games.pokemon.battle_view.profiles import move_row, type_row
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
-from tests.golden.pokemon.recorded import preview_of
-from tests.golden.pokemon.situations import situation
+from tests.support.pokemon.recorded import preview_of
+from tests.support.pokemon.situations import situation
 from tests.support.seen import Seen, seen_by
 
 

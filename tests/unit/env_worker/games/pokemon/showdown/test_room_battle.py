@@ -11,7 +11,7 @@ from simul.common.protocol.messages import ABORTED, GREEDY, START
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.showdown.room_battle import RoomBattle
-from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats, replay
+from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 CHAT = "|c:|1795231630|☆Foe|hi|there\n|inactive|Time left: 300 sec this turn\nplain words"
 

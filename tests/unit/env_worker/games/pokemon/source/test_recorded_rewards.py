@@ -12,7 +12,7 @@ from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.source.rewards import PARTS, Facts, RewardMeter, reward_weights
 from simul.env_worker.games.pokemon.source.tally import TallyKeeper
-from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats
+from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 
 ENDS_A_MOVE = re.compile(r"\n(?=\|(?:move|switch|drag|cant|turn)\||\|upkeep|\|(?:\n|$))")
 

@@ -9,8 +9,8 @@ from simul.env_worker.games.pokemon.simulator.host import HostTick, SimRecord
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import TURN_SEC, ScriptedTurns
 from simul.env_worker.games.pokemon.source.source import PokemonSource
-from tests.golden.pokemon.recorded import recorded_seats
 from tests.support.fake_host import FakeHost, row
+from tests.support.pokemon.recorded import recorded_seats
 
 FIRST = {  # by seat: its first turn
     seat.seat: next((lines, request) for lines, request in seat.records if request and "active" in request)

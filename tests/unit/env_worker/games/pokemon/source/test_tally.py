@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simul.env_worker.games.pokemon.source.tally import Tally, TallyKeeper
-from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats
+from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 
 MOVE, SWITCH, PREVIEW = {"active": [{}]}, {"forceSwitch": [True]}, {"teamPreview": True}
 

@@ -1,0 +1,88 @@
+"""One Gymnasium env inside a source: built when needed, checked at every step, discarded when it fails."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.errors import EnvError
+from simul.env_worker.games.gymnasium.spaces import action_mask, flat_observation
+
+
+def episode_seed(seed: int, env: int, episode: int) -> int:
+    """31-bit seed of an episode, independent of time and order."""
+    digest = hashlib.blake2b(f"{seed}/{env}/{episode}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 33
+
+
+class HostedEnv:
+    """An env and the state of its episode. Exceptions of the user's env pass through.
+
+    Attributes:
+        episode, step: of the decision that waits for its action.
+        alive: an episode is running.
+        mask: uint8 [A] of that decision, 1 = legal.
+        reward: of the last step, unscaled. episode_return: their sum.
+        finished, failures: finished episodes; failures since the last of them.
+    """
+
+    def __init__(self, index: int, make_env: Callable[[], gymnasium.Env], num_actions: int) -> None:
+        self.index = index
+        self.episode = -1
+        self.step = 0
+        self.alive = False
+        self.mask: NDArray[np.uint8] = np.zeros(num_actions, np.uint8)
+        self.reward = 0.0
+        self.episode_return = 0.0
+        self.finished = 0
+        self.failures = 0
+        self._make_env = make_env
+        self._env: gymnasium.Env | None = None
+
+    def begin(self) -> None:
+        """Advance to the next episode's number; `reset` follows and may fail."""
+        self.episode += 1
+        self.step = 0
+        self.reward = self.episode_return = 0.0
+        self.alive = True
+
+    def reset(self, seed: int) -> NDArray[np.float32]:
+        """First observation, float32 [D], of the episode; builds the env if there is none."""
+        if self._env is None:
+            self._env = self._make_env()
+        observation, info = self._env.reset(seed=episode_seed(seed, self.index, self.episode))
+        self.mask = action_mask(info, len(self.mask))
+        return flat_observation(self._env.observation_space, observation)
+
+    def advance(self, action: int) -> tuple[NDArray[np.float32] | None, bool, bool]:
+        """Step the env: observation float32 [D] (None where it terminated), terminated, truncated."""
+        assert self._env is not None, "advance before reset"
+        self.step += 1
+        observation, reward, terminated, truncated, info = self._env.step(int(self._env.action_space.start) + action)
+        self.reward = float(reward)
+        if not math.isfinite(self.reward):
+            raise EnvError(f"the reward is {reward}")
+        self.episode_return += self.reward
+        if terminated:
+            return None, True, False
+        if not truncated:
+            self.mask = action_mask(info, len(self.mask))
+        return flat_observation(self._env.observation_space, observation), False, bool(truncated)
+
+    def discard(self) -> str:
+        """Close the env; the next `reset` builds another. Returns what closing raised as a sentence, or ""."""
+        env, self._env = self._env, None
+        close: Any = getattr(env, "close", None)
+        if close is None:
+            return ""
+        try:
+            close()
+        except Exception as error:  # noqa: BLE001 - a user's env may raise anything
+            return f"closing it raised {type(error).__name__}: {error}"
+        return ""

@@ -1,0 +1,77 @@
+"""poke-env's scripted players on an offline battle: only their choices, without connection or account."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+from poke_env.battle.abstract_battle import AbstractBattle
+from poke_env.battle.double_battle import DoubleBattle
+from poke_env.battle.move import Move
+from poke_env.battle.pokemon import Pokemon
+from poke_env.player import MaxBasePowerPlayer, RandomPlayer, SimpleHeuristicsPlayer
+from poke_env.player.battle_order import DefaultBattleOrder, DoubleBattleOrder, PassBattleOrder, SingleBattleOrder
+
+PLAYERS = {
+    "random": RandomPlayer,
+    "max_base_power": MaxBasePowerPlayer,
+    "simple_heuristics": SimpleHeuristicsPlayer,
+}
+
+
+class ScriptedChoice(NamedTuple):
+    """`command`: the choice in the simulator's protocol; `defaulted`: poke-env returned its default order."""
+
+    command: str
+    defaulted: bool
+
+
+class ScriptedPlayer:
+    """One kind of player. Stateless: it reads the battle of the calling seat."""
+
+    def __init__(self, kind: str, doubles: bool = False) -> None:
+        self.kind = kind
+        player_class = PLAYERS[kind]
+        # Player.__init__ opens a websocket client; the choice needs only the format.
+        self._player: Any = object.__new__(player_class)
+        self._player._format = "doubles" if doubles else "singles"
+
+    def choose(self, battle: AbstractBattle, request: dict[str, Any], seed: int) -> ScriptedChoice:
+        """The player's choice for `request`, which `battle` has parsed. Equal seeds give equal choices."""
+        random.seed(seed)  # poke-env draws from the module's generator
+        if request.get("teamPreview"):
+            return ScriptedChoice(self._player.teampreview(battle).removeprefix("/"), False)
+        order = self._player.choose_move(battle)
+        orders = [order.first_order, order.second_order] if isinstance(order, DoubleBattleOrder) else [order]
+        if any(isinstance(part, DefaultBattleOrder) for part in orders):
+            return ScriptedChoice("default", True)
+        commands = [command_of(part, battle, request, slot) for slot, part in enumerate(orders)]
+        return ScriptedChoice(", ".join(commands), False)
+
+
+def command_of(order: SingleBattleOrder, battle: AbstractBattle, request: dict[str, Any], slot: int) -> str:
+    """An order by slot of the request instead of by name. `slot`: of the acting Pokémon, 0 in singles."""
+    target = order.order
+    if isinstance(order, PassBattleOrder):
+        return "pass"
+    if isinstance(target, Pokemon):
+        ident = next(ident for ident, mon in battle.team.items() if mon is target)
+        slots = [entry["ident"] for entry in request["side"]["pokemon"]]
+        return f"switch {slots.index(ident) + 1}"
+    assert isinstance(target, Move)
+    enabled = [slot for slot, entry in enumerate(request["active"][slot]["moves"], 1) if not entry.get("disabled")]
+    available = battle.available_moves[slot] if isinstance(battle, DoubleBattle) else battle.available_moves
+    index = next(index for index, move in enumerate(available) if move is target)
+    aim = f" {order.move_target}" if order.move_target else ""
+    suffix = (
+        " mega"
+        if order.mega
+        else " zmove"
+        if order.z_move
+        else " dynamax"
+        if order.dynamax
+        else " terastallize"
+        if order.terastallize
+        else ""
+    )
+    return f"move {enabled[index]}{aim}{suffix}"

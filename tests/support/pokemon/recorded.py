@@ -1,0 +1,86 @@
+"""Battles recorded from the real simulator, one seat a line: what that seat was told, in order.
+
+Each file holds the seats of one format: {"battle": n, "seat": 0|1, "records": [[lines, request|null], ...]}.
+They were picked so that together every feature of the layout takes more than one value. `with_teams/` has
+battles of formats that begin with a team preview.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import orjson
+from poke_env.battle.abstract_battle import AbstractBattle
+
+from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.battle_view.line_kinds import SKIPPED
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.encoding.preview import Preview
+
+FOLDER = ROOT / "tests" / "golden" / "pokemon"
+
+
+class RecordedSeat(NamedTuple):
+    format: str
+    battle: int
+    seat: int
+    records: list[tuple[str, dict[str, Any] | None]]
+
+    @property
+    def gen(self) -> int:
+        return int(self.format[3])
+
+    @property
+    def role(self) -> str:
+        return f"p{self.seat + 1}"
+
+
+@cache
+def recorded_seats(battle_format: str = "gen?randombattle") -> tuple[RecordedSeat, ...]:
+    """Every recorded seat whose format matches the pattern."""
+    seats = []
+    for path in sorted(FOLDER.glob(f"{battle_format}.jsonl.gz")):
+        for line in gzip.decompress(path.read_bytes()).splitlines():
+            data = orjson.loads(line)
+            seats.append(RecordedSeat(path.name.split(".")[0], data["battle"], data["seat"], data["records"]))
+    assert seats
+    return tuple(seats)
+
+
+def replay(seat: RecordedSeat) -> Iterator[tuple[SeatBattle, dict[str, Any]]]:
+    """The seat's battle at each of its requests, a team preview left out."""
+    battle = SeatBattle(seat.role, seat.gen)
+    for lines, request in seat.records:
+        if request is None:
+            continue
+        battle.feed(lines)
+        if "teamPreview" not in request:
+            battle.sync(request)
+            yield battle, request
+
+
+def stock_battles(seat: RecordedSeat, kind: type[AbstractBattle]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """poke-env's own battle of class `kind` at each request."""
+    stock = kind("battle", seat.role, None, gen=seat.gen)
+    stock._player_role = seat.role
+    for lines, request in seat.records:
+        if request is None:
+            continue
+        for line in lines.split("\n"):
+            event = line.split("|")
+            if len(event) > 1 and event[1] not in SKIPPED:
+                stock.parse_message(event)
+        stock.parse_request(request)
+        yield stock, request
+
+
+def preview_of(seat: RecordedSeat) -> Preview:
+    """What a seat of a format with teams is asked first."""
+    lines, request = seat.records[0]
+    assert request is not None
+    battle = SeatBattle(seat.role, seat.gen)
+    battle.feed(lines)
+    return Preview(battle, seat.gen, request)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from benchmarks.cuda import main as bench
+from benchmarks.cuda.main import Way, promises, tables
+from benchmarks.serving.stand import Found
+
+
+def _found(rate: float, p50: float) -> Found:
+    return Found(rate, 1.5, p50, 2 * p50, 32.0, {"forward": 2.0})
+
+
+def _way(*, graphs: bool, many_rate: float, alone_us: float) -> Way:
+    served = {
+        (1, 64): [_found(100_000, p50) for p50 in (310.0, 250.0, 290.0)],
+        (4, 16): [_found(100_000, p50) for p50 in (320.0, 330.0, 240.0)],
+        (8, 512): [_found(many_rate, 5000.0)] * 3,
+    }
+    return Way("float32", graphs, {64: [50.0, 60.0, 70.0], 4096: [alone_us] * 3}, served, "23 graphs")
+
+
+def test_latency_is_of_the_best_split_and_throughput_of_clients_or_the_engine_alone() -> None:
+    slow_clients = _way(graphs=True, many_rate=300_000, alone_us=4096.0)
+    p50, rate = promises([slow_clients, _way(graphs=False, many_rate=1.0, alone_us=1e9)], 64, 4096)
+    assert (p50.found, p50.kept) == (290.0, True)
+    assert "1 x 64" in p50.name
+    assert (round(rate.found), rate.kept) == (1_000_000, True)
+    assert "300000 of 4096 envs over clients, 1000000 of 4096 rows alone" in rate.name
+    _, missed = promises([_way(graphs=True, many_rate=300_000, alone_us=10_000.0)], 64, 4096)
+    assert not missed.kept
+
+
+def test_the_tables_name_every_way_and_every_size() -> None:
+    ways = [_way(graphs=graphs, many_rate=2e5, alone_us=4096.0) for graphs in (True, False)]
+    told = tables(ways)
+    for words in ("float32 with graphs", "float32 without graphs", "   64 rows", " 4096 rows", "60.0 (50.0 to 70.0)"):
+        assert words in told
+    assert ways[0].as_dict()["served"]["8 x 512"][0]["actions_per_sec"] == 2e5
+
+
+def test_without_a_gpu_it_says_so_and_measures_nothing(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["bench_cuda"])
+    assert bench.main() == 2
+    printed = capsys.readouterr()
+    assert printed.err.count("\n") == 1
+    assert "no CUDA device" in printed.err
+    assert printed.out == ""
+
+
+@pytest.mark.slow
+def test_the_script_runs_on_a_cpu_from_one_end_to_the_other(monkeypatch, capsys, tmp_path) -> None:
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["bench_cuda", "--device", "cpu", "--repeats", "1", "--seconds", "0.5", "--many", "8",
+         "--precision", "float32", "--json", str(tmp_path / "found.json")],
+    )  # fmt: skip
+    assert bench.main() == 0
+    assert "float32 without graphs" in capsys.readouterr().out
+    assert b'"4 x 16"' in (tmp_path / "found.json").read_bytes()

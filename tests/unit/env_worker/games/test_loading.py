@@ -1,0 +1,182 @@
+"""From the configuration to a source: names, options, errors, seeds."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from simul.common.config.schema import Config, GymnasiumConfig, WorkersConfig
+from simul.common.protocol.decisions import Action
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games import loading
+from simul.env_worker.games.gymnasium.source import GymnasiumSource
+from simul.env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed
+
+ROOT = Path(__file__).parents[4]
+MEMORY = "simul.env_worker.games.gymnasium.memory:MemoryEnv"
+ENVS = WorkersConfig(envs=3)
+
+
+class OwnSource:
+    """Offers by itself all that a worker calls."""
+
+    def __init__(self, **options):
+        self.spec = GameSpec(name="own", observation_size=1, num_actions=2)
+        self.options = options
+        self.envs = options["envs"]
+        self.calls = []
+
+    def __getattr__(self, name):
+        if name not in SOURCE_METHODS:
+            raise AttributeError(name)
+        return lambda *arguments: self.calls.append(name)
+
+    def poll(self):
+        return []
+
+    def act(self, actions):
+        pass
+
+
+class HalfSource:
+    """Forgets most of it."""
+
+    def __init__(self, **options):
+        self.envs = 1
+
+    def poll(self):
+        return []
+
+    def act(self, actions):
+        pass
+
+
+class UntypedSource(OwnSource):
+    """Its spec is no GameSpec."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.spec = {"observation_size": 1}
+
+
+@pytest.fixture(autouse=True)
+def _modules(monkeypatch):
+    module = types.ModuleType("a_users_module")
+    vars(module).update(OwnSource=OwnSource, HalfSource=HalfSource, UntypedSource=UntypedSource, number=3)
+    monkeypatch.setitem(sys.modules, "a_users_module", module)
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def build(config, **options):
+    given = {"index": 0, "episodes": None, "greedy": False, "record": True}
+    return build_source(config, **{**given, **options})
+
+
+def gym(env_id, **kwargs):
+    return Config(game="gymnasium", gymnasium=GymnasiumConfig(id=env_id, kwargs=kwargs), workers=ENVS)
+
+
+def test_a_registered_id():
+    source = build(gym("CartPole-v1"))
+    assert isinstance(source, GymnasiumSource)
+    assert source.envs == 3
+    assert source.spec == game_spec(gym("CartPole-v1"))
+    assert source.spec.name == "gymnasium/CartPole-v1"
+
+
+def test_keyword_arguments_and_reward_scale_reach_the_env():
+    config = Config(
+        game="gymnasium", workers=WorkersConfig(envs=1),
+        gymnasium=GymnasiumConfig(id="CartPole-v1", kwargs={"max_episode_steps": 1}, reward_scale=0.1),
+    )  # fmt: skip
+    source = build(config, episodes=1)
+    source.start()
+    source.poll()
+    source.act([Action(0, 0, 0, 0, 0, 1, 0.0, 0.0, 1)])
+    (end,) = source.poll()
+    assert end.reward == pytest.approx(0.1)
+    assert source.idle()
+
+
+def test_a_class_as_gymnasium_id():
+    spec = game_spec(gym(MEMORY))
+    assert (spec.observation_size, spec.num_actions) == (6, 4)
+
+
+def test_the_example_of_a_users_env():
+    config = Config(game="examples.custom_env:Corridor", game_options={"length": 3}, workers=WorkersConfig(envs=1))
+    assert game_spec(config).name == "examples.custom_env:Corridor"
+    source = build(config, episodes=1)
+    source.start()
+    masks = []
+    while not source.idle():
+        for row in source.poll():
+            if row.mask is not None:
+                masks.append(row.mask.tolist())
+                source.act([Action(row.env, 0, row.episode, row.step, 0, 1, 0.0, 0.0, 1)])
+    assert masks == [[0, 1], [1, 1], [1, 1]]
+    assert source.metrics()["returns"]["mean"] == pytest.approx(0.98)
+
+
+def test_a_class_that_is_a_source_itself():
+    config = Config(game="a_users_module:OwnSource", game_options={"size": 4}, workers=ENVS)
+    source = build(config, index=2, episodes=5)
+    assert source.options == {
+        "size": 4, "index": 2, "envs": 3, "seed": worker_seed(1, 2, evaluation=True),
+        "record": True, "greedy": False, "episodes": 5,
+    }  # fmt: skip
+    assert game_spec(config).name == "own"
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (Config(game="chess"), "Unknown game 'chess'; expected pokemon, gymnasium, or module:Class"),
+        (gym("CartPole-v9"), "Did you mean 'CartPole-v"),
+        (gym("no_such_module:Thing"), "'no_such_module' of 'no_such_module:Thing' cannot be imported"),
+        (
+            gym(MEMORY.replace("Env", "Enw")),
+            "has no class 'MemoryEnw'. Did you mean 'MemoryEnv'",
+        ),
+        (gym("CartPole-v1", colour="red"), "does not work: TypeError"),
+        (Config(game="examples.custom_env:Corridor", game_options={"width": 3}), "does not work: TypeError"),
+        (Config(game="a_users_module:number"), "has no class 'number'"),
+        (Config(game="a_users_module:HalfSource"), "lacks start, episode, abort, set_policies, .* of an EnvSource"),
+        (Config(game="a_users_module:UntypedSource"), r"expected a simul\.GameSpec"),
+        (gym("Pendulum-v1"), "expected gymnasium.spaces.Discrete"),
+    ],
+)
+def test_errors_are_sentences(config, says):
+    with pytest.raises(ConfigError, match=says):
+        build(config)
+    with pytest.raises(ConfigError, match=says):
+        game_spec(config)
+
+
+def test_worker_seeds_do_not_overlap():
+    seeds = [
+        worker_seed(seed, index, evaluation=evaluation)
+        for seed in range(50) for index in range(50) for evaluation in (False, True)
+    ]  # fmt: skip
+    assert len(set(seeds)) == len(seeds)
+    assert max(seeds) < 2**48
+
+
+def test_missing_npm_packages_are_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "SIM_HOST", tmp_path)
+    with pytest.raises(ConfigError, match=r"npm packages are missing\. Run `make setup`"):
+        loading.game_spec(Config(game="pokemon"))
+
+
+def test_a_bad_simul_node_is_said_with_the_spec(tmp_path, monkeypatch):
+    package = tmp_path / "node_modules" / "pokemon-showdown" / "package.json"
+    package.parent.mkdir(parents=True)
+    package.touch()
+    monkeypatch.setattr(loading, "SIM_HOST", tmp_path)
+    monkeypatch.setenv("SIMUL_NODE", str(tmp_path / "absent"))
+    with pytest.raises(ConfigError, match=r"SIMUL_NODE=.*absent"):
+        loading.game_spec(Config(game="pokemon"))
