@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from simul.env_worker.games.pokemon.battle_view.tally import Facts
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimError, SimRecord, SimRow
-from simul.env_worker.games.pokemon.source.rewards import Facts
 from tests.golden.pokemon.recorded import recorded_seats
 
 SEAT = next(seat for seat in recorded_seats("gen9*") if seat.seat == 0)

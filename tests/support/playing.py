@@ -11,7 +11,7 @@ from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.showdown.address import account
 from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
 from simul.env_worker.games.pokemon.showdown.async_bridge import Desk
-from simul.env_worker.games.pokemon.showdown.table import Table
+from simul.env_worker.games.pokemon.showdown.play import Table
 from tests.support.showdown import Showdown
 from tests.support.stand import Stand
 

@@ -11,9 +11,8 @@ from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.move import Move, MoveSet
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.line_kinds import SKIPPED
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatView
-from simul.env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle, SeatView
 from tests.golden.pokemon.recorded import RecordedSeat
 
 # Neither the encoder nor the bots read these: the clock, the players' names, the end of the battle, the log.

@@ -20,13 +20,13 @@ from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras, slices
-from simul.env_worker.games.pokemon.encoding.preview import Preview
-from simul.env_worker.games.pokemon.formats.formats import generation
+from simul.env_worker.games.pokemon.formats.spec import generation
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRecord, SimRow
 from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.source.request_steps import Preview
 
 TEAMS = Path(__file__).parents[1] / "golden" / "pokemon" / "teams"
 AT_ONCE = 8

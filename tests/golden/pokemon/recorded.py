@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import orjson
 from poke_env.battle.abstract_battle import AbstractBattle
 
-from simul.env_worker.games.pokemon.battle_view.line_kinds import SKIPPED
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding.preview import Preview
+from simul.env_worker.games.pokemon.source.request_steps import Preview
 
 FOLDER = Path(__file__).parent
 

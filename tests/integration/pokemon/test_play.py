@@ -13,9 +13,8 @@ from simul.common.runtime.installation import ROOT
 from simul.common.runtime.lifecycle import StopFlag
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.showdown import agent as agent_module
-from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
+from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer, PackedTeams
 from simul.env_worker.games.pokemon.showdown.challenges import PlayEnded
-from simul.env_worker.games.pokemon.showdown.orders import PackedTeams
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop

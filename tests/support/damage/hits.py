@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import orjson
 
-from simul.env_worker.games.pokemon.battle_view.profiles import type_row
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from simul.env_worker.games.pokemon.damage.formula import meet
+from simul.env_worker.games.pokemon.damage.formula import meet, rolls
 from simul.env_worker.games.pokemon.damage.moves import damage_move
 from simul.env_worker.games.pokemon.damage.pairs import Attacker, Defender
-from simul.env_worker.games.pokemon.damage.rolls import rolls
-from simul.env_worker.games.pokemon.damage.tables import tables
+from simul.env_worker.games.pokemon.damage.rules import tables
+from simul.env_worker.games.pokemon.damage.types import FACTS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.encoding.profiles import type_row
 from simul.env_worker.games.pokemon.simulator.node import find_node
 
 RECORDER = Path(__file__).with_name("record_hits.mjs")

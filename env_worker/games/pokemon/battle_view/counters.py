@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
-
-if TYPE_CHECKING:
-    from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatView
 
 LONGEST_SLEEP = 7  # turns, in gen 1
 LAST_STAGE = 15  # of bad poison: it takes stage / 16 of the hp
@@ -57,7 +55,7 @@ class Counters:
         return found
 
     def ailment_numbers(self, mon: Pokemon) -> tuple[float, ...]:
-        """`fields.POKEMON`: sleep_turns, resting, toxic_stage."""
+        """`layout.POKEMON`: sleep_turns, resting, toxic_stage."""
         status = mon._status
         if status is not SLP and status is not TOX:
             return NO_AILMENT
@@ -108,37 +106,37 @@ def move_key(name: str) -> str:
     return Move.retrieve_id(name)
 
 
-def _cant(view: SeatView, event: list[str]) -> None:
+def _cant(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
     if event[3] == "slp":
-        view.counters.ailment_of(view.get_pokemon(event[2])).asleep += 1
+        counters.ailment_of(battle.get_pokemon(event[2])).asleep += 1
     elif event[3] == "recharge":  # poke-env has it recharge until it moves again
-        view.get_pokemon(event[2])._must_recharge = False
+        battle.get_pokemon(event[2])._must_recharge = False
 
 
-def _status(view: SeatView, event: list[str]) -> None:
-    ailment = view.counters.ailment_of(view.get_pokemon(event[2]))
+def _status(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
+    ailment = counters.ailment_of(battle.get_pokemon(event[2]))
     ailment.asleep = ailment.hurt = 0
     ailment.resting = len(event) > 4 and event[4] == "[from] move: Rest"
 
 
-def _damage(view: SeatView, event: list[str]) -> None:
+def _damage(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
     if len(event) > 4 and event[4] == "[from] psn":
-        view.counters.ailment_of(view.get_pokemon(event[2])).hurt += 1
+        counters.ailment_of(battle.get_pokemon(event[2])).hurt += 1
 
 
-def _heal(view: SeatView, event: list[str]) -> None:
+def _heal(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
     if len(event) > 4 and event[4] == "[from] ability: Poison Heal":
-        view.counters.ailment_of(view.get_pokemon(event[2])).hurt += 1
+        counters.ailment_of(battle.get_pokemon(event[2])).hurt += 1
 
 
-def _switch(view: SeatView, event: list[str]) -> None:
-    ailment = view.counters.ailment_of(view.get_pokemon(event[2]))
+def _switch(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
+    ailment = counters.ailment_of(battle.get_pokemon(event[2]))
     ailment.hurt = 0
-    if view._gen == SLEEP_STARTS_ANEW:
+    if battle._gen == SLEEP_STARTS_ANEW:
         ailment.asleep = 0
 
 
-COUNTED: dict[str, Callable[[SeatView, list[str]], None]] = {
+COUNTED: dict[str, Callable[[AbstractBattle, Counters, list[str]], None]] = {
     "cant": _cant,
     "-status": _status,
     "-damage": _damage,

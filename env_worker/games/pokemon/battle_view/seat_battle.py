@@ -15,12 +15,49 @@ from typing import Any
 
 from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.battle import Battle
+from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.common_lines import COMMON, out_of
 from simul.env_worker.games.pokemon.battle_view.counters import COUNTED, Counters
-from simul.env_worker.games.pokemon.battle_view.line_kinds import LOCAL, PARSE_FAILURES, SKIPPED
-from simul.env_worker.games.pokemon.battle_view.own_team import Entry, put_in_order, update_from_entry
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import (
+    COMMON,
+    LOCAL,
+    PARSE_FAILURES,
+    SKIPPED,
+    out_of,
+    set_hp,
+)
+
+Entry = dict[str, Any]  # one of request["side"]["pokemon"]
+
+
+def put_in_order(team: dict[str, Pokemon], positions: dict[str, int]) -> None:
+    """A lead in disguise was named before the request by another's name: the request's order is the team's."""
+    ordered = sorted(team.items(), key=lambda item: positions.get(item[0], len(positions)))
+    team.clear()
+    team.update(ordered)
+
+
+def update_from_entry(mon: Pokemon, entry: Entry) -> None:
+    """`update_from_request`, without looking at the moves again where they are the same as last time."""
+    last = mon._last_request
+    moves = mon._moves
+    if not last or last["moves"] != entry["moves"] or moves._transform_moves is not None or moves._mimic_move:
+        mon.update_from_request(entry)
+        return
+    mon._active = entry["active"]
+    if mon.ability is None:
+        mon.ability = entry["baseAbility"]
+    if "ability" in entry and entry["ability"] != entry["baseAbility"]:
+        mon.temporary_ability = entry["ability"]
+    mon._last_request = entry
+    set_hp(mon, entry["condition"], store=True)
+    mon._name = entry["ident"][4:]
+    mon._item = entry["item"]
+    mon._update_from_details(entry["details"])
+    if "stats" in entry:
+        mon._stats.update(entry["stats"])
+
 
 TEAM_SIZE = 6
 Request = dict[str, Any]
@@ -67,7 +104,7 @@ class SeatView(AbstractBattle):
                 if kind not in common or not common[kind](self, event):
                     parse(event)
                 if kind in COUNTED:
-                    COUNTED[kind](self, event)
+                    COUNTED[kind](self, self.counters, event)
             except PARSE_FAILURES:
                 self.parse_errors[kind] = self.parse_errors.get(kind, 0) + 1
             if kind not in LOCAL:
@@ -181,3 +218,15 @@ class SeatBattle(SeatView, Battle):
                 self.changed[mon] = self._now
                 return mon
         return super().get_pokemon(identifier, force_self_team, details, request)
+
+
+class SeatDoubleBattle(SeatView, DoubleBattle):
+    """One seat's view of one battle of doubles."""
+
+    def sync(self, request: Request) -> None:
+        """Bring the own team in line with a request; its first two entries are the left and the right slot."""
+        super().sync(request)
+        if request.get("teamPreview"):
+            return
+        for letter, entry in zip("ab", request["side"]["pokemon"]):
+            self._active_pokemon[f"{self._player_role}{letter}"] = self._team[entry["ident"]]

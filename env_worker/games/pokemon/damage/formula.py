@@ -1,15 +1,41 @@
-"""The damage formula of one weapon on one target: integers throughout, as each generation's games count.
+"""The damage formula of one attacker's move on one target: integers throughout, as each generation's games count.
 
 Plain Python: a decision meets a handful of new pairs, too few for arrays to pay.
 """
 
 from __future__ import annotations
 
-from simul.env_worker.games.pokemon.damage.effectiveness import effectiveness
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.moves import CRITS, EXPLODES, FOE_ATTACK, IGNORES_STAGES, NOT_FIXED, PLAIN
-from simul.env_worker.games.pokemon.damage.powers import fixed_hit, paired_power
-from simul.env_worker.games.pokemon.damage.rolls import Hit
+from functools import lru_cache
+from typing import NamedTuple
+
+from simul.env_worker.games.pokemon.damage import types
+from simul.env_worker.games.pokemon.damage.moves import (
+    CRITS,
+    EXPLODES,
+    FASTER,
+    FIGHTING,
+    FIRE,
+    FLAT,
+    FLYING_PRESS,
+    FOE_ATTACK,
+    FREEZE_DRY,
+    IGNORES_STAGES,
+    LEVEL,
+    NOT_FIXED,
+    PLAIN,
+    ROUGHLY_LEVEL,
+    SLOWER,
+    STRUGGLES,
+    TARGET_ALL,
+    TARGET_SHARE,
+    THOUSAND_ARROWS,
+    TO_USERS_HP,
+    USERS_HP,
+    WATER,
+    WEIGHT,
+    WEIGHT_RATIO,
+)
+from simul.env_worker.games.pokemon.damage.queries import FLYING, GHOST, GROUND, NORMAL, STELLAR, chain, modify
 from simul.env_worker.games.pokemon.damage.rules import (
     ATTACK,
     EARLY,
@@ -19,10 +45,179 @@ from simul.env_worker.games.pokemon.damage.rules import (
     IMMUNE,
     MIDDLE,
     POWER,
+    Tables,
 )
-from simul.env_worker.games.pokemon.damage.state import chain, modify
-from simul.env_worker.games.pokemon.damage.tables import Tables
-from simul.env_worker.games.pokemon.damage.terms import ONE, UNAWARE, Target, Weapon
+from simul.env_worker.games.pokemon.damage.types import FACTS, ONE, UNAWARE, Target, Weapon
+
+ROLLS = range(85, 101)  # hundredths
+OLD_ROLLS = range(217, 256)  # 255ths, gens 1 and 2
+_REMEMBERED = 16384  # hits, over all battles of the process: damage before the roll is a small number
+ROLLED, EXACT, PSYWAVE = range(3)
+
+
+class Hit(NamedTuple):
+    """A blow that a roll and what comes after it make damage of.
+
+    Attributes:
+        effect: log2 of the type multiplier.
+        final: modifier of the last stage.
+        how: ROLLED, or EXACT: `damage` is what it is, or PSYWAVE: `damage` is the user's level.
+    """
+
+    gen: int
+    damage: int
+    stab: int = ONE
+    effect: int = 0
+    burned: bool = False
+    final: int = ONE
+    how: int = ROLLED
+
+
+def rolls(hit: Hit) -> list[int]:
+    """Damage in points of every roll: 16 of them, 39 in gens 1 and 2."""
+    count = number_of_rolls(hit.gen)
+    if hit.how == PSYWAVE:  # half to one and a half levels, evenly
+        return [hit.damage * (count - 1 + 2 * step) // (2 * (count - 1)) for step in range(count)]
+    if hit.how == EXACT:
+        return [hit.damage] * count
+    return _ROLLED[hit.gen](hit)
+
+
+def number_of_rolls(gen: int) -> int:
+    return len(OLD_ROLLS if gen <= 2 else ROLLS)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def moments(hit: Hit) -> tuple[int, int]:
+    """Sum of the rolls and of their squares."""
+    found = rolls(hit)
+    return sum(found), sum([roll * roll for roll in found])
+
+
+def _typed(value: int, effect: int) -> int:
+    """Doublings, or halvings rounded down."""
+    return value << effect if effect >= 0 else value >> -effect
+
+
+def _rolls_gen5_on(hit: Hit) -> list[int]:
+    _, damage, stab, effect, burned, final, *_ = hit
+    spread = [_typed(modify(damage * roll // 100, stab), effect) for roll in ROLLS]
+    if burned:
+        spread = [modify(roll, 2048) for roll in spread]
+    return [max(modify(roll, final), 1) for roll in spread]
+
+
+def _rolls_gen4(hit: Hit) -> list[int]:
+    _, damage, stab, effect, _, final, *_ = hit
+    return [max(modify(_typed(modify(damage * roll // 100, stab), effect), final), 1) for roll in ROLLS]
+
+
+def _rolls_gen3(hit: Hit) -> list[int]:
+    damage = modify(_typed(modify(hit.damage, hit.stab), hit.effect), hit.final)
+    return [max(damage * roll // 100, 1) for roll in ROLLS]
+
+
+def _rolls_gen1_2(hit: Hit) -> list[int]:
+    damage = _typed(hit.damage, hit.effect)
+    return [max(damage * roll // 255 if damage > 1 else damage, 1) for roll in OLD_ROLLS]
+
+
+_ROLLED = (_rolls_gen1_2, _rolls_gen1_2, _rolls_gen1_2, _rolls_gen3, _rolls_gen4, *[_rolls_gen5_on] * 5)
+
+
+_BY_WEIGHT = ((2000, 120), (1000, 100), (500, 80), (250, 60), (100, 40))
+
+
+def paired_power(gen: int, weapon: Weapon, target: Target) -> int:
+    """Power of a weapon whose kind of power asks for the target."""
+    kind = weapon.power_kind
+    if kind == WEIGHT:
+        return next((power for bound, power in _BY_WEIGHT if target.weight >= bound), 20)
+    if kind == WEIGHT_RATIO:
+        times = weapon.weight // max(target.weight, 1)
+        return 20 + 20 * times if 2 <= times < 5 else 120 if times >= 5 else 40
+    if kind == SLOWER:
+        return min(25 * target.speed // weapon.speed + 1, 150)
+    if kind == FASTER:
+        return (40, 60, 80, 120, 150)[min(weapon.speed // target.speed, 4)]
+    hp, full, most = target.hp, target.max_hp, weapon.power
+    if gen <= 4:
+        return hp * most // full + 1
+    return max((most * 100 * (hp * 4096 // full) + 2047) // 4096 // 100, 1)
+
+
+def fixed_hit(gen: int, weapon: Weapon, target: Target) -> Hit:
+    """Of a weapon without power."""
+    kind, amount = weapon.fixed, weapon.amount
+    hp = target.full_hp * target.hp // target.max_hp
+    if kind in (FLAT, LEVEL):
+        value = amount
+    elif kind == TARGET_SHARE:
+        value = max(hp * (amount - 1) // amount if amount == 4 else hp // amount, 1)
+    elif kind == TARGET_ALL:
+        value = target.full_hp
+    elif kind == TO_USERS_HP:
+        value = max(hp - weapon.hp, 0)
+    elif kind == USERS_HP:
+        value = weapon.hp
+    else:
+        assert kind == ROUGHLY_LEVEL
+        return Hit(gen, amount, how=PSYWAVE)
+    return Hit(gen, value, how=EXACT)
+
+
+_ON_GROUND = FACTS["target_grounded"]
+_CHANGING = types.WONDER_GUARD | types.TERA_SHELL | types.TAR_SHOT | types.STRONG_WINDS
+
+
+def effectiveness(tables: Tables, weapon: Weapon, target: Target) -> int | None:
+    """log2 of the type multiplier; None where the target is immune."""
+    kind = weapon.type
+    if weapon.oddity or weapon.scrappy or target.odd & _CHANGING or kind == STELLAR:
+        return _strange(tables, weapon, target)
+    first, second = target.types
+    immune = tables.immune[kind]
+    if not target.facts & _ON_GROUND if kind == GROUND else immune[first] or immune[second]:
+        return None
+    exponents = tables.exponents[kind]
+    return exponents[first] + exponents[second]
+
+
+def _strange(tables: Tables, weapon: Weapon, target: Target) -> int | None:
+    """The same, with everything that changes the type chart."""
+    kind, oddity, odd, (first, second) = weapon.type, weapon.oddity, target.odd, target.types
+    afloat = not target.facts & _ON_GROUND
+    effect = _against(tables, weapon, target, first) + _against(tables, weapon, target, second)
+    if odd & types.TAR_SHOT and kind == FIRE:
+        effect += 1
+    if kind == STELLAR and odd & types.TERASTALLIZED:
+        effect = 1
+    if odd & types.TERA_SHELL and effect >= 0:
+        effect = -1
+    if kind == GROUND:
+        immune = afloat and oddity != THOUSAND_ARROWS
+    else:
+        immune = _barred(tables, weapon, first) or _barred(tables, weapon, second)
+    if immune or (odd & types.WONDER_GUARD and effect <= 0 and not weapon.bits & STRUGGLES):
+        return None
+    return 0 if oddity == THOUSAND_ARROWS and afloat and FLYING in (first, second) else effect
+
+
+def _against(tables: Tables, weapon: Weapon, target: Target, kind: int) -> int:
+    """The exponent against one of the target's types, for moves and winds that change it."""
+    value = tables.exponents[weapon.type][kind]
+    if weapon.oddity == FREEZE_DRY and kind == WATER:
+        value = 1
+    elif weapon.oddity == FLYING_PRESS:
+        value += tables.exponents[FLYING][kind]
+    return 0 if target.odd & types.STRONG_WINDS and kind == FLYING and value > 0 else value
+
+
+def _barred(tables: Tables, weapon: Weapon, kind: int) -> bool:
+    if weapon.scrappy and kind == GHOST and weapon.type in (NORMAL, FIGHTING):
+        return False
+    return tables.immune[weapon.type][kind]
+
 
 Mods = tuple[int, ...]  # by stage
 TECHNICAL_POWER = 60

@@ -5,15 +5,12 @@ from __future__ import annotations
 import struct
 from functools import cache
 
-from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from simul.env_worker.games.pokemon.damage.formula import meet
+from simul.env_worker.games.pokemon.damage.attacker import same_in, terastallized, weapon, wielder
+from simul.env_worker.games.pokemon.damage.formula import meet, moments, number_of_rolls
 from simul.env_worker.games.pokemon.damage.moves import DamageMove, damage_move
-from simul.env_worker.games.pokemon.damage.rolls import moments, number_of_rolls
-from simul.env_worker.games.pokemon.damage.tables import tables
-from simul.env_worker.games.pokemon.damage.targets import target
-from simul.env_worker.games.pokemon.damage.terms import Target, Weapon
-from simul.env_worker.games.pokemon.damage.weapons import same_in, weapon
-from simul.env_worker.games.pokemon.damage.wielders import terastallized, wielder
+from simul.env_worker.games.pokemon.damage.rules import tables
+from simul.env_worker.games.pokemon.damage.target import target
+from simul.env_worker.games.pokemon.damage.types import Fighter, Surroundings, Target, Weapon
 
 MOVES, GUISES = 4, 2  # as it is, terastallized
 PAIR_NUMBERS = GUISES * MOVES * 2

@@ -9,12 +9,12 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Surroundings
+from simul.env_worker.games.pokemon.damage.from_battle import Needs, fighter, glance, needs, screens_of, surroundings
 from simul.env_worker.games.pokemon.damage.pairs import PAIR_NUMBERS, Attacker, Defender, Pairs
-from simul.env_worker.games.pokemon.damage.reading import Needs, fighter, glance, needs, screens_of, surroundings
+from simul.env_worker.games.pokemon.damage.types import NO_SURROUNDINGS, Surroundings
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.blocks import PokemonBlocks
-from simul.env_worker.games.pokemon.encoding.combatants import Profile
+from simul.env_worker.games.pokemon.encoding.expected_damage import Profile
 from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF, Card
 
 _ONE, _ZERO = struct.pack("<e", 1.0), struct.pack("<e", 0.0)

@@ -10,29 +10,27 @@ from numpy.typing import NDArray
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
-from simul.env_worker.games.pokemon.battle_view.profiles import move_row
-from simul.env_worker.games.pokemon.battle_view.seat_battle import Request
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatDoubleBattle
+from simul.env_worker.games.pokemon.battle_view.tally import Standing
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import TARGETS, SlotChoices, meaning
-from simul.env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
-from simul.env_worker.games.pokemon.doubles.matchups import Matchups
-from simul.env_worker.games.pokemon.doubles.move_blocks import MoveBlocks
-from simul.env_worker.games.pokemon.doubles.pokemon_features import (
+from simul.env_worker.games.pokemon.doubles.blocks import (
     Fighter,
+    Matchups,
+    MoveBlocks,
     Standers,
     body_numbers,
     foe_fighter,
     own_fighter,
     pair_numbers,
 )
-from simul.env_worker.games.pokemon.encoding import fields
 from simul.env_worker.games.pokemon.encoding import layout as singles
 from simul.env_worker.games.pokemon.encoding.actions import GIMMICKS
 from simul.env_worker.games.pokemon.encoding.features import TRICK_ROOM, active_numbers, gimmicks_spent
 from simul.env_worker.games.pokemon.encoding.field_state import Scene, read_scene
-from simul.env_worker.games.pokemon.source.rewards import Standing
+from simul.env_worker.games.pokemon.encoding.profiles import move_row
 
-_NO_PREVIEW = [0.0] * singles.width(fields.PREVIEW)
+_NO_PREVIEW = [0.0] * singles.width(singles.PREVIEW)
 
 
 class Asked(Protocol):

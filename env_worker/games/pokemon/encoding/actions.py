@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS
+from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS, TEAM_SIZE
 
 FIRST_MOVE = 6
 FAINTED = "0 fnt"
@@ -102,3 +102,9 @@ def known_slot(move_id: str, known: list[str], index: int) -> int:
         if name == move_id or name.rstrip("0123456789") == move_id or (move_id == "hiddenpower" and move_id in name):
             return slot
     return index
+
+
+def picks_wanted(request: dict[str, Any], leads: int = 1) -> int:
+    """How many picks a preview takes: as many as may come; the leads if all do."""
+    team = min(len(request["side"]["pokemon"]), TEAM_SIZE)
+    return min(request.get("maxChosenTeamSize") or leads, team)

@@ -19,9 +19,9 @@ from simul.env_worker.games.pokemon.damage.writer import DamageWriter
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices
 from simul.env_worker.games.pokemon.encoding.blocks import PokemonBlocks
+from simul.env_worker.games.pokemon.encoding.expected_damage import Blow
 from simul.env_worker.games.pokemon.encoding.field_state import Scene, read_scene
 from simul.env_worker.games.pokemon.encoding.global_block import write_global
-from simul.env_worker.games.pokemon.encoding.matchup import Blow
 from simul.env_worker.games.pokemon.encoding.move_features import (
     NO_MOVE,
     PRESENT_WIDTH,
@@ -33,7 +33,7 @@ from simul.env_worker.games.pokemon.encoding.move_features import (
     swing,
 )
 from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF
-from simul.env_worker.games.pokemon.encoding.set_blocks import SetBlocks
+from simul.env_worker.games.pokemon.encoding.set_knowledge import SetBlocks
 
 _PRESENT = struct.Struct(f"<{PRESENT_WIDTH}e")
 _FLOAT16 = np.dtype(np.float16)

@@ -11,6 +11,7 @@ from typing import Any
 from poke_env.battle.pokemon import Pokemon
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.battle_view.tally import Standing
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import GIMMICKS
 from simul.env_worker.games.pokemon.encoding.features import (
@@ -24,7 +25,6 @@ from simul.env_worker.games.pokemon.encoding.features import (
     plain_active_numbers,
 )
 from simul.env_worker.games.pokemon.encoding.field_state import Scene
-from simul.env_worker.games.pokemon.source.rewards import Standing
 
 _HEAD, _TOTALS = struct.Struct("<9e"), struct.Struct("<3e")
 _FIELD = struct.Struct(f"<{len(NO_WEATHER) + len(NO_FIELD)}e")

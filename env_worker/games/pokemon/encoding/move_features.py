@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.profiles import move_row
+from simul.env_worker.games.pokemon.encoding.expected_damage import Blow
 from simul.env_worker.games.pokemon.encoding.features import RAIN, STAGES, SUN
 from simul.env_worker.games.pokemon.encoding.field_state import Scene, Strength
 from simul.env_worker.games.pokemon.encoding.layout import MOVE_WIDTH
-from simul.env_worker.games.pokemon.encoding.matchup import Blow
 from simul.env_worker.games.pokemon.encoding.movedex import PHYSICAL, MoveInfo, move_info
+from simul.env_worker.games.pokemon.encoding.profiles import move_row
 
 FIRE, WATER = 7, 18
 PRESENT_WIDTH = 8
@@ -69,7 +69,7 @@ def offered_move(gen: int, own: OwnMove, entry: dict[str, Any] | None) -> OwnMov
 
 
 def static_numbers(name: str, info: MoveInfo | None) -> tuple[float, ...]:
-    """The first of `fields.MOVE`: what follows from the move alone."""
+    """The first of `layout.MOVE`: what follows from the move alone."""
     if info is None:
         return (move_row(name), 0, *NO_STATIC)
     return (info.row, info.type, *info.static)

@@ -11,12 +11,12 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.counters import Counters, move_key
-from simul.env_worker.games.pokemon.battle_view.profiles import item_row, move_row, moves_of
 from simul.env_worker.games.pokemon.encoding import layout
-from simul.env_worker.games.pokemon.encoding.combatants import Armour, Arms, Body, Profile, Weapon, armour, arms
+from simul.env_worker.games.pokemon.encoding.expected_damage import Armour, Arms, Body, Profile, Weapon, armour, arms
 from simul.env_worker.games.pokemon.encoding.features import status_numbers
 from simul.env_worker.games.pokemon.encoding.field_state import base_speed
 from simul.env_worker.games.pokemon.encoding.movedex import MoveInfo, move_info
+from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row, moves_of
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 
 HALF = 2  # bytes of a float16
@@ -125,17 +125,17 @@ class Card:
 
 
 def own_pp(counters: Counters, mon: Pokemon, moves: Iterable[str]) -> list[float]:
-    """`fields.POKEMON moves_pp`, by the slots of a request entry."""
+    """`layout.POKEMON moves_pp`, by the slots of a request entry."""
     known = moves_of(mon)
     return counters.pp_left([known.get(move_key(name)) for name in moves][: layout.MOVE_SLOTS])
 
 
 def foe_pp(counters: Counters, mon: Pokemon) -> list[float]:
-    """`fields.POKEMON moves_pp` of the moves it has shown."""
+    """`layout.POKEMON moves_pp` of the moves it has shown."""
     return counters.pp_left(list(moves_of(mon).values())[: layout.MOVE_SLOTS])
 
 
 @cache
 def _known_move(move: MoveInfo | None) -> bytes:
-    """`fields.POKEMON moves_known` of one move: the first of its static numbers."""
+    """`layout.POKEMON moves_known` of one move: the first of its static numbers."""
     return bytes(_MOVE.size) if move is None else _MOVE.pack(*move.static[:MOVE_NUMBERS])

@@ -1,8 +1,10 @@
-"""Formats and team files, checked by the simulator itself before anything is played."""
+"""Teams: files checked by the simulator before anything is played, and the pool of those that a format draws."""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
+import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +12,36 @@ from typing import NamedTuple
 
 from simul.common.config.schema import PokemonConfig
 from simul.common.protocol.errors import ConfigError
-from simul.env_worker.games.pokemon.formats.formats import encoder_of, is_doubles
+from simul.env_worker.games.pokemon.formats.spec import encoder_of, is_doubles
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import node_for
+
+WIDTH = 256  # teams that may be drawn at a time; the host keeps four times as many
+
+
+class TeamPool:
+    """Teams are numbered, and a seed names each. Battle n draws two of WIDTH, from 2 n / uses on.
+
+    Args:
+        seed: of the worker.
+        uses: battles that a team plays on average.
+    """
+
+    def __init__(self, seed: str, uses: int) -> None:
+        self._seed = seed
+        self._uses = uses
+
+    def seeds(self, battle: int, rng: random.Random) -> tuple[list[int], list[int]]:
+        """Of the two teams of a battle, never the same; four 16-bit numbers each."""
+        oldest = 2 * battle // self._uses
+        first, second = rng.sample(range(oldest, oldest + WIDTH), 2)
+        return self._seed_of(first), self._seed_of(second)
+
+    def _seed_of(self, team: int) -> list[int]:
+        digest = hashlib.blake2b(f"{self._seed}/team/{team}".encode(), digest_size=8).digest()
+        return [int.from_bytes(digest[at : at + 2], "little") for at in range(0, 8, 2)]
+
 
 SHOWN = 3  # problems of teams that an error message quotes
 ALIKE = 0.5  # of difflib's ratios

@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.battle import AbstractBattle
 from poke_env.concurrency import POKE_LOOP
 from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
+from poke_env.teambuilder import Teambuilder
 
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
-from simul.env_worker.games.pokemon.formats.formats import is_doubles
+from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.showdown.async_bridge import Desk, SessionLost
 from simul.env_worker.games.pokemon.showdown.challenges import Lobby
 from simul.env_worker.games.pokemon.showdown.client import SILENT, ShowdownClient
 from simul.env_worker.games.pokemon.showdown.guard import USUAL, Guard, Login
-from simul.env_worker.games.pokemon.showdown.orders import PackedTeams, SlotOrder
-from simul.env_worker.games.pokemon.showdown.rejoin import Comeback
-from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, RoomBattle
+from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, Comeback, RoomBattle
+
+
+@dataclass
+class SlotOrder(BattleOrder):
+    """A choice by slot of the request, in the server's words."""
+
+    words: str
+
+    @property
+    def message(self) -> str:
+        return self.words
+
+
+class PackedTeams(Teambuilder):
+    """Hands out one of several packed teams."""
+
+    def __init__(self, packed: Sequence[str]) -> None:
+        self._packed = packed
+
+    def yield_team(self) -> str:
+        return random.choice(self._packed)
+
 
 FINISHED_KEPT = 32  # a room still speaks for a moment after its battle is over
 

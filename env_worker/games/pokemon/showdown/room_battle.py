@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from poke_env.battle.battle import Battle
+from poke_env.ps_client import PSClient
 
 from simul.common.protocol.decisions import Decision, start_flags
-from simul.env_worker.games.pokemon.battle_view.line_kinds import SKIPPED
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host_messages import SimEnd
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seat import ReadingSeat
+from simul.env_worker.games.pokemon.source.seats import ReadingSeat
 
 # What a server adds to the simulator's protocol: chat, clocks, boxes. None of it is about the battle.
 ROOM_ONLY = frozenset(
@@ -174,3 +176,45 @@ class RoomBattle(Battle):
         assert self.seat is not None
         self.seat.hear("\n".join(self._log[self._read :]), request)
         self._read = len(self._log)
+
+
+class Comeback:
+    """One player's. Lives on poke-env's event loop.
+
+    Attributes:
+        rejoined: battles whose room was joined again.
+        started_over: of those, such that were not as we knew them: the policy began anew.
+        vanished: battles that the server did not know any more.
+    """
+
+    def __init__(self, tell: Callable[[Decision], None]) -> None:
+        """`tell` takes the ends of sessions."""
+        self.rejoined = self.started_over = self.vanished = 0
+        self._tell = tell
+
+    async def join(self, client: PSClient, rooms: Iterable[str]) -> None:
+        """We are logged in again."""
+        for room in rooms:
+            await client.send_message(f"/join {room}")
+
+    def begin(self, battle: RoomBattle, kinds: set[str]) -> bool:
+        """A room's message with lines of these `kinds` is about to be read: True = it is the whole log once more."""
+        battle.heard = "sentchoice" in kinds
+        if "init" in kinds:
+            battle.join_again()
+        return "init" in kinds
+
+    def end(self, battle: RoomBattle) -> None:
+        """That log has been read."""
+        self.rejoined += 1
+        end = battle.joined()
+        if end is not None:
+            self.started_over += 1
+            self._tell(end)
+
+    def lose(self, battle: RoomBattle) -> None:
+        """There is no such room any more: not won, not lost, and nothing more will come of it."""
+        self.vanished += 1
+        end = battle.vanish()
+        if end is not None:
+            self._tell(end)

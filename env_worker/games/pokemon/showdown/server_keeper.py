@@ -9,8 +9,7 @@ from pathlib import Path
 from simul.common.config.schema import ShowdownAddress
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.showdown.address import server_at
-from simul.env_worker.games.pokemon.showdown.pair import TROUBLE, Letter
-from simul.env_worker.games.pokemon.showdown.server_session import READY, OwnSite, Site
+from simul.env_worker.games.pokemon.showdown.server_session import READY, TROUBLE, Letter, OwnSite, Site
 from simul.env_worker.games.pokemon.showdown.showdown_host import ShowdownHost
 from simul.env_worker.games.pokemon.showdown.wakeup_queue import Mailbox
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simul.env_worker.games.pokemon.showdown.pair import BATTLE, TROUBLE, Letter, Pair
 from simul.env_worker.games.pokemon.showdown.room import Room
+from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, TROUBLE, Letter, Pair
 from simul.env_worker.games.pokemon.showdown.wakeup_queue import Mailbox
 from simul.env_worker.games.pokemon.simulator.battle_host import PLAIN_START, BattleStart
 from simul.env_worker.games.pokemon.simulator.host import SimHost

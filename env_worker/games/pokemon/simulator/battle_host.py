@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from simul.env_worker.games.pokemon.simulator.host_messages import HostTick
+
 Seed = Sequence[int] | str | None
 
 
@@ -62,3 +64,31 @@ class BattleHost(Protocol):
 
     def fileno(self) -> int:
         """Readable when it has said something."""
+
+
+class BattleHostKeeper(Protocol):
+    """Keeps a battle host running: a simulator host, or the connections to Showdown servers."""
+
+    @property
+    def host(self) -> BattleHost | None:
+        """None while it is down."""
+
+    @property
+    def pids(self) -> list[int]:
+        """Its processes on this machine."""
+
+    @property
+    def restarts(self) -> int:
+        """How often it was started again."""
+
+    def start(self) -> BattleHost:
+        """Start it. Raises EnvError."""
+
+    def poll(self) -> HostTick:
+        """What the host has said. Raises HostDied once when it is found dead, EnvError after too many deaths."""
+
+    def revive(self) -> BattleHost | None:
+        """A new host in place of a dead one, None while it is not up yet."""
+
+    def close(self) -> None:
+        """Stop it."""

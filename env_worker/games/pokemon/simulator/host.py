@@ -28,9 +28,8 @@ import orjson
 from simul.common.protocol.errors import EnvError
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.simulator.battle_host import PLAIN_START, BattleStart
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
+from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow, Teams
 from simul.env_worker.games.pokemon.simulator.pipes import PipedProcess
-from simul.env_worker.games.pokemon.simulator.requests import Teams
 
 __all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
 

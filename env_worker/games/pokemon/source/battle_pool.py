@@ -5,14 +5,12 @@ from __future__ import annotations
 import random
 
 from simul.common.protocol.decisions import Decision
-from simul.env_worker.games.pokemon.formats.team_pool import TeamPool
+from simul.env_worker.games.pokemon.formats.teams import TeamPool
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost, drawn_start
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
-from simul.env_worker.games.pokemon.source.policy_seat import PolicySeat
 from simul.env_worker.games.pokemon.source.replays import ReplayFolder
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
-from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
-from simul.env_worker.games.pokemon.source.seat import ReadingSeat
+from simul.env_worker.games.pokemon.source.seats import PolicySeat, ReadingSeat, ScriptedSeat
 
 
 class Arena:

@@ -8,9 +8,8 @@ from simul.env_worker.games.pokemon.simulator.host import HostTick, SimEnd, SimE
 from simul.env_worker.games.pokemon.source.battle_pool import Arena
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
-from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
-from simul.env_worker.games.pokemon.source.seat import HostedSeat, ReadingSeat
+from simul.env_worker.games.pokemon.source.seats import HostedSeat, ReadingSeat, ScriptedSeat
 
 
 class Referee:

@@ -11,20 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simul.common.config.schema import RewardsConfig
-from simul.env_worker.games.pokemon.source.tally import NO_TALLY, Tally
+from simul.env_worker.games.pokemon.battle_view.tally import Facts
 
 PARTS = ("win_loss", "knockout", "pokemon_count", "hp_delta", "fail_immune", "switch_penalty", "turn_penalty")
 _POKEMON_COUNT = 1  # its place in PARTS[1:]
-
-Standing = tuple[float, float, float, float]  # own alive, foe alive, own hp sum, foe hp sum
-
-
-class Facts(NamedTuple):
-    """What shaping is computed from, as the seat knows it; `tally` is all zeros where nobody asked for it."""
-
-    standing: Standing
-    turn: int
-    tally: Tally = NO_TALLY
 
 
 class RewardWeights(NamedTuple):

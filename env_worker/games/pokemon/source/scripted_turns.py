@@ -11,7 +11,7 @@ from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host_messages import SimRecord
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
-from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import ScriptedSeat
 
 TURN_SEC = 0.002  # a player thinks for up to a millisecond, and the worker has others to serve
 

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig, PokemonConfig
 from simul.common.protocol.decisions import Action, Decision
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.encoding.layout import extras_of
-from simul.env_worker.games.pokemon.formats.formats import encoder_of, generation, is_doubles
-from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from simul.env_worker.games.pokemon.formats.team_pool import TeamPool
-from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles, pokemon_spec
+from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleHostKeeper
 from simul.env_worker.games.pokemon.simulator.host import HostDied
 from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.simulator.node import find_node, node_for
 from simul.env_worker.games.pokemon.source.battle_pool import Arena
 from simul.env_worker.games.pokemon.source.host_events import Referee
-from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
-from simul.env_worker.games.pokemon.source.policy_seat import PolicySeat
+from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker, ScheduledMatchmaker
 from simul.env_worker.games.pokemon.source.replays import ReplayFolder
 from simul.env_worker.games.pokemon.source.rewards import reward_weights
-from simul.env_worker.games.pokemon.source.schedule import ScheduledMatchmaker
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
-
-if TYPE_CHECKING:
-    from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
+from simul.env_worker.games.pokemon.source.seats import PolicySeat
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
@@ -85,7 +80,7 @@ class PokemonSource:
             self._arena.replays = ReplayFolder(replays, index)
         self._turns = ScriptedTurns(self._score)
         self._referee = Referee(self._arena, self._score, self._turns, config.max_turns)
-        self._keeper: HostKeeper | ShowdownKeeper | None = None
+        self._keeper: BattleHostKeeper | None = None
         self._closed = False
         if self._encoder != config.encoder and index == 0:  # one worker says it for all
             self._score.events.append(
@@ -191,7 +186,7 @@ class PokemonSource:
         if self._keeper is not None:
             self._keeper.close()
 
-    def _make_keeper(self) -> HostKeeper | ShowdownKeeper:
+    def _make_keeper(self) -> BattleHostKeeper:
         config = self._config
         if config.transport == "websocket":
             from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper

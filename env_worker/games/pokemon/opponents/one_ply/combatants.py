@@ -10,11 +10,10 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 
-from simul.env_worker.games.pokemon.battle_view.own_team import Entry
-from simul.env_worker.games.pokemon.battle_view.profiles import foe_profile, own_profile, types_of
-from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatView
-from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from simul.env_worker.games.pokemon.damage.reading import CALM, fighter, glance, needs, screens_of, surroundings
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Entry, Request, SeatView
+from simul.env_worker.games.pokemon.damage.from_battle import CALM, fighter, glance, needs, screens_of, surroundings
+from simul.env_worker.games.pokemon.damage.types import Fighter, Surroundings
+from simul.env_worker.games.pokemon.encoding.profiles import foe_profile, own_profile, types_of
 
 MOVES = 4
 

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from simul.env_worker.games.pokemon.damage.formula import meet
+from simul.env_worker.games.pokemon.damage.formula import meet, number_of_rolls, rolls
 from simul.env_worker.games.pokemon.damage.moves import (
     NO_ODDITY,
     NOT_FIXED,
@@ -20,9 +18,8 @@ from simul.env_worker.games.pokemon.damage.moves import (
     DamageMove,
 )
 from simul.env_worker.games.pokemon.damage.pairs import MOVES, Attacker, Defender, Moves, known_moves
-from simul.env_worker.games.pokemon.damage.rolls import number_of_rolls, rolls
-from simul.env_worker.games.pokemon.damage.tables import tables
-from simul.env_worker.games.pokemon.damage.terms import Target, Weapon
+from simul.env_worker.games.pokemon.damage.rules import tables
+from simul.env_worker.games.pokemon.damage.types import FACTS, Fighter, Surroundings, Target, Weapon
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant
 
 ASSUMED_POWER = 75  # of a foe's attacks of its own types that nobody has seen

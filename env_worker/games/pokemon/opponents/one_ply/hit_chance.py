@@ -8,8 +8,7 @@ from typing import NamedTuple
 from poke_env.battle.move import Move
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import Surroundings
+from simul.env_worker.games.pokemon.damage.types import FACTS, Surroundings
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant
 
 RAIN, SUN, SNOW = FACTS["rain"], FACTS["sun"], FACTS["snow"]

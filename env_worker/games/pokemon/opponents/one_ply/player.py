@@ -8,11 +8,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from simul.env_worker.games.pokemon.battle_view.own_team import Entry
-from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatView
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Entry, Request, SeatView
 from simul.env_worker.games.pokemon.doubles.actions import Meaning, SlotChoices, meaning, slot_choices
-from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices, legal_choices
-from simul.env_worker.games.pokemon.encoding.preview import picks_wanted
+from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices, legal_choices, picks_wanted
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import MOVES, Combatant, View, read_view, shown_foes
 from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Duel, Rating, duels
 from simul.env_worker.opponents.scripted import ScriptedChoice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simul.env_worker.games.pokemon.damage.state import speed
+from simul.env_worker.games.pokemon.damage.queries import speed
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant, View
 from simul.env_worker.games.pokemon.opponents.one_ply.damage import MOVES, Blow, Blows, Clash, blows
 from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import odds, terms

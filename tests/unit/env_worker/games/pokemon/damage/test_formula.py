@@ -2,16 +2,14 @@
 
 import pytest
 
-from simul.env_worker.games.pokemon.battle_view.profiles import type_row
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
-from simul.env_worker.games.pokemon.damage.formula import meet
+from simul.env_worker.games.pokemon.damage.attacker import terastallized, wielder
+from simul.env_worker.games.pokemon.damage.formula import EXACT, Hit, meet, moments, rolls
 from simul.env_worker.games.pokemon.damage.moves import damage_move
 from simul.env_worker.games.pokemon.damage.pairs import MOVES, Attacker, Defender
-from simul.env_worker.games.pokemon.damage.rolls import EXACT, Hit, moments, rolls
-from simul.env_worker.games.pokemon.damage.state import STELLAR
-from simul.env_worker.games.pokemon.damage.tables import tables
-from simul.env_worker.games.pokemon.damage.wielders import terastallized, wielder
+from simul.env_worker.games.pokemon.damage.queries import STELLAR
+from simul.env_worker.games.pokemon.damage.rules import tables
+from simul.env_worker.games.pokemon.damage.types import FACTS, NO_SURROUNDINGS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.encoding.profiles import type_row
 
 NORMAL, FIRE, WATER, FLYING, GHOST, GRASS = map(type_row, ("Normal", "Fire", "Water", "Flying", "Ghost", "Grass"))
 STATS = (300, 200, 200, 200, 200, 200)

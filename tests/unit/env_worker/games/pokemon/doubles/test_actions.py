@@ -18,7 +18,7 @@ from simul.env_worker.games.pokemon.doubles.actions import (
     meaning,
     slot_choices,
 )
-from simul.env_worker.games.pokemon.doubles.round import Round
+from simul.env_worker.games.pokemon.doubles.seat import Round
 from tests.golden.pokemon.recorded import recorded_seats, stock_battles
 from tests.golden.pokemon.recorded_doubles import double_seat
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import orjson
 
-from simul.env_worker.games.pokemon.showdown.pair import BATTLE, POPUP, Letter
+from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, POPUP, Letter
 from simul.env_worker.games.pokemon.showdown.showdown_host import ShowdownHost
 from simul.env_worker.games.pokemon.showdown.wakeup_queue import Mailbox
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick

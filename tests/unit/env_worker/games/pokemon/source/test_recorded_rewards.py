@@ -8,10 +8,10 @@ import pytest
 
 from simul.common.config.schema import RewardsConfig
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.battle_view.tally import Facts, TallyKeeper
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.source.rewards import PARTS, Facts, RewardMeter, reward_weights
-from simul.env_worker.games.pokemon.source.tally import TallyKeeper
+from simul.env_worker.games.pokemon.source.rewards import PARTS, RewardMeter, reward_weights
 from tests.golden.pokemon.recorded import RecordedSeat, recorded_seats
 
 ENDS_A_MOVE = re.compile(r"\n(?=\|(?:move|switch|drag|cant|turn)\||\|upkeep|\|(?:\n|$))")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simul.common.config.schema import RewardsConfig
-from simul.env_worker.games.pokemon.source.rewards import PARTS, Facts, RewardMeter, RewardWeights, reward_weights
-from simul.env_worker.games.pokemon.source.tally import Tally
+from simul.env_worker.games.pokemon.battle_view.tally import Facts, Tally
+from simul.env_worker.games.pokemon.source.rewards import PARTS, RewardMeter, RewardWeights, reward_weights
 
 WHOLE = (6.0, 6.0, 6.0, 6.0)
 START = Facts(WHOLE, 1)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simul.env_worker.games.pokemon.battle_view.profiles import type_row
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.types import FACTS, NO_SURROUNDINGS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.encoding.profiles import type_row
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant, View
 from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import odds
 from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Duel, duels

@@ -1,0 +1,289 @@
+"""The seats of a battle.
+
+`HostedSeat`: a policy's, its decisions encoded by the simulator host. `ReadingSeat`: a policy's that reads the battle
+in this process. `ScriptedSeat`: a scripted player's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle, SeatView
+from simul.env_worker.games.pokemon.battle_view.tally import NO_TALLY, Facts, Standing, TallyKeeper
+from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.opponents.players import SeatPlayer
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
+from simul.env_worker.games.pokemon.simulator.host_messages import SimEnd, SimRow
+from simul.env_worker.games.pokemon.source.request_steps import Asking, Preview, Turn
+from simul.env_worker.games.pokemon.source.rewards import RewardMeter, RewardWeights
+
+Sight = tuple[NDArray[np.float16], NDArray[np.uint8], Facts]
+
+
+class PolicySeat:
+    """What every policy's seat has: its steps, its rewards, its end. `seat` is 0 (p1) or 1 (p2).
+
+    Attributes:
+        waiting: True = an action is owed for (step, attempt).
+        step: number of the current decision, -1 before the first.
+        turn: the latest turn it has heard of.
+        redo: True = the simulator refused the last action; the next decision repeats its step.
+        request_number: the simulator's number of the open request.
+    """
+
+    scripted = False
+
+    def __init__(self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights) -> None:
+        self.env, self.seat, self.episode = env, seat, episode
+        self.policy, self.flags = policy, flags
+        self.rewards = RewardMeter(weights)
+        self.waiting = False
+        self.redo = False
+        self.step = -1
+        self.turn = 0
+        self.request_number = 0
+        self._attempt = 0
+        self._paid = False  # True = the reward of the last sight went with a decision that was taken back
+
+    def answers(self, step: int, attempt: int) -> bool:
+        """Whether an action of (step, attempt) is the one that is owed."""
+        return self.waiting and self.step == step and self._attempt == attempt
+
+    def answer(self, host: BattleHost, battle: int, action: int) -> bool:
+        """Send an action to the simulator; False if it is not among the legal ones."""
+        raise NotImplementedError
+
+    def follow_up(self) -> Decision | None:
+        """The next decision of the same request, where one answer is not all that it asks for."""
+        return None
+
+    def terminated(self, outcome: int, end: SimEnd) -> Decision | None:
+        """The end of a battle that was played out; outcome: 1 won, 0 tied, -1 lost."""
+        return self._end(TERMINATED, self.rewards.finish(outcome, self._final(end))) if self.step >= 0 else None
+
+    def aborted(self) -> Decision | None:
+        """The end of a battle that teaches nothing."""
+        return self._end(ABORTED, 0.0) if self.step >= 0 else None
+
+    def truncated(self) -> Decision | None:
+        """The end at the turn limit, with the final observation; replaces an open decision of this very moment."""
+        seen = self._last_sight()
+        if self.step < 0 or seen is None:
+            return None
+        observation, mask, facts = seen
+        end = self._end(TRUNCATED, 0.0 if self._paid else self.rewards.advance(facts))
+        end.observation, end.mask = observation, mask
+        return end
+
+    def withdraw(self, decision: Decision) -> float:
+        """Take back a decision that was made but not sent; returns the reward it carried."""
+        self.waiting = False
+        if decision.attempt == 0:
+            self.step -= 1
+            self._paid = True
+        return decision.reward
+
+    def _last_sight(self) -> Sight | None:
+        """Observation, mask and facts at the last request; None before the first."""
+        raise NotImplementedError
+
+    def _final(self, end: SimEnd) -> Facts | None:
+        """Where the battle ended for this seat, None where nobody counts."""
+        raise NotImplementedError
+
+    def _decision(self, observation: NDArray[np.float16], mask: NDArray[np.uint8], facts: Facts) -> Decision:
+        reward = 0.0
+        if self.redo:
+            self._attempt += 1
+        else:
+            self.step += 1
+            self._attempt = 0
+            reward = self.rewards.advance(facts)
+        self.redo = False
+        self.waiting = True
+        return Decision(
+            env=self.env,
+            seat=self.seat,
+            episode=self.episode,
+            step=self.step,
+            attempt=self._attempt,
+            flags=self.flags if self.step == 0 else 0,
+            reward=reward,
+            observation=observation,
+            mask=mask,
+            policy=self.policy,
+        )
+
+    def _end(self, kind: int, reward: float) -> Decision:
+        self.waiting = False
+        return Decision(
+            env=self.env,
+            seat=self.seat,
+            episode=self.episode,
+            step=self.step + 1,
+            kind=kind,
+            reward=reward,
+            policy=self.policy,
+        )
+
+
+class HostedSeat(PolicySeat):
+    """Encoded by the simulator host: a decision arrives ready-made."""
+
+    def __init__(self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights) -> None:
+        super().__init__(env, seat, episode, policy, flags, weights)
+        self._row: SimRow | None = None
+
+    def decide(self, row: SimRow) -> Decision:
+        """The decision that a row asks for."""
+        self._row = row
+        self.turn = row.turn
+        self.request_number = row.request_number
+        return self._decision(row.observation, row.mask, row.facts)
+
+    def answer(self, host: BattleHost, battle: int, action: int) -> bool:
+        if self._row is None or not 0 <= action < len(self._row.mask) or not self._row.mask[action]:
+            return False
+        self.waiting = False
+        host.act(battle, self.seat, self.request_number, action)
+        return True
+
+    def _last_sight(self) -> Sight | None:
+        row = self._row
+        return None if row is None else (row.observation, row.mask, row.facts)
+
+    def _final(self, end: SimEnd) -> Facts | None:
+        return end.facts(self.seat)
+
+
+class ReadingSeat(PolicySeat):
+    """Reads the battle itself: poke-env's state and the Python encoder."""
+
+    def __init__(
+        self,
+        env: int,
+        seat: int,
+        episode: int,
+        gen: int,
+        policy: str,
+        flags: int,
+        weights: RewardWeights,
+        extras: Extras = PLAIN,
+    ) -> None:
+        super().__init__(env, seat, episode, policy, flags, weights)
+        self._gen = gen
+        self._extras = extras
+        self.battle: SeatView = self._make_battle(f"p{seat + 1}")
+        self._asking: Asking | None = None
+        self._action = -1
+        free_switches = weights.tally
+        self._tally = None if free_switches is None else TallyKeeper(f"p{seat + 1}", free_switches)
+
+    def hear(self, lines: str, request: Request | None) -> None:
+        """Take the lines that come with a request, or with None: the battle is over."""
+        if self._tally is not None:
+            self._tally.take(lines, request)
+        elif request is None:
+            return  # nobody asks where it ended
+        self.battle.feed(lines)
+
+    def decide(self, request_number: int, request: Request) -> Decision:
+        """The first decision that a request asks for; the seat's lines have been fed before."""
+        self.request_number = request_number
+        self._asking = self._ask(request)
+        self.turn = self.battle._turn
+        return self._encoded()
+
+    def follow_up(self) -> Decision | None:
+        """The next one, where a request takes several."""
+        if self._asking is None or self.waiting or self._asking.complete:
+            return None
+        return self._encoded()
+
+    def refuse(self) -> Decision | None:
+        """The simulator calls the last action invalid and the request stays open: ask again without it.
+
+        None if nothing else is legal.
+        """
+        assert self._asking is not None
+        self.redo = True
+        self._asking.refuse()
+        self._asking.choices.mask[self._action] = 0
+        return self._encoded() if any(self._asking.choices.mask) else None
+
+    def answer(self, host: BattleHost, battle: int, action: int) -> bool:
+        mask = self._asking.choices.mask if self._asking is not None else b""
+        if self._asking is None or not 0 <= action < len(mask) or not mask[action]:
+            return False
+        self.waiting = False
+        self._action = action
+        command = self._asking.pick(action)
+        if command is not None:
+            host.choose(battle, self.seat, self.request_number, command)
+        return True
+
+    def _encoded(self) -> Decision:
+        """The open decision."""
+        assert self._asking is not None
+        return self._decision(*self._look(self._asking))
+
+    def _look(self, asking: Asking) -> Sight:
+        """Observation, mask and facts as they are now."""
+        observation, standing = asking.encode()
+        return observation, np.frombuffer(bytes(asking.choices.mask), dtype=np.uint8), self._facts(standing)
+
+    def _facts(self, standing: Standing) -> Facts:
+        tally = NO_TALLY if self._tally is None else self._tally.tally
+        return Facts(standing, self.turn, tally)
+
+    def _final(self, end: SimEnd) -> Facts | None:
+        if self._tally is None:
+            return None
+        return self._facts(self._survey())._replace(turn=end.turns + 1)
+
+    def _last_sight(self) -> Sight | None:
+        return self._look(self._asking) if self._asking is not None else None
+
+    def _make_battle(self, role: str) -> SeatView:
+        battle = SeatBattle(role, self._gen)
+        self._encoder = SeatEncoder(battle, self._gen, self._extras)
+        return battle
+
+    def _ask(self, request: Request) -> Asking:
+        if "teamPreview" in request:
+            return Preview(self.battle, self._gen, request, self._extras)
+        self.battle.sync(request)
+        return Turn(request, self.battle, self._encoder)
+
+    def _survey(self) -> Standing:
+        """How the battle stands, without an observation."""
+        self._encoder.survey()
+        return self._encoder.standing
+
+
+class ScriptedSeat:
+    """A seat that a scripted player answers, inside this process."""
+
+    scripted = True
+
+    def __init__(self, seat: int, battle: SeatView, player: SeatPlayer, seed: int) -> None:
+        self.seat = seat
+        self.battle = battle
+        self.request_number = 0
+        self.turn = 0
+        self._player = player
+        self._seed = seed
+        self._answers = 0
+
+    def answer(self, request_number: int, request: Request) -> tuple[str, bool]:
+        """(the command, True if the player fell back on `default`)."""
+        self.request_number = request_number
+        self.battle.parse_request(request)
+        self.turn = self.battle._turn
+        self._answers += 1
+        choice = self._player.choose(self.battle, request, self._seed + self._answers)
+        return choice.command, choice.defaulted
