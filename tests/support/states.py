@@ -11,7 +11,7 @@ from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.move import Move, MoveSet
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle, SeatView
 from tests.golden.pokemon.recorded import RecordedSeat
 
@@ -95,7 +95,7 @@ def compare_with_stock(seat: RecordedSeat, *, bot: bool, every: int = 1) -> Iter
             ours.sync(request)
         for line in lines.split("\n"):
             event = line.split("|")
-            if len(event) > 1 and event[1] not in SKIPPED:
+            if len(event) > 1 and event[1] not in SKIPPED_LINES:
                 stock.parse_message(event)
             if event[1:2] == ["cant"] and event[3] == "recharge":  # the stock class forgets
                 stock.get_pokemon(event[2])._must_recharge = False

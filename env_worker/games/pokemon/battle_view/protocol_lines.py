@@ -17,12 +17,12 @@ from poke_env.battle.status import Status
 from poke_env.data import GenData
 
 # Routed by the source itself, or without any state in them (t: has the clock, win and tie come from the host).
-SKIPPED = frozenset(Battle.MESSAGES_TO_IGNORE) | {
+SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) | {
     "bigerror", "error", "gen", "inactive", "message", "-message", "player", "raw", "request", "rule", "showteam",
     "start", "t:", "tie", "tier", "title", "uhtmlchange", "win",
 }  # fmt: skip
 # Lines that change nobody but whom they name and who is on the field.
-LOCAL = frozenset({
+LOCAL_LINES = frozenset({
     "-ability", "-activate", "-boost", "-clearallboost", "-clearboost", "-clearnegativeboost", "-clearpositiveboost",
     "-curestatus", "-damage", "-end", "-endability", "-enditem", "-fieldend", "-fieldstart", "-heal", "-immune",
     "-mustrecharge", "-prepare", "-setboost", "-sethp", "-sideend", "-sidestart", "-singlemove", "-singleturn",
@@ -39,7 +39,7 @@ SPECIAL_MOVES = frozenset(("Copycat", "Metronome", "Minimize", "Nature Power", "
 PRESSED = frozenset(["all", "allAdjacent", "allAdjacentFoes", "any", "normal", "randomNormal", "scripted"])
 
 
-class Aim(NamedTuple):
+class MoveTarget(NamedTuple):
     """Of a move in one generation. known: False = no data (a z-move). pressed: Pressure makes it cost another pp."""
 
     id: str
@@ -49,14 +49,14 @@ class Aim(NamedTuple):
 
 
 @cache
-def aim(gen: int, name: str) -> Aim:
+def move_target(gen: int, name: str) -> MoveTarget:
     """Of a move as lines spell it."""
     move_id = Move.retrieve_id(name)
     entry = GenData.from_gen(gen).moves.get(move_id)
     if entry is None:
-        return Aim(move_id, False, False, False)
+        return MoveTarget(move_id, False, False, False)
     target = entry["target"]
-    return Aim(move_id, True, target == "all", target in PRESSED or "mustpressure" in entry["flags"])
+    return MoveTarget(move_id, True, target == "all", target in PRESSED or "mustpressure" in entry["flags"])
 
 
 def set_hp(mon: Pokemon, condition: str, store: bool = False) -> None:
@@ -71,7 +71,7 @@ def set_hp(mon: Pokemon, condition: str, store: bool = False) -> None:
         mon._stats["hp"] = mon._max_hp
 
 
-def out_of(team: dict[str, Pokemon]) -> Pokemon | None:
+def active_of(team: dict[str, Pokemon]) -> Pokemon | None:
     """Who is on the field."""
     for mon in team.values():
         if mon._active:
@@ -96,7 +96,7 @@ def _boost(battle: Battle, event: list[str]) -> bool:
 def _turn(battle: Battle, event: list[str]) -> bool:
     battle._turn = int(event[2])
     for team in (battle._team, battle._opponent_team):
-        mon = out_of(team)
+        mon = active_of(team)
         if mon is None:
             continue
         if mon._effects or mon._status is TOX:
@@ -108,7 +108,7 @@ def _turn(battle: Battle, event: list[str]) -> bool:
 
 def _switch(battle: Battle, event: list[str]) -> bool:
     ident, details, condition = event[2:5]
-    before = out_of(battle._team if ident[:2] == battle._player_role else battle._opponent_team)
+    before = active_of(battle._team if ident[:2] == battle._player_role else battle._opponent_team)
     if before is not None:
         before.switch_out(battle._fields)
     mon = battle.get_pokemon(ident, details=details)
@@ -124,7 +124,7 @@ def _move(battle: Battle, event: list[str]) -> bool:
     mon = battle.get_pokemon(ident)
     if mon._dancing:
         return False
-    move_id, known, at_all, pressed = aim(battle._gen, name)
+    move_id, known, at_all, pressed = move_target(battle._gen, name)
     pressure = False
     if known:
         target = _opposite(battle, ident) if at_all else battle.get_pokemon(target_ident)
@@ -137,7 +137,7 @@ def _move(battle: Battle, event: list[str]) -> bool:
 
 
 def _opposite(battle: Battle, ident: str) -> Pokemon | None:
-    return out_of(battle._opponent_team if ident[:2] == battle._player_role else battle._team)
+    return active_of(battle._opponent_team if ident[:2] == battle._player_role else battle._team)
 
 
 def _moved(mon: Pokemon, move_id: str, name: str, pressure: bool) -> None:
@@ -154,7 +154,7 @@ def _moved(mon: Pokemon, move_id: str, name: str, pressure: bool) -> None:
         mon._status_counter += 1
 
 
-COMMON: dict[str, Callable[[Battle, list[str]], bool]] = {
+SHORT_WAYS: dict[str, Callable[[Battle, list[str]], bool]] = {
     "-boost": _boost,
     "-damage": _hp,
     "-heal": _hp,

@@ -20,11 +20,11 @@ from poke_env.battle.pokemon import Pokemon
 
 from simul.env_worker.games.pokemon.battle_view.counters import COUNTED, Counters
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import (
-    COMMON,
-    LOCAL,
+    LOCAL_LINES,
     PARSE_FAILURES,
-    SKIPPED,
-    out_of,
+    SHORT_WAYS,
+    SKIPPED_LINES,
+    active_of,
     set_hp,
 )
 
@@ -98,7 +98,7 @@ class SeatView(AbstractBattle):
         parse, common = self.parse_message, self._common
         for line in lines.split("\n"):
             event = line.split("|")
-            if len(event) < 2 or (kind := event[1]) in SKIPPED:
+            if len(event) < 2 or (kind := event[1]) in SKIPPED_LINES:
                 continue
             try:
                 if kind not in common or not common[kind](self, event):
@@ -107,7 +107,7 @@ class SeatView(AbstractBattle):
                     COUNTED[kind](self, self.counters, event)
             except PARSE_FAILURES:
                 self.parse_errors[kind] = self.parse_errors.get(kind, 0) + 1
-            if kind not in LOCAL:
+            if kind not in LOCAL_LINES:
                 self._mark([*self._team.values(), *self._opponent_team.values(), *self._teampreview_opponent_team])
 
     def get_pokemon(
@@ -201,7 +201,7 @@ class SeatView(AbstractBattle):
 class SeatBattle(SeatView, Battle):
     """One seat's view of one battle of singles."""
 
-    _common = COMMON
+    _common = SHORT_WAYS
 
     def get_pokemon(
         self, identifier: str, force_self_team: bool = False, details: str = "", request: Entry | None = None
@@ -212,7 +212,7 @@ class SeatBattle(SeatView, Battle):
             mon = self._opponent_team.get(ident)
             if mon is None:
                 mon = self._team.get(ident)
-                if mon is not None and not mon._active and out_of(self._team) is not None:  # perhaps Illusion
+                if mon is not None and not mon._active and active_of(self._team) is not None:  # perhaps Illusion
                     mon = None
             if mon is not None:
                 self.changed[mon] = self._now

@@ -40,7 +40,7 @@ class TallyKeeper:
         """The counts so far."""
         return Tally._make(self._counts)
 
-    def take(self, lines: str, request: dict[str, Any] | None) -> None:
+    def count_lines(self, lines: str, request: dict[str, Any] | None) -> None:
         """The seat's lines since its last request, and the request that follows them (None: the battle is over)."""
         counts, role = self._counts, self._role
         own_move = failed = False
@@ -72,7 +72,7 @@ class TallyKeeper:
 Standing = tuple[float, float, float, float]  # own alive, foe alive, own hp sum, foe hp sum
 
 
-class Facts(NamedTuple):
+class RewardFacts(NamedTuple):
     """What shaping is computed from, as the seat knows it; `tally` is all zeros where nobody asked for it."""
 
     standing: Standing

@@ -35,17 +35,26 @@ from simul.env_worker.games.pokemon.damage.moves import (
     DamageMove,
     move_type,
 )
-from simul.env_worker.games.pokemon.damage.queries import STELLAR, chain, grounded, held, modify, simple, speed, staged
+from simul.env_worker.games.pokemon.damage.queries import (
+    STELLAR,
+    apply_modifier,
+    at_stage,
+    chain_modifiers,
+    effective_item,
+    grounded,
+    speed,
+    with_simple_stages,
+)
 from simul.env_worker.games.pokemon.damage.rules import ATTACK_FIRST, STAGES, Rule, Tables
 from simul.env_worker.games.pokemon.damage.types import (
     FACTS,
     MOST_WAITING,
     ONE,
     PAIR_FACTS,
+    AttackerMove,
     Fighter,
     PairRule,
     Surroundings,
-    Weapon,
     facts,
     type_fact,
 )
@@ -56,7 +65,7 @@ _SETTLED = facts(
 )
 
 
-class Wielder(NamedTuple):
+class AttackerState(NamedTuple):
     """A user as it is now: what all its weapons have in common.
 
     Attributes:
@@ -72,10 +81,10 @@ class Wielder(NamedTuple):
     after: tuple[Rule, ...]
 
 
-def wielder(tables: Tables, user: Fighter, around: Surroundings) -> Wielder:
+def attacker_state(tables: Tables, user: Fighter, around: Surroundings) -> AttackerState:
     """`user` on this field."""
-    gen, user = tables.gen, simple(tables.gen, user)
-    known, item = tables.rules, held(user)
+    gen, user = tables.gen, with_simple_stages(tables.gen, user)
+    known, item = tables.rules, effective_item(user)
     found = known["field"].get("any", ()) if around.facts else ()
     if not (item.startswith("choice") and "DYNAMAX" in user.effects):
         found += tuple(
@@ -85,20 +94,22 @@ def wielder(tables: Tables, user: Fighter, around: Surroundings) -> Wielder:
         found += known["user_effect"].get(effect, ())
     true = around.facts | _user_facts(gen, user, around)
     first = known["user_ability"].get(user.ability, ())
-    return Wielder(user, around, true, _spared(gen, user.ability), _possible(first, true), _possible(found, true))
+    return AttackerState(
+        user, around, true, _ignored_facts(gen, user.ability), _applicable(first, true), _applicable(found, true)
+    )
 
 
-def terastallized(tables: Tables, hands: Wielder) -> Wielder:
+def terastallized(tables: Tables, state: AttackerState) -> AttackerState:
     """The same user after terastallizing; a stellar one keeps its types."""
-    gen, user, around = tables.gen, hands.user, hands.around
+    gen, user, around = tables.gen, state.user, state.around
     types = user.types if user.tera == STELLAR else (user.tera,)
     user = user._replace(types=types, terastallized=True)
-    if grounded(gen, user, around) == bool(hands.facts & FACTS["user_grounded"]):
-        return hands._replace(user=user)
-    return wielder(tables, user, around)
+    if grounded(gen, user, around) == bool(state.facts & FACTS["user_grounded"]):
+        return state._replace(user=user)
+    return attacker_state(tables, user, around)
 
 
-def _spared(gen: int, ability: str) -> int:
+def _ignored_facts(gen: int, ability: str) -> int:
     if ability == "infiltrator" and gen >= 5:
         return FACTS["meets_screens"]
     return FACTS["secondary"] if ability == "sheerforce" and gen <= 4 else 0
@@ -121,31 +132,31 @@ def _user_facts(gen: int, user: Fighter, around: Surroundings) -> int:
     return facts
 
 
-def _possible(found: tuple[Rule, ...], true: int) -> tuple[Rule, ...]:
+def _applicable(found: tuple[Rule, ...], true: int) -> tuple[Rule, ...]:
     """Those whose facts of user and field hold."""
     return tuple([rule for rule in found if not rule.mask & _SETTLED & ~true])
 
 
 LAST_PAIRED = TARGET_HP  # the kinds of power from WEIGHT on need user and target
-MOLD = ("moldbreaker", "teravolt", "turboblaze")
+MOLD_BREAKERS = ("moldbreaker", "teravolt", "turboblaze")
 SCRAPPY = ("scrappy", "mindseye")
 _PHYSICAL, _SPECIAL, _RETYPED = FACTS["physical"], FACTS["special"], FACTS["retyped"]
 _SPEEDS = facts("slower faster")
 _UNCHANGED = (ONE,) * STAGES
 
 
-def weapon(tables: Tables, wielder: Wielder, name: str, move: DamageMove) -> Weapon:
-    """`move`, called `name`, in these hands."""
-    gen, user, around = tables.gen, wielder.user, wielder.around
+def attacker_move(tables: Tables, state: AttackerState, name: str, move: DamageMove) -> AttackerMove:
+    """`move`, called `name`, as this user has it."""
+    gen, user, around = tables.gen, state.user, state.around
     kind, retyped = move_type(gen, user, name, move, around)
     category = _category(gen, user, move, kind)
-    true = wielder.facts | (move.mask & ~wielder.spared) | (_PHYSICAL if category == PHYSICAL else _SPECIAL)
+    true = state.facts | (move.mask & ~state.spared) | (_PHYSICAL if category == PHYSICAL else _SPECIAL)
     true |= type_fact(kind) | (_RETYPED if retyped else 0)
-    mods, waiting = _apply(wielder.before + tables.rules["move"].get(name, ()) + wielder.after, true)
+    mods, waiting = _apply(state.before + tables.rules["move"].get(name, ()) + state.after, true)
     attack, plain = _attack(gen, user, move, category, mods[ATTACK_FIRST])
     paired = move.power_kind if move.power_kind <= LAST_PAIRED else PLAIN
     compared = paired in (SLOWER, FASTER) or any([rule.mask & _SPEEDS for rule in waiting])
-    return Weapon(
+    return AttackerMove(
         facts=true & tables.asked,
         type=kind if not move.bits & STRUGGLES else 0,
         level_term=2 * user.level // 5 + 2,
@@ -167,20 +178,22 @@ def weapon(tables: Tables, wielder: Wielder, name: str, move: DamageMove) -> Wea
         speed=speed(gen, user, around) if compared else 0,
         lifted=user.terastallized and kind in user.types and not move.bits & UNFORCED,
         scrappy=user.ability in SCRAPPY,
-        mold=user.ability in MOLD or bool(move.bits & IGNORES_ABILITY),
+        mold=user.ability in MOLD_BREAKERS or bool(move.bits & IGNORES_ABILITY),
         waiting=waiting,
-        blows=_blows(gen, user, move),
+        hit_counts=_hit_counts(gen, user, move),
     )
 
 
-def same_in(gen: int, hands: Wielder, others: Wielder, move: DamageMove, made: Weapon) -> bool:
-    """Whether `hands`, those of `others` terastallized, hold the very weapon that `others` made of the move."""
+def same_after_tera(
+    gen: int, state: AttackerState, others: AttackerState, move: DamageMove, made: AttackerMove
+) -> bool:
+    """Whether `state`, which is `others` terastallized, makes the same of the move as `others` made of it."""
     return (
-        made.type not in hands.user.types
+        made.type not in state.user.types
         and move.type_kind not in (TERA_TYPE, FIRST_TYPE)
         and not move.bits & (BETTER_SIDE | STRUGGLES)
-        and hands.facts == others.facts
-        and made.stab == _stab(gen, hands.user, made.type, move)
+        and state.facts == others.facts
+        and made.stab == _stab(gen, state.user, made.type, move)
     )
 
 
@@ -188,8 +201,8 @@ def _category(gen: int, user: Fighter, move: DamageMove, kind: int) -> int:
     if gen <= 3 and kind != move.type:  # the type decides, and the weather changed it
         return SPECIAL if kind in (FIRE, WATER, 12) else PHYSICAL
     if move.bits & BETTER_SIDE and (user.terastallized or move.type == 15):
-        attack = staged(gen, user.stats[1], user.stages[0])
-        return PHYSICAL if attack > staged(gen, user.stats[3], user.stages[2]) else move.category
+        attack = at_stage(gen, user.stats[1], user.stages[0])
+        return PHYSICAL if attack > at_stage(gen, user.stats[3], user.stages[2]) else move.category
     return move.category
 
 
@@ -204,7 +217,7 @@ def _apply(found: tuple[Rule, ...], true: int) -> tuple[tuple[int, ...], tuple[P
         if mask & ~true != open_facts:
             continue
         if not open_facts:
-            mods[stage] = chain(mods[stage], mod)
+            mods[stage] = chain_modifiers(mods[stage], mod)
         elif len(waiting) < MOST_WAITING:
             waiting.append(PairRule(stage, open_facts, mod))
     return tuple(mods), tuple(waiting)
@@ -218,10 +231,10 @@ def _attack(gen: int, user: Fighter, move: DamageMove, category: int, first: int
     stat, stage = user.stats[place + 1], user.stages[place]
     if move.bits & CRITS:
         stage = max(stage, 0)
-    boosted, plain = staged(gen, stat, stage), staged(gen, stat, 0)
+    boosted, plain = at_stage(gen, stat, stage), at_stage(gen, stat, 0)
     if gen <= 2 and place == 0 and user.status == "BRN":
         boosted = max(boosted // 2, 1)
-    return (boosted, plain) if first == ONE else (modify(boosted, first), modify(plain, first))
+    return (boosted, plain) if first == ONE else (apply_modifier(boosted, first), apply_modifier(plain, first))
 
 
 def _stab(gen: int, user: Fighter, kind: int, move: DamageMove) -> int:
@@ -256,7 +269,7 @@ def _burned(gen: int, user: Fighter, category: int, name: str) -> bool:
     return gen <= 5 or name != "facade"
 
 
-def _blows(gen: int, user: Fighter, move: DamageMove) -> tuple[float, float]:
+def _hit_counts(gen: int, user: Fighter, move: DamageMove) -> tuple[float, float]:
     """Mean and variance of how often a move hits."""
     if move.few_hits and user.ability == "skilllink":
         return 5.0, 0.0

@@ -40,7 +40,7 @@ def damage_tables(gen: int) -> dict[str, Any]:
         "always_stuck": queries.ALWAYS_STUCK,
         "heavy_items": queries.HEAVY_ITEMS,
         "speed_abilities": {name: words(fact) for name, fact in queries.SPEED_ABILITIES.items()},
-        "mold": attacker.MOLD,
+        "mold": attacker.MOLD_BREAKERS,
         "scrappy": attacker.SCRAPPY,
         "unbreakable": UNBREAKABLE,
         "weathers": {name: [words(fact), harsh] for name, (fact, harsh) in from_battle.WEATHERS.items()},
@@ -48,7 +48,7 @@ def damage_tables(gen: int) -> dict[str, Any]:
         "screens": from_battle.SCREENS,
         "effects": from_battle.EFFECTS,
         "hp_abilities": from_battle.HP_ABILITIES,
-        "calm": from_battle.CALM,
+        "calm": from_battle.WEATHER_CANCELLERS,
         "unknown_item": from_battle.UNKNOWN_ITEM,
     }
 

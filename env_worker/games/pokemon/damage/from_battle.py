@@ -55,7 +55,7 @@ HP_ABILITIES = (
     "terashell",
     "torrent",
 )
-CALM = ("cloudnine", "airlock")
+WEATHER_CANCELLERS = ("cloudnine", "airlock")
 _OTHER_EFFECTS = "SMACK_DOWN MAGNET_RISE TELEKINESIS INGRAIN ROOST DYNAMAX TAR_SHOT REFLECT"
 
 
@@ -79,7 +79,7 @@ def surroundings(weather: Mapping[Any, int], fields: Mapping[Any, int], abilitie
         return NO_SURROUNDINGS
     facts = harsh = 0
     gravity = False
-    if abilities[0] not in CALM and abilities[1] not in CALM:
+    if abilities[0] not in WEATHER_CANCELLERS and abilities[1] not in WEATHER_CANCELLERS:
         for kind in weather:
             fact, harsh = _WEATHERS.get(kind._value_, (0, 0))
             facts |= fact
@@ -96,7 +96,7 @@ def screens_of(conditions: Mapping[Any, int]) -> tuple[str, ...]:
     return tuple(sorted([_SCREENS[c._value_] for c in conditions if c._value_ in _SCREENS]))
 
 
-class Needs(NamedTuple):
+class DamageInputs(NamedTuple):
     """What the damage of a user's moves follows from beyond the usual: hp of either side, fallen team mates."""
 
     own_hp: bool
@@ -105,18 +105,18 @@ class Needs(NamedTuple):
 
 
 @cache
-def needs(gen: int, names: tuple[str, ...]) -> Needs:
+def damage_inputs(gen: int, names: tuple[str, ...]) -> DamageInputs:
     """Of moves as requests spell them."""
     moves = [move for name in names if (move := damage_move(gen, name)) is not None]
     powers, fixed = {move.power_kind for move in moves}, {move.fixed for move in moves}
-    return Needs(
+    return DamageInputs(
         own_hp=bool(powers & {USER_HP, PINCH} or fixed & {TO_USERS_HP, USERS_HP}),
         foes_hp=bool(powers & {TARGET_HP, HALVED_HP} or fixed & {TARGET_SHARE, TO_USERS_HP}),
         fallen=FALLEN in powers,
     )
 
 
-class Glance(NamedTuple):
+class FighterInputs(NamedTuple):
     """All that a Fighter follows from, cheap to take and to compare: most decisions find what the last one did."""
 
     species: str
@@ -129,7 +129,7 @@ class Glance(NamedTuple):
     down: int
 
 
-def glance(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int) -> Glance:
+def fighter_inputs(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int) -> FighterInputs:
     """At `mon`, whose profile has `body`. Without `exact_hp` its hp is only told apart as far as its ability does."""
     hp = full = SIXTHS
     if exact_hp:
@@ -140,10 +140,10 @@ def glance(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int) -> Gl
     if out:
         stages = _STAGES(mon._boosts)
         effects = _effects(mon._effects) if mon._effects else _NO_EFFECTS
-    return Glance(mon._species, body, mon._status, hp, full, stages, effects, down)
+    return FighterInputs(mon._species, body, mon._status, hp, full, stages, effects, down)
 
 
-def fighter(seen: Glance) -> Fighter:
+def fighter(seen: FighterInputs) -> Fighter:
     """Who was seen."""
     body, status = seen.body, seen.status
     return Fighter(

@@ -9,7 +9,7 @@ from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.damage.queries import NORMAL, STELLAR, grounded, held
+from simul.env_worker.games.pokemon.damage.queries import NORMAL, STELLAR, effective_item, grounded
 from simul.env_worker.games.pokemon.damage.types import FACTS, Fighter, Surroundings
 
 STATUS, PHYSICAL, SPECIAL = 0, 1, 2
@@ -264,7 +264,7 @@ def move_type(gen: int, user: Fighter, name: str, move: DamageMove, around: Surr
     if how == TERRAIN_TYPE:
         return (_first(BY_TERRAIN, around, move.type) if grounded(gen, user, around) else move.type), False
     if how == ITEM_TYPE:
-        return ITEM_TYPES.get(held(user), move.type), False
+        return ITEM_TYPES.get(effective_item(user), move.type), False
     if how == FIRST_TYPE:
         return user.types[0], False
     if how == FORME_TYPE:

@@ -17,7 +17,7 @@ STUCK = {"arceus": "plate", "silvally": "memory", "genesect": "drive", "giratina
 ALWAYS_STUCK = ("iumz", "ite", "itex", "itey", "rustedsword", "rustedshield", "boosterenergy", "blueorb", "redorb")
 
 
-def staged(gen: int, stat: int, stage: int) -> int:
+def at_stage(gen: int, stat: int, stage: int) -> int:
     """A stat at a stage from -6 to 6."""
     if gen <= 2:
         value = stat * (2 + stage) // 2 if stage >= 0 else stat * _GEN1_LOWERED[-stage] // 100
@@ -25,31 +25,31 @@ def staged(gen: int, stat: int, stage: int) -> int:
     return stat * (2 + stage) // 2 if stage >= 0 else stat * 2 // (2 - stage)
 
 
-def simple(gen: int, fighter: Fighter) -> Fighter:
+def with_simple_stages(gen: int, fighter: Fighter) -> Fighter:
     """In gen 4 the ability Simple doubles the stages as they are read."""
     if gen != 4 or fighter.ability != "simple":
         return fighter
     return fighter._replace(stages=tuple([max(-6, min(6, 2 * stage)) for stage in fighter.stages]))
 
 
-def modify(value: int, mod: int) -> int:
+def apply_modifier(value: int, mod: int) -> int:
     """value * mod / 4096, halves down: the games' rounding."""
     return (value * mod + 2047) >> 12
 
 
-def chain(first: int, second: int) -> int:
+def chain_modifiers(first: int, second: int) -> int:
     """Two modifiers as one, halves up."""
     return (first * second + 2048) >> 12
 
 
-def held(fighter: Fighter) -> str:
+def effective_item(fighter: Fighter) -> str:
     """The item that has an effect."""
     return SUPPRESSED if fighter.ability in WITHOUT_ITEM else fighter.item
 
 
 def grounded(gen: int, fighter: Fighter, around: Surroundings) -> bool:
     """Whether ground moves and terrain reach it."""
-    effects, item = fighter.effects, held(fighter)
+    effects, item = fighter.effects, effective_item(fighter)
     if around.gravity or "SMACK_DOWN" in effects or item == "ironball" or (gen >= 4 and "INGRAIN" in effects):
         return True
     if FLYING in fighter.types and "ROOST" not in effects:
@@ -61,17 +61,17 @@ def grounded(gen: int, fighter: Fighter, around: Surroundings) -> bool:
 
 def speed(gen: int, fighter: Fighter, around: Surroundings) -> int:
     """Speed as gyro ball and its like compare it."""
-    value = staged(gen, fighter.stats[5], fighter.stages[4])
-    item, ability = held(fighter), fighter.ability
+    value = at_stage(gen, fighter.stats[5], fighter.stages[4])
+    item, ability = effective_item(fighter), fighter.ability
     if item == "choicescarf":
-        value = modify(value, 6144)
+        value = apply_modifier(value, 6144)
     elif item in HEAVY_ITEMS:
-        value = modify(value, 2048)
+        value = apply_modifier(value, 2048)
     fact = SPEED_ABILITIES.get(ability)
     if fact and around.facts & fact:
         value *= 2
     if "PROTOSYNTHESISSPE" in fighter.effects or "QUARKDRIVESPE" in fighter.effects:
-        value = modify(value, 6144)
+        value = apply_modifier(value, 6144)
     if fighter.status == "PAR" and ability != "quickfeet":
         value = value // 2 if gen >= 7 else value // 4
     return max(value, 1)
@@ -86,7 +86,7 @@ SPEED_ABILITIES = {
 }
 
 
-def removable(fighter: Fighter) -> bool:
+def item_removable(fighter: Fighter) -> bool:
     """Whether knock off finds an item it can take."""
     item = fighter.item
     if item == SUPPRESSED or (item.endswith(ALWAYS_STUCK) and item != "eviolite"):

@@ -6,14 +6,14 @@ from simul.env_worker.games.pokemon.damage import types
 from simul.env_worker.games.pokemon.damage.queries import (
     ICE,
     ROCK,
-    chain,
+    apply_modifier,
+    at_stage,
+    chain_modifiers,
+    effective_item,
     grounded,
-    held,
-    modify,
-    removable,
-    simple,
+    item_removable,
     speed,
-    staged,
+    with_simple_stages,
 )
 from simul.env_worker.games.pokemon.damage.rules import DEFENCE, SPECIAL_DEFENCE, Rule, Tables
 from simul.env_worker.games.pokemon.damage.types import (
@@ -32,7 +32,7 @@ UNBREAKABLE = ("shadowshield", "prismarmor", "fullmetalbody")
 
 def target(tables: Tables, foe: Fighter, screens: tuple[str, ...], around: Surroundings, mold: bool) -> Target:
     """`foe` as it is now behind `screens` (reflect, lightscreen, auroraveil). `mold`: its ability does not count."""
-    gen, foe = tables.gen, simple(tables.gen, foe)
+    gen, foe = tables.gen, with_simple_stages(tables.gen, foe)
     if mold and foe.ability not in UNBREAKABLE:
         foe = foe._replace(ability=SUPPRESSED)
     facts = _facts(gen, foe, around)
@@ -41,7 +41,7 @@ def target(tables: Tables, foe: Fighter, screens: tuple[str, ...], around: Surro
     for stage, mod, mask, _ in _rules(tables, foe, screens):
         if stage in mods:
             if (facts | around.facts) & mask == mask:
-                mods[stage] = chain(mods[stage], mod)
+                mods[stage] = chain_modifiers(mods[stage], mod)
         elif len(guards) < MOST_GUARDS:
             guards.append(PairRule(stage, mask, mod))
     defences, plain = _defences(gen, foe, screens, around)
@@ -51,7 +51,7 @@ def target(tables: Tables, foe: Fighter, screens: tuple[str, ...], around: Surro
         defences=defences,
         plain_defences=plain,
         defence_mods=(mods[DEFENCE], mods[SPECIAL_DEFENCE]),
-        attack=staged(gen, foe.stats[1], foe.stages[0]),
+        attack=at_stage(gen, foe.stats[1], foe.stages[0]),
         attack_plain=foe.stats[1],
         hp=foe.hp,
         max_hp=foe.max_hp,
@@ -79,7 +79,7 @@ def _facts(gen: int, foe: Fighter, around: Surroundings) -> int:
         facts |= FACTS["target_paralyzed"]
     if grounded(gen, foe, around):
         facts |= FACTS["target_grounded"]
-    if removable(foe):
+    if item_removable(foe):
         facts |= FACTS["target_item"]
     return facts
 
@@ -89,7 +89,7 @@ def _rules(tables: Tables, foe: Fighter, screens: tuple[str, ...]) -> list[Rule]
     found = list(known["target_ability"].get(foe.ability, ()))
     for effect in foe.effects:
         found += known["target_effect"].get(effect, ())
-    item = held(foe)
+    item = effective_item(foe)
     found += [r for r in known["target_item"].get(item, ()) if not r.species or foe.species.startswith(r.species)]
     if item == "eviolite" and foe.species in tables.unfinished:
         found += (Rule(DEFENCE, 6144, 0), Rule(SPECIAL_DEFENCE, 6144, 0))
@@ -103,11 +103,11 @@ def _defences(
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Physical and special with stages, and without; weather comes before other modifiers."""
     _, _, defence, _, special, _ = foe.stats
-    staged_defence, staged_special = staged(gen, defence, foe.stages[1]), staged(gen, special, foe.stages[3])
+    staged_defence, staged_special = at_stage(gen, defence, foe.stages[1]), at_stage(gen, special, foe.stages[3])
     if gen >= 9 and around.facts & FACTS["snow"] and ICE in foe.types and around.harsh == 0:
-        staged_defence, defence = modify(staged_defence, 6144), modify(defence, 6144)
+        staged_defence, defence = apply_modifier(staged_defence, 6144), apply_modifier(defence, 6144)
     if gen >= 4 and around.facts & FACTS["sand"] and ROCK in foe.types:
-        staged_special, special = modify(staged_special, 6144), modify(special, 6144)
+        staged_special, special = apply_modifier(staged_special, 6144), apply_modifier(special, 6144)
     if gen <= 2 and ("reflect" in screens or "REFLECT" in foe.effects):
         staged_defence *= 2
     if gen <= 2 and "lightscreen" in screens:

@@ -106,7 +106,7 @@ class PairRule(NamedTuple):
     mod: int
 
 
-class Weapon(NamedTuple):
+class AttackerMove(NamedTuple):
     """All that does not depend on the target.
 
     Attributes:
@@ -116,7 +116,7 @@ class Weapon(NamedTuple):
         hp, weight, speed: the user's, 0 where nothing asks for them.
         lifted: True = a weak attack that terastallizing lifts to a power of 60.
         mold: True = the target's ability does not count.
-        blows: mean and variance of how often it hits.
+        hit_counts: mean and variance of how often it hits.
     """
 
     facts: int
@@ -142,7 +142,7 @@ class Weapon(NamedTuple):
     scrappy: bool
     mold: bool
     waiting: tuple[PairRule, ...]
-    blows: tuple[float, float]
+    hit_counts: tuple[float, float]
 
 
 class Target(NamedTuple):

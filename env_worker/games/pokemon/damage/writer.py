@@ -9,13 +9,20 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.damage.from_battle import Needs, fighter, glance, needs, screens_of, surroundings
-from simul.env_worker.games.pokemon.damage.pairs import PAIR_NUMBERS, Attacker, Defender, Pairs
+from simul.env_worker.games.pokemon.damage.from_battle import (
+    DamageInputs,
+    damage_inputs,
+    fighter,
+    fighter_inputs,
+    screens_of,
+    surroundings,
+)
+from simul.env_worker.games.pokemon.damage.pairs import PAIR_NUMBERS, Attacker, Defender, PairDamageCache
 from simul.env_worker.games.pokemon.damage.types import NO_SURROUNDINGS, Surroundings
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.blocks import PokemonBlocks
 from simul.env_worker.games.pokemon.encoding.expected_damage import Profile
-from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF, Card
+from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF, PokemonBlock
 
 _ONE, _ZERO = struct.pack("<e", 1.0), struct.pack("<e", 0.0)
 _WHO = tuple(b"".join(_ONE if i == j else _ZERO for j in range(layout.TEAM_SIZE)) for i in range(layout.TEAM_SIZE))
@@ -37,7 +44,7 @@ class _User:
     def __init__(self) -> None:
         self.profile: Profile | None = None  # names and needs change only with it
         self.names: tuple[str, ...] = ()
-        self.needs = Needs(False, False, False)
+        self.needs = DamageInputs(False, False, False)
         self.mark: tuple[Any, ...] = ()
         self.seen: tuple[Any, ...] = ()
         self.attacker: Attacker | None = None
@@ -68,7 +75,7 @@ class DamageWriter:
         self._start_afresh()
 
     def _start_afresh(self) -> None:
-        self._pairs = Pairs(self._gen)
+        self._pairs = PairDamageCache(self._gen)
         self._own = [_User() for _ in range(layout.TEAM_SIZE)]
         self._foes = [_Foe() for _ in range(layout.TEAM_SIZE)]
         self._around = NO_SURROUNDINGS
@@ -99,19 +106,19 @@ class DamageWriter:
         self._pack(who, attackers, defenders)
 
     def _attacker(
-        self, i: int, battle: SeatBattle, card: Card, mon: Pokemon, out: bool, down: int, around: Surroundings
+        self, i: int, battle: SeatBattle, block: PokemonBlock, mon: Pokemon, out: bool, down: int, around: Surroundings
     ) -> Attacker:
-        user, profile = self._own[i], card.profile
-        mark = (mon, card.when, out, down, battle._used_tera, around)
+        user, profile = self._own[i], block.profile
+        mark = (mon, block.when, out, down, battle._used_tera, around)
         if user.attacker is not None and mark == user.mark:
             return user.attacker
         user.mark, body = mark, profile.body
         if profile is not user.profile:
             user.profile = profile
             user.names = tuple(battle.entries[i]["moves"][: layout.MOVE_SLOTS])
-            user.needs = needs(self._gen, user.names)
+            user.needs = damage_inputs(self._gen, user.names)
             user.attacker = None
-        look = glance(mon, body, user.needs.own_hp, out, down if user.needs.fallen else 0)
+        look = fighter_inputs(mon, body, user.needs.own_hp, out, down if user.needs.fallen else 0)
         can_tera = self._gen == 9 and not battle._used_tera and body.tera > 0 and not body.terastallized
         seen = (look, can_tera, around)
         if user.attacker is None or seen != user.seen:
@@ -122,18 +129,18 @@ class DamageWriter:
     def _defender(
         self,
         foe: _Foe,
-        card: Card,
+        block: PokemonBlock,
         mon: Pokemon,
         exact: bool,
         out: bool,
         screens: tuple[str, ...],
         around: Surroundings,
     ) -> Defender:
-        mark = (mon, card.when, exact, out, screens, around)
+        mark = (mon, block.when, exact, out, screens, around)
         if foe.defender is not None and mark == foe.mark:
             return foe.defender
         foe.mark = mark
-        seen = (glance(mon, card.profile.body, exact, out, 0), screens, around)
+        seen = (fighter_inputs(mon, block.profile.body, exact, out, 0), screens, around)
         if foe.defender is None or seen != foe.seen:
             foe.seen = seen
             foe.defender = self._pairs.defender(fighter(seen[0]), *seen[1:])
@@ -193,5 +200,5 @@ class DamageWriter:
         return layout.DAMAGE_START * HALF + self._width * place
 
 
-def _ability(cards: list[Card], out: int) -> str:
-    return str(cards[out].profile.body.ability) if out >= 0 else ""
+def _ability(blocks: list[PokemonBlock], out: int) -> str:
+    return str(blocks[out].profile.body.ability) if out >= 0 else ""

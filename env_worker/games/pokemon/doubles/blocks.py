@@ -14,40 +14,45 @@ from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, SlotChoices
 from simul.env_worker.games.pokemon.encoding import layout as singles
 from simul.env_worker.games.pokemon.encoding.expected_damage import (
-    Armour,
-    Arms,
-    Attack,
-    Blow,
+    BestDamage,
     Body,
+    Defence,
+    MoveDamage,
+    Offence,
     Profile,
-    armour,
-    arms,
-    blow,
+    best_damage,
+    defence_of,
     exchange_numbers,
-    strongest,
+    move_damage,
+    offence_of,
 )
 from simul.env_worker.games.pokemon.encoding.features import status_numbers
-from simul.env_worker.games.pokemon.encoding.field_state import Factors, Scene, active_factors, base_speed, screens
-from simul.env_worker.games.pokemon.encoding.move_features import offered_move, present_numbers, static_numbers, swing
+from simul.env_worker.games.pokemon.encoding.field_state import Factors, FieldState, active_factors, base_speed, screens
+from simul.env_worker.games.pokemon.encoding.move_features import (
+    damage_scale,
+    offered_move,
+    present_numbers,
+    static_numbers,
+)
 from simul.env_worker.games.pokemon.encoding.pokemon_features import foe_pp, own_pp
 from simul.env_worker.games.pokemon.encoding.profiles import foe_profile, item_row, move_row, own_profile, types_of
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 
-Pair = tuple[Attack, Attack]
+Pair = tuple[BestDamage, BestDamage]
 
 
-class Matchups:
+class MatchupCache:
     """Memoised by identity: profiles and bodies are interned here and live as long as the battle."""
 
     def __init__(self, gen: int) -> None:
         self._gen = gen
         self._bodies: dict[Body, Body] = {}
         self._profiles: dict[Profile, Profile] = {}
-        self._arms: dict[int, Arms] = {}
-        self._armour: dict[int, Armour] = {}
+        self._offences: dict[int, Offence] = {}
+        self._defences: dict[int, Defence] = {}
         # Small tables, by whom one looks at: a look-up in one table of them all misses the cache.
-        self._attacks: dict[int, dict[int, Attack]] = {}  # target -> user
-        self._blows: dict[tuple[int, int], list[Blow]] = {}
+        self._attacks: dict[int, dict[int, BestDamage]] = {}  # target -> user
+        self._move_damages: dict[tuple[int, int], list[MoveDamage]] = {}
 
     def intern(self, profile: Profile) -> Profile:
         """The one profile that equals this one; only such profiles may be asked about."""
@@ -59,34 +64,34 @@ class Matchups:
         """`own` on `other`, and the other way round."""
         return self._attack(own, other.body), self._attack(other, own.body)
 
-    def blows(self, user: Profile, target: Body) -> list[Blow]:
+    def move_damages(self, user: Profile, target: Body) -> list[MoveDamage]:
         """Each of a user's moves, by slot."""
         key = (id(user), id(target))
-        found = self._blows.get(key)
+        found = self._move_damages.get(key)
         if found is None:
             armoured = self._target(target)
-            found = self._blows[key] = [blow(weapon, armoured) for weapon in self._arms_of(user).slots]
+            found = self._move_damages[key] = [move_damage(move, armoured) for move in self._offence_of(user).slots]
         return found
 
-    def _attack(self, user: Profile, target: Body) -> Attack:
+    def _attack(self, user: Profile, target: Body) -> BestDamage:
         attacks = self._attacks.get(id(target))
         if attacks is None:
             attacks = self._attacks[id(target)] = {}
         found = attacks.get(id(user))
         if found is None:
-            found = attacks[id(user)] = strongest(self._arms_of(user).all, self._target(target))
+            found = attacks[id(user)] = best_damage(self._offence_of(user).all, self._target(target))
         return found
 
-    def _arms_of(self, profile: Profile) -> Arms:
-        found = self._arms.get(id(profile))
+    def _offence_of(self, profile: Profile) -> Offence:
+        found = self._offences.get(id(profile))
         if found is None:
-            found = self._arms[id(profile)] = arms(profile)
+            found = self._offences[id(profile)] = offence_of(profile)
         return found
 
-    def _target(self, body: Body) -> Armour:
-        found = self._armour.get(id(body))
+    def _target(self, body: Body) -> Defence:
+        found = self._defences.get(id(body))
         if found is None:
-            found = self._armour[id(body)] = armour(self._gen, body)
+            found = self._defences[id(body)] = defence_of(self._gen, body)
         return found
 
 
@@ -99,7 +104,7 @@ def matchup_numbers(pair: Pair, own: Factors, other: Factors, trick_room: bool) 
 MOVES = 4
 
 
-class Fighter(NamedTuple):
+class TeamMember(NamedTuple):
     """A Pokemon as it stands now; `slot`: 0 left, 1 right, -1 not on the field; `pp`: of its known moves."""
 
     mon: Pokemon
@@ -110,29 +115,29 @@ class Fighter(NamedTuple):
     pp: list[float]
 
 
-Standers = list[Fighter | None]  # left, right; None where nobody stands
+ActivePair = list[TeamMember | None]  # left, right; None where nobody stands
 
 
-def own_fighter(
-    battle: SeatView, matchups: Matchups, mon: Pokemon, entry: Entry, slot: int, side: Sequence[float]
-) -> Fighter:
+def own_member(
+    battle: SeatView, matchups: MatchupCache, mon: Pokemon, entry: Entry, slot: int, side: Sequence[float]
+) -> TeamMember:
     """A member of the seat's own team; `entry` is its latest request entry, `side` as `side_numbers` gives it."""
     profile = matchups.intern(own_profile(battle._gen, mon, entry, types_of(mon)))
     ids = _ids(mon, profile, entry["item"], entry["moves"], profile.body.tera)
     pp = own_pp(battle.counters, mon, entry["moves"])
-    return Fighter(mon, profile, _factors(battle._gen, mon, profile, slot, side), ids, slot, pp)
+    return TeamMember(mon, profile, _factors(battle._gen, mon, profile, slot, side), ids, slot, pp)
 
 
-def foe_fighter(battle: SeatView, matchups: Matchups, mon: Pokemon, slot: int, side: Sequence[float]) -> Fighter:
+def foe_member(battle: SeatView, matchups: MatchupCache, mon: Pokemon, slot: int, side: Sequence[float]) -> TeamMember:
     """An opponent, as far as it is known."""
     profile = matchups.intern(foe_profile(battle._gen, mon))
     tera = mon._terastallized_type
     ids = _ids(mon, profile, mon._item, mon.moves, int(tera.value) if tera else 0)
     pp = foe_pp(battle.counters, mon)
-    return Fighter(mon, profile, _factors(battle._gen, mon, profile, slot, side), ids, slot, pp)
+    return TeamMember(mon, profile, _factors(battle._gen, mon, profile, slot, side), ids, slot, pp)
 
 
-def body_numbers(counters: Counters, fighter: Fighter, revealed: bool) -> list[float]:
+def body_numbers(counters: Counters, fighter: TeamMember, revealed: bool) -> list[float]:
     """`doubles.layout.BODY` and the slot."""
     mon, body = fighter.mon, fighter.profile.body
     hp = mon._current_hp
@@ -155,7 +160,7 @@ def body_numbers(counters: Counters, fighter: Fighter, revealed: bool) -> list[f
     ]
 
 
-def pair_numbers(matchups: Matchups, own: Fighter, other: Fighter | None, trick_room: bool) -> list[float]:
+def pair_numbers(matchups: MatchupCache, own: TeamMember, other: TeamMember | None, trick_room: bool) -> list[float]:
     """`doubles.layout.PAIR_NAMES` of one Pokemon against one that stands opposite; zero where nobody does."""
     if other is None:
         return [0.0] * 5
@@ -193,12 +198,18 @@ _NO_MOVE = [0.0] * layout.MOVE_WIDTH
 class MoveBlocks:
     """Writes `move.*` and `partner_move.*`."""
 
-    def __init__(self, matchups: Matchups, gen: int) -> None:
+    def __init__(self, matchups: MatchupCache, gen: int) -> None:
         self._matchups = matchups
         self._gen = gen
 
     def numbers(
-        self, request: Request, slot: int, choices: SlotChoices, scene: Scene, user: Fighter | None, foes: Standers
+        self,
+        request: Request,
+        slot: int,
+        choices: SlotChoices,
+        field_state: FieldState,
+        user: TeamMember | None,
+        foes: ActivePair,
     ) -> list[float]:
         """All four blocks of who stands in a slot; zeros where nobody does, or no move is asked for."""
         if user is None or "active" not in request:
@@ -206,7 +217,7 @@ class MoveBlocks:
         numbers: list[float] = []
         known = request["side"]["pokemon"][slot]["moves"]
         can_tera = "canTerastallize" in request["active"][slot]
-        blows = [self._matchups.blows(user.profile, foe.profile.body) if foe else None for foe in foes]
+        damages = [self._matchups.move_damages(user.profile, foe.profile.body) if foe else None for foe in foes]
         for k in range(singles.MOVE_SLOTS):
             entry = choices.move_entries[k]
             if k >= len(known) and entry is None:
@@ -217,10 +228,12 @@ class MoveBlocks:
             first = FIRST_MOVE + PER_MOVE * k
             usable = int(any(choices.mask[first : first + PER_MOVE]))
             rows = []
-            for foe, of_foe in zip(foes, blows):
-                blow = of_foe[k] if of_foe and k < len(of_foe) else None
-                against = swing(scene, user.factors.strength, foe.factors.strength, foe.mon) if foe else None
-                move = offered_move(self._gen, (name, info, blow), entry)
+            for foe, of_foe in zip(foes, damages):
+                move_damage = of_foe[k] if of_foe and k < len(of_foe) else None
+                against = (
+                    damage_scale(field_state, user.factors.strength, foe.factors.strength, foe.mon) if foe else None
+                )
+                move = offered_move(self._gen, (name, info, move_damage), entry)
                 present = present_numbers(move, entry, against, usable, can_tera)
                 rows.append((*static_numbers(*move[:2]), *present))
             alone = rows[0] if foes[0] else rows[1]

@@ -12,11 +12,11 @@ from simul.env_worker.games.pokemon.battle_view.tally import Standing
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_SWITCH, PASS, SlotChoices, slot_choices
 from simul.env_worker.games.pokemon.doubles.encoder import DoubleEncoder
-from simul.env_worker.games.pokemon.source.request_steps import Asking, Preview
+from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps, RequestSteps
 from simul.env_worker.games.pokemon.source.seats import ReadingSeat
 
 
-class Round:
+class DoubleSteps:
     """A request and the choices made so far.
 
     Attributes:
@@ -96,18 +96,18 @@ class DoubleSeat(ReadingSeat):
     def _survey(self) -> Standing:
         return self._double_encoder.survey()
 
-    def _ask(self, request: Request) -> Asking:
+    def _steps_for(self, request: Request) -> RequestSteps:
         if "teamPreview" in request:
-            return DoublePreview(self.battle, self._gen, request)
+            return DoublePreviewSteps(self.battle, self._gen, request)
         # Only the slot that decides last can be refused for something hidden: the other's choice stands.
-        settled = self._asking.picks[:-1] if self.redo and isinstance(self._asking, Round) else []
+        settled = self._steps.picks[:-1] if self.redo and isinstance(self._steps, DoubleSteps) else []
         self.battle.sync(request)
-        asked = Round(request, self.battle.position, self._double_encoder)
+        asked = DoubleSteps(request, self.battle.position, self._double_encoder)
         asked.repeat(settled)
         return asked
 
 
-class DoublePreview(Preview):
+class DoublePreviewSteps(PreviewSteps):
     """Where all six come, both leads are picked."""
 
     leads = 2

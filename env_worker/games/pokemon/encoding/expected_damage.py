@@ -65,7 +65,7 @@ class Profile(NamedTuple):
     guess: bool = False
 
 
-class Weapon(NamedTuple):
+class MoveOffence(NamedTuple):
     """One damaging move in one user's hands: all that does not depend on the target.
 
     Attributes:
@@ -89,14 +89,14 @@ class Weapon(NamedTuple):
     tera_stab: float
 
 
-class Arms(NamedTuple):
-    """A profile's weapons: by move slot (None = no damage), and what it is feared to have unseen."""
+class Offence(NamedTuple):
+    """A profile's moves: by move slot (None = no damage), and what it is feared to have unseen."""
 
-    slots: tuple[Weapon | None, ...]
-    all: tuple[Weapon, ...]
+    slots: tuple[MoveOffence | None, ...]
+    all: tuple[MoveOffence, ...]
 
 
-class Armour(NamedTuple):
+class Defence(NamedTuple):
     """A body as a target. `per_hp`: average roll over full hp; `multipliers`: of each attacking type's damage."""
 
     multipliers: tuple[float, ...]
@@ -106,7 +106,7 @@ class Armour(NamedTuple):
     per_hp: float
 
 
-def arms(profile: Profile, made: dict[MoveInfo, Weapon] | None = None) -> Arms:
+def offence_of(profile: Profile, made: dict[MoveInfo, MoveOffence] | None = None) -> Offence:
     """What a profile attacks with. `made`: what its body's moves have been found to be before."""
     user = profile.body
     made = {} if made is None else made
@@ -114,13 +114,13 @@ def arms(profile: Profile, made: dict[MoveInfo, Weapon] | None = None) -> Arms:
         if move is not None and move.category != STATUS and move not in made:
             made[move] = _weapon(user, move)
     slots = tuple([None if move is None else made.get(move) for move in profile.moves])
-    known = [weapon for weapon in slots if weapon is not None]
+    known = [move for move in slots if move is not None]
     if profile.guess:
         known += [_assumed(user, kind) for kind in user.types]
-    return Arms(slots, tuple(known))
+    return Offence(slots, tuple(known))
 
 
-def armour(gen: int, body: Body) -> Armour:
+def defence_of(gen: int, body: Body) -> Defence:
     """What a body is hit in."""
     physical, special = BULK.get(body.ability, _EVEN)
     if body.item == "eviolite":
@@ -128,7 +128,7 @@ def armour(gen: int, body: Body) -> Armour:
     elif body.item == "assaultvest":
         special *= 1.5
     hp, attack, defence, _, special_defence, _ = body.stats
-    return Armour(
+    return Defence(
         _multipliers(gen, body.types, IMMUNITIES.get(body.ability, 0)),
         (defence * physical, special_defence * special),
         attack,
@@ -146,12 +146,12 @@ def _multipliers(gen: int, types: tuple[int, ...], immune: int) -> tuple[float, 
     return tuple(taken)
 
 
-def _weapon(user: Body, move: MoveInfo) -> Weapon:
+def _weapon(user: Body, move: MoveInfo) -> MoveOffence:
     kind = user.types[0] if user.terastallized and move.row == _TERA_BLAST else move.type
     tera_kind = 0
     if user.tera and not user.terastallized and not move.fixed:
         tera_kind = user.tera if move.row == _TERA_BLAST else kind
-    return Weapon(
+    return MoveOffence(
         kind,
         0 if move.category == PHYSICAL else 1,
         1.0 if move.fixed else _stab(user, kind),
@@ -180,11 +180,11 @@ def _scale(user: Body, move: MoveInfo) -> float:
     return (0.4 * user.level + 2) * power * offence / 50
 
 
-def _assumed(user: Body, kind: int) -> Weapon:
+def _assumed(user: Body, kind: int) -> MoveOffence:
     """A STAB move nobody has seen yet, from the better attacking side."""
     special = 0 if user.stats[1] >= user.stats[3] else 1
     scale = (0.4 * user.level + 2) * ASSUMED_POWER * user.stats[3 if special else 1] / 50
-    return Weapon(kind, special, 1.5, scale, special, 1.0, False, False, 0.0, 0.0, 0, 1.0)
+    return MoveOffence(kind, special, 1.5, scale, special, 1.0, False, False, 0.0, 0.0, 0, 1.0)
 
 
 def _stab(user: Body, kind: int) -> float:
@@ -203,10 +203,10 @@ def _tera_stab(user: Body, kind: int) -> float:
 
 # The best of one's moves against a target: physical and special, as fractions of full hp weighted by accuracy, before
 # stages; and the largest effectiveness.
-Attack = tuple[float, float, float]
+BestDamage = tuple[float, float, float]
 
 
-class Blow(NamedTuple):
+class MoveDamage(NamedTuple):
     """One move against one target: fraction of full hp it takes if it hits, before stages."""
 
     damage: float
@@ -215,14 +215,14 @@ class Blow(NamedTuple):
     tera_damage: float
 
 
-NO_BLOW = Blow(0.0, 0.0, 0.0, 0.0)
+NO_DAMAGE = MoveDamage(0.0, 0.0, 0.0, 0.0)
 
 
-def strongest(weapons: tuple[Weapon, ...], target: Armour) -> Attack:
-    """The best of all weapons."""
+def best_damage(moves: tuple[MoveOffence, ...], target: Defence) -> BestDamage:
+    """The best of all moves."""
     physical = special = effectiveness = 0.0
     taken, defences, attack, hp, per_hp = target
-    for kind, is_special, stab, scale, defence, accuracy, foe_attack, fixed, flat, fraction, _, _ in weapons:
+    for kind, is_special, stab, scale, defence, accuracy, foe_attack, fixed, flat, fraction, _, _ in moves:
         multiplier = taken[kind]
         if multiplier == 0.0:
             continue
@@ -241,24 +241,24 @@ def strongest(weapons: tuple[Weapon, ...], target: Armour) -> Attack:
     return physical, special, effectiveness
 
 
-def blow(weapon: Weapon | None, target: Armour) -> Blow:
-    """One weapon in detail."""
-    if weapon is None:
-        return NO_BLOW
-    multiplier = target.multipliers[weapon.type]
+def move_damage(move: MoveOffence | None, target: Defence) -> MoveDamage:
+    """One move in detail."""
+    if move is None:
+        return NO_DAMAGE
+    multiplier = target.multipliers[move.type]
     tera_damage = 0.0
-    if weapon.tera_type:
-        tera_multiplier = target.multipliers[weapon.tera_type]
-        tera_damage = _damage(weapon, target, weapon.tera_stab * tera_multiplier) if tera_multiplier else 0.0
+    if move.tera_type:
+        tera_multiplier = target.multipliers[move.tera_type]
+        tera_damage = _damage(move, target, move.tera_stab * tera_multiplier) if tera_multiplier else 0.0
     if multiplier == 0.0:
-        return Blow(0.0, 0.0, 0.0, tera_damage)
-    return Blow(_damage(weapon, target, weapon.stab * multiplier), multiplier, weapon.stab - 1.0, tera_damage)
+        return MoveDamage(0.0, 0.0, 0.0, tera_damage)
+    return MoveDamage(_damage(move, target, move.stab * multiplier), multiplier, move.stab - 1.0, tera_damage)
 
 
 def exchange_numbers(
-    deals: Attack, takes: Attack, own: Sequence[float], other: Sequence[float]
+    deals: BestDamage, takes: BestDamage, own: Sequence[float], other: Sequence[float]
 ) -> tuple[float, float, float, float]:
-    """`layout.POKEMON` from `deals` to `takes_effectiveness`; `own`, `other`: as `scene.Strength`."""
+    """`layout.POKEMON` from `deals` to `takes_effectiveness`; `own`, `other`: as `field_state.Strength`."""
     deals_physical, deals_special, dealt_type = deals
     takes_physical, takes_special, taken_type = takes
     physical_dealt, special_dealt, physical_taken, special_taken = own
@@ -277,8 +277,8 @@ def exchange_numbers(
     )
 
 
-def _damage(weapon: Weapon, target: Armour, factor: float) -> float:
-    if weapon.fixed:
-        return weapon.fraction or weapon.flat / target.hp
-    scale = weapon.scale * target.attack if weapon.foe_attack else weapon.scale
-    return (scale / target.defences[weapon.defence] + 2) * factor * target.per_hp
+def _damage(move: MoveOffence, target: Defence, factor: float) -> float:
+    if move.fixed:
+        return move.fraction or move.flat / target.hp
+    scale = move.scale * target.attack if move.foe_attack else move.scale
+    return (scale / target.defences[move.defence] + 2) * factor * target.per_hp

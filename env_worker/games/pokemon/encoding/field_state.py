@@ -42,7 +42,7 @@ class Factors(NamedTuple):
         return self[:4]
 
 
-class Scene(NamedTuple):
+class FieldState(NamedTuple):
     """Numbers as `features` makes them; `own`, `foe`: the active Pokemon, None where nobody is out."""
 
     own: Pokemon | None
@@ -53,9 +53,9 @@ class Scene(NamedTuple):
     field: Sequence[float]
 
 
-def read_scene(battle: SeatBattle, own: Pokemon | None, foe: Pokemon | None) -> Scene:
+def read_field_state(battle: SeatBattle, own: Pokemon | None, foe: Pokemon | None) -> FieldState:
     """The field as the seat sees it now."""
-    return Scene(
+    return FieldState(
         own,
         foe,
         side_numbers(battle._side_conditions, battle._turn),

@@ -18,7 +18,7 @@ from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 from poke_env.data import GenData, to_id_str
 
-from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.damage.export import damage_tables
 from simul.env_worker.games.pokemon.encoding import expected_damage, features, layout
 from simul.env_worker.games.pokemon.encoding.move_features import NO_STATIC
@@ -54,7 +54,7 @@ def tracker_tables(gen: int) -> dict[str, Any]:
         "stackable": [condition.name for condition in STACKABLE_CONDITIONS],
         "statuses": [status.name for status in Status],
         "unknown_item": GenData.UNKNOWN_ITEM,
-        "skipped": sorted(SKIPPED),
+        "skipped": sorted(SKIPPED_LINES),
     }
 
 

@@ -23,7 +23,7 @@ class PlayEnded(EnvError):
     """Play cannot go on; the sentence says why. Caught by `play`: printed, exit code 2."""
 
 
-class Lobby:
+class Challenges:
     """One player's challenges. Lives on poke-env's event loop.
 
     Attributes:

@@ -31,7 +31,7 @@ from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
 from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
-from simul.env_worker.games.pokemon.showdown.async_bridge import Desk
+from simul.env_worker.games.pokemon.showdown.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.showdown.guard import login
 from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_server
 from simul.env_worker.games.pokemon.simulator.host import SimHost
@@ -44,12 +44,12 @@ LEAVE_SEC = 5.0
 SHOW_EVERY_SEC = 5.0
 
 
-class Table:
-    """Between the desk and the inference server."""
+class PlayLoop:
+    """Between the bridge and the inference server."""
 
-    def __init__(self, agent: AgentPlayer, desk: Desk, client: InferenceClient, *, quiet: bool) -> None:
+    def __init__(self, agent: AgentPlayer, bridge: AsyncBridge, client: InferenceClient, *, quiet: bool) -> None:
         self._agent = agent
-        self._desk = desk
+        self._bridge = bridge
         self._client = client
         self._quiet = quiet
         self._heard_at = time.monotonic()
@@ -71,20 +71,20 @@ class Table:
 
     def turn(self) -> None:
         """Pass decisions one way and actions the other. Raises InferenceError where the server cannot serve us."""
-        decisions = self._desk.take()
+        decisions = self._bridge.take_decisions()
         if decisions:
             self._client.submit(decisions)
         replies = self._client.poll()
         if replies.lost:
-            self._desk.lose()
-        self._desk.answer(replies.actions)
+            self._bridge.fail_sessions()
+        self._bridge.resolve_actions(replies.actions)
         for failure in replies.failures:
             if failure.code != ERR_NO_SESSION:
                 raise InferenceError(failure.code, failure.message)
-        self._desk.lose((f.env, f.seat, f.episode) for f in replies.failures)
+        self._bridge.fail_sessions((f.env, f.seat, f.episode) for f in replies.failures)
         self._watch_server()
         if not decisions and not replies.actions:
-            self._client.poller.set_files([self._desk.fileno()])
+            self._client.poller.set_files([self._bridge.fileno()])
             self._client.poller.wait(WAIT_SEC)
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Table:
 
 def report(agent: AgentPlayer, *, as_json: bool) -> str:
     """The record so far. Battles that were not played out count for nothing."""
-    back = agent.comeback
+    back = agent.rejoins
     tally = {name: agent.tally[name] for name in ("wins", "losses", "ties")}
     games = sum(tally.values())
     cut_off = sum(not battle.given_up for battle in agent.running())
@@ -173,9 +173,9 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
     server = server_at(options.server)
     teams = _teams(config)
     client = _client(config, RunDir(options.run_dir), us.username)
-    desk = Desk(POKE_LOOP)
+    bridge = AsyncBridge(POKE_LOOP)
     agent = AgentPlayer(
-        us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
+        us, server, bridge, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
         extras=extras_of(config.pokemon), patience_sec=options.patience,
@@ -184,7 +184,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
             done=lambda: _say(options, _invitation(options, us.username, config.pokemon.format)),
         ),
     )  # fmt: skip
-    table = Table(agent, desk, client, quiet=options.json)
+    table = PlayLoop(agent, bridge, client, quiet=options.json)
     try:
         if options.challenge:
             table.serve(agent.challenge(options.challenge, options.battles), stop)

@@ -41,7 +41,7 @@ class Room:
         """Which of the two accounts sits there."""
         return self._seats.index(seat)
 
-    def take(self, account: int, message: str, tick: HostTick, now: float) -> None:
+    def read_message(self, account: int, message: str, tick: HostTick, now: float) -> None:
         """What the server told an account: records, errors and the end go into `tick`."""
         self.heard_at = now
         lines = self._lines[account]

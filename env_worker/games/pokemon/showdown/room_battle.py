@@ -10,7 +10,7 @@ from poke_env.battle.battle import Battle
 from poke_env.ps_client import PSClient
 
 from simul.common.protocol.decisions import Decision, start_flags
-from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
@@ -83,7 +83,7 @@ class RoomBattle(Battle):
         if split_message[1] == "turn":
             self._turn = int(split_message[2])
         self._replay_data.append(split_message)
-        if split_message[0] == "" and split_message[1] not in ROOM_ONLY and split_message[1] not in SKIPPED:
+        if split_message[0] == "" and split_message[1] not in ROOM_ONLY and split_message[1] not in SKIPPED_LINES:
             (self._log if self._again is None else self._again).append("|".join(split_message))
 
     def parse_request(self, request: dict[str, Any], strict_battle_tracking: bool = False) -> None:
@@ -174,11 +174,11 @@ class RoomBattle(Battle):
 
     def _catch_up(self, request: dict[str, Any]) -> None:
         assert self.seat is not None
-        self.seat.hear("\n".join(self._log[self._read :]), request)
+        self.seat.read_lines("\n".join(self._log[self._read :]), request)
         self._read = len(self._log)
 
 
-class Comeback:
+class Rejoins:
     """One player's. Lives on poke-env's event loop.
 
     Attributes:

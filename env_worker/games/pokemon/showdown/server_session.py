@@ -19,35 +19,37 @@ from simul.common.protocol.errors import EnvError
 from simul.env_worker.games.pokemon.showdown.address import is_local
 from simul.env_worker.games.pokemon.showdown.client import ShowdownClient
 from simul.env_worker.games.pokemon.showdown.local_server import FOLDER_PREFIX, LocalServer, copy_package
-from simul.env_worker.games.pokemon.showdown.wakeup_queue import Mailbox
+from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
 
 BATTLE, TROUBLE, POPUP = "battle", "trouble", "popup"
 
 
-class Letter(NamedTuple):
+class ServerMessage(NamedTuple):
     """What the loop's thread has to say: a room's message, why a connection ended, or a popup."""
 
-    pair: Pair
+    pair: AccountPair
     account: int
     kind: str
     text: str
 
 
-class SeatClient(ShowdownClient):
+class AccountClient(ShowdownClient):
     """Hands the messages of battle rooms on as they are."""
 
-    def __init__(self, pair: Pair, index: int, name: str, server: ServerConfiguration, mail: Mailbox[Letter]) -> None:
+    def __init__(
+        self, pair: AccountPair, index: int, name: str, server: ServerConfiguration, mail: WakeupQueue[ServerMessage]
+    ) -> None:
         self._pair, self._index, self._mail = pair, index, mail
         super().__init__(
             AccountConfiguration(name, None), server, paced=not is_local(server),
-            on_trouble=lambda words: mail.put(Letter(pair, index, TROUBLE, words)),
-            on_popup=lambda words: mail.put(Letter(pair, index, POPUP, words)),
+            on_trouble=lambda words: mail.put(ServerMessage(pair, index, TROUBLE, words)),
+            on_popup=lambda words: mail.put(ServerMessage(pair, index, POPUP, words)),
             on_challenge_request=self._accept,
         )  # fmt: skip
 
     async def _handle_message(self, message: str) -> None:
         if message.startswith(">battle-"):
-            self._mail.put(Letter(self._pair, self._index, BATTLE, message))
+            self._mail.put(ServerMessage(self._pair, self._index, BATTLE, message))
         else:
             await super()._handle_message(message)
 
@@ -57,7 +59,7 @@ class SeatClient(ShowdownClient):
             await self.accept_challenge(challenger, self._pair.second_team)
 
 
-class Pair:
+class AccountPair:
     """Used by the main thread; `send` and `challenge` are queued until `flush`.
 
     Attributes:
@@ -66,7 +68,7 @@ class Pair:
         live: battles in its rooms.
     """
 
-    def __init__(self, server: ServerConfiguration, mail: Mailbox[Letter]) -> None:
+    def __init__(self, server: ServerConfiguration, mail: WakeupQueue[ServerMessage]) -> None:
         word = secrets.token_hex(5)  # 2 x 10^12 names: nobody else has taken them
         self.names = (f"simul {word} a", f"simul {word} b")
         self.second_team: str | None = None
@@ -75,7 +77,7 @@ class Pair:
         self.refusal = ""
         self.live = 0
         self._unsent: list[tuple[int, str, str]] = []
-        self._clients = [SeatClient(self, index, name, server, mail) for index, name in enumerate(self.names)]
+        self._clients = [AccountClient(self, index, name, server, mail) for index, name in enumerate(self.names)]
 
     @property
     def ready(self) -> bool:
@@ -124,7 +126,7 @@ FAILURES_WINDOW_SEC = 60.0
 DOWN, STARTING, LOGGING_IN, READY = "down", "starting", "logging in", "ready"
 
 
-class Site:
+class ServerSession:
     """Someone else's server, which is only connected to.
 
     Attributes:
@@ -134,9 +136,9 @@ class Site:
 
     ours = False
 
-    def __init__(self, name: str, server: ServerConfiguration, mail: Mailbox[Letter], pairs: int) -> None:
+    def __init__(self, name: str, server: ServerConfiguration, mail: WakeupQueue[ServerMessage], pairs: int) -> None:
         self.name = name
-        self.pairs: list[Pair] = []
+        self.pairs: list[AccountPair] = []
         self.state = DOWN
         self.failures = 0
         self._server = server
@@ -156,7 +158,7 @@ class Site:
             self._launch()
             self.state, self._deadline = STARTING, now + START_SEC
         if self.state == STARTING and self._launched():
-            self.pairs = [Pair(self._server, self._mail) for _ in range(self._wanted)]
+            self.pairs = [AccountPair(self._server, self._mail) for _ in range(self._wanted)]
             self.state, self._deadline = LOGGING_IN, now + LOGIN_SEC
         if self.state == LOGGING_IN and all(pair.ready for pair in self.pairs):
             self.state, self._in_a_row = READY, 0
@@ -164,7 +166,7 @@ class Site:
             return f"{self.name} was not {self.state} in time"
         return self._dead()
 
-    def fail(self, now: float) -> list[Pair]:
+    def fail(self, now: float) -> list[AccountPair]:
         """It does not serve us any more: let go of it; the next try comes later. Returns the pairs that are lost."""
         lost, self.pairs = self.pairs, []
         for pair in lost:
@@ -191,12 +193,12 @@ class Site:
         return ""
 
 
-class OwnSite(Site):
+class LocalServerSession(ServerSession):
     """A local server of our own, on this machine only."""
 
     ours = True
 
-    def __init__(self, name: str, node: Path, mail: Mailbox[Letter], say: Callable[[str], None]) -> None:
+    def __init__(self, name: str, node: Path, mail: WakeupQueue[ServerMessage], say: Callable[[str], None]) -> None:
         super().__init__(name, ServerConfiguration("", ""), mail, 1)
         self._node = node
         self._say = say
@@ -209,7 +211,7 @@ class OwnSite(Site):
     def pids(self) -> list[int]:
         return [self._process.pid] if self._process is not None else []
 
-    def fail(self, now: float) -> list[Pair]:
+    def fail(self, now: float) -> list[AccountPair]:
         """As a Site's. Raises EnvError after too many failures."""
         lost = super().fail(now)
         words = self._process.last_words() if self._process is not None else ""

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Mailbox(Generic[T]):
+class WakeupQueue(Generic[T]):
     """Any thread puts, one thread takes. Lives as long as the process: a late message must not find a closed pipe."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Mailbox(Generic[T]):
         with contextlib.suppress(BlockingIOError):  # the pipe is full: it rings already
             os.write(self._ring, b"!")
 
-    def take(self) -> list[T]:
+    def drain(self) -> list[T]:
         """Everything since the last call; never blocks."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self._bell, 4096):

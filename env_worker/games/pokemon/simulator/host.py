@@ -28,7 +28,14 @@ import orjson
 from simul.common.protocol.errors import EnvError
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.simulator.battle_host import PLAIN_START, BattleStart
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow, Teams
+from simul.env_worker.games.pokemon.simulator.host_messages import (
+    HostTick,
+    RequestTeams,
+    SimEnd,
+    SimError,
+    SimRecord,
+    SimRow,
+)
 from simul.env_worker.games.pokemon.simulator.pipes import PipedProcess
 
 __all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
@@ -59,7 +66,7 @@ class SimHost:
         self._commands: list[dict[str, Any]] = []
         self._unsent = bytearray()
         self._partial = bytearray()
-        self._teams = Teams()
+        self._teams = RequestTeams()
 
     @property
     def pid(self) -> int:
@@ -144,7 +151,7 @@ class SimHost:
         before = len(self._partial)
         ended = self._running().read_into(self._partial)
         self.bytes_heard += len(self._partial) - before
-        tick.take(self._partial)
+        tick.read_messages(self._partial)
         self.hello = tick.hello or self.hello
         if ended and not tick:
             raise self._death()

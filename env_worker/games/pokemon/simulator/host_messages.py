@@ -11,11 +11,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from simul.env_worker.games.pokemon.battle_view.tally import Facts, Standing, Tally
+from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts, Standing, Tally
 from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS, OBSERVATION_SIZE
 
 
-class Teams:
+class RequestTeams:
     """The team of every seat as its last request described it.
 
     An entry that a request does not change is the very object of the request before: nobody may change one.
@@ -87,7 +87,7 @@ class SimRow(NamedTuple):
     seat: int
     request_number: int
     turn: int
-    facts: Facts
+    facts: RewardFacts
     observation: NDArray[np.float16]
     mask: NDArray[np.uint8]
     pick: int = 0
@@ -114,10 +114,10 @@ class SimEnd(NamedTuple):
     reason: str
     final: Sequence[tuple[Sequence[float], Sequence[int]] | None] = (None, None)
 
-    def facts(self, seat: int) -> Facts | None:
+    def facts(self, seat: int) -> RewardFacts | None:
         """Where `seat` ended, its last turn played."""
         final = self.final[seat]
-        return None if final is None else Facts(_standing(final[0]), self.turns + 1, Tally._make(final[1]))
+        return None if final is None else RewardFacts(_standing(final[0]), self.turns + 1, Tally._make(final[1]))
 
 
 @dataclass
@@ -128,7 +128,7 @@ class HostTick:
     """
 
     observation_size: int = OBSERVATION_SIZE
-    teams: Teams = field(default_factory=Teams)
+    teams: RequestTeams = field(default_factory=RequestTeams)
     records: list[SimRecord] = field(default_factory=list)
     rows: list[SimRow] = field(default_factory=list)
     errors: list[SimError] = field(default_factory=list)
@@ -142,7 +142,7 @@ class HostTick:
     def __bool__(self) -> bool:
         return bool(self.records or self.rows or self.errors or self.ended)
 
-    def take(self, buffer: bytearray) -> None:
+    def read_messages(self, buffer: bytearray) -> None:
         """Move every whole message out of the front of `buffer`."""
         start = 0
         while (end := buffer.find(b"\n", start)) >= 0:
@@ -150,13 +150,13 @@ class HostTick:
             behind = end + 1 + message.get("encoded", 0) * _row(self.observation_size).itemsize
             if behind > len(buffer):
                 break
-            self._take_message(message)
+            self._read_message(message)
             if behind > end + 1:
-                self._take_rows(bytes(memoryview(buffer)[end + 1 : behind]))
+                self._read_rows(bytes(memoryview(buffer)[end + 1 : behind]))
             start = behind
         del buffer[:start]
 
-    def _take_message(self, message: dict[str, Any]) -> None:
+    def _read_message(self, message: dict[str, Any]) -> None:
         for row in message.get("records", ()):
             record = SimRecord._make(row)
             self.teams.complete(record.battle, record.seat, record.request)
@@ -173,14 +173,14 @@ class HostTick:
         self.hello = message.get("hello", self.hello)
         self.format = message.get("format", self.format)
 
-    def _take_rows(self, data: bytes) -> None:
+    def _read_rows(self, data: bytes) -> None:
         rows = np.frombuffer(data, _row(self.observation_size))
         observations, masks = list(rows["observation"]), list(rows["mask"])
         for head, standing, observation, mask in zip(
             rows["head"].tolist(), rows["standing"].tolist(), observations, masks
         ):
             battle, seat, request_number, turn, pick, *tally = head
-            facts = Facts(_standing(standing), turn, Tally._make(tally))
+            facts = RewardFacts(_standing(standing), turn, Tally._make(tally))
             self.rows.append(SimRow(battle, seat, request_number, turn, facts, observation, mask, pick))
 
 

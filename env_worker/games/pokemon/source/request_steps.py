@@ -1,9 +1,9 @@
 """A request as the decisions it takes: usually one; several at a team preview and in doubles.
 
-asking = Turn(request, battle, encoder)
+steps = Turn(request, battle, encoder)
 while True:
-    observation, standing = asking.encode()
-    command = asking.pick(an action that asking.choices.mask allows)
+    observation, standing = steps.encode()
+    command = steps.pick(an action that steps.choices.mask allows)
     if command is not None: the simulator is told, once for all of them
 """
 
@@ -21,17 +21,17 @@ from simul.env_worker.games.pokemon.encoding.actions import Choices, legal_choic
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 
 
-class Masked(Protocol):
+class HasMask(Protocol):
     """Whatever has a mask: uint8 [A] as a bytearray, 1 = legal."""
 
     mask: bytearray
 
 
-class Asking(Protocol):
+class RequestSteps(Protocol):
     """See the module."""
 
     @property
-    def choices(self) -> Masked:
+    def choices(self) -> HasMask:
         """What the open decision may answer."""
         ...
 
@@ -53,7 +53,7 @@ class Asking(Protocol):
         ...
 
 
-class Turn:
+class SingleStep:
     """An ordinary request of singles: one decision."""
 
     def __init__(self, request: Request, battle: SeatView, encoder: SeatEncoder) -> None:
@@ -74,7 +74,7 @@ class Turn:
         return self._encoder.encode(self._request, self.choices), self._encoder.standing
 
 
-class Preview:
+class PreviewSteps:
     """What a seat sees before the battle, in a battle of its own: the real one begins with the first turn.
 
     Attributes:
@@ -127,7 +127,7 @@ class Preview:
 
     def _open(self, role: str, gen: int) -> SeatView:
         """A fresh battle, with choices and an encoder to go with it."""
-        self.choices: Masked = Choices()
+        self.choices: HasMask = Choices()
         battle = SeatBattle(role, gen)
         self._encoder = SeatEncoder(battle, gen, self._extras)
         return battle

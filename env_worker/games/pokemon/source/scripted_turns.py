@@ -19,7 +19,7 @@ TURN_SEC = 0.002  # a player thinks for up to a millisecond, and the worker has 
 class ScriptedTurns:
     """Requests to scripted seats, in the order in which they came.
 
-    turns.owe(record)                       # as the simulator asks
+    turns.add_request(record)                       # as the simulator asks
     turns.answer(battles, host)             # once around the worker's loop, at most TURN_SEC and one answer
     poller.wait([*others, *turns.files()])  # does not sleep while something is owed
     """
@@ -30,7 +30,7 @@ class ScriptedTurns:
         self._owed: deque[SimRecord] = deque()
         self._pipe: tuple[int, ...] = ()  # holds a byte that nobody reads: always readable
 
-    def owe(self, record: SimRecord) -> None:
+    def add_request(self, record: SimRecord) -> None:
         """A request to a scripted seat."""
         self._owed.append(record)
 

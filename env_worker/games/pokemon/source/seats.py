@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle, SeatView
-from simul.env_worker.games.pokemon.battle_view.tally import NO_TALLY, Facts, Standing, TallyKeeper
+from simul.env_worker.games.pokemon.battle_view.tally import NO_TALLY, RewardFacts, Standing, TallyKeeper
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.opponents.players import SeatPlayer
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host_messages import SimEnd, SimRow
-from simul.env_worker.games.pokemon.source.request_steps import Asking, Preview, Turn
+from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps, RequestSteps, SingleStep
 from simul.env_worker.games.pokemon.source.rewards import RewardMeter, RewardWeights
 
-Sight = tuple[NDArray[np.float16], NDArray[np.uint8], Facts]
+Snapshot = tuple[NDArray[np.float16], NDArray[np.uint8], RewardFacts]
 
 
 class PolicySeat:
@@ -71,7 +71,7 @@ class PolicySeat:
 
     def truncated(self) -> Decision | None:
         """The end at the turn limit, with the final observation; replaces an open decision of this very moment."""
-        seen = self._last_sight()
+        seen = self._last_snapshot()
         if self.step < 0 or seen is None:
             return None
         observation, mask, facts = seen
@@ -87,15 +87,15 @@ class PolicySeat:
             self._paid = True
         return decision.reward
 
-    def _last_sight(self) -> Sight | None:
+    def _last_snapshot(self) -> Snapshot | None:
         """Observation, mask and facts at the last request; None before the first."""
         raise NotImplementedError
 
-    def _final(self, end: SimEnd) -> Facts | None:
+    def _final(self, end: SimEnd) -> RewardFacts | None:
         """Where the battle ended for this seat, None where nobody counts."""
         raise NotImplementedError
 
-    def _decision(self, observation: NDArray[np.float16], mask: NDArray[np.uint8], facts: Facts) -> Decision:
+    def _decision(self, observation: NDArray[np.float16], mask: NDArray[np.uint8], facts: RewardFacts) -> Decision:
         reward = 0.0
         if self.redo:
             self._attempt += 1
@@ -152,11 +152,11 @@ class HostedSeat(PolicySeat):
         host.act(battle, self.seat, self.request_number, action)
         return True
 
-    def _last_sight(self) -> Sight | None:
+    def _last_snapshot(self) -> Snapshot | None:
         row = self._row
         return None if row is None else (row.observation, row.mask, row.facts)
 
-    def _final(self, end: SimEnd) -> Facts | None:
+    def _final(self, end: SimEnd) -> RewardFacts | None:
         return end.facts(self.seat)
 
 
@@ -178,15 +178,15 @@ class ReadingSeat(PolicySeat):
         self._gen = gen
         self._extras = extras
         self.battle: SeatView = self._make_battle(f"p{seat + 1}")
-        self._asking: Asking | None = None
+        self._steps: RequestSteps | None = None
         self._action = -1
         free_switches = weights.tally
         self._tally = None if free_switches is None else TallyKeeper(f"p{seat + 1}", free_switches)
 
-    def hear(self, lines: str, request: Request | None) -> None:
+    def read_lines(self, lines: str, request: Request | None) -> None:
         """Take the lines that come with a request, or with None: the battle is over."""
         if self._tally is not None:
-            self._tally.take(lines, request)
+            self._tally.count_lines(lines, request)
         elif request is None:
             return  # nobody asks where it ended
         self.battle.feed(lines)
@@ -194,13 +194,13 @@ class ReadingSeat(PolicySeat):
     def decide(self, request_number: int, request: Request) -> Decision:
         """The first decision that a request asks for; the seat's lines have been fed before."""
         self.request_number = request_number
-        self._asking = self._ask(request)
+        self._steps = self._steps_for(request)
         self.turn = self.battle._turn
         return self._encoded()
 
     def follow_up(self) -> Decision | None:
         """The next one, where a request takes several."""
-        if self._asking is None or self.waiting or self._asking.complete:
+        if self._steps is None or self.waiting or self._steps.complete:
             return None
         return self._encoded()
 
@@ -209,55 +209,55 @@ class ReadingSeat(PolicySeat):
 
         None if nothing else is legal.
         """
-        assert self._asking is not None
+        assert self._steps is not None
         self.redo = True
-        self._asking.refuse()
-        self._asking.choices.mask[self._action] = 0
-        return self._encoded() if any(self._asking.choices.mask) else None
+        self._steps.refuse()
+        self._steps.choices.mask[self._action] = 0
+        return self._encoded() if any(self._steps.choices.mask) else None
 
     def answer(self, host: BattleHost, battle: int, action: int) -> bool:
-        mask = self._asking.choices.mask if self._asking is not None else b""
-        if self._asking is None or not 0 <= action < len(mask) or not mask[action]:
+        mask = self._steps.choices.mask if self._steps is not None else b""
+        if self._steps is None or not 0 <= action < len(mask) or not mask[action]:
             return False
         self.waiting = False
         self._action = action
-        command = self._asking.pick(action)
+        command = self._steps.pick(action)
         if command is not None:
             host.choose(battle, self.seat, self.request_number, command)
         return True
 
     def _encoded(self) -> Decision:
         """The open decision."""
-        assert self._asking is not None
-        return self._decision(*self._look(self._asking))
+        assert self._steps is not None
+        return self._decision(*self._look(self._steps))
 
-    def _look(self, asking: Asking) -> Sight:
+    def _look(self, steps: RequestSteps) -> Snapshot:
         """Observation, mask and facts as they are now."""
-        observation, standing = asking.encode()
-        return observation, np.frombuffer(bytes(asking.choices.mask), dtype=np.uint8), self._facts(standing)
+        observation, standing = steps.encode()
+        return observation, np.frombuffer(bytes(steps.choices.mask), dtype=np.uint8), self._facts(standing)
 
-    def _facts(self, standing: Standing) -> Facts:
+    def _facts(self, standing: Standing) -> RewardFacts:
         tally = NO_TALLY if self._tally is None else self._tally.tally
-        return Facts(standing, self.turn, tally)
+        return RewardFacts(standing, self.turn, tally)
 
-    def _final(self, end: SimEnd) -> Facts | None:
+    def _final(self, end: SimEnd) -> RewardFacts | None:
         if self._tally is None:
             return None
         return self._facts(self._survey())._replace(turn=end.turns + 1)
 
-    def _last_sight(self) -> Sight | None:
-        return self._look(self._asking) if self._asking is not None else None
+    def _last_snapshot(self) -> Snapshot | None:
+        return self._look(self._steps) if self._steps is not None else None
 
     def _make_battle(self, role: str) -> SeatView:
         battle = SeatBattle(role, self._gen)
         self._encoder = SeatEncoder(battle, self._gen, self._extras)
         return battle
 
-    def _ask(self, request: Request) -> Asking:
+    def _steps_for(self, request: Request) -> RequestSteps:
         if "teamPreview" in request:
-            return Preview(self.battle, self._gen, request, self._extras)
+            return PreviewSteps(self.battle, self._gen, request, self._extras)
         self.battle.sync(request)
-        return Turn(request, self.battle, self._encoder)
+        return SingleStep(request, self.battle, self._encoder)
 
     def _survey(self) -> Standing:
         """How the battle stands, without an observation."""

@@ -17,8 +17,8 @@ from simul.env_worker.games.pokemon.simulator.battle_host import BattleHostKeepe
 from simul.env_worker.games.pokemon.simulator.host import HostDied
 from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.simulator.node import find_node, node_for
-from simul.env_worker.games.pokemon.source.battle_pool import Arena
-from simul.env_worker.games.pokemon.source.host_events import Referee
+from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
+from simul.env_worker.games.pokemon.source.host_events import HostEvents
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker, ScheduledMatchmaker
 from simul.env_worker.games.pokemon.source.replays import ReplayFolder
 from simul.env_worker.games.pokemon.source.rewards import reward_weights
@@ -73,13 +73,13 @@ class PokemonSource:
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
         )
-        self._arena = Arena(self._matchmaker, self._score, config.format, envs, episodes)
+        self._battles = BattlePool(self._matchmaker, self._score, config.format, envs, episodes)
         if episodes is None and config.team_uses > 1:
-            self._arena.pool = TeamPool(f"{seed}/{index}", config.team_uses)
+            self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
-            self._arena.replays = ReplayFolder(replays, index)
+            self._battles.replays = ReplayFolder(replays, index)
         self._turns = ScriptedTurns(self._score)
-        self._referee = Referee(self._arena, self._score, self._turns, config.max_turns)
+        self._host_events = HostEvents(self._battles, self._score, self._turns, config.max_turns)
         self._keeper: BattleHostKeeper | None = None
         self._closed = False
         if self._encoder != config.encoder and index == 0:  # one worker says it for all
@@ -94,8 +94,8 @@ class PokemonSource:
     def start(self) -> None:
         self._keeper = keeper = self._make_keeper()
         host = keeper.start()
-        self._arena.teams = legal_teams(host, self._format, read_teams(self._teams))
-        self._arena.fill(host)
+        self._battles.teams = legal_teams(host, self._format, read_teams(self._teams))
+        self._battles.start_battles(host)
 
     def poll(self) -> list[Decision]:
         decisions, self._unsent = self._unsent, []
@@ -107,19 +107,19 @@ class PokemonSource:
             host = keeper.revive()
             if host is not None:
                 self._score.events.append("the simulator host runs again")
-                self._arena.fill(host)
+                self._battles.start_battles(host)
             return decisions
-        self._turns.answer(self._arena.battles, host)
+        self._turns.answer(self._battles.battles, host)
         try:
             tick = keeper.poll()
         except HostDied as death:
-            self._arena.abort_all("host_died", decisions)
-            if self._arena.replays is not None:
-                self._arena.replays.forget_all()
+            self._battles.abort_all("host_died", decisions)
+            if self._battles.replays is not None:
+                self._battles.replays.forget_all()
             self._score.events.append(str(death))
             return decisions
-        decisions += self._referee.take(host, tick)
-        self._arena.fill(host)
+        decisions += self._host_events.apply(host, tick)
+        self._battles.start_battles(host)
         return decisions
 
     def act(self, actions: Sequence[Action]) -> None:
@@ -129,7 +129,7 @@ class PokemonSource:
         for action in actions:
             if action.action < 0:
                 continue
-            battle = self._arena.by_env[action.env]
+            battle = self._battles.by_env[action.env]
             if battle is None or battle.episode != action.episode:
                 continue
             seat = battle.seats[action.seat]
@@ -144,7 +144,7 @@ class PokemonSource:
         host.flush()
 
     def episode(self, env: int) -> int:
-        battle = self._arena.by_env[env]
+        battle = self._battles.by_env[env]
         return -1 if battle is None else battle.episode
 
     def abort(self, envs: Iterable[int], cause: str) -> None:
@@ -152,7 +152,7 @@ class PokemonSource:
         for env in envs:
             if cause == SERVER_LOST:
                 self._unsent = [decision for decision in self._unsent if decision.env != env]
-            battle = self._arena.by_env[env]
+            battle = self._battles.by_env[env]
             if battle is not None:
                 self._abort(battle, cause, None if cause == SERVER_LOST else self._unsent)
 
@@ -160,11 +160,11 @@ class PokemonSource:
         self._matchmaker.set_policies(names)
 
     def drain(self) -> None:
-        self._arena.open = False
+        self._battles.open = False
 
     def idle(self) -> bool:
-        replays = self._arena.replays
-        over = not self._arena.battles and not self._unsent and not self._arena.may_start()
+        replays = self._battles.replays
+        over = not self._battles.battles and not self._unsent and not self._battles.may_start()
         return over and (replays is None or replays.complete)
 
     def files(self) -> list[int]:
@@ -172,15 +172,15 @@ class PokemonSource:
         return [host.fileno(), *self._turns.files()] if host is not None else []
 
     def metrics(self) -> dict[str, Any]:
-        metrics = self._score.metrics(alive=len(self._arena.battles))
+        metrics = self._score.metrics(alive=len(self._battles.battles))
         keeper = self._keeper
         metrics["host_pids"] = keeper.pids if keeper is not None else []
         metrics["host_restarts"] = keeper.restarts if keeper is not None else 0
         return metrics
 
     def close(self) -> None:
-        self._arena.open = False
-        self._arena.abort_all("shutdown", None)
+        self._battles.open = False
+        self._battles.abort_all("shutdown", None)
         self._turns.close()
         self._closed = True
         if self._keeper is not None:
@@ -201,7 +201,7 @@ class PokemonSource:
         )  # fmt: skip
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
-        self._referee.abort(self._keeper.host if self._keeper is not None else None, battle, cause, ends)
+        self._host_events.abort(self._keeper.host if self._keeper is not None else None, battle, cause, ends)
 
 
 __all__ = ["PokemonSource", "pokemon_spec"]

@@ -11,7 +11,14 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Entry, Request, SeatView
-from simul.env_worker.games.pokemon.damage.from_battle import CALM, fighter, glance, needs, screens_of, surroundings
+from simul.env_worker.games.pokemon.damage.from_battle import (
+    WEATHER_CANCELLERS,
+    damage_inputs,
+    fighter,
+    fighter_inputs,
+    screens_of,
+    surroundings,
+)
 from simul.env_worker.games.pokemon.damage.types import Fighter, Surroundings
 from simul.env_worker.games.pokemon.encoding.profiles import foe_profile, own_profile, types_of
 
@@ -61,7 +68,7 @@ class View(NamedTuple):
 def read_view(gen: int, battle: SeatView, request: Request) -> View:
     """Of the seat's battle, which has parsed `request`."""
     side: list[Entry] = request["side"]["pokemon"]
-    exact = any([needs(gen, tuple(entry["moves"][:MOVES])).foes_hp for entry in side])
+    exact = any([damage_inputs(gen, tuple(entry["moves"][:MOVES])).foes_hp for entry in side])
     own, theirs = battle._side_conditions, battle._opponent_side_conditions
     return View(
         around=surroundings(battle._weather, battle._fields, (_calming(battle, side), "")),
@@ -92,10 +99,12 @@ def _own(gen: int, battle: SeatView, entry: Entry) -> Combatant | None:
     if mon is None:
         return None
     names = tuple(entry["moves"][:MOVES])
-    want = needs(gen, names)
+    want = damage_inputs(gen, names)
     down = sum([other._status is Status.FNT for other in battle._team.values()]) if want.fallen else 0
     body = own_profile(gen, mon, entry, types_of(mon)).body
-    return _combatant(mon, fighter(glance(mon, body, want.own_hp, entry["active"], down)), names, out=entry["active"])
+    return _combatant(
+        mon, fighter(fighter_inputs(mon, body, want.own_hp, entry["active"], down)), names, out=entry["active"]
+    )
 
 
 def _foe(gen: int, battle: SeatView, mon: Pokemon | None, exact: bool) -> Combatant | None:
@@ -103,9 +112,9 @@ def _foe(gen: int, battle: SeatView, mon: Pokemon | None, exact: bool) -> Combat
         return None
     profile = foe_profile(gen, mon)
     names = tuple(list(mon.moves)[:MOVES])
-    want = needs(gen, names)
+    want = damage_inputs(gen, names)
     down = sum([other._status is Status.FNT for other in battle._opponent_team.values()]) if want.fallen else 0
-    seen = glance(mon, profile.body, exact or want.own_hp, mon._active, down)
+    seen = fighter_inputs(mon, profile.body, exact or want.own_hp, mon._active, down)
     return _combatant(mon, fighter(seen), names, out=mon._active)._replace(guess=profile.guess)
 
 
@@ -126,4 +135,4 @@ def _calming(battle: SeatView, side: list[Entry]) -> str:
     """The ability of somebody out that switches the weather off."""
     abilities = [entry.get("ability") or entry.get("baseAbility", "") for entry in side if entry["active"]]
     abilities += [mon.ability or "" for mon in foes_out(battle) if mon is not None]
-    return next((ability for ability in abilities if ability in CALM), "")
+    return next((ability for ability in abilities if ability in WEATHER_CANCELLERS), "")

@@ -26,7 +26,7 @@ PRICES = {
 CHARGED, RECHARGED, SELF_DESTROYED = 0.5, 0.7, 0.4
 
 
-class Terms(NamedTuple):
+class HitTerms(NamedTuple):
     """One move's. accuracy: 1 = cannot miss, as far as stages go (`sure`)."""
 
     move_id: str
@@ -39,11 +39,11 @@ class Terms(NamedTuple):
     ohko: bool
 
 
-NOTHING = Terms("", 1.0, True, 0, "normal", 1.0, False, False)
+NOTHING = HitTerms("", 1.0, True, 0, "normal", 1.0, False, False)
 
 
 @cache
-def terms(gen: int, name: str) -> Terms:
+def hit_terms(gen: int, name: str) -> HitTerms:
     """Of a move as requests spell it."""
     move_id = "hiddenpower" if name.startswith("hiddenpower") else Move.retrieve_id(name)
     entry = GenData.from_gen(gen).moves.get(move_id)
@@ -58,12 +58,12 @@ def terms(gen: int, name: str) -> Terms:
     sure = entry["accuracy"] is True
     accuracy = 1.0 if sure else entry["accuracy"] / 100
     ohko = bool(entry.get("ohko"))
-    return Terms(move_id, accuracy, sure, entry["priority"], entry["target"], price, "charge" in flags, ohko)
+    return HitTerms(move_id, accuracy, sure, entry["priority"], entry["target"], price, "charge" in flags, ohko)
 
 
-def odds(gen: int, name: str, user: Combatant, target: Combatant, around: Surroundings) -> float:
+def hit_chance(gen: int, name: str, user: Combatant, target: Combatant, around: Surroundings) -> float:
     """What of a move's damage counts, 0 to 1. `name` empty: an attack nobody has seen."""
-    move = terms(gen, name)
+    move = hit_terms(gen, name)
     if move.move_id in ONLY_FRESH and not user.fresh:
         return 0.0
     if (move.move_id in ON_SLEEPERS and not target.asleep) or (move.move_id in ASLEEP and not user.asleep):
@@ -76,7 +76,7 @@ def odds(gen: int, name: str, user: Combatant, target: Combatant, around: Surrou
     return price * _accuracy(move, user, target, around)
 
 
-def _accuracy(move: Terms, user: Combatant, target: Combatant, around: Surroundings) -> float:
+def _accuracy(move: HitTerms, user: Combatant, target: Combatant, around: Surroundings) -> float:
     if move.sure or "noguard" in (user.fighter.ability, target.fighter.ability):
         return 1.0
     if (move.move_id in STORMS and around.facts & RAIN) or (move.move_id == "blizzard" and around.facts & SNOW):

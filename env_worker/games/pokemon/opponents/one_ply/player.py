@@ -12,7 +12,7 @@ from simul.env_worker.games.pokemon.battle_view.seat_battle import Entry, Reques
 from simul.env_worker.games.pokemon.doubles.actions import Meaning, SlotChoices, meaning, slot_choices
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices, legal_choices, picks_wanted
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import MOVES, Combatant, View, read_view, shown_foes
-from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Duel, Rating, duels
+from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Matchup, Rating, matchups
 from simul.env_worker.opponents.scripted import ScriptedChoice
 
 TERA_WORTH = 0.4  # terastallizing must add so much: a knock-out, or 40% of a foe's hp
@@ -69,12 +69,12 @@ class OnePlyPlayer:
         user = user._replace(names=_offered(choices, request["side"]["pokemon"][slot]))
         ally = view.bench[1 - slot] if self._doubles and _stands(request, 1 - slot) else None
         tera = any(told.gimmick == TERA for told in moves.values())
-        (duel,) = duels(self._gen, view, [user], tera=tera, ally=ally)
-        ratings = _ratings(duel, moves, last=not switches)
+        (matchup,) = matchups(self._gen, view, [user], tera=tera, ally=ally)
+        ratings = _ratings(matchup, moves, last=not switches)
         best = max(ratings, key=lambda action: (ratings[action].value, rng.random()))
         if ratings[best].value < FUTILE and switches:
             entrant, margin = self._entrant(view, switches)
-            if margin > duel.margin() + SWITCH_GAIN:
+            if margin > matchup.margin() + SWITCH_GAIN:
                 return entrant, nothing
         if ratings[best].value > USELESS:
             return best, ratings[best]
@@ -89,7 +89,7 @@ class OnePlyPlayer:
 
     def _margins(self, view: View, candidates: Sequence[Combatant | None]) -> list[float]:
         """How each would stand; -1 for those that poke-env has lost."""
-        found = iter(duels(self._gen, view, [mon for mon in candidates if mon is not None]))
+        found = iter(matchups(self._gen, view, [mon for mon in candidates if mon is not None]))
         return [-1.0 if mon is None else next(found).margin() for mon in candidates]
 
     def _preview(self, battle: SeatView, request: Request) -> str:
@@ -104,15 +104,15 @@ class OnePlyPlayer:
         return "team " + ",".join([str(place + 1) for place in order[: picks_wanted(request, len(order))]])
 
 
-def _ratings(duel: Duel, moves: Mapping[int, Meaning], *, last: bool) -> dict[int, Rating]:
+def _ratings(matchup: Matchup, moves: Mapping[int, Meaning], *, last: bool) -> dict[int, Rating]:
     """By action. `last`: nobody else could come in."""
-    grow = last or (duel.user.hp >= HEALTHY and duel.margin() > 0.0)
+    grow = last or (matchup.user.hp >= HEALTHY and matchup.margin() > 0.0)
     used = (NONE, MEGA, DYNAMAX, TERA) if grow else (NONE, MEGA, TERA)
-    return {action: _rate(duel, told) for action, told in moves.items() if told.gimmick in used}
+    return {action: _rate(matchup, told) for action, told in moves.items() if told.gimmick in used}
 
 
-def _rate(duel: Duel, told: Meaning) -> Rating:
-    rating = duel.rate(told.move, told.target - 1, tera=told.gimmick == TERA)
+def _rate(matchup: Matchup, told: Meaning) -> Rating:
+    rating = matchup.rate(told.move, told.target - 1, tera=told.gimmick == TERA)
     if told.target < 0:
         return rating._replace(value=-1.0)  # at the own side
     if told.gimmick == TERA:

@@ -13,14 +13,14 @@ MOVE, SWITCH, PREVIEW = {"active": [{}]}, {"forceSwitch": [True]}, {"teamPreview
 def count(*batches: tuple[str, dict | None], free_switches: int = 0) -> Tally:
     keeper = TallyKeeper("p1", free_switches)
     for lines, request in batches:
-        keeper.take(lines, request)
+        keeper.count_lines(lines, request)
     return keeper.tally
 
 
 def recount(seat: RecordedSeat) -> Tally:
     keeper = TallyKeeper(seat.role, 0)
     for lines, request in seat.records:
-        keeper.take(lines, request)
+        keeper.count_lines(lines, request)
     return keeper.tally
 
 

@@ -3,14 +3,14 @@
 import pytest
 
 from simul.env_worker.games.pokemon.encoding.expected_damage import (
-    Attack,
-    Blow,
+    BestDamage,
     Body,
+    MoveDamage,
     Profile,
-    armour,
-    arms,
-    blow,
-    strongest,
+    best_damage,
+    defence_of,
+    move_damage,
+    offence_of,
 )
 from simul.env_worker.games.pokemon.encoding.movedex import move_info, type_chart
 from simul.env_worker.games.pokemon.encoding.profiles import estimated_stats, type_row
@@ -25,12 +25,12 @@ def body(*types: int, **more) -> Body:
     return Body(**{"types": types, "base_types": types, "level": 80, "stats": STATS, "ability": "", "item": "", **more})
 
 
-def hit(user: Body, move: str, target: Body) -> Blow:
-    return blow(arms(Profile(user, (move_info(9, move),))).slots[0], armour(9, target))
+def hit(user: Body, move: str, target: Body) -> MoveDamage:
+    return move_damage(offence_of(Profile(user, (move_info(9, move),))).slots[0], defence_of(9, target))
 
 
-def attack(profile: Profile, target: Body) -> Attack:
-    return strongest(arms(profile).all, armour(9, target))
+def attack(profile: Profile, target: Body) -> BestDamage:
+    return best_damage(offence_of(profile).all, defence_of(9, target))
 
 
 def test_type_chart():

@@ -11,7 +11,7 @@ from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices, picks_wanted
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
-from simul.env_worker.games.pokemon.source.request_steps import Preview
+from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
 from tests.golden.pokemon.recorded import RecordedSeat, preview_of, recorded_seats, replay
 from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read
 
@@ -46,7 +46,7 @@ def test_where_all_come_only_the_lead_is_picked():
     assert picks_wanted(request) == 1
     battle = SeatBattle(MINE.role, 9)
     battle.feed(MINE.records[0][0])
-    preview = Preview(battle, 9, request)
+    preview = PreviewSteps(battle, 9, request)
     assert preview.pick(3) == "team 4"
     assert preview.complete
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simul.common.protocol.messages import TRUNCATED
-from simul.env_worker.games.pokemon.battle_view.tally import Facts
+from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts
 from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS, OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.simulator.host_messages import SimRow
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
@@ -16,7 +16,7 @@ DISCOUNT = 0.9
 
 
 def row(turn: int, foe_hp: float) -> SimRow:
-    facts = Facts((6.0, 6.0, 6.0, foe_hp), turn)
+    facts = RewardFacts((6.0, 6.0, 6.0, foe_hp), turn)
     return SimRow(0, 0, turn, turn, facts, np.zeros(OBSERVATION_SIZE, np.float16), np.ones(NUM_ACTIONS, np.uint8))
 
 
