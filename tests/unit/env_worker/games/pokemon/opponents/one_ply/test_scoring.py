@@ -73,8 +73,8 @@ def test_terastallizing_is_rated_beside_the_move_as_it_is():
 def test_who_deals_more_and_takes_less_stands_better():
     foe = mon("flamethrower", types=(FIRE,))
     water, grass = mon("surf", types=(WATER,)), mon("energyball", types=(GRASS,))
-    assert matchup(water, foe).margin() > 0.0 > duel(grass, foe).margin()
-    assert matchup(water._replace(hp=0.0), foe).margin() > duel(grass, foe).margin()  # one that is to be revived
+    assert matchup(water, foe).margin() > 0.0 > matchup(grass, foe).margin()
+    assert matchup(water._replace(hp=0.0), foe).margin() > matchup(grass, foe).margin()  # one that is to be revived
 
 
 def test_a_spread_move_counts_both_foes_and_what_it_does_to_the_own_side():
