@@ -1,7 +1,6 @@
-"""What poke-env does not count, or not as the game does: turns asleep, the stage of bad poison, pp as requests say it,
-and that a Pokemon has recharged.
+"""Counters that poke-env lacks or keeps differently from the game: turns asleep, stage of bad poison, pp, recharging.
 
-Fed with the same protocol lines as the battle, after it. The host's side: `sim_host/tracker/counters.mjs`.
+They read each protocol line after the battle has. The host's side: `sim_host/tracker/counters.mjs`.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from poke_env.battle.status import Status
 LONGEST_SLEEP = 7  # turns, in gen 1
 LAST_STAGE = 15  # of bad poison: it takes stage / 16 of the hp
 SLP, TOX = Status.SLP, Status.TOX
-SLEEP_STARTS_ANEW = 5  # the generation in which a sleeper that comes in has all its turns before it again
+SLEEP_STARTS_ANEW = 5  # the generation in which switching in resets the turns of sleep
 NO_AILMENT = (0.0, 0.0, 0.0)
 
 
 class Ailment:
-    """Of one Pokemon's present status.
+    """Counters of one Pokemon's present status.
 
     Attributes:
         asleep: times that it could not move.
@@ -48,7 +47,7 @@ class Counters:
         self._full_pp: dict[Move, int] = {}
 
     def ailment_of(self, mon: Pokemon) -> Ailment:
-        """Its ailment, made if it is new."""
+        """The counters of `mon`, created on first use."""
         found = self._ailments.get(mon)
         if found is None:
             found = self._ailments[mon] = Ailment()
@@ -65,7 +64,7 @@ class Counters:
         return (0.0, 0.0, min(ailment.hurt / LAST_STAGE, 1.0))
 
     def read_pp(self, moves: Mapping[str, Move], offered: list[dict[str, Any]]) -> None:
-        """A request's own words on the pp of an active Pokemon's moves."""
+        """Take over the pp that a request gives for an active Pokemon's moves."""
         for entry in offered:
             if "pp" not in entry:  # a locked move
                 continue
@@ -77,9 +76,9 @@ class Counters:
                 self._corrections[move] = missed
 
     def pp_left(self, moves: Iterable[Move | None]) -> list[float]:
-        """Fractions: used counts, twice under Pressure; corrected by what the last request said of an own move.
+        """Fractions of pp left: counted uses (two under Pressure), corrected by the last request for own moves.
 
-        A move that nobody has read (None) is unused.
+        A move without an object in poke-env (None) is unused.
         """
         known, corrections, fractions = self._full_pp, self._corrections, []
         for move in moves:

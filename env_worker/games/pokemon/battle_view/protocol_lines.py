@@ -1,7 +1,7 @@
 """Which lines of the protocol mean what to a seat, and a short way for those that come every turn.
 
-Each function of COMMON does to the battle exactly what poke-env does, or returns False and leaves the line to it: so
-does everything that has a suffix or comes with an effect. Singles only. A test compares the states.
+Each function of SHORT_WAYS does to the battle exactly what poke-env does, or returns False and leaves the line to it,
+as for every line with a suffix or an effect. Singles only. A test compares the states.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) | {
     "bigerror", "error", "gen", "inactive", "message", "-message", "player", "raw", "request", "rule", "showteam",
     "start", "t:", "tie", "tier", "title", "uhtmlchange", "win",
 }  # fmt: skip
-# Lines that change nobody but whom they name and who is on the field.
+# Lines that change only the Pokemon that they name and those on the field.
 LOCAL_LINES = frozenset({
     "-ability", "-activate", "-boost", "-clearallboost", "-clearboost", "-clearnegativeboost", "-clearpositiveboost",
     "-curestatus", "-damage", "-end", "-endability", "-enditem", "-fieldend", "-fieldstart", "-heal", "-immune",
@@ -34,13 +34,13 @@ PARSE_FAILURES = (AssertionError, AttributeError, IndexError, KeyError, NotImple
 
 
 FNT, SLP, TOX = Status.FNT, Status.SLP, Status.TOX
-# What poke-env treats apart: moves that call others, and the one whose effect no line tells.
+# Moves that poke-env treats specially: those that call others, and Minimize, whose effect no line reports.
 SPECIAL_MOVES = frozenset(("Copycat", "Metronome", "Minimize", "Nature Power", "Sleep Talk"))
 PRESSED = frozenset(["all", "allAdjacent", "allAdjacentFoes", "any", "normal", "randomNormal", "scripted"])
 
 
 class MoveTarget(NamedTuple):
-    """Of a move in one generation. known: False = no data (a z-move). pressed: Pressure makes it cost another pp."""
+    """Target data of a move. known: False = no data (a z-move). pressed: Pressure makes it cost another pp."""
 
     id: str
     known: bool
@@ -50,7 +50,7 @@ class MoveTarget(NamedTuple):
 
 @cache
 def move_target(gen: int, name: str) -> MoveTarget:
-    """Of a move as lines spell it."""
+    """Look a move up by the name that lines use."""
     move_id = Move.retrieve_id(name)
     entry = GenData.from_gen(gen).moves.get(move_id)
     if entry is None:
@@ -60,7 +60,7 @@ def move_target(gen: int, name: str) -> MoveTarget:
 
 
 def set_hp(mon: Pokemon, condition: str, store: bool = False) -> None:
-    """`Pokemon.set_hp_status`."""
+    """Does what `Pokemon.set_hp_status` does."""
     hp, _, full = condition.partition("/")
     if not (hp.isdigit() and full.isdigit()):  # it has a status, or has fainted
         mon.set_hp_status(condition, store)
@@ -72,7 +72,7 @@ def set_hp(mon: Pokemon, condition: str, store: bool = False) -> None:
 
 
 def active_of(team: dict[str, Pokemon]) -> Pokemon | None:
-    """Who is on the field."""
+    """The Pokemon on the field; None where there is none."""
     for mon in team.values():
         if mon._active:
             return mon
@@ -141,7 +141,7 @@ def _opposite(battle: Battle, ident: str) -> Pokemon | None:
 
 
 def _moved(mon: Pokemon, move_id: str, name: str, pressure: bool) -> None:
-    """`Pokemon.moved`, of one without effects."""
+    """Does what `Pokemon.moved` does for a Pokemon without effects."""
     mon._must_recharge = False
     mon._preparing_move = mon._preparing_target = None
     move = mon.moves.get(move_id) or mon._add_move(name)

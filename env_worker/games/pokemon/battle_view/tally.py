@@ -1,10 +1,10 @@
-"""Counts in a seat's protocol lines what rewards need and the state does not show. sim_host/tally.mjs is its twin."""
+"""Counts events in a seat's protocol lines that rewards need and the state lacks; sim_host/tally.mjs does the same."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-# Lines that end what the last |move| line did; whatever fails later is not its fault.
+# Lines that end the effect of the last |move| line; a later failure is not counted against that move.
 _OTHER_ACTIONS = frozenset({"", "cant", "drag", "switch", "turn", "upkeep"})
 
 
@@ -21,11 +21,11 @@ NO_TALLY = Tally()
 
 
 class TallyKeeper:
-    """Follows one seat. A switch is voluntary where the seat could have moved instead.
+    """Counts for one seat. A switch is voluntary where the seat could have moved instead.
 
     Args:
         role: p1 or p2.
-        free_switches: so many switches in a row are not counted.
+        free_switches: this many switches in a row are not counted.
     """
 
     def __init__(self, role: str, free_switches: int) -> None:
@@ -73,7 +73,7 @@ Standing = tuple[float, float, float, float]  # own alive, foe alive, own hp sum
 
 
 class RewardFacts(NamedTuple):
-    """What shaping is computed from, as the seat knows it; `tally` is all zeros where nobody asked for it."""
+    """Inputs of reward shaping, as the seat knows them; `tally` is all zeros where it is not counted."""
 
     standing: Standing
     turn: int

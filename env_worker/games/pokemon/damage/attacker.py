@@ -66,10 +66,10 @@ _SETTLED = facts(
 
 
 class AttackerState(NamedTuple):
-    """A user as it is now: what all its weapons have in common.
+    """A user as it is now: what all its moves have in common.
 
     Attributes:
-        facts: of user and field; `spared`: facts of a move that its ability does away with.
+        facts: of user and field; `spared`: facts of a move that its ability removes.
         before, after: rules that may apply, in the order the modifiers are chained; the move's come between.
     """
 
@@ -133,7 +133,7 @@ def _user_facts(gen: int, user: Fighter, around: Surroundings) -> int:
 
 
 def _applicable(found: tuple[Rule, ...], true: int) -> tuple[Rule, ...]:
-    """Those whose facts of user and field hold."""
+    """The rules whose facts of user and field hold."""
     return tuple([rule for rule in found if not rule.mask & _SETTLED & ~true])
 
 
@@ -207,7 +207,7 @@ def _category(gen: int, user: Fighter, move: DamageMove, kind: int) -> int:
 
 
 def _apply(found: tuple[Rule, ...], true: int) -> tuple[tuple[int, ...], tuple[PairRule, ...]]:
-    """Modifiers by stage, and what has to wait for the target."""
+    """Modifiers by stage, and rules that can only be decided with the target."""
     if not found:
         return _UNCHANGED, ()
     mods = list(_UNCHANGED)
@@ -224,7 +224,7 @@ def _apply(found: tuple[Rule, ...], true: int) -> tuple[tuple[int, ...], tuple[P
 
 
 def _attack(gen: int, user: Fighter, move: DamageMove, category: int, first: int) -> tuple[int, int]:
-    """With stages and without; 0 where the target's attack is used."""
+    """The attack with stages and without; 0 where the target's attack is used."""
     if move.bits & FOE_ATTACK:
         return 0, 0
     place = 1 if move.bits & OWN_DEFENCE else 0 if category == PHYSICAL else 2

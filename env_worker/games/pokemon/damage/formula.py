@@ -64,12 +64,12 @@ ROLLED, EXACT, PSYWAVE = range(3)
 
 
 class Hit(NamedTuple):
-    """A blow that a roll and what comes after it make damage of.
+    """A hit before its roll.
 
     Attributes:
         effect: log2 of the type multiplier.
         final: modifier of the last stage.
-        how: ROLLED, or EXACT: `damage` is what it is, or PSYWAVE: `damage` is the user's level.
+        how: ROLLED; EXACT: `damage` is final; PSYWAVE: `damage` is the user's level.
     """
 
     gen: int
@@ -140,7 +140,7 @@ _BY_WEIGHT = ((2000, 120), (1000, 100), (500, 80), (250, 60), (100, 40))
 
 
 def paired_power(gen: int, move: AttackerMove, target: Target) -> int:
-    """Power of a move whose kind of power asks for the target."""
+    """Power of a move whose power depends on the target."""
     kind = move.power_kind
     if kind == WEIGHT:
         return next((power for bound, power in _BY_WEIGHT if target.weight >= bound), 20)
@@ -158,7 +158,7 @@ def paired_power(gen: int, move: AttackerMove, target: Target) -> int:
 
 
 def fixed_hit(gen: int, move: AttackerMove, target: Target) -> Hit:
-    """Of a move without power."""
+    """The hit of a move with fixed damage."""
     kind, amount = move.fixed, move.amount
     hp = target.full_hp * target.hp // target.max_hp
     if kind in (FLAT, LEVEL):
@@ -238,7 +238,7 @@ _RARE = FOE_ATTACK | CRITS | IGNORES_STAGES
 
 
 def hit_before_roll(tables: Tables, move: AttackerMove, target: Target) -> Hit | None:
-    """One blow, without critical hits, before its roll; None where it does nothing."""
+    """One hit without critical hits, before its roll; None where it does no damage."""
     gen, fixed = tables.gen, move.fixed
     effect = effectiveness(tables, move, target)
     power = move.power if move.power_kind == PLAIN else paired_power(gen, move, target)
@@ -258,7 +258,7 @@ def hit_before_roll(tables: Tables, move: AttackerMove, target: Target) -> Hit |
 
 
 def _pair_modifiers(move: AttackerMove, target: Target, effect: int, power: int) -> Mods | None:
-    """The move's modifiers with those that both decide; None = immune."""
+    """The move's modifiers with those that depend on user and target; None = immune."""
     facts = move.facts | target.facts
     if effect:
         facts |= _SUPER if effect > 0 else _RESISTED
@@ -276,7 +276,7 @@ def _pair_modifiers(move: AttackerMove, target: Target, effect: int, power: int)
 
 
 def _attack_and_defence(gen: int, move: AttackerMove, target: Target, mods: Mods) -> tuple[int, int]:
-    """Both with their modifiers."""
+    """Attack and defence with their modifiers."""
     bits, side = move.bits, move.special
     attack, defence = move.attack, target.defences[side]
     if bits & _RARE or target.odd & UNAWARE:
@@ -292,7 +292,7 @@ def _attack_and_defence(gen: int, move: AttackerMove, target: Target, mods: Mods
 
 
 def _special_attack_and_defence(move: AttackerMove, target: Target) -> tuple[int, int]:
-    """Attack and defence where not the user's and the target's stages alone decide."""
+    """Attack and defence where a move or Unaware changes which stages count."""
     bits, side, unaware = move.bits, move.special, target.odd & UNAWARE
     attack = move.attack_plain if unaware else move.attack
     if bits & FOE_ATTACK:

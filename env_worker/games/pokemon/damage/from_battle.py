@@ -74,7 +74,7 @@ _STAGES = itemgetter("atk", "def", "spa", "spd", "spe")
 
 
 def surroundings(weather: Mapping[Any, int], fields: Mapping[Any, int], abilities: tuple[str, str]) -> Surroundings:
-    """Of poke-env's weather and fields; `abilities`: of the two that are out, some of which calm the weather."""
+    """Of poke-env's weather and fields; `abilities`: of the two active Pokemon; some suppress the weather."""
     if not weather and not fields:
         return NO_SURROUNDINGS
     facts = harsh = 0
@@ -97,7 +97,7 @@ def screens_of(conditions: Mapping[Any, int]) -> tuple[str, ...]:
 
 
 class DamageInputs(NamedTuple):
-    """What the damage of a user's moves follows from beyond the usual: hp of either side, fallen team mates."""
+    """Which further inputs the damage of a user's moves has: hp of either side, fainted team mates."""
 
     own_hp: bool
     foes_hp: bool
@@ -106,7 +106,7 @@ class DamageInputs(NamedTuple):
 
 @cache
 def damage_inputs(gen: int, names: tuple[str, ...]) -> DamageInputs:
-    """Of moves as requests spell them."""
+    """For moves as requests spell them."""
     moves = [move for name in names if (move := damage_move(gen, name)) is not None]
     powers, fixed = {move.power_kind for move in moves}, {move.fixed for move in moves}
     return DamageInputs(
@@ -117,7 +117,7 @@ def damage_inputs(gen: int, names: tuple[str, ...]) -> DamageInputs:
 
 
 class FighterInputs(NamedTuple):
-    """All that a Fighter follows from, cheap to take and to compare: most decisions find what the last one did."""
+    """Everything a Fighter is made from, cheap to build and compare: most decisions find it unchanged."""
 
     species: str
     body: Body
@@ -130,7 +130,7 @@ class FighterInputs(NamedTuple):
 
 
 def fighter_inputs(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: int) -> FighterInputs:
-    """At `mon`, whose profile has `body`. Without `exact_hp` its hp is only told apart as far as its ability does."""
+    """Of `mon`, whose profile has `body`. Without `exact_hp` its hp is kept only as far as its ability needs it."""
     hp = full = SIXTHS
     if exact_hp:
         hp, full = mon._current_hp or 0, mon._max_hp or 1
@@ -144,7 +144,7 @@ def fighter_inputs(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: in
 
 
 def fighter(seen: FighterInputs) -> Fighter:
-    """Who was seen."""
+    """The fighter that these inputs make."""
     body, status = seen.body, seen.status
     return Fighter(
         seen.species,

@@ -43,7 +43,7 @@ FIXED = {
     "finalgambit": (USERS_HP, 0),
     "psywave": (ROUGHLY_LEVEL, 0),
 }
-UNFORESEEN = {"counter", "mirrorcoat", "metalburst", "comeuppance", "bide"}  # they give back what they get
+UNFORESEEN = {"counter", "mirrorcoat", "metalburst", "comeuppance", "bide"}  # they return the damage that the user took
 # How the type follows from the user or the field.
 (OWN_TYPE, TERA_TYPE, WEATHER_TYPE, TERRAIN_TYPE, ITEM_TYPE, FIRST_TYPE, FORME_TYPE, HIDDEN_TYPE) = range(8)
 TYPE_KINDS = {
@@ -97,7 +97,7 @@ class DamageMove(NamedTuple):
 
 @cache
 def damage_move(gen: int, name: str) -> DamageMove | None:
-    """None for what does no damage that could be foreseen. `name` as requests spell it (`hiddenpowerfire60`)."""
+    """None for moves without predictable damage. `name` as requests spell it (`hiddenpowerfire60`)."""
     move_id = "hiddenpower" if name.startswith("hiddenpower") else Move.retrieve_id(name)
     entry = GenData.from_gen(gen).moves.get(move_id)
     if entry is None or entry["category"] == "Status" or move_id in UNFORESEEN:

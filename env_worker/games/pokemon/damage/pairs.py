@@ -1,4 +1,4 @@
-"""What one seat's Pokemon do to its foes, remembered until something it depends on changes."""
+"""Damage of one seat's Pokemon to its foes, cached until one of its inputs changes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from simul.env_worker.games.pokemon.damage.rules import tables
 from simul.env_worker.games.pokemon.damage.target import target
 from simul.env_worker.games.pokemon.damage.types import AttackerMove, Fighter, Surroundings, Target
 
-MOVES, GUISES = 4, 2  # as it is, terastallized
-PAIR_NUMBERS = GUISES * MOVES * 2
+MOVES, FORMS = 4, 2  # as it is, terastallized
+PAIR_NUMBERS = FORMS * MOVES * 2
 MOST_DAMAGE = 2.0  # of the foe's full hp
 VARIANCE_UNIT = 0.01
 MOST_VARIANCE = 4.0
@@ -24,11 +24,11 @@ Moves = tuple[tuple[str, DamageMove | None], ...]
 
 
 class Attacker:
-    """One user with its damaging moves in both guises.
+    """One user with its damaging moves, as it is and terastallized.
 
     Attributes:
-        moves: each with the place of its numbers, MOVES * guise + move.
-        known: numbers on the defenders it has met.
+        moves: each with the place of its numbers, MOVES * terastallized + slot.
+        known: cached numbers, by defender.
     """
 
     __slots__ = ("known", "moves")
@@ -51,21 +51,21 @@ class Attacker:
 
 
 class Defender:
-    """One foe behind its screens; some moves do not care about its ability."""
+    """One foe behind its screens; moves with Mold Breaker ignore its ability."""
 
     __slots__ = ("_bare", "_how", "_known", "_whole")
 
     def __init__(
         self, gen: int, foe: Fighter, screens: tuple[str, ...], around: Surroundings, known: dict[Target, Target]
     ) -> None:
-        """`known`: where equal targets are one object."""
+        """`known`: interns equal targets."""
         self._how = (tables(gen), foe, screens, around)
         self._known = known
         self._whole = self._target(mold=False)
         self._bare: Target | None = None
 
     def target_for(self, move: AttackerMove) -> Target:
-        """What this move meets."""
+        """The target that this move hits."""
         if not move.mold:
             return self._whole
         if self._bare is None:
@@ -78,7 +78,7 @@ class Defender:
 
 
 class PairDamageCache:
-    """Of one seat in one battle. Equal users, and equal foes, are one object each."""
+    """One seat's attackers and defenders in one battle; equal ones share one object."""
 
     def __init__(self, gen: int) -> None:
         self._gen = gen
@@ -92,7 +92,7 @@ class PairDamageCache:
 
     @property
     def remembered(self) -> int:
-        """Attackers, defenders, and moves on targets."""
+        """Number of cached attackers, defenders and hits."""
         return len(self._attackers) + len(self._defenders) + len(self._hits)
 
     def attacker(self, user: Fighter, names: tuple[str, ...], can_tera: bool, around: Surroundings) -> Attacker:
@@ -116,7 +116,7 @@ class PairDamageCache:
         """PAIR_NUMBERS float16."""
         found = attacker.known.get(defender)
         if found is None:
-            parts, hits = [_NOTHING] * (GUISES * MOVES), self._hits
+            parts, hits = [_NOTHING] * (FORMS * MOVES), self._hits
             for place, move in attacker.moves:
                 target = defender.target_for(move)
                 key = (id(move), id(target))
@@ -128,7 +128,7 @@ class PairDamageCache:
         return found
 
     def _estimate(self, move: AttackerMove, target: Target) -> bytes:
-        """Mean and variance of all blows of a move together, as fractions of full hp, scaled and capped."""
+        """Mean and variance of all hits of a move together, as fractions of full hp, scaled and capped."""
         hit = hit_before_roll(self._tables, move, target)
         if hit is None:
             return _NOTHING

@@ -26,7 +26,7 @@ def at_stage(gen: int, stat: int, stage: int) -> int:
 
 
 def with_simple_stages(gen: int, fighter: Fighter) -> Fighter:
-    """In gen 4 the ability Simple doubles the stages as they are read."""
+    """In gen 4 the ability Simple doubles stages when they are used."""
     if gen != 4 or fighter.ability != "simple":
         return fighter
     return fighter._replace(stages=tuple([max(-6, min(6, 2 * stage)) for stage in fighter.stages]))
@@ -43,12 +43,12 @@ def chain_modifiers(first: int, second: int) -> int:
 
 
 def effective_item(fighter: Fighter) -> str:
-    """The item that has an effect."""
+    """The held item; SUPPRESSED where it has no effect."""
     return SUPPRESSED if fighter.ability in WITHOUT_ITEM else fighter.item
 
 
 def grounded(gen: int, fighter: Fighter, around: Surroundings) -> bool:
-    """Whether ground moves and terrain reach it."""
+    """Whether ground moves and terrain affect it."""
     effects, item = fighter.effects, effective_item(fighter)
     if around.gravity or "SMACK_DOWN" in effects or item == "ironball" or (gen >= 4 and "INGRAIN" in effects):
         return True
@@ -60,7 +60,7 @@ def grounded(gen: int, fighter: Fighter, around: Surroundings) -> bool:
 
 
 def speed(gen: int, fighter: Fighter, around: Surroundings) -> int:
-    """Speed as gyro ball and its like compare it."""
+    """Speed as Gyro Ball and Electro Ball compare it."""
     value = at_stage(gen, fighter.stats[5], fighter.stages[4])
     item, ability = effective_item(fighter), fighter.ability
     if item == "choicescarf":
@@ -87,7 +87,7 @@ SPEED_ABILITIES = {
 
 
 def item_removable(fighter: Fighter) -> bool:
-    """Whether knock off finds an item it can take."""
+    """Whether Knock Off can remove its item."""
     item = fighter.item
     if item == SUPPRESSED or (item.endswith(ALWAYS_STUCK) and item != "eviolite"):
         return False

@@ -238,7 +238,7 @@ roseli:fairy
 
 
 def berries() -> str:
-    """Those that weaken one super effective blow."""
+    """Rules of the berries that weaken one super effective hit."""
     pairs = [pair.split(":") for pair in _BERRIES.split()]
     return "\n".join(f"{name}berry | final | 2048 | {kind} super_effective | 4-9" for name, kind in pairs)
 
@@ -262,7 +262,7 @@ STAGES = len(STAGE_NAMES)
 
 
 class Rule(NamedTuple):
-    """`mask`: facts that must hold; `species`: prefixes of the holder's species id, none = anybody."""
+    """`mask`: facts that must hold; `species`: prefixes of the holder's species id, empty = any."""
 
     stage: int
     mod: int

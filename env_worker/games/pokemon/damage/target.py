@@ -31,7 +31,7 @@ UNBREAKABLE = ("shadowshield", "prismarmor", "fullmetalbody")
 
 
 def target(tables: Tables, foe: Fighter, screens: tuple[str, ...], around: Surroundings, mold: bool) -> Target:
-    """`foe` as it is now behind `screens` (reflect, lightscreen, auroraveil). `mold`: its ability does not count."""
+    """`foe` as it is now behind `screens` (reflect, lightscreen, auroraveil). `mold`: its ability is ignored."""
     gen, foe = tables.gen, with_simple_stages(tables.gen, foe)
     if mold and foe.ability not in UNBREAKABLE:
         foe = foe._replace(ability=SUPPRESSED)

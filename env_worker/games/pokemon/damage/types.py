@@ -58,9 +58,9 @@ class Fighter(NamedTuple):
         status: `BRN` and so on, empty for none.
         stages: atk, def, spa, spd, spe.
         effects: names of the effects in `rules` that it is under, sorted.
-        down: team mates that have fainted.
+        down: number of fainted team mates.
 
-    What is unknown is left empty and changes nothing.
+    Unknown values are empty and have no effect.
     """
 
     species: str
@@ -94,12 +94,12 @@ NO_SURROUNDINGS = Surroundings()
 ONE = 4096
 MOST_WAITING = 3
 MOST_GUARDS = 5
-# What is odd about a target
+# Flags of a target with special rules
 WONDER_GUARD, TERA_SHELL, TAR_SHOT, STRONG_WINDS, TERASTALLIZED, UNAWARE = (1 << place for place in range(6))
 
 
 class PairRule(NamedTuple):
-    """What weapon or target bring that can only be told when the two meet. `mask`: facts that must hold."""
+    """A rule of user or target that depends on both. `mask`: facts that must hold."""
 
     stage: int
     mask: int
@@ -107,15 +107,15 @@ class PairRule(NamedTuple):
 
 
 class AttackerMove(NamedTuple):
-    """All that does not depend on the target.
+    """One move of one user: everything that does not depend on the target.
 
     Attributes:
         facts: of the move, as far as any target's rules ask for them.
-        attack_plain: without stages, for a target that is unaware of them.
+        attack_plain: without stages, for a target with Unaware.
         mods: by stage (`rules.STAGE_NAMES`).
         hp, weight, speed: the user's, 0 where nothing asks for them.
         lifted: True = a weak attack that terastallizing lifts to a power of 60.
-        mold: True = the target's ability does not count.
+        mold: True = the target's ability is ignored.
         hit_counts: mean and variance of how often it hits.
     """
 
@@ -146,7 +146,7 @@ class AttackerMove(NamedTuple):
 
 
 class Target(NamedTuple):
-    """All that does not depend on the weapon.
+    """One Pokemon as a target: everything that does not depend on the attacker's move.
 
     Attributes:
         defences: physical, special; with stages. `plain_defences`: without.

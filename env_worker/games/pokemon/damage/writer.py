@@ -29,14 +29,14 @@ _WHO = tuple(b"".join(_ONE if i == j else _ZERO for j in range(layout.TEAM_SIZE)
 _DEALS_AND_TAKES = struct.Struct(f"<e{HALF * (layout.TAKES - layout.DEALS - 1)}xe")
 _MOST_REMEMBERED = 1024
 _PAIR = HALF * PAIR_NUMBERS
-_NOBODY = bytes(_PAIR)
+_NO_NUMBERS = bytes(_PAIR)
 FNT = Status.FNT
 
 
 class _User:
-    """An own Pokemon as it was last written. `seen`: all that its attacker was made of but the names of its moves.
+    """An own Pokemon as it was last written. `seen`: inputs of its attacker, without the names of its moves.
 
-    `mark`: that nothing was heard of it since, and nothing around it has changed.
+    `mark`: equal while neither it nor the field has changed.
     """
 
     __slots__ = ("attacker", "mark", "names", "needs", "profile", "seen")
@@ -51,7 +51,7 @@ class _User:
 
 
 class _Foe:
-    """The same of a foe."""
+    """A foe as it was last written; fields as in `_User`."""
 
     __slots__ = ("defender", "mark", "seen")
 
@@ -62,7 +62,7 @@ class _Foe:
 
 
 class DamageWriter:
-    """Of one battle; `attackers`: how many own Pokemon it writes, three (active and likeliest switches) or all six."""
+    """Writes for one battle; `attackers`: own Pokemon it writes, 3 (active and likeliest switches) or all 6."""
 
     def __init__(self, buffer: bytearray, gen: int, attackers: int) -> None:
         self._buffer = buffer
@@ -147,7 +147,7 @@ class DamageWriter:
         return foe.defender
 
     def _surroundings(self, battle: SeatBattle, blocks: PokemonBlocks, own_out: int, foe_out: int) -> Surroundings:
-        """The same object as long as it is the same: quick to compare."""
+        """Keeps one object while the value is equal, which makes comparisons quick."""
         calming = (_ability(blocks.own, own_out), _ability(blocks.foe, foe_out))
         around = surroundings(battle._weather, battle._fields, calming)
         if around != self._around:
@@ -155,20 +155,20 @@ class DamageWriter:
         return self._around
 
     def _choose(self, alive: list[int], own_out: int) -> list[int]:
-        """Team positions of the attackers: all that live, or the active one and who stands best against the foe."""
+        """Team positions of the attackers: all alive, or the active one and the best against the foe."""
         if self._all:
             return alive
         bench = sorted([i for i in alive if i != own_out], key=self._standing)
         return ([own_out] if own_out in alive else []) + bench[: self._attackers - 1]
 
     def _standing(self, index: int) -> float:
-        """What it takes less what it deals, as just written: the least is the likeliest switch."""
+        """Damage taken less damage dealt, as just written: the lowest is the likeliest switch."""
         start = (layout.OWN_START + index * layout.POKEMON_WIDTH + layout.DEALS) * HALF
         deals, takes = _DEALS_AND_TAKES.unpack_from(self._buffer, start)
         return float(takes) - float(deals)
 
     def _pack(self, who: list[int], attackers: list[Attacker], defenders: list[Defender | None]) -> None:
-        """What did not change stays where it stands."""
+        """Write what has changed; the buffer keeps the rest."""
         placed: list[tuple[int, Attacker] | None] = [None] * self._attackers
         for place, (i, attacker) in enumerate(zip(who, attackers)):
             placed[i if self._all else place] = (i, attacker)
@@ -188,7 +188,7 @@ class DamageWriter:
             at += len(_WHO[i])
         for defender, before in zip(defenders, self._defenders):
             if not same or defender is not before:
-                numbers = _NOBODY if defender is None else self._pairs.numbers(attacker, defender)
+                numbers = _NO_NUMBERS if defender is None else self._pairs.numbers(attacker, defender)
                 buffer[at : at + _PAIR] = numbers
             at += _PAIR
 

@@ -50,7 +50,7 @@ class MatchupCache:
         self._profiles: dict[Profile, Profile] = {}
         self._offences: dict[int, Offence] = {}
         self._defences: dict[int, Defence] = {}
-        # Small tables, by whom one looks at: a look-up in one table of them all misses the cache.
+        # A small table for each target: one large table misses the processor's cache.
         self._attacks: dict[int, dict[int, BestDamage]] = {}  # target -> user
         self._move_damages: dict[tuple[int, int], list[MoveDamage]] = {}
 
@@ -61,7 +61,7 @@ class MatchupCache:
         return self._profiles.setdefault(profile, profile)
 
     def pair(self, own: Profile, other: Profile) -> Pair:
-        """`own` on `other`, and the other way round."""
+        """Best damage of `own` to `other`, and of `other` to `own`."""
         return self._attack(own, other.body), self._attack(other, own.body)
 
     def move_damages(self, user: Profile, target: Body) -> list[MoveDamage]:
@@ -115,7 +115,7 @@ class TeamMember(NamedTuple):
     pp: list[float]
 
 
-ActivePair = list[TeamMember | None]  # left, right; None where nobody stands
+ActivePair = list[TeamMember | None]  # left, right; None = empty
 
 
 def own_member(
@@ -129,7 +129,7 @@ def own_member(
 
 
 def foe_member(battle: SeatView, matchups: MatchupCache, mon: Pokemon, slot: int, side: Sequence[float]) -> TeamMember:
-    """An opponent, as far as it is known."""
+    """An opponent's Pokemon, as far as it is known."""
     profile = matchups.intern(foe_profile(battle._gen, mon))
     tera = mon._terastallized_type
     ids = _ids(mon, profile, mon._item, mon.moves, int(tera.value) if tera else 0)
@@ -161,7 +161,7 @@ def body_numbers(counters: Counters, fighter: TeamMember, revealed: bool) -> lis
 
 
 def pair_numbers(matchups: MatchupCache, own: TeamMember, other: TeamMember | None, trick_room: bool) -> list[float]:
-    """`doubles.layout.PAIR_NAMES` of one Pokemon against one that stands opposite; zero where nobody does."""
+    """`doubles.layout.PAIR_NAMES` of one Pokemon against one that stands opposite; zeros where it is empty."""
     if other is None:
         return [0.0] * 5
     return [*matchup_numbers(matchups.pair(own.profile, other.profile), own.factors, other.factors, trick_room)]
@@ -211,7 +211,7 @@ class MoveBlocks:
         user: TeamMember | None,
         foes: ActivePair,
     ) -> list[float]:
-        """All four blocks of who stands in a slot; zeros where nobody does, or no move is asked for."""
+        """All four blocks of the Pokemon in a slot; zeros for an empty slot, or where no move is requested."""
         if user is None or "active" not in request:
             return _NO_MOVE * singles.MOVE_SLOTS
         numbers: list[float] = []

@@ -84,7 +84,7 @@ class DoubleEncoder:
         return np.array(numbers, dtype=np.float16)
 
     def survey(self) -> Standing:
-        """Bring `standing` up to date, and nothing else."""
+        """Update `standing` only."""
         battle = self._battle
         foes, met = battle.foes()
         unseen = max(battle.foe_team_size - met, 0)
@@ -177,6 +177,6 @@ def _standers(team: Sequence[TeamMember]) -> ActivePair:
 
 
 def _survey(team: list[Pokemon]) -> tuple[float, float]:
-    """How many live, sum of hp fractions."""
+    """Number alive, and sum of hp fractions."""
     alive = sum(mon._status is not Status.FNT for mon in team)
     return float(alive), sum(mon._current_hp / mon._max_hp for mon in team if mon._current_hp)

@@ -2,7 +2,7 @@
 
     global | own.0 .. own.5 | foe.0 .. foe.5 | move.0 .. move.3 | partner_move.0 .. 3 | mask
 
-`move.k` are the moves of the slot that decides, `self_active` stands there, `partner_active` beside it. Foes are
+`move.k` are the moves of the slot that decides; `self_active` is its Pokemon, `partner_active` its partner. Foes are
 left and right as Showdown numbers them (targets 1 and 2).
 """
 

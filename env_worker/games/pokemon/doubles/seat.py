@@ -17,12 +17,14 @@ from simul.env_worker.games.pokemon.source.seats import ReadingSeat
 
 
 class DoubleSteps:
-    """A request and the choices made so far.
+    """One request: the left slot decides, then the right one, whose mask depends on the first choice.
+
+    A slot that can only pass is not asked. The simulator gets both choices in one command.
 
     Attributes:
         slot: the one that decides, 0 left, 1 right.
         choices: its mask.
-        others: the other slot's: what the partner could do, or could have done.
+        others: choices of the other slot.
         first: the left slot's action, None while it decides itself.
         picks: actions of the slots that were asked, in order.
         complete: True = the last of them has decided.
@@ -43,13 +45,13 @@ class DoubleSteps:
             self._settle(PASS)
 
     def pick(self, action: int) -> str | None:
-        """Takes a legal action; the simulator's words once both slots have decided."""
+        """Takes a legal action; returns the command once both slots have decided."""
         self.picks.append(action)
         self._settle(action)
         return ", ".join(self._commands) if self.complete else None
 
     def refuse(self) -> None:
-        """The simulator refused the whole: the slot that decided last must decide otherwise."""
+        """The simulator refused the command: take back the choice of the slot that decided last."""
         self.complete = False
         del self.picks[-1]
         del self._commands[self.slot :]
@@ -57,7 +59,7 @@ class DoubleSteps:
             self.first = None
 
     def repeat(self, picks: Sequence[int]) -> None:
-        """Make choices again that another request for the same turn has taken already, as far as they are legal."""
+        """Repeat choices made in an earlier request of the same turn, as far as they are legal."""
         for action in picks:
             if self.complete or not self.choices.mask[action]:
                 return

@@ -27,7 +27,7 @@ SUFFIXES = ("", *(suffix for _, suffix in GIMMICKS))
 
 
 class Choices:
-    """What a seat may answer to one request.
+    """The legal actions of one request.
 
     Attributes:
         mask: uint8 [26] as a bytearray, 1 = legal.
@@ -46,7 +46,7 @@ class Choices:
         self.move_slots = [0] * 4
 
     def command(self, action: int) -> str:
-        """The simulator's words for an action."""
+        """The simulator command for an action."""
         if action < FIRST_MOVE:
             return f"switch {self.switch_slots[action]}"
         gimmick, move = divmod(action - FIRST_MOVE, 4)

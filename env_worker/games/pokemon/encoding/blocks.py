@@ -1,4 +1,4 @@
-"""The 12 Pokemon blocks: what each is (body) and how it stands against the opposing active one (pair).
+"""The 12 Pokemon blocks: each one's own features (body), and its matchup with the opposing active one (pair).
 
 A body is packed again when anything about its Pokemon may have changed (`SeatView.changed`), a pair when one of the
 two has, or the field between them; the buffer keeps the rest.
@@ -40,12 +40,12 @@ ORDERS = {order: struct.pack("<e", order) for order in (-1.0, 0.0, 1.0)}  # `mov
 _EXCHANGE = struct.Struct(f"<{PAIR_WIDTH - 1}e")
 _HALF_EXCHANGE = HALF * (PAIR_WIDTH - 1) // 2
 
-# (strength of the own one, of the foe), then a pair without `moves_first`: as of the own one, and as of the foe.
+# (own strength, foe's strength), then the pair without `moves_first` for the own Pokemon and for the foe.
 Exchange = tuple[tuple[Strength, Strength], bytes, bytes]
 
 
 class MatchupTable:
-    """Of one battle. A place [i][j] is that of own.i and foe.j; None: to be worked out."""
+    """Cached matchups of one battle. [i][j] belongs to own.i and foe.j; None: not computed yet."""
 
     def __init__(self, own: Sequence[PokemonBlock], foes: Sequence[PokemonBlock]) -> None:
         self._own, self._foes = own, foes
@@ -67,7 +67,7 @@ class MatchupTable:
                 self._deals[i][j] = self._move_damages[i][j] = None
 
     def move_damages(self, i: int, j: int) -> list[MoveDamage]:
-        """What each of own.i's moves does to foe.j, by slot."""
+        """Damage of each of own.i's moves to foe.j, by slot."""
         found = self._move_damages[i][j]
         if found is None:
             target = self._foes[j].defence
@@ -75,14 +75,14 @@ class MatchupTable:
         return found
 
     def exchange(self, i: int, j: int, strength: Strength, foe_strength: Strength) -> Exchange:
-        """How own.i and foe.j stand against each other; remembered, because the same two meet again."""
+        """Damage between own.i and foe.j, cached because the same two meet again."""
         terms = (strength, foe_strength)
         known = self._exchanges[i][j]
         if known is None or known[0] != terms:
-            known = self._exchanges[i][j] = self._worked_out(i, j, terms)
+            known = self._exchanges[i][j] = self._compute(i, j, terms)
         return known
 
-    def _worked_out(self, i: int, j: int, terms: tuple[Strength, Strength]) -> Exchange:
+    def _compute(self, i: int, j: int, terms: tuple[Strength, Strength]) -> Exchange:
         deals, takes = self._deals[i][j], self._takes[i][j]
         own, foe = self._own[i], self._foes[j]
         if deals is None:
@@ -107,7 +107,7 @@ _EVEN, _FASTER, _SLOWER = (ORDERS[order] for order in (0.0, 1.0, -1.0))
 
 
 class ActivePokemon(NamedTuple):
-    """Who is out on one side: place in its team, what is known of it, strength and speed now."""
+    """The active Pokemon of one side: place in its team, profile, strength and speed now."""
 
     place: int
     profile: Profile
@@ -119,7 +119,7 @@ class PokemonBlocks:
     """Writes `own.*` and `foe.*` of one seat into its buffer.
 
     Attributes:
-        own_active, foe_active: since `write_pairs`; None where nobody is out.
+        own_active, foe_active: since `write_pairs`; None = none.
     """
 
     def __init__(self, buffer: bytearray, gen: int) -> None:
@@ -144,7 +144,7 @@ class PokemonBlocks:
             self._write_own_body(battle, index, mon, block)
 
     def write_foe_bodies(self, battle: SeatBattle, foes: list[Pokemon], met: int) -> None:
-        """`met`: so many of them have been out; team preview has shown the others."""
+        """`met`: the first `met` have been out; team preview has shown the others."""
         for index in range(len(foes), self._foes):  # fewer than last time: all that were brought have been out
             start = layout.FOE_START + index * layout.POKEMON_WIDTH
             self.foe[index] = PokemonBlock(self._buffer, start)
@@ -160,7 +160,7 @@ class PokemonBlocks:
             self._write_foe_body(battle.counters, index, mon, block)
 
     def _write_own_body(self, battle: SeatBattle, index: int, mon: Pokemon, block: PokemonBlock) -> None:
-        """What it is is written anew when `key` is another: it holds all that a body is made from."""
+        """The body is written again when `key` changes, which holds everything it is made from."""
         entry = battle.entries[index]
         types = types_of(mon)
         born = base_types_of(mon)  # a forme change shows in them even where terastallizing hides it in `types`
@@ -177,7 +177,7 @@ class PokemonBlocks:
         block.write_state(mon, battle.counters, own_pp(battle.counters, mon, names))
 
     def _write_foe_body(self, counters: Counters, index: int, mon: Pokemon, block: PokemonBlock) -> None:
-        """`key` as for an own one."""
+        """`key` as in `_write_own_body`."""
         moves = moves_of(mon)
         names = list(moves)[: layout.MOVE_SLOTS]
         key = (
@@ -208,7 +208,7 @@ class PokemonBlocks:
     def write_pairs(
         self, field_state: FieldState, own: list[Pokemon], foes: list[Pokemon], own_out: int, foe_out: int
     ) -> None:
-        """How every Pokemon stands against the other side's active one."""
+        """Write every Pokemon's matchup with the other side's active one."""
         trick_room = bool(field_state.field[TRICK_ROOM])
         mine = self.own_active = _active(self.own, own, own_out, field_state.own_side)
         theirs = self.foe_active = _active(self.foe, foes, foe_out, field_state.foe_side)

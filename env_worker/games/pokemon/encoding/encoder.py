@@ -76,7 +76,9 @@ class SeatEncoder:
             battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None
         )
         blocks.write_pairs(field_state, own, foes, own_out, foe_out)
-        if self._damage is not None and "teamPreview" not in request:  # at a preview nobody is out: it stays 0
+        if (
+            self._damage is not None and "teamPreview" not in request
+        ):  # no Pokemon is active at a preview: the block stays 0
             self._damage.write(battle, blocks, own, foes, own_out, foe_out)
         write_global(self._buffer, battle, request, field_state, self.standing, choices.reviving)
         self._write_moves(field_state, request, choices, own_out, foe_out)
@@ -84,7 +86,7 @@ class SeatEncoder:
         return np.frombuffer(bytearray(self._buffer), _FLOAT16)
 
     def survey(self) -> None:
-        """Bring `standing` up to date, and nothing else."""
+        """Update `standing` only."""
         battle = self._battle
         foes, met = battle.foes()
         self._survey(list(battle._team.values())[: layout.TEAM_SIZE], foes[:met])
@@ -126,7 +128,7 @@ class SeatEncoder:
         return list(zip(self._battle.entries[own_out]["moves"], blocks.own[own_out].profile.moves, damages))
 
     def _damage_scale(self, field_state: FieldState) -> DamageScale | None:
-        """None where nobody is out to be hit."""
+        """None where either side has no active Pokemon."""
         user, target = self._blocks.own_active, self._blocks.foe_active
         if user is None or target is None or field_state.foe is None:
             return None
@@ -134,7 +136,7 @@ class SeatEncoder:
 
 
 def _survey(team: list[Pokemon]) -> tuple[int, float, float]:
-    """Of one team: index of the active one (-1: none), how many live, sum of hp fractions."""
+    """Of one team: index of the active one (-1: none), number alive, sum of hp fractions."""
     out, alive, total = -1, 0.0, 0.0
     for index, mon in enumerate(team):
         if mon._active and out < 0:

@@ -39,7 +39,7 @@ BULK = {"furcoat": (2.0, 1.0), "icescales": (1.0, 2.0)}
 
 
 class Body(NamedTuple):
-    """What a Pokemon is hit in and hits with.
+    """What a Pokemon's damage, dealt and taken, depends on.
 
     Attributes:
         types: ids of its types now; base_types: those it was born with (STAB after terastallizing).
@@ -58,7 +58,7 @@ class Body(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """A body and its known moves (None where a move has no data). guess: it may have STAB moves nobody has seen."""
+    """A body and its known moves (None where a move has no data). guess: True = it may have unseen STAB moves."""
 
     body: Body
     moves: tuple[MoveInfo | None, ...]
@@ -66,7 +66,7 @@ class Profile(NamedTuple):
 
 
 class MoveOffence(NamedTuple):
-    """One damaging move in one user's hands: all that does not depend on the target.
+    """One damaging move of one user: everything that does not depend on the target.
 
     Attributes:
         type, stab: as it is now; tera_type, tera_stab: after terastallizing (type 0: not possible).
@@ -90,7 +90,7 @@ class MoveOffence(NamedTuple):
 
 
 class Offence(NamedTuple):
-    """A profile's moves: by move slot (None = no damage), and what it is feared to have unseen."""
+    """A profile's moves: by move slot (None = no damage), and with assumed STAB moves."""
 
     slots: tuple[MoveOffence | None, ...]
     all: tuple[MoveOffence, ...]
@@ -107,12 +107,12 @@ class Defence(NamedTuple):
 
 
 def offence_of(profile: Profile, made: dict[MoveInfo, MoveOffence] | None = None) -> Offence:
-    """What a profile attacks with. `made`: what its body's moves have been found to be before."""
+    """The offence of a profile. `made`: cache of its body's moves."""
     user = profile.body
     made = {} if made is None else made
     for move in profile.moves:
         if move is not None and move.category != STATUS and move not in made:
-            made[move] = _weapon(user, move)
+            made[move] = _move_offence(user, move)
     slots = tuple([None if move is None else made.get(move) for move in profile.moves])
     known = [move for move in slots if move is not None]
     if profile.guess:
@@ -121,7 +121,7 @@ def offence_of(profile: Profile, made: dict[MoveInfo, MoveOffence] | None = None
 
 
 def defence_of(gen: int, body: Body) -> Defence:
-    """What a body is hit in."""
+    """The defence of a body."""
     physical, special = BULK.get(body.ability, _EVEN)
     if body.item == "eviolite":
         physical, special = physical * 1.5, special * 1.5
@@ -139,14 +139,14 @@ def defence_of(gen: int, body: Body) -> Defence:
 
 @cache
 def _multipliers(gen: int, types: tuple[int, ...], immune: int) -> tuple[float, ...]:
-    """By attacking type. `immune`: the one that an ability shuts out, 0 for none."""
+    """By attacking type. `immune`: the type that an ability makes harmless, 0 for none."""
     taken = [row[types[0]] if len(types) == 1 else row[types[0]] * row[types[1]] for row in type_chart(gen)]
     if immune:
         taken[immune] = 0.0
     return tuple(taken)
 
 
-def _weapon(user: Body, move: MoveInfo) -> MoveOffence:
+def _move_offence(user: Body, move: MoveInfo) -> MoveOffence:
     kind = user.types[0] if user.terastallized and move.row == _TERA_BLAST else move.type
     tera_kind = 0
     if user.tera and not user.terastallized and not move.fixed:
@@ -181,7 +181,7 @@ def _scale(user: Body, move: MoveInfo) -> float:
 
 
 def _assumed(user: Body, kind: int) -> MoveOffence:
-    """A STAB move nobody has seen yet, from the better attacking side."""
+    """An assumed STAB move of the better attacking category."""
     special = 0 if user.stats[1] >= user.stats[3] else 1
     scale = (0.4 * user.level + 2) * ASSUMED_POWER * user.stats[3 if special else 1] / 50
     return MoveOffence(kind, special, 1.5, scale, special, 1.0, False, False, 0.0, 0.0, 0, 1.0)
@@ -219,7 +219,7 @@ NO_DAMAGE = MoveDamage(0.0, 0.0, 0.0, 0.0)
 
 
 def best_damage(moves: tuple[MoveOffence, ...], target: Defence) -> BestDamage:
-    """The best of all moves."""
+    """The best of all moves on a target."""
     physical = special = effectiveness = 0.0
     taken, defences, attack, hp, per_hp = target
     for kind, is_special, stab, scale, defence, accuracy, foe_attack, fixed, flat, fraction, _, _ in moves:
@@ -228,7 +228,7 @@ def best_damage(moves: tuple[MoveOffence, ...], target: Defence) -> BestDamage:
             continue
         if fixed:
             damage = (fraction or flat / hp) * accuracy
-        else:  # `_damage`, written out: this runs for every pair that a battle sees
+        else:  # `_damage` inlined: this runs for every pair of a battle
             power = scale * attack if foe_attack else scale
             damage = (power / defences[defence] + 2) * (stab * multiplier) * per_hp * accuracy
         if is_special:
@@ -242,7 +242,7 @@ def best_damage(moves: tuple[MoveOffence, ...], target: Defence) -> BestDamage:
 
 
 def move_damage(move: MoveOffence | None, target: Defence) -> MoveDamage:
-    """One move in detail."""
+    """One move on a target in detail."""
     if move is None:
         return NO_DAMAGE
     multiplier = target.multipliers[move.type]

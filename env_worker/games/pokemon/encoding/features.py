@@ -30,7 +30,7 @@ SIDE_SLOTS = {
     SideCondition.TAILWIND.value: (8, 1.0),
 }
 STACKABLE = (1, 2)
-SCREENS, NUM_SCREENS = 4, 5  # the first with turns; their turns stand behind all of them
+SCREENS, NUM_SCREENS = 4, 5  # the first with turns; the turns follow all of them
 REFLECT, LIGHT_SCREEN, AURORA_VEIL = 4, 5, 6
 SUN, RAIN, SAND, SNOW, WIND = range(5)
 WEATHER_SLOTS = {
@@ -155,7 +155,7 @@ def volatile_numbers(mon: Pokemon) -> tuple[float, ...] | list[float]:
 
 
 def active_numbers(mon: Pokemon | None) -> Sequence[float]:
-    """`layout.ACTIVE` of one side; all zero where nobody is out."""
+    """`layout.ACTIVE` of one side; all zero where it has no active Pokemon."""
     if mon is None:
         return NO_ACTIVE
     boosts = mon._boosts
@@ -185,7 +185,7 @@ def plain_active_numbers(mon: Pokemon) -> tuple[float, ...]:
 
 
 def gimmicks_spent(battle: AbstractBattle) -> tuple[bool, bool]:
-    """Whether the own side, and the foe's, has used what can be used once a battle."""
+    """Whether the own side, and the foe's, has used its once-a-battle gimmick."""
     own = battle._used_tera or battle._used_mega_evolve or battle._used_z_move or battle._used_dynamax
     foe = (
         battle._opponent_used_tera

@@ -1,4 +1,4 @@
-"""The field at one decision, and what it makes of damage and speed."""
+"""The field at one decision, and its effect on damage and speed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BRN = Status.BRN
 
 
 class Factors(NamedTuple):
-    """A strength, and the speed that goes with it."""
+    """Strength and speed of one Pokemon."""
 
     physical_dealt: float
     special_dealt: float
@@ -43,7 +43,7 @@ class Factors(NamedTuple):
 
 
 class FieldState(NamedTuple):
-    """Numbers as `features` makes them; `own`, `foe`: the active Pokemon, None where nobody is out."""
+    """Numbers as `features` makes them; `own`, `foe`: the active Pokemon, None = none."""
 
     own: Pokemon | None
     foe: Pokemon | None
@@ -95,14 +95,14 @@ def active_strength(mon: Pokemon, screen: tuple[float, float]) -> Strength:
 
 
 def bench_strength(mon: Pokemon, screen: tuple[float, float]) -> Strength:
-    """Of one without stages."""
+    """Of a Pokemon without stages."""
     if mon._status is not BRN and screen is NO_SCREEN:
         return LEVEL  # nearly always: one object, quick to compare
     return (0.5 if mon._status is BRN else 1.0, 1.0, *screen)
 
 
 def screens(side: Sequence[float]) -> tuple[float, float]:
-    """What a side's screens leave of physical and special damage."""
+    """Factors of a side's screens on physical and special damage."""
     if side[AURORA_VEIL]:
         return 0.5, 0.5
     if side[REFLECT] or side[LIGHT_SCREEN]:

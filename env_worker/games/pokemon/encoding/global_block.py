@@ -1,6 +1,6 @@
-"""The global block of singles: the turn, what is asked, weather and field, both sides, both active Pokemon.
+"""The global block of singles: the turn, the request, weather and field, both sides, both active Pokemon.
 
-What only team preview knows stays 0. Much of the rest is 0 most of the time: such parts are ready-made.
+The preview's part stays 0. Parts that are mostly 0 have a ready-made constant.
 """
 
 from __future__ import annotations

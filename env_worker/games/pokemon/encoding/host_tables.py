@@ -1,6 +1,6 @@
-"""What the simulator host's encoder must know before any battle, as JSON: ids, move data, type chart, places.
+"""Tables of the simulator host's encoder and tracker, as JSON: ids, move data, type chart, layout, poke-env's data.
 
-The Python encoder is the truth; its tables travel, so that the host's has no numbers of its own.
+The Python encoder is the reference: its tables are sent to the host, whose encoder has no numbers of its own.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ PLAIN = Extras()
 
 
 def extras_of(config: PokemonConfig) -> Extras:
-    """As configured."""
+    """The configured extras."""
     return Extras(config.damage_attackers, config.set_knowledge)
 
 
@@ -250,7 +250,7 @@ DAMAGE_START = MASK_START + NUM_ACTIONS
 
 
 def damage_fields(attackers: int) -> tuple[Field, ...]:
-    """One attacker's; of six it is known who attacks, own.k is damage.k."""
+    """Fields of one attacker. With six attackers damage.k is that of own.k, so no field says who attacks."""
     return DAMAGE if attackers == TEAM_SIZE else ATTACKER + DAMAGE
 
 
@@ -260,7 +260,7 @@ def set_start(attackers: int) -> int:
 
 
 def observation_size(extras: Extras) -> int:
-    """Numbers in all."""
+    """Size of the observation."""
     return set_start(extras.attackers) + (TEAM_SIZE * width(POSSIBLE) if extras.sets else 0)
 
 
@@ -281,7 +281,7 @@ def slices(extras: Extras = PLAIN) -> tuple[Slice, ...]:
 
 
 def lay_out(blocks: tuple[tuple[str, tuple[Field, ...]], ...]) -> tuple[Slice, ...]:
-    """(prefix, fields) one behind the other."""
+    """Slices of (prefix, fields) blocks, one after the other."""
     sizes = vocabulary().sizes
     parts: list[Slice] = []
     start = 0

@@ -29,12 +29,12 @@ NO_MOVE: OwnMove = ("", None, None)
 
 
 class DamageScale(NamedTuple):
-    """What stages, burn, screens and weather make of the damage of one Pokemon's moves to another, now.
+    """Factors of stages, burn, screens and weather on the damage of one Pokemon's moves to another, now.
 
     Attributes:
         physical, special: of moves of either category; on_defence: of special ones that meet the target's defence.
-        water, fire: what the weather makes of these types besides.
-        target_hp: fraction that is left of it.
+        water, fire: further factor of the weather for these types.
+        target_hp: the target's hp fraction.
     """
 
     physical: float
@@ -85,12 +85,12 @@ def present_numbers(
     move: OwnMove, entry: dict[str, Any] | None, damage_scale: DamageScale | None, usable: int, can_tera: bool
 ) -> tuple[float, ...]:
     """The rest: what it is worth now. `entry`: what the request says of it, None where it does not offer it."""
-    _, info, blow = move
+    _, info, expected = move
     pp = 0.0 if entry is None else entry.get("pp", 0) / (entry.get("maxpp") or 1)
     pp = pp if pp < 1.0 else 1.0
-    if info is None or blow is None or damage_scale is None:
+    if info is None or expected is None or damage_scale is None:
         return (1.0, usable, pp, 0.0, 0.0, 0.0, 0.0, 0.0)
-    damage, effectiveness, stab, tera = blow
+    damage, effectiveness, stab, tera = expected
     if not damage:
         return (1.0, usable, pp, stab, effectiveness / 4, 0.0, 0.0, 0.0)
     factor = 1.0 if info.fixed else _factor(info, damage_scale)

@@ -51,7 +51,7 @@ class Role(NamedTuple):
 
 
 def check_sets_known(battle_format: str) -> None:
-    """Raises ConfigError where nobody knows the sets."""
+    """Raises ConfigError for a format without known sets."""
     if not KNOWN_FORMATS.fullmatch(battle_format):
         raise ConfigError(
             f"pokemon.set_knowledge knows the sets of gen1randombattle to gen9randombattle, not of {battle_format}: "
@@ -156,7 +156,7 @@ def _likeliest(chances: dict[int, float], slots: int) -> list[float]:
 
 WIDTH = layout.width(layout.POSSIBLE)
 _BLOCK = struct.Struct(f"<{WIDTH}e")
-_NOBODY = (0.0,) * WIDTH
+_NOTHING_KNOWN = (0.0,) * WIDTH
 
 
 class SetBlocks:
@@ -186,5 +186,5 @@ class SetBlocks:
             if key == self._written[index]:
                 continue
             self._written[index] = key
-            numbers = possibilities(self._gen, key[0], mon.base_species, *key[1:]) if key else _NOBODY
+            numbers = possibilities(self._gen, key[0], mon.base_species, *key[1:]) if key else _NOTHING_KNOWN
             _BLOCK.pack_into(self._buffer, (self._start + index * WIDTH) * HALF, *numbers)

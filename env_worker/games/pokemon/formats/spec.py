@@ -15,7 +15,7 @@ DOUBLES_NAMES = ("doubles", "vgc", "2v2")
 
 
 def generation(battle_format: str) -> int:
-    """Of a format's name. Raises ConfigError."""
+    """The generation in a format's name. Raises ConfigError."""
     found = re.match(r"gen([1-9])", battle_format)
     if found is None:
         raise ConfigError(f"pokemon.format: `{battle_format}` names no generation; try gen9randombattle.")
@@ -36,7 +36,7 @@ ENCODER_VERSION = 1  # raise it when a number changes its meaning but not its pl
 
 
 def pokemon_spec(config: PokemonConfig) -> GameSpec:
-    """What everybody else must know about the game. Raises ConfigError where a setting does not fit the format."""
+    """The spec of the configured game. Raises ConfigError where a setting does not fit the format."""
     doubles, extras = is_doubles(config.format), layout.extras_of(config)
     if extras.sets:
         check_sets_known(config.format)

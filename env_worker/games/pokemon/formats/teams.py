@@ -33,7 +33,7 @@ class TeamPool:
         self._uses = uses
 
     def seeds(self, battle: int, rng: random.Random) -> tuple[list[int], list[int]]:
-        """Of the two teams of a battle, never the same; four 16-bit numbers each."""
+        """Seeds of a battle's two teams, never the same; four 16-bit numbers each."""
         oldest = 2 * battle // self._uses
         first, second = rng.sample(range(oldest, oldest + WIDTH), 2)
         return self._seed_of(first), self._seed_of(second)
@@ -56,7 +56,7 @@ _REASONS = {
 
 
 class TeamText(NamedTuple):
-    """One team as people write it, and where it came from."""
+    """One team in the export format, and the file it came from."""
 
     source: str
     text: str
@@ -91,7 +91,7 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
 
     Raises:
         ConfigError: the format is unknown (with the nearest names), cannot be played here, or a team is illegal
-            (in the validator's own words).
+            (with the validator's message).
     """
     answer = host.check_format(battle_format, [team.text for team in teams])
     problem = answer["problem"]
@@ -111,13 +111,13 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
 
 
 def _nearest(name: str, formats: Sequence[str]) -> list[str]:
-    """Three at most. Equally near ones in the simulator's own order, which has the most played ones first."""
+    """At most three. Ties keep the simulator's order, which has the most played formats first."""
     likeness = {known: difflib.SequenceMatcher(None, name, known).ratio() for known in formats}
     return sorted((known for known in formats if likeness[known] >= ALIKE), key=lambda known: -likeness[known])[:3]
 
 
 def check_battles(config: PokemonConfig) -> None:
-    """Whether these battles can be played, asked of a simulator that is started for it. Raises ConfigError."""
+    """Start a simulator and check that the configured battles can be played. Raises ConfigError."""
     host = SimHost(node_for(encoder_of(config)).path, accelerate=config.accelerate)
     host.start()
     try:

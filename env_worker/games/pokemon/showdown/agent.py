@@ -26,7 +26,7 @@ from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, Re
 
 @dataclass
 class SlotOrder(BattleOrder):
-    """A choice by slot of the request, in the server's words."""
+    """A choice by slot, as a server command."""
 
     words: str
 
@@ -36,7 +36,7 @@ class SlotOrder(BattleOrder):
 
 
 class PackedTeams(Teambuilder):
-    """Hands out one of several packed teams."""
+    """Draws one of several packed teams."""
 
     def __init__(self, packed: Sequence[str]) -> None:
         self._packed = packed
@@ -45,7 +45,7 @@ class PackedTeams(Teambuilder):
         return random.choice(self._packed)
 
 
-FINISHED_KEPT = 32  # a room still speaks for a moment after its battle is over
+FINISHED_KEPT = 32  # a room still sends messages for a moment after its battle is over
 
 
 class AgentPlayer(Player):
@@ -54,12 +54,12 @@ class AgentPlayer(Player):
     Everything here runs on poke-env's event loop; `bridge` passes decisions to the thread that serves them.
 
     Args:
-        concurrency: so many battles at once; who challenges us meanwhile waits.
+        concurrency: number of battles at once; further challenges wait.
         teams: packed, for formats that draw none; one is drawn for each battle.
-        timer: ask for the battle timer, so that nobody can hold a battle for ever.
+        timer: ask for the battle timer, so that an opponent cannot stall a battle for ever.
         replays: folder of the replays; empty: none are kept.
-        patience_sec: a lost connection is made anew for so long, and its battles go on.
-        login: how long the server may take to let us in, and what to call then.
+        patience_sec: how long a lost connection is retried; its battles go on.
+        login: time limit of the login, and what to call after it.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class AgentPlayer(Player):
         self._stopping = False
         self.tally: Counter[str] = Counter()  # wins, losses, ties
         self.given_up = 0  # battles forfeited because we were told to stop
-        self.defaulted = 0  # choices left to the server, since it refused each of ours
-        self._known: set[str] = set()  # tags of all battles, those that are forgotten too
+        self.defaulted = 0  # choices left to the server after it refused all of ours
+        self._known: set[str] = set()  # tags of all battles, finished ones too
         self._finished: deque[str] = deque()
         self.rejoins = Rejoins(bridge.tell)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -105,15 +105,15 @@ class AgentPlayer(Player):
         )  # fmt: skip
 
     async def accept(self, battles: int) -> None:
-        """Accept so many challenges, from anybody, and play them. Raises PlayEnded."""
+        """Accept `battles` challenges from any user, and play them. Raises PlayEnded."""
         await self._guard.run(self.ps_client, self._challenges.accept(battles))
 
     async def challenge(self, user: str, battles: int) -> None:
-        """Challenge `user` so many times, and play. Raises PlayEnded."""
+        """Challenge `user` `battles` times, and play. Raises PlayEnded."""
         await self._guard.run(self.ps_client, self._challenges.challenge(user, battles))
 
     async def leave(self, patience_sec: float) -> None:
-        """Forfeit what is running, take nothing new, hang up."""
+        """Forfeit running battles, accept no new ones, disconnect."""
         self._stopping = True
         for battle in self.running():
             self._forfeit(battle)
@@ -147,7 +147,7 @@ class AgentPlayer(Player):
         return SlotOrder("/choose default")
 
     async def teampreview(self, battle: AbstractBattle) -> str:
-        """Picked one by one, as in training."""
+        """Pick one by one, as in training."""
         return (await self.choose_move(battle)).message
 
     async def _create_battle(self, split_message: list[str]) -> AbstractBattle:
@@ -171,7 +171,7 @@ class AgentPlayer(Player):
         return self._battles[tag]
 
     async def _rejoin_rooms(self, rooms: list[str]) -> None:
-        """`rooms` are those of our battles that the server knows; such as began meanwhile are new to us."""
+        """`rooms`: of our battles, as the server lists them; battles that began during the loss are among them."""
         begun = [room for room in rooms if room not in self._known and self.format in room.split("-")]
         if not begun:
             self._challenges.nothing_began.set()
@@ -200,7 +200,7 @@ class AgentPlayer(Player):
                 self._guard.trouble(f"The server's simulator crashed in {battle.battle_tag}.")
 
     async def _lose(self, battle: RoomBattle | None) -> None:
-        if battle is None:  # it began and ended while we were away
+        if battle is None:  # it began and ended while the connection was lost
             self._challenges.nothing_began.set()
         elif not battle.finished:
             self.rejoins.lose(battle)
@@ -226,7 +226,7 @@ class AgentPlayer(Player):
         self._retire(battle)
 
     def _retire(self, battle: AbstractBattle) -> None:
-        """It is over: another may begin, and the oldest of those that are over is forgotten."""
+        """Release the slot of a finished battle, and drop the oldest finished battle."""
         self._challenges.room_for_more.release()
         self._finished.append(battle.battle_tag)
         if len(self._finished) > FINISHED_KEPT:

@@ -38,14 +38,14 @@ from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.source.replays import make_folder
 
-SILENT_SEC = 60.0  # the inference server may be away for so long
+SILENT_SEC = 60.0  # longest silence of the inference server
 WAIT_SEC = 0.5
 LEAVE_SEC = 5.0
 SHOW_EVERY_SEC = 5.0
 
 
 class PlayLoop:
-    """Between the bridge and the inference server."""
+    """The main thread's loop: serves the agent's decisions through the inference server."""
 
     def __init__(self, agent: AgentPlayer, bridge: AsyncBridge, client: InferenceClient, *, quiet: bool) -> None:
         self._agent = agent
@@ -56,7 +56,7 @@ class PlayLoop:
         self._shown = ""
 
     def serve(self, work: Coroutine[Any, Any, None], stop: StopFlag) -> None:
-        """Until `work` is done or `stop` is set. Raises PlayEnded, InferenceError."""
+        """Run until `work` is done or `stop` is set. Raises PlayEnded, InferenceError."""
         future: Future[None] = asyncio.run_coroutine_threadsafe(work, POKE_LOOP)
         show_at = time.monotonic() + SHOW_EVERY_SEC
         while not stop and not future.done():
@@ -70,7 +70,7 @@ class PlayLoop:
             future.cancel()
 
     def turn(self) -> None:
-        """Pass decisions one way and actions the other. Raises InferenceError where the server cannot serve us."""
+        """Pass decisions and actions on. Raises InferenceError where the server refuses a decision or is silent."""
         decisions = self._bridge.take_decisions()
         if decisions:
             self._client.submit(decisions)
@@ -88,10 +88,10 @@ class PlayLoop:
             self._client.poller.wait(WAIT_SEC)
 
     def close(self) -> None:
-        """Forfeit what is running, hang up, say goodbye to the inference server."""
+        """Forfeit running battles, disconnect from Showdown and from the inference server."""
         leaving = asyncio.run_coroutine_threadsafe(self._agent.leave(LEAVE_SEC), POKE_LOOP)
         while not leaving.done():
-            with contextlib.suppress(InferenceError):  # what is wrong with it was said before
+            with contextlib.suppress(InferenceError):  # already reported
                 self.turn()
         self._client.close()
 
@@ -111,7 +111,7 @@ class PlayLoop:
 
 
 def report(agent: AgentPlayer, *, as_json: bool) -> str:
-    """The record so far. Battles that were not played out count for nothing."""
+    """The record so far. Battles that were not played out are not counted."""
     back = agent.rejoins
     tally = {name: agent.tally[name] for name in ("wins", "losses", "ties")}
     games = sum(tally.values())
@@ -146,7 +146,7 @@ CONNECT_SEC = 20.0
 
 
 def main() -> int:
-    """Exit code 0: played, or stopped by Ctrl-C; 2: a sentence says what to change."""
+    """Exit code 0: played, or stopped by Ctrl-C; 2: an error, printed as a sentence."""
     options = _parser().parse_args()
     stop = StopFlag(options.parent).install()
     try:
@@ -197,7 +197,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
 
 
 def _invitation(options: argparse.Namespace, name: str, format_name: str) -> str:
-    """What we say once others can see us; not before, because nobody could challenge us."""
+    """The line printed after the login, from when others can challenge this account."""
     doing = f"challenges {options.challenge}" if options.challenge else f"waits for {options.accept} challenges"
     lines = [f"{name} is logged in, {doing} ({format_name})."]
     if options.own:
@@ -222,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-timer", dest="timer", action="store_false")
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--json", action="store_true")
-    parser.set_defaults(own="")  # where the server that we started is looked at with a browser
+    parser.set_defaults(own="")  # browser address of the server that this process started
     return parser
 
 
@@ -250,7 +250,7 @@ def _client(config: Config, run_dir: RunDir, name: str) -> InferenceClient:
 
 
 def _teams(config: Config) -> list[str]:
-    """Packed, as the simulator's own validator passed them; none for a format that draws its own."""
+    """Packed teams that passed the simulator's validator; none for a format that draws its own."""
     if not config.pokemon.teams:
         return []
     host = SimHost(find_node().path)

@@ -1,4 +1,4 @@
-"""Keeps Showdown servers under a source: starts its own, connects to others, brings back what fails."""
+"""Keeps a source's Showdown servers: starts local ones, connects to others, restores those that fail."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LOOK_SEC = 0.05
 
 
 class ShowdownKeeper:
-    """Stands where a HostKeeper does. A server that fails costs its own battles only.
+    """A BattleHostKeeper. A server that fails costs its own battles only.
 
     Args:
-        servers: those to use; none: `local_servers` of our own are started.
-        say: takes sentences for the view.
+        servers: those to use; none: `local_servers` local ones are started.
+        say: called with sentences for the view.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class ShowdownKeeper:
 
     @property
     def restarts(self) -> int:
-        """How often a server failed and was brought up again, or is being."""
+        """Number of server failures; each is followed by a restart or reconnect."""
         return sum(session.failures for session in self._sessions)
 
     @property
     def pids(self) -> list[int]:
-        """Server processes that are ours."""
+        """Processes of local servers."""
         return [pid for session in self._sessions for pid in session.pids]
 
     def start(self) -> ShowdownHost:
-        """Bring all of them up. Raises ConfigError where one does not answer, EnvError where our own keeps failing."""
+        """Connect to all. Raises ConfigError where one does not answer, EnvError where a local one keeps failing."""
         while not all(session.state == READY for session in self._sessions):
             now = self._clock()
             words = {message.pair: message.text for message in self._mail.drain() if message.kind == TROUBLE}
@@ -79,7 +79,7 @@ class ShowdownKeeper:
         return self.host
 
     def poll(self) -> HostTick:
-        """What the servers have said. Raises EnvError where a server of our own fails again and again."""
+        """What the servers have said. Raises EnvError where a local server keeps failing."""
         tick = HostTick()
         troubles: dict[object, str] = {}
         for message in self._mail.drain():
@@ -99,7 +99,7 @@ class ShowdownKeeper:
         return self.host
 
     def close(self) -> None:
-        """Hang up, stop our own servers."""
+        """Disconnect, and stop local servers."""
         for session in self._sessions:
             session.close()
 

@@ -1,4 +1,4 @@
-"""One Showdown server and our accounts on it: brought up, watched, and brought up again."""
+"""One Showdown server and our pairs of accounts on it: connected, watched, and connected again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BATTLE, TROUBLE, POPUP = "battle", "trouble", "popup"
 
 
 class ServerMessage(NamedTuple):
-    """What the loop's thread has to say: a room's message, why a connection ended, or a popup."""
+    """A message from the loop's thread: of a battle room, of a failed connection, or a popup."""
 
     pair: AccountPair
     account: int
@@ -34,7 +34,7 @@ class ServerMessage(NamedTuple):
 
 
 class AccountClient(ShowdownClient):
-    """Hands the messages of battle rooms on as they are."""
+    """One account's client; passes the messages of battle rooms on unread."""
 
     def __init__(
         self, pair: AccountPair, index: int, name: str, server: ServerConfiguration, mail: WakeupQueue[ServerMessage]
@@ -60,16 +60,16 @@ class AccountClient(ShowdownClient):
 
 
 class AccountPair:
-    """Used by the main thread; `send` and `challenge` are queued until `flush`.
+    """Two accounts that challenge each other. Used by the main thread; `send` and `challenge` are queued until `flush`.
 
     Attributes:
         since: when the last challenge was made.
-        refusal: what the server said to it, empty if nothing.
-        live: battles in its rooms.
+        refusal: the server's answer to it, empty for none.
+        live: number of its battles.
     """
 
     def __init__(self, server: ServerConfiguration, mail: WakeupQueue[ServerMessage]) -> None:
-        word = secrets.token_hex(5)  # 2 x 10^12 names: nobody else has taken them
+        word = secrets.token_hex(5)  # one of 2^40 names, so a collision is unlikely
         self.names = (f"simul {word} a", f"simul {word} b")
         self.second_team: str | None = None
         self.url = server.websocket_url
@@ -106,7 +106,7 @@ class AccountPair:
             self._unsent = []
 
     def close(self) -> None:
-        """Hang up; the server forfeits what is still running."""
+        """Disconnect; the server forfeits running battles."""
         for client in self._clients:
             asyncio.run_coroutine_threadsafe(client.leave(), POKE_LOOP)
 
@@ -115,19 +115,19 @@ class AccountPair:
             for account, message, room in messages:
                 await self._clients[account].send_message(message, room)
         except ConnectionClosed:
-            return  # `listen` tells why
+            return  # `listen` reports why
 
 
 LOGIN_SEC = 60.0
 START_SEC = 90.0
-AGAIN_SEC = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)  # before the next try, after so many failures
-MAX_FAILURES = 5  # of a server of our own
+AGAIN_SEC = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)  # delay of the next try, by number of failures
+MAX_FAILURES = 5  # of a local server, within FAILURES_WINDOW_SEC
 FAILURES_WINDOW_SEC = 60.0
 DOWN, STARTING, LOGGING_IN, READY = "down", "starting", "logging in", "ready"
 
 
 class ServerSession:
-    """Someone else's server, which is only connected to.
+    """A server that others run; this process only connects to it.
 
     Attributes:
         pairs: those that may play, once `state` is READY.
@@ -149,11 +149,11 @@ class ServerSession:
 
     @property
     def pids(self) -> list[int]:
-        """Processes that are ours."""
+        """Processes of a local server."""
         return []
 
     def step(self, now: float) -> str:
-        """Go on with whatever is under way. Returns what failed, empty where nothing did. Raises EnvError."""
+        """Advance the connection by one step. Returns the failure, empty for none. Raises EnvError."""
         if self.state == DOWN and now >= self._again_at:
             self._launch()
             self.state, self._deadline = STARTING, now + START_SEC
@@ -167,7 +167,7 @@ class ServerSession:
         return self._dead()
 
     def fail(self, now: float) -> list[AccountPair]:
-        """It does not serve us any more: let go of it; the next try comes later. Returns the pairs that are lost."""
+        """Disconnect after a failure and schedule the next try. Returns the lost pairs."""
         lost, self.pairs = self.pairs, []
         for pair in lost:
             pair.close()
@@ -178,13 +178,13 @@ class ServerSession:
         return lost
 
     def close(self) -> None:
-        """Hang up for good."""
+        """Disconnect for good."""
         for pair in self.pairs:
             pair.close()
         self.pairs = []
 
     def _launch(self) -> None:
-        """Nothing to do for a server that is not ours."""
+        """Nothing to start for a server that others run."""
 
     def _launched(self) -> bool:
         return True
@@ -194,7 +194,7 @@ class ServerSession:
 
 
 class LocalServerSession(ServerSession):
-    """A local server of our own, on this machine only."""
+    """A local server that this process starts."""
 
     ours = True
 
@@ -212,9 +212,9 @@ class LocalServerSession(ServerSession):
         return [self._process.pid] if self._process is not None else []
 
     def fail(self, now: float) -> list[AccountPair]:
-        """As a Site's. Raises EnvError after too many failures."""
+        """As in ServerSession. Raises EnvError after too many failures."""
         lost = super().fail(now)
-        words = self._process.last_words() if self._process is not None else ""
+        words = self._process.log_tail() if self._process is not None else ""
         self._end()
         self._failed_at.append(now)
         if len(self._failed_at) == MAX_FAILURES and now - self._failed_at[0] < FAILURES_WINDOW_SEC:

@@ -1,4 +1,4 @@
-"""Many battles over several Showdown servers, spoken to as a simulator host is (`BattleHost`)."""
+"""Many battles over several Showdown servers, behind the interface of a simulator host (`BattleHost`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ShowdownHost:
 
     Args:
         node: runs the simulator that checks formats and teams.
-        stall_sec: a room that owes us something for so long is given up.
+        stall_sec: a room whose next message is overdue by this is given up.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ShowdownHost:
     # ------------------------------------------------------------------ BattleHost
 
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
-        """A battle, as soon as a pair is free. The server draws the seeds, its accounts have names of their own.
+        """A battle, as soon as a pair is free. The server draws the seeds; the accounts keep their names.
 
         Seats encode and count for themselves. `log`: as the first account saw the battle.
         """
@@ -78,7 +78,7 @@ class ShowdownHost:
         raise NotImplementedError("a Showdown server encodes nothing: its seats answer by `choose`")
 
     def stop_battle(self, battle: int) -> None:
-        """Forfeit a battle, or forget it where it has not begun."""
+        """Forfeit a battle, or drop it where it has not begun."""
         self._wanted = deque(wanted for wanted in self._wanted if wanted.battle != battle)
         for pair, wanted in list(self._underway.items()):
             if wanted.battle == battle:
@@ -90,7 +90,7 @@ class ShowdownHost:
             self._leave(room, pair)
 
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
-        """As a simulator of the installed package sees it."""
+        """As the installed package's simulator decides."""
         host = SimHost(self._node)
         host.start()
         try:
@@ -112,11 +112,11 @@ class ShowdownHost:
         """A message of a battle room, or a popup."""
         if message.kind == BATTLE:
             self._take_message(message.pair, message.account, message.text, tick)
-        elif message.pair in self._underway:  # why a challenge does not become a battle
+        elif message.pair in self._underway:  # the reason why a challenge became no battle
             message.pair.refusal = message.text
 
     def give_up_stalled(self, tick: HostTick) -> None:
-        """Now and then: give up on challenges and rooms that do not move."""
+        """Give up challenges and rooms that make no progress; checks once in LOOK_EVERY_SEC."""
         now = self._clock()
         if now < self._look_at:
             return
@@ -131,7 +131,7 @@ class ShowdownHost:
                 self._leave(room, pair)
 
     def lose(self, pairs: Sequence[AccountPair], tick: HostTick) -> int:
-        """These pairs' connections are gone, and with them their battles. Returns how many."""
+        """End the battles of lost pairs. Returns how many."""
         lost = [(room, pair) for room, pair in self._rooms.values() if pair in pairs]
         for room, pair in lost:
             room.end(tick, "connection_lost")
@@ -164,7 +164,7 @@ class ShowdownHost:
             pair.challenge(wanted.battle_format, wanted.teams, self._clock())
 
     def _give_up_challenge(self, pair: AccountPair) -> None:
-        """A server that says why will perhaps do it later; one that says nothing hangs."""
+        """Retry later where the server gave a reason; treat a silent server as hung."""
         if pair.refusal:
             self._say(f"{pair.url} begins no battle: {pair.refusal}")
             pair.withdraw()

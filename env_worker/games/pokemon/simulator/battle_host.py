@@ -1,4 +1,4 @@
-"""What runs battles, as those who play them see it: a simulator host over pipes, or Showdown servers."""
+"""The interface of what runs battles: a simulator host over pipes, or Showdown servers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Seed = Sequence[int] | str | None
 class BattleStart(NamedTuple):
     """How a battle begins. The same seeds, teams and choices give the same battle.
 
-    teams: packed; None: the format draws one, by its seed of `team_seeds`.
-    reuse: these seeds are of a pool: the host does well to keep the teams that it draws by them.
+    teams: packed; None: the format draws one from its seed in `team_seeds`.
+    reuse: True = the seeds come from a pool, so the host caches the teams drawn from them.
     encode: seats whose decisions come as rows instead of records.
-    tally: count what rewards need in their lines, so many switches in a row free; None: leave it zero.
-    log: say at the end how the battle went, as a spectator saw it.
+    tally: number of free switches in a row when counting for rewards; None: count nothing.
+    log: True = send the spectator's protocol log when the battle ends.
     """
 
     seed: Seed = None
@@ -42,7 +42,7 @@ def drawn_start(rng: random.Random, teams: Sequence[str] = ()) -> BattleStart:
 
 
 class BattleHost(Protocol):
-    """Commands are queued until `flush`; what comes of them is told in a `HostTick`."""
+    """Commands are queued until `flush`; results arrive in a `HostTick`."""
 
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
         """A battle, numbered by the caller."""
@@ -63,7 +63,7 @@ class BattleHost(Protocol):
         """Send everything queued."""
 
     def fileno(self) -> int:
-        """Readable when it has said something."""
+        """File descriptor that is readable when the host has output."""
 
 
 class BattleHostKeeper(Protocol):

@@ -1,4 +1,4 @@
-"""What a simulator host says, as types; the bytes themselves are described in sim_host/host.mjs."""
+"""Messages of a simulator host as types; sim_host/host.mjs describes the bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS, OBSERVAT
 class RequestTeams:
     """The team of every seat as its last request described it.
 
-    An entry that a request does not change is the very object of the request before: nobody may change one.
+    An unchanged entry is the same object as in the request before: do not modify entries.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class RequestTeams:
         side["pokemon"] = self._entries[key] = [_entry(said, before) for said in side["pokemon"]]
 
     def forget(self, battle: int) -> None:
-        """A battle is over."""
+        """Drop both teams of a battle that is over."""
         for seat in (0, 1):
             self._entries.pop((battle, seat), None)
 
@@ -67,7 +67,7 @@ def _row(observation_size: int) -> np.dtype[Any]:
 
 
 class SimRecord(NamedTuple):
-    """What one seat learns: protocol lines since its last record and, unless it is over, a request."""
+    """One seat's news: protocol lines since its last record and, unless it is over, a request."""
 
     battle: int
     seat: int
@@ -122,9 +122,9 @@ class SimEnd(NamedTuple):
 
 @dataclass
 class HostTick:
-    """Everything the host has said since the last poll, in order within each list.
+    """Everything the host has written since the last poll, in order within each list.
 
-    `observation_size`: that of the tables the host was sent. `teams`: what the host has said before.
+    `observation_size`: that of the tables the host was sent. `teams`: the state that incremental requests build on.
     """
 
     observation_size: int = OBSERVATION_SIZE

@@ -1,4 +1,4 @@
-"""The battles in flight: which env plays which, starting them, ending them, counting them."""
+"""The battles in flight: their envs, starts, ends and counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simul.env_worker.games.pokemon.source.seats import PolicySeat, ReadingSeat,
 
 
 class BattlePool:
-    """Battles by number and by env. `limit`: so many battles in all, None = without end.
+    """Battles by number and by env. `limit`: number of battles in all, None = unlimited.
 
     Attributes:
         open: False = no new battle starts (draining or closed).
@@ -27,7 +27,7 @@ class BattlePool:
         self.by_env: list[LiveBattle | None] = [None] * envs
         self.open = True
         self.teams: list[str] = []  # packed; for formats that draw none
-        self.team_pool: TeamPool | None = None  # for formats that do; None: new ones for every battle
+        self.team_pool: TeamPool | None = None  # for formats that draw teams; None: new teams for every battle
         self.replays: ReplayFolder | None = None
         self._matchmaker = matchmaker
         self._score = score

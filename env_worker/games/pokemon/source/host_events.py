@@ -1,4 +1,4 @@
-"""What the simulator host says, in order: it becomes decisions and ends; what it refuses is asked again."""
+"""Turns what a battle host reports into decisions and ends of sessions; a refused action is asked for again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simul.env_worker.games.pokemon.source.seats import HostedSeat, ReadingSeat,
 
 
 class HostEvents:
-    """Applies what one host says to the battles of an pool. Battles beyond `max_turns` are truncated."""
+    """Applies a host's reports to the battles of a pool. Battles beyond `max_turns` are truncated."""
 
     def __init__(self, pool: BattlePool, score: Scoreboard, turns: ScriptedTurns, max_turns: int) -> None:
         self._battles = pool
@@ -22,7 +22,7 @@ class HostEvents:
         self._max_turns = max_turns
 
     def apply(self, host: BattleHost, tick: HostTick) -> list[Decision]:
-        """Decisions and ends that a tick brings; what it asks of scripted seats is owed (`ScriptedTurns`)."""
+        """Decisions and ends that a tick brings; requests to scripted seats are queued (`ScriptedTurns`)."""
         decisions: list[Decision] = []
         for error in tick.errors:
             self._apply_error(host, error, decisions)
@@ -43,7 +43,7 @@ class HostEvents:
         return decisions
 
     def abort(self, host: BattleHost | None, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
-        """End a battle that teaches nothing, on the host too; its seats' ends go into `ends` unless that is None."""
+        """End a battle as ABORTED, on the host too; its seats' ends go into `ends` unless that is None."""
         self._battles.abort(battle, cause, ends)
         if host is not None:
             host.stop_battle(battle.number)
@@ -61,12 +61,12 @@ class HostEvents:
     def _apply_record(self, record: SimRecord, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(record.battle)
         if battle is None:
-            return  # over here already
+            return  # already over here
         seat = battle.seats[record.seat]
         if isinstance(seat, ReadingSeat):
             seat.read_lines(record.lines, record.request)
         if record.request is None:
-            return  # the last lines: a scripted seat needs them no more
+            return  # the last lines: a scripted seat does not need them
         self._score.previews += "teamPreview" in record.request
         if isinstance(seat, ReadingSeat):
             decisions.append(seat.decide(record.request_number, record.request))
@@ -77,7 +77,7 @@ class HostEvents:
     def _apply_error(self, host: BattleHost, error: SimError, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(error.battle) if error.battle is not None else None
         if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid", "exhausted"):
-            return  # `crashed` comes with an end of its own
+            return  # an end follows `crashed`
         seat = battle.seats[error.seat]
         if isinstance(seat, ScriptedSeat):
             if error.kind == "invalid":

@@ -21,13 +21,13 @@ KINDS = (SELF_PLAY, PAST, *SCRIPTED)
 
 
 class LiveBattle:
-    """`number` counts the source's battles from 0 and names the battle towards the host.
+    """`number` counts the source's battles from 0 and identifies the battle to the host.
 
     Attributes:
         learner_seat: the seat whose outcome counts; it alternates with the number.
         opponent: self_play, past, a scripted player, or an evaluation's pairing: under which the outcome is counted.
-        names: who sits at p1 and p2, for a replay.
-        mirror: pairing and number of the two battles that it is one of; None where its seeds are its own.
+        names: of the players at p1 and p2, for a replay.
+        mirror: (pairing, number) of the mirrored pair it belongs to; None where it is not mirrored.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class LiveBattle:
 
     @property
     def turn(self) -> int:
-        """The latest turn any seat has heard of."""
+        """The latest turn that any seat knows of."""
         return max(seat.turn for seat in self.seats)
 
 
@@ -93,11 +93,11 @@ class Matchmaker:
         self.past = sorted(name for name in names if name.startswith("past/"))
 
     def seed_of(self, number: int) -> str:
-        """All that is drawn for battle `number` follows from it: teams, dice, who sits where."""
+        """The seed of everything drawn for battle `number`: teams, dice, seats."""
         return f"{self._seed}/{number}"
 
     def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
-        """Seat everybody. Without a past self, a battle against one is self-play."""
+        """A new battle with its seats. Without a past self, a battle against one is self-play."""
         kind = rng.choices(KINDS, self._shares)[0]
         policy = rng.choice(self.past) if kind == PAST and self.past else self._learner_policy
         if kind == PAST and not self.past:
@@ -130,7 +130,7 @@ class Matchmaker:
 class ScheduledMatchmaker(Matchmaker):
     """Battle number n of the source is the n-th of all pairings. The outcome that counts is `first`'s.
 
-    `mirror_seed`: of mirrored battles, whichever worker plays them, the same for all pairings.
+    `mirror_seed`: seed of mirrored battles, the same for all workers and pairings.
     """
 
     def __init__(self, pairings: Sequence[Pairing], mirror_seed: str, **options: Any) -> None:
@@ -148,7 +148,7 @@ class ScheduledMatchmaker(Matchmaker):
         return super().seed_of(number) if mirror is None else f"{self._mirror_seed}/mirrored/{mirror}"
 
     def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
-        """Seat everybody."""
+        """The scheduled battle with its seats."""
         index, pairing, played = self._schedule[number]
         first_seat = pairing.first_seat(played)
         by_seat = (pairing.first, pairing.second) if first_seat == 0 else (pairing.second, pairing.first)

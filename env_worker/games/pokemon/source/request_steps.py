@@ -1,10 +1,10 @@
-"""A request as the decisions it takes: usually one; several at a team preview and in doubles.
+"""A request as a sequence of decisions: usually one; several at a team preview and in doubles.
 
-steps = Turn(request, battle, encoder)
+steps = SingleStep(request, battle, encoder)
 while True:
     observation, standing = steps.encode()
     command = steps.pick(an action that steps.choices.mask allows)
-    if command is not None: the simulator is told, once for all of them
+    if command is not None: send it to the simulator, once for all decisions
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 
 
 class HasMask(Protocol):
-    """Whatever has a mask: uint8 [A] as a bytearray, 1 = legal."""
+    """Has a mask: uint8 [A] as a bytearray, 1 = legal."""
 
     mask: bytearray
 
 
 class RequestSteps(Protocol):
-    """See the module."""
+    """The decisions of one request; the module shows the loop."""
 
     @property
     def choices(self) -> HasMask:
-        """What the open decision may answer."""
+        """The legal actions of the open decision."""
         ...
 
     @property
     def complete(self) -> bool:
-        """True = nothing more is to be decided."""
+        """True = no decision is open."""
         ...
 
     def pick(self, action: int) -> str | None:
-        """Takes a legal action; the simulator's words after the last one."""
+        """Takes a legal action; returns the simulator command after the last one."""
         ...
 
     def refuse(self) -> None:
-        """The simulator refused those words: the last action is taken back. The caller masks it."""
+        """The simulator refused the command: take the last action back. The caller masks it."""
         ...
 
     def encode(self) -> tuple[NDArray[np.float16], Standing]:
@@ -75,7 +75,11 @@ class SingleStep:
 
 
 class PreviewSteps:
-    """What a seat sees before the battle, in a battle of its own: the real one begins with the first turn.
+    """A team preview: who leads, and where only some Pokemon may come, who follows.
+
+    Each pick is a decision: action i picks own.i. Where all six come, one pick (the lead) is made and the others follow
+    in team order. The command is sent after the last pick. The preview is encoded from a battle of its own; the real
+    one begins with the first turn.
 
     Attributes:
         choices: the mask of the next pick.
@@ -106,13 +110,13 @@ class PreviewSteps:
         return len(self._picks) == self._wanted
 
     def pick(self, action: int) -> str | None:
-        """Takes a legal pick. After the last one the simulator's words: whom they do not name follows in order."""
+        """Takes a legal pick; returns the command after the last one. Pokemon that it does not name follow in order."""
         self._picks.append(action - self.first_action)
         self.choices.mask[action] = 0
         return "team " + ",".join([str(position + 1) for position in self._picks]) if self.complete else None
 
     def refuse(self) -> None:
-        """The simulator refused the whole: the last pick must be another."""
+        """The simulator refused the command: take the last pick back."""
         del self._picks[-1]
 
     def encode(self) -> tuple[NDArray[np.float16], Standing]:
@@ -133,6 +137,6 @@ class PreviewSteps:
         return battle
 
     def _observe(self) -> tuple[NDArray[np.float16], Standing]:
-        """All but what only a preview knows."""
+        """The observation without the preview's own numbers."""
         assert isinstance(self.choices, Choices)
         return self._encoder.encode(self._request, self.choices), self._encoder.standing

@@ -2,8 +2,8 @@
 
 Plain shaping is paid as things happen and kept. Potential-based shaping (Ng, Harada, Russell 1999, "Policy invariance
 under reward transformations") is F = discount x Phi(s') - Phi(s), Phi being what plain shaping would have paid since
-turn 1, and 0 after a real end: what was paid is taken back there, and the best policy stays the
-best. A truncated game ends at its final state's Phi, because its value bootstraps there.
+turn 1, and 0 after a real end: what was paid is taken back there, and the optimal policy does not
+change. A truncated game ends at its final state's Phi, because its value bootstraps there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from simul.common.config.schema import RewardsConfig
 from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts
 
 PARTS = ("win_loss", "knockout", "pokemon_count", "hp_delta", "fail_immune", "switch_penalty", "turn_penalty")
-_POKEMON_COUNT = 1  # its place in PARTS[1:]
+_POKEMON_COUNT = 1  # index in PARTS[1:]
 
 
 class RewardWeights(NamedTuple):

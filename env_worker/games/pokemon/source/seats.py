@@ -25,12 +25,12 @@ Snapshot = tuple[NDArray[np.float16], NDArray[np.uint8], RewardFacts]
 
 
 class PolicySeat:
-    """What every policy's seat has: its steps, its rewards, its end. `seat` is 0 (p1) or 1 (p2).
+    """Common part of a policy's seats: steps, rewards, end. `seat` is 0 (p1) or 1 (p2).
 
     Attributes:
-        waiting: True = an action is owed for (step, attempt).
+        waiting: True = the action of (step, attempt) is awaited.
         step: number of the current decision, -1 before the first.
-        turn: the latest turn it has heard of.
+        turn: the latest turn that it knows of.
         redo: True = the simulator refused the last action; the next decision repeats its step.
         request_number: the simulator's number of the open request.
     """
@@ -47,10 +47,10 @@ class PolicySeat:
         self.turn = 0
         self.request_number = 0
         self._attempt = 0
-        self._paid = False  # True = the reward of the last sight went with a decision that was taken back
+        self._paid = False  # True = the last snapshot's reward was in a decision that was withdrawn
 
     def answers(self, step: int, attempt: int) -> bool:
-        """Whether an action of (step, attempt) is the one that is owed."""
+        """Whether (step, attempt) is the one that is awaited."""
         return self.waiting and self.step == step and self._attempt == attempt
 
     def answer(self, host: BattleHost, battle: int, action: int) -> bool:
@@ -58,7 +58,7 @@ class PolicySeat:
         raise NotImplementedError
 
     def follow_up(self) -> Decision | None:
-        """The next decision of the same request, where one answer is not all that it asks for."""
+        """The next decision of the same request, where it takes several; else None."""
         return None
 
     def terminated(self, outcome: int, end: SimEnd) -> Decision | None:
@@ -66,11 +66,11 @@ class PolicySeat:
         return self._end(TERMINATED, self.rewards.finish(outcome, self._final(end))) if self.step >= 0 else None
 
     def aborted(self) -> Decision | None:
-        """The end of a battle that teaches nothing."""
+        """The end of an aborted battle; None before the first step."""
         return self._end(ABORTED, 0.0) if self.step >= 0 else None
 
     def truncated(self) -> Decision | None:
-        """The end at the turn limit, with the final observation; replaces an open decision of this very moment."""
+        """The end at the turn limit, with the final observation; replaces a decision made from the same snapshot."""
         seen = self._last_snapshot()
         if self.step < 0 or seen is None:
             return None
@@ -92,7 +92,7 @@ class PolicySeat:
         raise NotImplementedError
 
     def _final(self, end: SimEnd) -> RewardFacts | None:
-        """Where the battle ended for this seat, None where nobody counts."""
+        """Where the battle ended for this seat, None where rewards do not need it."""
         raise NotImplementedError
 
     def _decision(self, observation: NDArray[np.float16], mask: NDArray[np.uint8], facts: RewardFacts) -> Decision:
@@ -132,7 +132,7 @@ class PolicySeat:
 
 
 class HostedSeat(PolicySeat):
-    """Encoded by the simulator host: a decision arrives ready-made."""
+    """Encoded by the simulator host: each row is a complete decision."""
 
     def __init__(self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights) -> None:
         super().__init__(env, seat, episode, policy, flags, weights)
@@ -184,15 +184,15 @@ class ReadingSeat(PolicySeat):
         self._tally = None if free_switches is None else TallyKeeper(f"p{seat + 1}", free_switches)
 
     def read_lines(self, lines: str, request: Request | None) -> None:
-        """Take the lines that come with a request, or with None: the battle is over."""
+        """Read the lines before a request; `request` None: the battle is over."""
         if self._tally is not None:
             self._tally.count_lines(lines, request)
         elif request is None:
-            return  # nobody asks where it ended
+            return  # rewards do not need the final state
         self.battle.feed(lines)
 
     def decide(self, request_number: int, request: Request) -> Decision:
-        """The first decision that a request asks for; the seat's lines have been fed before."""
+        """The first decision that a request asks for; its lines must have been read before."""
         self.request_number = request_number
         self._steps = self._steps_for(request)
         self.turn = self.battle._turn
@@ -205,7 +205,7 @@ class ReadingSeat(PolicySeat):
         return self._encoded()
 
     def refuse(self) -> Decision | None:
-        """The simulator calls the last action invalid and the request stays open: ask again without it.
+        """Ask again without the last action, which the simulator called invalid; the request stays open.
 
         None if nothing else is legal.
         """
@@ -260,7 +260,7 @@ class ReadingSeat(PolicySeat):
         return SingleStep(request, self.battle, self._encoder)
 
     def _survey(self) -> Standing:
-        """How the battle stands, without an observation."""
+        """The standing without an observation."""
         self._encoder.survey()
         return self._encoder.standing
 

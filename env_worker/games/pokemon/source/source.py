@@ -33,9 +33,9 @@ class PokemonSource:
     """An EnvSource (see `simul.env_worker.source`).
 
     Args:
-        episodes: so many battles in all, then idle; None = without end.
-        pairings: who plays whom, in place of `opponents`; their battles must add up to `episodes`.
-        mirror_seed: of their mirrored battles; the same for all workers.
+        episodes: number of battles in all, then idle; None = unlimited.
+        pairings: the schedule of an evaluation, in place of `opponents`; their battles must add up to `episodes`.
+        mirror_seed: seed of mirrored battles; the same for all workers.
         replays: a folder into which every battle is written.
     """
 
@@ -82,9 +82,9 @@ class PokemonSource:
         self._host_events = HostEvents(self._battles, self._score, self._turns, config.max_turns)
         self._keeper: BattleHostKeeper | None = None
         self._closed = False
-        if self._encoder != config.encoder and index == 0:  # one worker says it for all
+        if self._encoder != config.encoder and index == 0:  # reported by one worker for all
             self._score.events.append(
-                f"pokemon.encoder: {config.encoder} does not know doubles; observations of {config.format} are "
+                f"pokemon.encoder: {config.encoder} does not support doubles; observations of {config.format} are "
                 f"written by the {self._encoder} encoder"
             )
         self._unsent: list[Decision] = []  # made outside poll()
@@ -148,7 +148,7 @@ class PokemonSource:
         return -1 if battle is None else battle.episode
 
     def abort(self, envs: Iterable[int], cause: str) -> None:
-        """With the cause `server_lost` no session is left to end; else every seat's session is ended as ABORTED."""
+        """End battles: every seat's session as ABORTED, or none with the cause `server_lost`."""
         for env in envs:
             if cause == SERVER_LOST:
                 self._unsent = [decision for decision in self._unsent if decision.env != env]

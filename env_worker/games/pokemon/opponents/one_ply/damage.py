@@ -1,4 +1,4 @@
-"""What moves would do now: our damage formula on a handful of pairs."""
+"""Estimated hits of moves now: the damage formula on a few pairs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from simul.env_worker.games.pokemon.damage.rules import tables
 from simul.env_worker.games.pokemon.damage.types import FACTS, AttackerMove, Fighter, Surroundings, Target
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant
 
-ASSUMED_POWER = 75  # of a foe's attacks of its own types that nobody has seen
-REMEMBERED = 4096  # attackers, and targets, over all battles of the process
+ASSUMED_POWER = 75  # of a foe's attacks of its own types that it has not shown
+REMEMBERED = 4096  # attackers, and defenders, over all battles of the process
 
 
 class AttackPair(NamedTuple):
@@ -52,7 +52,7 @@ HitEstimates = dict[int, HitEstimate]
 
 
 def estimate_hits(gen: int, pairs: list[AttackPair], around: Surroundings) -> list[HitEstimates]:
-    """Of every pair, without moves that do no damage of their own."""
+    """Estimates for every pair, without moves that do no damage."""
     if not pairs:
         return []
     attackers = [_attacker(gen, pair.user.fighter, pair.user.names, pair.user.guess, pair.tera, around)
@@ -65,7 +65,7 @@ def estimate_hits(gen: int, pairs: list[AttackPair], around: Surroundings) -> li
             damage.append(_every_roll(gen, move, target))
             most.append(target.full_hp)
             left.append(max(pair.target.hp * target.full_hp, 1.0))
-    if not damage:  # nobody attacks
+    if not damage:  # no attack at all
         return [{} for _ in pairs]
     rolled, full, remaining = np.array(damage), np.array(most)[:, None], np.array(left)[:, None]
     dealt = (np.minimum(rolled, remaining) / full).mean(axis=1).tolist()
@@ -75,7 +75,7 @@ def estimate_hits(gen: int, pairs: list[AttackPair], around: Surroundings) -> li
 
 
 def _every_roll(gen: int, move: AttackerMove, target: Target) -> list[float]:
-    """Damage in points, of all blows of the move together."""
+    """Damage in points, of all hits of the move together."""
     hit = hit_before_roll(tables(gen), move, target)
     times = move.hit_counts[0]
     return [0.0] * number_of_rolls(gen) if hit is None else [times * roll for roll in rolls(hit)]

@@ -1,4 +1,4 @@
-"""What of a move's damage may be counted on: accuracy, and moves that work only sometimes or at a price."""
+"""Expected share of a move's damage: accuracy, and moves that work only sometimes or have a cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ON_SLEEPERS = ("dreameater",)
 ASLEEP = ("snore",)
 STORMS = ("thunder", "hurricane", "bleakwindstorm", "wildboltstorm", "sandsearstorm")
 AT_ONCE_IN = {"solarbeam": SUN, "solarblade": SUN, "electroshot": RAIN}
-# What is left of a move's worth for the turn it costs, the chance that it fails, or its user.
+# Factor on a move's value for the turn it costs, the chance that it fails, or its user.
 PRICES = {
     **dict.fromkeys(("futuresight", "doomdesire", "lastresort"), 0.4),
     **dict.fromkeys(("focuspunch", "belch", "synchronoise", "shelltrap"), 0.3),
@@ -27,7 +27,7 @@ CHARGED, RECHARGED, SELF_DESTROYED = 0.5, 0.7, 0.4
 
 
 class HitTerms(NamedTuple):
-    """One move's. accuracy: 1 = cannot miss, as far as stages go (`sure`)."""
+    """Accuracy data of one move. sure: True = stages do not change `accuracy`."""
 
     move_id: str
     accuracy: float
@@ -44,7 +44,7 @@ NOTHING = HitTerms("", 1.0, True, 0, "normal", 1.0, False, False)
 
 @cache
 def hit_terms(gen: int, name: str) -> HitTerms:
-    """Of a move as requests spell it."""
+    """Look a move up by the name that requests use."""
     move_id = "hiddenpower" if name.startswith("hiddenpower") else Move.retrieve_id(name)
     entry = GenData.from_gen(gen).moves.get(move_id)
     if entry is None:
@@ -62,7 +62,7 @@ def hit_terms(gen: int, name: str) -> HitTerms:
 
 
 def hit_chance(gen: int, name: str, user: Combatant, target: Combatant, around: Surroundings) -> float:
-    """What of a move's damage counts, 0 to 1. `name` empty: an attack nobody has seen."""
+    """Expected share of a move's damage, 0 to 1. `name` empty: an unseen attack."""
     move = hit_terms(gen, name)
     if move.move_id in ONLY_FRESH and not user.fresh:
         return 0.0

@@ -1,6 +1,6 @@
-"""The one-ply damage bot: the attack that does most now by our own damage formula, without search.
+"""The one-ply damage bot: picks the attack that does most now by the damage formula, without search.
 
-It sees what its seat may see, decides by the mask's own rules, and answers by slot.
+It reads its own seat's view, picks among the mask's legal actions, and answers by slot.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from simul.env_worker.games.pokemon.opponents.one_ply.combatants import MOVES, C
 from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Matchup, Rating, matchups
 from simul.env_worker.opponents.scripted import ScriptedChoice
 
-TERA_WORTH = 0.4  # terastallizing must add so much: a knock-out, or 40% of a foe's hp
-BONUS = 0.0005  # mega evolution and Dynamax: all else being equal, rather with them
-HEALTHY = 0.9  # share of its hp that a Pokemon has that dynamaxes
-FUTILE = 0.3  # where no attack is worth so much, a switch is thought about
-SWITCH_GAIN = 0.6  # what it must promise beyond staying
+TERA_WORTH = 0.4  # terastallizing must add this much: a knock-out, or 40% of a foe's hp
+BONUS = 0.0005  # mega evolution and Dynamax win ties
+HEALTHY = 0.9  # a Pokemon dynamaxes above this share of hp
+FUTILE = 0.3  # a switch is considered where no attack is worth this much
+SWITCH_GAIN = 0.6  # margin that a switch must gain over staying
 USELESS = 0.001  # attacks that are worth less do nothing
-NONE, MEGA, DYNAMAX, TERA = 0, 1, 3, 4  # gimmicks; the damage formula does not know Z-moves, which are left alone
+NONE, MEGA, DYNAMAX, TERA = 0, 1, 3, 4  # gimmicks; Z-moves are never used: the damage formula does not cover them
 
 
 class OnePlyPlayer:
@@ -44,7 +44,7 @@ class OnePlyPlayer:
         return ScriptedChoice(choices.command(action), False)
 
     def _pair(self, view: View, request: Request, rng: random.Random) -> str:
-        """Left, then right, who knows what the left one is about to do."""
+        """Choose for the left slot, then for the right one with the left choice known."""
         first, commands = None, []
         for slot in (0, 1):
             choices = slot_choices(request, slot, _places(request).index, first)
@@ -82,18 +82,18 @@ class OnePlyPlayer:
         return rng.choice(plain or list(moves)), nothing
 
     def _entrant(self, view: View, switches: Mapping[int, int]) -> tuple[int, float]:
-        """The switch that brings in who deals most and takes least, and its margin."""
+        """The switch with the best margin of damage dealt over taken, and that margin."""
         margins = self._margins(view, [view.bench[member] for member in switches.values()])
         best, margin = max(zip(switches, margins), key=lambda pair: pair[1])
         return best, margin
 
     def _margins(self, view: View, candidates: Sequence[Combatant | None]) -> list[float]:
-        """How each would stand; -1 for those that poke-env has lost."""
+        """The margin of each candidate; -1 for those that poke-env has lost."""
         found = iter(matchups(self._gen, view, [mon for mon in candidates if mon is not None]))
         return [-1.0 if mon is None else next(found).margin() for mon in candidates]
 
     def _preview(self, battle: SeatView, request: Request) -> str:
-        """Whoever stands best against all that the foe shows comes first."""
+        """The team order by margin against all foes that the preview shows."""
         view = read_view(self._gen, battle, request)
         foes = shown_foes(self._gen, battle)
         totals = [0.0] * len(view.bench)
@@ -105,7 +105,7 @@ class OnePlyPlayer:
 
 
 def _ratings(matchup: Matchup, moves: Mapping[int, Meaning], *, last: bool) -> dict[int, Rating]:
-    """By action. `last`: nobody else could come in."""
+    """By action. `last`: no switch is possible."""
     grow = last or (matchup.user.hp >= HEALTHY and matchup.margin() > 0.0)
     used = (NONE, MEGA, DYNAMAX, TERA) if grow else (NONE, MEGA, TERA)
     return {action: _rate(matchup, told) for action, told in moves.items() if told.gimmick in used}
@@ -114,7 +114,7 @@ def _ratings(matchup: Matchup, moves: Mapping[int, Meaning], *, last: bool) -> d
 def _rate(matchup: Matchup, told: Meaning) -> Rating:
     rating = matchup.rate(told.move, told.target - 1, tera=told.gimmick == TERA)
     if told.target < 0:
-        return rating._replace(value=-1.0)  # at the own side
+        return rating._replace(value=-1.0)  # aimed at the own side
     if told.gimmick == TERA:
         return rating._replace(value=rating.value - TERA_WORTH)
     if told.gimmick and rating.value > 0.0:
@@ -123,7 +123,7 @@ def _rate(matchup: Matchup, told: Meaning) -> Rating:
 
 
 def _single(action: int) -> Meaning:
-    """Of one of the 26 actions of singles."""
+    """The meaning of one of the 26 actions of singles."""
     if action < FIRST_MOVE:
         return Meaning(member=action)
     gimmick, move = divmod(action - FIRST_MOVE, MOVES)

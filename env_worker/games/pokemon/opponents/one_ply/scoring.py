@@ -1,4 +1,4 @@
-"""What attacks and switches are worth, one turn ahead. Pure: no battle, no dice."""
+"""Scores of attacks and switches, one turn ahead. Pure: no battle, no random numbers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from simul.env_worker.games.pokemon.opponents.one_ply.damage import (
 )
 from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import hit_chance, hit_terms
 
-KNOCKOUT_WORTH = 1.0  # a foe out of the way, beside the hp it had left
-SPREAD = 0.75  # of a move's damage where it meets several
-REVIVED = 0.5  # of its hp has a Pokemon that is brought back
+KNOCKOUT_WORTH = 1.0  # value of a knock-out, on top of the hp it takes
+SPREAD = 0.75  # factor on the damage of a move with several targets
+REVIVED = 0.5  # hp fraction of a revived Pokemon
 
 
 class Threat(NamedTuple):
-    """What the foes' best attack does: expected share of full hp, and the chance that it knocks out."""
+    """A foe's best attack: expected share of full hp, and the chance that it knocks out."""
 
     taken: float
     knockout: float
@@ -36,12 +36,12 @@ class Rating(NamedTuple):
 
 
 def hit_score(hit: HitEstimate, chance: float) -> float:
-    """Of one move on one foe that succeeds with `chance`."""
+    """Value of a hit that succeeds with `chance`."""
     return chance * (hit.dealt + KNOCKOUT_WORTH * hit.knockout)
 
 
 def threat_of(gen: int, view: View, foe: Combatant, target: Combatant, found: HitEstimates) -> Threat:
-    """Of a foe's blows, those nobody has seen yet among them."""
+    """The worst of a foe's hits, unseen attacks included."""
     most = Threat(0.0, 0.0)
     for slot, hit in found.items():
         chance = hit_chance(gen, foe.names[slot] if slot < len(foe.names) else "", foe, target, view.around)
@@ -61,13 +61,13 @@ class Matchup:
 
     Attributes:
         user: it, with the moves it is offered.
-        threats: what each foe threatens, None where nobody stands.
+        threats: of each foe, None = empty slot.
     """
 
     def __init__(
         self, gen: int, view: View, user: Combatant, found: list[HitEstimates], ally: Combatant | None = None
     ) -> None:
-        """`found`: blows on each foe that stands, of each on the user, and on the ally (see `attack_pairs`)."""
+        """`found`: estimates of `attack_pairs`, in its order."""
         self.user = user
         self._gen, self._view, self._ally = gen, view, ally
         standing = sum([foe is not None for foe in view.foes])
@@ -78,7 +78,7 @@ class Matchup:
         self._faster = [foe is None or faster(gen, view, user, foe) for foe in view.foes]
 
     def rate(self, slot: int, target: int, *, tera: bool = False) -> Rating:
-        """The move in `slot` at foe number `target`, or at whomever it meets (-1)."""
+        """The move in `slot` at foe number `target`, or at all that it reaches (-1)."""
         name, key = self.user.names[slot], slot + MOVES if tera else slot
         move = hit_terms(self._gen, name)
         where = [i for i, foe in enumerate(self._view.foes) if foe is not None and target in (i, -1)]
@@ -99,7 +99,7 @@ class Matchup:
         return Rating(value, tuple(dealt))
 
     def margin(self) -> float:
-        """What it deals in one turn less what it takes, as shares of what foes and itself have left."""
+        """Damage dealt in one turn less damage taken, as shares of the hp that is left."""
         deals = takes = 0.0
         for i, foe in enumerate(self._view.foes):
             threat = self.threats[i]
@@ -122,14 +122,14 @@ class Matchup:
 def matchups(
     gen: int, view: View, users: Sequence[Combatant], *, tera: bool = False, ally: Combatant | None = None
 ) -> list[Matchup]:
-    """Of each of `users` alone, reckoned in one go. `tera`: what they do after terastallizing is wanted, too."""
+    """Matchups of each of `users`, computed in one call. `tera`: moves after terastallizing too."""
     each = [attack_pairs(view, user, tera, ally) for user in users]
     found = iter(estimate_hits(gen, [pair for group in each for pair in group], view.around))
     return [Matchup(gen, view, user, [next(found) for _ in group], ally) for user, group in zip(users, each)]
 
 
 def attack_pairs(view: View, user: Combatant, tera: bool, ally: Combatant | None) -> list[AttackPair]:
-    """Whose blows count in a duel."""
+    """Attacker and target of every hit that a matchup needs."""
     standing = [foe for foe in view.foes if foe is not None]
     wanted = [AttackPair(user, foe, view.foe_screens, tera) for foe in standing]
     wanted += [AttackPair(foe, user, view.own_screens) for foe in standing]
