@@ -91,7 +91,7 @@ def _tracked_move(move_id: str, gen: int) -> list[Any]:
 
 @cache
 def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, Any]:
-    """Everything `sim_host/encoder/tables.mjs` and `sim_host/tracker` read, for one generation."""
+    """Everything `sim_host/encoder/host_tables.mjs` and `sim_host/tracker` read, for one generation."""
     rows = vocabulary()
     return {
         "gen": gen,

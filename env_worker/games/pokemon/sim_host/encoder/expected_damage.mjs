@@ -1,5 +1,5 @@
-// A Pokemon as a fighter: what it attacks with and what it is hit in, as far as the seat can know.
-// The same as combatants.py and profiles.py, number for number.
+// The encoder's estimate of damage between two Pokemon, before stages; damage/ has the exact formula.
+// The same as expected_damage.py and profiles.py, number for number.
 
 export const PHYSICAL = 0, SPECIAL = 1, STATUS = 2;
 const AVERAGE_ROLL = 0.925;
@@ -24,11 +24,11 @@ export class Profile {
 		this.terastallized = terastallized;
 		this.tera = 0; // type it may still turn into
 		this.moves = [];
-		this.guess = false; // it may have STAB moves nobody has seen
-		this.slots = null; // Weapon|null of each move
-		this.weapons = null; // all damaging ones, and the guessed ones
-		this.armour = null;
-		this.attacks = new Map(); // target's number -> Attack
+		this.guess = false; // it may have STAB moves that it has not shown
+		this.slots = null; // MoveOffence|null of each move
+		this.offences = null; // all damaging ones, and the guessed ones
+		this.defence = null;
+		this.attacks = new Map(); // target's number -> BestDamage
 	}
 }
 
@@ -42,7 +42,7 @@ export function ownProfile(tables, mon, entry) {
 	profile.item = entry.item;
 	profile.tera = tables.typeRow(entry.teraType);
 	profile.moves = entry.moves.slice(0, 4).map(name => tables.moveInfo(name));
-	return arm(tables, profile);
+	return setOffence(tables, profile);
 }
 
 /** What has been seen of a foe; stats as random battles give them out (even spread, neutral nature). */
@@ -57,7 +57,7 @@ export function foeProfile(tables, mon) {
 		profile.moves.push(tables.moveInfo(name));
 	}
 	profile.guess = profile.moves.length < 4;
-	return arm(tables, profile);
+	return setOffence(tables, profile);
 }
 
 /** The types as they defend now (a stellar Pokemon keeps its own). */
@@ -84,20 +84,20 @@ function estimatedStats(gen, base, level) {
 	];
 }
 
-function arm(tables, profile) {
+function setOffence(tables, profile) {
 	profile.slots = profile.moves.map(
-		move => move === null || move.category === STATUS ? null : weapon(tables, profile, move));
-	profile.weapons = profile.slots.filter(found => found !== null);
+		move => move === null || move.category === STATUS ? null : moveOffence(tables, profile, move));
+	profile.offences = profile.slots.filter(found => found !== null);
 	if (profile.guess) {
-		profile.weapons.push(assumed(profile, profile.type1));
-		if (profile.type2) profile.weapons.push(assumed(profile, profile.type2));
+		profile.offences.push(assumed(profile, profile.type1));
+		if (profile.type2) profile.offences.push(assumed(profile, profile.type2));
 	}
-	profile.armour = armour(tables, profile);
+	profile.defence = defence(tables, profile);
 	return profile;
 }
 
-/** One damaging move in one user's hands: all that does not depend on the target; fields as in combatants.py. */
-class Weapon {
+/** One damaging move of one user: everything that does not depend on the target; fields as in expected_damage.py. */
+class MoveOffence {
 	constructor(type, special, stab, scale, defence, accuracy) {
 		this.type = type;
 		this.special = special;
@@ -114,10 +114,10 @@ class Weapon {
 	}
 }
 
-function weapon(tables, user, move) {
+function moveOffence(tables, user, move) {
 	const blast = move.row === tables.teraBlast;
 	const type = user.terastallized && blast ? user.type1 : move.type;
-	const made = new Weapon(type, move.category === PHYSICAL ? 0 : 1, move.fixed ? 1 : stab(user, type),
+	const made = new MoveOffence(type, move.category === PHYSICAL ? 0 : 1, move.fixed ? 1 : stab(user, type),
 		scale(tables, user, move), move.hitsDefence ? 0 : 1, move.accuracy);
 	made.foeAttack = move.foeAttack;
 	made.fixed = move.fixed;
@@ -137,11 +137,11 @@ function scale(tables, user, move) {
 	return (0.4 * user.level + 2) * power * offence / 50;
 }
 
-/** A STAB move nobody has seen yet, from the better attacking side. */
+/** An assumed STAB move of the better attacking category. */
 function assumed(user, type) {
 	const special = user.stats[1] >= user.stats[3] ? 0 : 1;
 	const strength = (0.4 * user.level + 2) * ASSUMED_POWER * user.stats[special ? 3 : 1] / 50;
-	return new Weapon(type, special, 1.5, strength, special, 1);
+	return new MoveOffence(type, special, 1.5, strength, special, 1);
 }
 
 function has(type, type1, type2) {
@@ -160,7 +160,7 @@ function teraStab(user, type) {
 	return type === user.tera ? (born ? 2 : 1.5) : (born ? 1.5 : 1);
 }
 
-function armour(tables, body) {
+function defence(tables, body) {
 	let [physical, special] = tables.bulk.get(body.ability) ?? EVEN;
 	if (body.item === 'eviolite') {
 		physical *= 1.5;
@@ -176,4 +176,77 @@ function armour(tables, body) {
 		perHp: AVERAGE_ROLL / hp,
 		immune: tables.immunities.get(body.ability) ?? 0,
 	};
+}
+
+class BestDamage {
+	constructor(physical, special, effectiveness) {
+		this.physical = physical; // fraction of full hp weighted by accuracy
+		this.special = special;
+		this.effectiveness = effectiveness;
+	}
+}
+
+/** One move against one target: fraction of full hp it takes if it hits. */
+class MoveDamage {
+	constructor(damage, effectiveness, stab, teraDamage) {
+		this.damage = damage;
+		this.effectiveness = effectiveness;
+		this.stab = stab;
+		this.teraDamage = teraDamage;
+	}
+}
+
+export const NO_DAMAGE = new MoveDamage(0, 0, 0, 0);
+
+/** The best of a profile's moves against another profile; cached as long as the user's profile lives. */
+export function attack(chart, user, target) {
+	let found = user.attacks.get(target.number);
+	if (found === undefined) {
+		found = bestDamage(chart, user.offences, target.defence);
+		user.attacks.set(target.number, found);
+	}
+	return found;
+}
+
+/** The move in one slot in detail. */
+export function moveDamage(chart, user, slot, target) {
+	const moveOffence = user.slots[slot];
+	if (moveOffence === undefined || moveOffence === null) return NO_DAMAGE;
+	const defence = target.defence;
+	const multiplier = effectiveness(chart, moveOffence.type, defence);
+	let teraDamage = 0;
+	if (moveOffence.teraType) {
+		const teraMultiplier = effectiveness(chart, moveOffence.teraType, defence);
+		if (teraMultiplier) teraDamage = damage(moveOffence, defence, moveOffence.teraStab * teraMultiplier);
+	}
+	if (multiplier === 0) return new MoveDamage(0, 0, 0, teraDamage);
+	return new MoveDamage(damage(moveOffence, defence, moveOffence.stab * multiplier), multiplier, moveOffence.stab - 1, teraDamage);
+}
+
+function bestDamage(chart, offences, target) {
+	let physical = 0, special = 0, best = 0;
+	for (const moveOffence of offences) {
+		const multiplier = effectiveness(chart, moveOffence.type, target);
+		if (multiplier === 0) continue;
+		const dealt = damage(moveOffence, target, moveOffence.stab * multiplier) * moveOffence.accuracy;
+		if (moveOffence.special) {
+			if (dealt > special) special = dealt;
+		} else if (dealt > physical) {
+			physical = dealt;
+		}
+		if (multiplier > best) best = multiplier;
+	}
+	return new BestDamage(physical, special, best);
+}
+
+function damage(moveOffence, target, factor) {
+	if (moveOffence.fixed) return moveOffence.fraction || moveOffence.flat / target.hp;
+	const scale = moveOffence.foeAttack ? moveOffence.scale * target.attack : moveOffence.scale;
+	return (scale / target.defences[moveOffence.defence] + 2) * factor * target.perHp;
+}
+
+function effectiveness(chart, type, target) {
+	if (target.immune && target.immune === type) return 0;
+	const row = chart[type];
+	return target.type2 ? row[target.type1] * row[target.type2] : row[target.type1];
 }

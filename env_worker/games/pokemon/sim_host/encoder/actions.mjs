@@ -15,7 +15,7 @@ export class Choices {
 		this.moveSlots = new Uint8Array(4);
 	}
 
-	/** The simulator's words for an action, null if it is not legal. */
+	/** The simulator command for an action, null if it is not legal. */
 	command(action) {
 		if (this.mask[action] !== 1) return null;
 		if (action < FIRST_MOVE) return `switch ${this.switchSlots[action]}`;

@@ -1,4 +1,4 @@
-// Small pure questions about one Pokemon. The same as damage/state.py and damage/movetypes.py.
+// Small pure questions about one Pokemon. The same as damage/queries.py and damage/moves.py.
 
 export const ONE = 4096;
 export const FIRE = 7, FLYING = 8, GHOST = 9, GROUND = 11, ICE = 12, NORMAL = 13, PSYCHIC = 15, ROCK = 16, WATER = 18,
@@ -67,7 +67,7 @@ export function removable(tables, fighter) {
 	return !tables.stuck.some(([prefix, part]) => species.startsWith(prefix) && item.includes(part));
 }
 
-/** The move's type in the user's hands, negative where an ability changed it. */
+/** The move's type for this user, negative where an ability changed it. */
 export function moveType(tables, user, move, around) {
 	const { gen } = tables, how = move.typeKind;
 	switch (how) {

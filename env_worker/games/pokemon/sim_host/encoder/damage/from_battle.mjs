@@ -1,6 +1,6 @@
-// What the seat knows of a Pokemon and of the field, as the damage formula sees it. The same as damage/reading.py.
+// What the seat knows of a Pokemon and of the field, as the damage formula sees it. The same as damage/from_battle.py.
 
-import { STELLAR } from './state.mjs';
+import { STELLAR } from './queries.mjs';
 
 const SIXTHS = 6;
 const NO_FACT = [0, 0], NO_WEATHER = [NO_FACT, 0], NO_EFFECTS = [];
@@ -125,7 +125,7 @@ export class Surroundings {
 		this.gravity = false;
 	}
 
-	/** Brings it up to date; false if it was. The abilities are those of the two on the field, '' for nobody. */
+	/** Brings it up to date; false if it was. The abilities are those of the two on the field, '' for none. */
 	read(tables, battle, ownAbility, foeAbility) {
 		const { low, high, harsh, gravity } = this, { weather, fields } = battle;
 		this.low = this.high = this.harsh = 0;

@@ -1,8 +1,8 @@
-// The first part of a Pokemon block: what it is, and in what state. The same as bodies.py.
+// The first part of a Pokemon block: what it is, and in what state. The same as features.py.
 
 import { ppLeft } from '../tracker/counters.mjs';
 import { moveId } from '../tracker/dex.mjs';
-import { baseSpeed } from './scene.mjs';
+import { baseSpeed } from './field_state.mjs';
 
 const MOVE_IDS = 3; // place of the first move id in a block
 const NUMBERS = 10; // place behind the ids
@@ -15,7 +15,7 @@ const PP = STATS + 6 + MOVE_SLOTS * MOVE_NUMBERS;
 const LONGEST_SLEEP = 7, LAST_STAGE = 15;
 
 /** What the encoder remembers of one Pokemon between decisions. */
-export class Card {
+export class PokemonBlock {
 	constructor() {
 		this.mon = null; // of a foe's: whom it is about
 		this.profile = null;
@@ -28,7 +28,7 @@ export class Card {
 	}
 }
 
-export class Bodies {
+export class PokemonFeatures {
 	/** @param {Float16Array} buffer one seat's observation */
 	constructor(buffer, tables) {
 		this.buffer = buffer;
@@ -57,11 +57,11 @@ export class Bodies {
 		}
 	}
 
-	writeState(at, mon, card, revealed) {
+	writeState(at, mon, block, revealed) {
 		const { buffer, tables } = this;
-		const { profile } = card;
-		card.speed = baseSpeed(tables.gen, profile, mon);
-		card.fresh = true;
+		const { profile } = block;
+		block.speed = baseSpeed(tables.gen, profile, mon);
+		block.fresh = true;
 		let to = at + NUMBERS;
 		buffer[to++] = 1;
 		buffer[to++] = mon.hp ? mon.hp / mon.maxHp : 0;
@@ -79,7 +79,7 @@ export class Bodies {
 		buffer[at + STATE + 3] = profile.level / 100;
 	}
 
-	/** By the slots of a request entry; a move that nobody has read is unused. */
+	/** By the slots of a request entry; a move without an object is unused. */
 	writeOwnPp(at, mon, names) {
 		let slot = 0;
 		for (; slot < names.length && slot < MOVE_SLOTS; slot++) {

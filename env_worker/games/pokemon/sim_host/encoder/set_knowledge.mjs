@@ -1,4 +1,4 @@
-// What each foe may still have, by the sets of random battles. The same as set_knowledge.py and set_blocks.py.
+// What each foe may still have, by the sets of random battles. The same as set_knowledge.py.
 
 const TEAM_SIZE = 6;
 const MOVE_SLOTS = 4;

@@ -1,9 +1,9 @@
-// One move in one user's hands: all of the damage formula that does not depend on the target. The same as damage/weapons.py.
+// One move of one user: all of the damage formula that does not depend on the target. The same as damage/attacker.py.
 
 import {
 	FIRE, ICE, ONE, PSYCHIC, STELLAR, TYPELESS, WATER, chain, divide, grounded, hasType, held, holds, modify, moveType, speed,
 	staged, stagesOf,
-} from './state.mjs';
+} from './queries.mjs';
 
 export const PHYSICAL = 1, SPECIAL = 2;
 export const CRITS = 1, BETTER_SIDE = 2, OWN_DEFENCE = 4, FOE_ATTACK = 8, HITS_DEFENCE = 16, IGNORES_STAGES = 32,
@@ -12,7 +12,7 @@ const USER_HP = 6, PINCH = 7, BOOSTS = 8, NO_ITEM = 9, FALLEN = 10;
 const TERA_TYPE = 1, FIRST_TYPE = 5; // where a move's type comes from
 const MOST_WAITING = 3;
 
-export class Weapon {
+export class AttackerMove {
 	/** @param {object} user a Fighter; @param {object} around Surroundings */
 	constructor(tables, user, move, around) {
 		const { gen, facts, stage } = tables, stages = stagesOf(gen, user);
@@ -106,10 +106,10 @@ export class Weapon {
 	}
 }
 
-/** Whether a weapon is the same in its terastallized user's hands. */
-export function sameTerastallized(gen, user, tera, weapon, move, around) {
+/** Whether a move is the same after its user terastallizes. */
+export function sameTerastallized(gen, user, tera, attackerMove, move, around) {
 	return move.typeKind !== TERA_TYPE && move.typeKind !== FIRST_TYPE && !(move.bits & (BETTER_SIDE | STRUGGLES)) &&
-		!hasType(tera.types, weapon.type) && stabOf(tera, weapon.type, move) === weapon.stab &&
+		!hasType(tera.types, attackerMove.type) && stabOf(tera, attackerMove.type, move) === attackerMove.stab &&
 		grounded(gen, tera, around) === grounded(gen, user, around);
 }
 

@@ -1,4 +1,4 @@
-// The field at one decision, and what it makes of damage and speed. The same as scene.py and features.py.
+// The field at one decision, and its effect on damage and speed. The same as fieldState.py and features.py.
 
 export const TRICK_ROOM = 5; // index in `field`; its age follows
 export const SIDE_WIDTH = 14; // hazards (4), screens (5), their age (5)
@@ -52,8 +52,8 @@ export class Factors {
 	}
 }
 
-/** Numbers of both sides, the weather and the field; `own`, `foe`: the active Pokemon, null where nobody is out. */
-export class Scene {
+/** Numbers of both sides, the weather and the field; `own`, `foe`: the active Pokemon, null = none. */
+export class FieldState {
 	constructor() {
 		this.own = null;
 		this.foe = null;

@@ -1,8 +1,8 @@
-// What is remembered of one Pokemon that attacks or is attacked, until something changes that its damage depends on.
+// Cached state of one Pokemon that attacks or is attacked, until an input of its damage changes.
 
-import { Condition, sameBody } from './fighters.mjs';
-import { Target } from './targets.mjs';
-import { Weapon, sameTerastallized } from './weapons.mjs';
+import { Condition, sameBody } from './from_battle.mjs';
+import { Target } from './target.mjs';
+import { AttackerMove, sameTerastallized } from './attacker.mjs';
 
 const MOVES = 4;
 const USER_HP = 6, PINCH = 7, FALLEN = 10, TARGET_HP = 5, HALVED_HP = 11; // kinds of power
@@ -14,7 +14,7 @@ const wantsFoesHp = move => move !== null && (move.powerKind === TARGET_HP ||
 	move.powerKind === HALVED_HP || move.fixed === TARGET_SHARE || move.fixed === TO_USERS_HP);
 const wantsFallen = move => move !== null && move.powerKind === FALLEN;
 
-class Card {
+class CachedPokemon {
 	constructor() {
 		this.version = 0; // a new one of the block's whenever it changed; 0: never looked at
 		this.mon = null;
@@ -44,8 +44,8 @@ class Card {
 	}
 }
 
-/** An own Pokemon and its weapons. */
-export class UserCard extends Card {
+/** An own Pokemon and its moves. */
+export class CachedUser extends CachedPokemon {
 	constructor() {
 		super();
 		this.moves = []; // DamageMove, null where a move does no damage
@@ -53,8 +53,8 @@ export class UserCard extends Card {
 		this.ownHp = this.foesHp = this.wantsFallen = false;
 		this.canTera = false;
 		this.down = 0;
-		this.weapons = null;
-		this.places = []; // of each weapon's numbers
+		this.attackerMoves = null;
+		this.places = []; // of each move's numbers
 		this.copies = []; // places of numbers that hold terastallized too
 	}
 
@@ -73,7 +73,7 @@ export class UserCard extends Card {
 		this.wantsFallen = this.moves.some(wantsFallen);
 	}
 
-	/** @param {number} down fainted team mates; @param {boolean} spent nobody may terastallize any more */
+	/** @param {number} down fainted team mates; @param {boolean} spent the terastallization is used up */
 	see(tables, mon, profile, out, down, spent, setting) {
 		const canTera = tables.gen === 9 && !spent && profile.tera > 0 && !profile.terastallized;
 		const fallen = this.wantsFallen ? down : 0;
@@ -81,36 +81,36 @@ export class UserCard extends Card {
 		if (!this.look(tables, mon, profile, this.ownHp, out, setting) && !other) return false;
 		this.canTera = canTera;
 		this.down = fallen;
-		this.weapons = null;
+		this.attackerMoves = null;
 		return true;
 	}
 
-	/** Makes the weapons and their places; terastallizing changes few of them. */
+	/** Makes the moves and their places; terastallizing changes few of them. */
 	arm(tables, around) {
-		const { moves, places, copies } = this, weapons = [];
+		const { moves, places, copies } = this, attackerMoves = [];
 		const user = this.condition.fighter(tables, this.mon, this.profile, this.out, this.down);
 		const tera = this.canTera ? user.terastallize() : null;
 		places.length = copies.length = 0;
 		for (let slot = 0; slot < moves.length; slot++) {
 			const move = moves[slot];
 			if (move === null) continue;
-			const weapon = new Weapon(tables, user, move, around);
-			weapons.push(weapon);
+			const attackerMove = new AttackerMove(tables, user, move, around);
+			attackerMoves.push(attackerMove);
 			places.push(2 * slot);
 			if (tera === null) continue;
-			if (sameTerastallized(tables.gen, user, tera, weapon, move, around)) {
+			if (sameTerastallized(tables.gen, user, tera, attackerMove, move, around)) {
 				copies.push(2 * slot);
 			} else {
-				weapons.push(new Weapon(tables, tera, move, around));
+				attackerMoves.push(new AttackerMove(tables, tera, move, around));
 				places.push(2 * (MOVES + slot));
 			}
 		}
-		this.weapons = weapons;
+		this.attackerMoves = attackerMoves;
 	}
 }
 
 /** A foe, with its ability and without. */
-export class TargetCard extends Card {
+export class CachedTarget extends CachedPokemon {
 	constructor() {
 		super();
 		this.fighter = null;

@@ -1,9 +1,9 @@
-// The blocks of the active Pokemon's moves: what each is, and what it would do now. The same as movesheet.py.
+// The blocks of the active Pokemon's moves: what each is, and what it would do now. The same as move_features.py.
 
-import { FIRST_MOVE } from './choices.mjs';
-import { PHYSICAL, SPECIAL } from './fighters.mjs';
-import { NO_BLOW, blow } from './matchups.mjs';
-import { RAIN, STAGES, SUN } from './scene.mjs';
+import { FIRST_MOVE } from './actions.mjs';
+import { PHYSICAL, SPECIAL } from './expected_damage.mjs';
+import { NO_DAMAGE, moveDamage } from './expected_damage.mjs';
+import { RAIN, STAGES, SUN } from './field_state.mjs';
 
 const MOVE_SLOTS = 4;
 
@@ -24,12 +24,12 @@ export class MoveBlocks {
 	}
 
 	/**
-	 * @param {object} scene the field; `scene.own` is out
-	 * @param {object} own, foe profiles of the two on the field; foe null where nobody is
+	 * @param {object} fieldState the field; `fieldState.own` is out
+	 * @param {object} own, foe profiles of the two on the field; foe null where none is
 	 * @param {object} user, target their Factors
 	 * @param {string[]} known the Pokemon's own moves, by slot
 	 */
-	write(scene, own, foe, user, target, known, choices, canTera) {
+	write(fieldState, own, foe, user, target, known, choices, canTera) {
 		const { layout, chart } = this.tables;
 		for (let slot = 0; slot < MOVE_SLOTS; slot++) {
 			const at = layout.move_start + slot * layout.move_width;
@@ -41,22 +41,22 @@ export class MoveBlocks {
 			}
 			let name = slot < known.length ? known[slot] : '';
 			let info = own.moves[slot] ?? null;
-			let dealt = foe === null ? NO_BLOW : null;
+			let dealt = foe === null ? NO_DAMAGE : null;
 			let pp = 0;
 			if (entry !== null) {
 				if (!name.includes(entry.id)) { // struggle and its like
 					name = entry.id;
 					info = this.tables.moveInfo(name);
-					dealt = NO_BLOW;
+					dealt = NO_DAMAGE;
 				}
 				pp = Math.min((entry.pp ?? 0) / Math.max(entry.maxpp ?? 1, 1), 1);
 			}
-			dealt ??= blow(chart, own, slot, foe);
-			this.writeMove(slot, at, scene, name, info, dealt, user, target, choices.mask[FIRST_MOVE + slot], pp, canTera);
+			dealt ??= moveDamage(chart, own, slot, foe);
+			this.writeMove(slot, at, fieldState, name, info, dealt, user, target, choices.mask[FIRST_MOVE + slot], pp, canTera);
 		}
 	}
 
-	writeMove(slot, at, scene, name, info, dealt, user, target, usable, pp, canTera) {
+	writeMove(slot, at, fieldState, name, info, dealt, user, target, usable, pp, canTera) {
 		const { buffer } = this;
 		const dynamic = at + 2 + this.tables.layout.move_static;
 		buffer[dynamic] = 1;
@@ -76,9 +76,9 @@ export class MoveBlocks {
 			buffer.set(info.stat, at + 2);
 		}
 		let damage = 0, tera = 0, knocksOut = 0;
-		const foe = scene.foe;
+		const foe = fieldState.foe;
 		if (dealt.damage && foe !== null) {
-			const factor = info.fixed ? 1 : this.factor(scene, info, user, target);
+			const factor = info.fixed ? 1 : this.factor(fieldState, info, user, target);
 			damage = dealt.damage * factor;
 			if (canTera) tera = Math.min(dealt.teraDamage * factor, 1);
 			const hp = foe.hp ? foe.hp / foe.maxHp : 0;
@@ -92,18 +92,18 @@ export class MoveBlocks {
 	}
 
 	/** What stages, burn, screens and weather make of a move's damage. */
-	factor(scene, info, user, target) {
+	factor(fieldState, info, user, target) {
 		let factor;
 		if (info.category === PHYSICAL) {
 			factor = user.physicalDealt * target.physicalTaken;
 		} else {
 			factor = user.specialDealt * target.specialTaken;
 			if (info.category === SPECIAL && info.hitsDefence) {
-				const boosts = scene.foe.boosts;
+				const boosts = fieldState.foe.boosts;
 				factor *= STAGES[boosts.spd + 6] / STAGES[boosts.def + 6];
 			}
 		}
-		const { weather } = scene;
+		const { weather } = fieldState;
 		if (info.type === this.water) factor *= weather[RAIN] ? 1.5 : weather[SUN] ? 0.5 : 1;
 		else if (info.type === this.fire) factor *= weather[SUN] ? 1.5 : weather[RAIN] ? 0.5 : 1;
 		return factor;

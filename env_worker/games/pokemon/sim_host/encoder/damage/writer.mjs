@@ -1,8 +1,8 @@
 // Writes the damage numbers of one seat: own attackers on revealed foes. What did not change since the seat's last
-// decision stays where it stands. The same numbers as damage/block.py and damage/writer.py.
+// decision stays where it stands. The same numbers as damage/writer.py.
 
-import { TargetCard, UserCard } from './cards.mjs';
-import { Surroundings } from './fighters.mjs';
+import { CachedTarget, CachedUser } from './cache.mjs';
+import { Surroundings } from './from_battle.mjs';
 import { PAIR_NUMBERS, Pairs } from './pairs.mjs';
 
 const TEAM_SIZE = 6;
@@ -17,8 +17,8 @@ export class DamageBlock {
 		this.layout = tables.layout;
 		this.tables = tables.damage;
 		this.pairs = new Pairs(this.tables);
-		this.users = Array.from({ length: TEAM_SIZE }, () => new UserCard());
-		this.targets = Array.from({ length: TEAM_SIZE }, () => new TargetCard());
+		this.users = Array.from({ length: TEAM_SIZE }, () => new CachedUser());
+		this.targets = Array.from({ length: TEAM_SIZE }, () => new CachedTarget());
 		this.around = new Surroundings();
 		this.screens = NO_SCREENS;
 		this.screenBits = 0;
@@ -30,7 +30,7 @@ export class DamageBlock {
 		this.shown = new Array(2 * places * TEAM_SIZE).fill(0); // versions of user and target whose numbers stand there
 	}
 
-	/** All of the block; bodies and pairs of the teams must have been written. */
+	/** All of the block; features and pairs of the teams must have been written. */
 	write(battle, teams, own, foes, ownOut, foeOut) {
 		const { who, targets, layout: { attackers } } = this;
 		const fallen = this.choose(own, ownOut);
@@ -60,12 +60,12 @@ export class DamageBlock {
 		if (this.around.read(tables, battle, ownAbility, foeAbility)) this.setting++;
 	}
 
-	/** Brings the attackers' cards up to date; true if one of their moves asks for a foe's hp. */
-	readUsers(battle, cards, own, ownOut, fallen) {
+	/** Brings the attackers up to date; true if one of their moves asks for a foe's hp. */
+	readUsers(battle, blocks, own, ownOut, fallen) {
 		const { tables, users } = this;
 		let exact = false;
 		for (const i of this.who) {
-			const user = users[i], { profile } = cards[i];
+			const user = users[i], { profile } = blocks[i];
 			user.list(tables, profile, battle.entries[i].moves);
 			exact ||= user.foesHp;
 			const changed = user.see(tables, own[i], profile, i === ownOut, fallen, battle.usedTera, this.setting);
@@ -74,7 +74,7 @@ export class DamageBlock {
 		return exact;
 	}
 
-	/** @param {number} i team position of the attacker, -1: nobody */
+	/** @param {number} i team position of the attacker, -1: none */
 	writePlace(place, i, foes) {
 		const { words, layout: { damage_start: start, damage_width: width, damage_lead: lead }, leads } = this;
 		const at = start + width * place;
@@ -141,6 +141,6 @@ export class DamageBlock {
 	}
 }
 
-function abilityOf(cards, out) {
-	return out >= 0 ? cards[out].profile.ability : '';
+function abilityOf(blocks, out) {
+	return out >= 0 ? blocks[out].profile.ability : '';
 }

@@ -1,7 +1,7 @@
 // What the Python side knows before any battle (see host_tables.py), in the shape the encoder looks it up.
 
 import { DamageTables } from './damage/tables.mjs';
-import { KnownSets } from './sets.mjs';
+import { KnownSets } from './set_knowledge.mjs';
 
 const TRAILING_DIGITS = /[0-9]+$/;
 

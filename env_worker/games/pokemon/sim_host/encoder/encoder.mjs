@@ -1,13 +1,13 @@
 // Writes one seat's battle into the layout: float16, the same numbers as encoder.py.
 //
-// Fed by a SeatTracker, so by nothing but what that seat has been told.
+// Reads a SeatTracker, so only what that seat has been told.
 
-import { NUM_ACTIONS } from './choices.mjs';
-import { DamageBlock } from './damage/block.mjs';
-import { MoveBlocks } from './move_blocks.mjs';
-import { FIELD_WIDTH, SIDE_WIDTH, Scene } from './scene.mjs';
-import { SetBlocks } from './sets.mjs';
-import { TeamBlocks } from './team_blocks.mjs';
+import { NUM_ACTIONS } from './actions.mjs';
+import { DamageBlock } from './damage/writer.mjs';
+import { MoveBlocks } from './move_features.mjs';
+import { FIELD_WIDTH, SIDE_WIDTH, FieldState } from './field_state.mjs';
+import { SetBlocks } from './set_knowledge.mjs';
+import { TeamBlocks } from './blocks.mjs';
 
 const TEAM_SIZE = 6;
 const NUM_VOLATILES = 14;
@@ -21,7 +21,7 @@ class Survey {
 		this.hp = 0;
 	}
 
-	take(team, size) {
+	count(team, size) {
 		this.out = -1;
 		this.alive = 0;
 		this.hp = 0;
@@ -45,22 +45,22 @@ export class SeatEncoder {
 		this.damage = tables.layout.attackers ? new DamageBlock(this.observation, tables) : null;
 		this.sets = tables.sets ? new SetBlocks(this.observation, tables) : null;
 		this.moves = new MoveBlocks(this.observation, tables);
-		this.scene = new Scene();
+		this.fieldState = new FieldState();
 		this.mine = new Survey();
 		this.theirs = new Survey();
 	}
 
 	/** Brings `observation` and `standing` up to date; the battle must be in sync with the request. */
 	encode(request, choices) {
-		const { battle, scene, teams, mine, theirs } = this;
+		const { battle, fieldState, teams, mine, theirs } = this;
 		const own = firstSix(battle.team), foes = battle.foes(), met = this.met;
 		this.survey(own, foes);
 		teams.writeOwnBodies(battle, own, mine.out);
 		teams.writeFoeBodies(foes, met);
 		this.sets?.write(foes);
-		scene.read(this.tables, battle, own[mine.out] ?? null, foes[theirs.out] ?? null);
-		teams.writePairs(scene, own, foes, mine.out, theirs.out);
-		// At a team preview nobody is out: the damage stays 0.
+		fieldState.read(this.tables, battle, own[mine.out] ?? null, foes[theirs.out] ?? null);
+		teams.writePairs(fieldState, own, foes, mine.out, theirs.out);
+		// At a team preview no Pokemon is active: the damage stays 0.
 		if (this.damage && !request.teamPreview) this.damage.write(battle, teams, own, foes, mine.out, theirs.out);
 		this.writeGlobal(request, choices.reviving);
 		this.writeMoves(request, choices, mine.out, theirs.out);
@@ -76,8 +76,8 @@ export class SeatEncoder {
 	/** Brings `standing` up to date and returns it. */
 	survey(own = firstSix(this.battle.team), foes = this.battle.foes()) {
 		const { mine, theirs, standing, met } = this;
-		mine.take(own, own.length);
-		theirs.take(foes, met);
+		mine.count(own, own.length);
+		theirs.count(foes, met);
 		const unseen = Math.max(this.battle.foeTeamSize - met, 0);
 		standing[0] = mine.alive;
 		standing[1] = theirs.alive + unseen;
@@ -87,7 +87,7 @@ export class SeatEncoder {
 	}
 
 	writeGlobal(request, reviving) {
-		const { battle, observation: out, scene, standing } = this;
+		const { battle, observation: out, fieldState, standing } = this;
 		const asked = request.active ? request.active[0] : null;
 		out[0] = Math.min(battle.turn / 100, 1);
 		out[1] = request.forceSwitch ? 1 : 0;
@@ -98,14 +98,14 @@ export class SeatEncoder {
 		out[6] = asked?.canZMove ? 1 : 0;
 		out[7] = asked?.canDynamax ? 1 : 0;
 		out[8] = asked?.canTerastallize ? 1 : 0;
-		for (let i = 0; i < 6; i++) out[9 + i] = scene.weather[i];
-		for (let i = 0; i < FIELD_WIDTH; i++) out[15 + i] = scene.field[i];
-		let at = this.writeSide(15 + FIELD_WIDTH, scene.ownSide, standing[0], standing[2],
+		for (let i = 0; i < 6; i++) out[9 + i] = fieldState.weather[i];
+		for (let i = 0; i < FIELD_WIDTH; i++) out[15 + i] = fieldState.field[i];
+		let at = this.writeSide(15 + FIELD_WIDTH, fieldState.ownSide, standing[0], standing[2],
 			battle.usedTera || battle.usedMega || battle.usedZ || battle.usedDynamax);
-		at = this.writeSide(at, scene.foeSide, standing[1], standing[3], battle.opponentUsedTera ||
+		at = this.writeSide(at, fieldState.foeSide, standing[1], standing[3], battle.opponentUsedTera ||
 			battle.opponentUsedMega || battle.opponentUsedZ || battle.opponentUsedDynamax);
-		this.writeActive(at, scene.own);
-		this.writeActive(at + ACTIVE_WIDTH, scene.foe);
+		this.writeActive(at, fieldState.own);
+		this.writeActive(at + ACTIVE_WIDTH, fieldState.foe);
 	}
 
 	writeSide(at, side, alive, hp, spent) {
@@ -157,7 +157,7 @@ export class SeatEncoder {
 		}
 		const { teams } = this;
 		const foe = foeOut >= 0 ? teams.foe[foeOut].profile : null;
-		this.moves.write(this.scene, teams.own[ownOut].profile, foe, teams.ownFactors, teams.foeFactors,
+		this.moves.write(this.fieldState, teams.own[ownOut].profile, foe, teams.ownFactors, teams.foeFactors,
 			this.battle.entries[ownOut].moves, choices, !!request.active[0].canTerastallize);
 	}
 }

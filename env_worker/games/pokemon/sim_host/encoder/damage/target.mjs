@@ -1,6 +1,6 @@
-// One Pokemon as a target: all of the damage formula that does not depend on the weapon. The same as damage/targets.py.
+// One Pokemon as a target: all of the damage formula that does not depend on the attacker's move. The same as damage/target.py.
 
-import { ICE, ONE, ROCK, chain, grounded, hasType, held, modify, removable, speed, staged, stagesOf } from './state.mjs';
+import { ICE, ONE, ROCK, chain, grounded, hasType, held, modify, removable, speed, staged, stagesOf } from './queries.mjs';
 
 const MOST_GUARDS = 5;
 
@@ -51,7 +51,7 @@ export class Target {
 		if (removable(tables, foe)) this.add(facts.target_item);
 	}
 
-	/** Modifiers of its defences; what waits for the weapon goes to `guards`. */
+	/** Modifiers of its defences; what depends on the attacker's move goes to `guards`. */
 	apply(tables, rules, around) {
 		const { defence, special_defence: special } = tables.stage;
 		const mods = new Array(tables.stageCount).fill(ONE);
