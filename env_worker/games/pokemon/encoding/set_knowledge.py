@@ -67,7 +67,7 @@ def known_sets(gen: int) -> dict[str, list[Role]]:
         entries: dict[str, dict[str, Any]] = orjson.loads(path.read_bytes())
     except OSError as error:
         raise ConfigError(
-            f"pokemon.set_knowledge: the simulator's {path.name} is not there; run `make setup`."
+            f"pokemon.set_knowledge: the simulator's {path.name} is missing; run `make setup`."
         ) from error
     dex = GenData.from_gen(gen).pokedex
     found: dict[str, list[Role]] = {}

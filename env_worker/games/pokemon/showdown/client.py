@@ -85,7 +85,7 @@ class ShowdownClient(PSClient):
                 f"No Showdown server answers at {self.websocket_url}. Is it running, and is --server its address?"
             )
         else:
-            tried = f" For {self._patience_sec:.0f} s it did not let us in again." if self._away else ""
+            tried = f" For {self._patience_sec:.0f} s it accepted no new login." if self._away else ""
             self._on_trouble(f"The Showdown server at {self.websocket_url} closed the connection.{tried}")
 
     async def leave(self) -> None:
@@ -175,7 +175,7 @@ class ShowdownClient(PSClient):
             await self.websocket.close()  # the server still counts our lost connection: try later
         elif message.startswith("|nametaken|"):
             name, _, why = rest.partition("|")
-            self._on_trouble(f"The server does not let us in as {name!r}: {why} Try another --username.")
+            self._on_trouble(f"The server refuses the login as {name!r}: {why} Try another --username.")
         else:
             try:
                 for part in _parts(message):

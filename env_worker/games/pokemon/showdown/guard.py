@@ -15,9 +15,9 @@ from simul.env_worker.games.pokemon.showdown.challenges import PlayEnded
 LOGIN_SEC = 30.0  # a server that has just started on a busy machine is slow
 OWN_LOGIN_SEC = 120.0  # our own server shares the machine with a run
 REGISTERED = (
-    "If the name is registered, give its password in SIMUL_SHOWDOWN_PASSWORD; a slow server gets longer by --patience."
+    "If the name is registered, give its password in SIMUL_SHOWDOWN_PASSWORD; for a slow server raise --patience."
 )
-OVERLOADED = "The server is our own and asks for no password: the machine is overloaded. It gets longer by --patience."
+OVERLOADED = "The local server asks for no password, so the machine is overloaded: raise --patience."
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Guard:
             if isinstance(error, asyncio.CancelledError):
                 raise
             raise PlayEnded(
-                f"The server did not let us in as {client.username!r} within {self._login.limit_sec:.0f} s. "
+                f"The server did not accept the login as {client.username!r} within {self._login.limit_sec:.0f} s. "
                 f"{self._login.advice}"
             ) from None
         self._login.done()

@@ -100,7 +100,7 @@ class PlayLoop:
         if self._client.connected:
             self._heard_at = now
         elif now - self._heard_at > SILENT_SEC:
-            raise InferenceError("ERR_TIMEOUT", f"the inference server is silent for {SILENT_SEC:.0f} s")
+            raise InferenceError("ERR_TIMEOUT", f"the inference server has been silent for {SILENT_SEC:.0f} s")
 
     def _show(self) -> None:
         tally = self._agent.tally

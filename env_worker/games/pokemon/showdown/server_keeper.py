@@ -70,7 +70,7 @@ class ShowdownKeeper:
                 failure = session.step(now) or next((words[pair] for pair in session.pairs if pair in words), "")
                 if failure and not session.ours:
                     self.close()
-                    raise ConfigError(f"{failure} Look at pokemon.servers, or leave it empty for servers of our own.")
+                    raise ConfigError(f"{failure} Check pokemon.servers, or leave it empty to start local servers.")
                 if failure:
                     self._say(failure)
                     session.fail(now)

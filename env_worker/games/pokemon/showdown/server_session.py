@@ -220,7 +220,7 @@ class LocalServerSession(ServerSession):
         if len(self._failed_at) == MAX_FAILURES and now - self._failed_at[0] < FAILURES_WINDOW_SEC:
             raise EnvError(
                 f"{self.name} failed {MAX_FAILURES} times within {FAILURES_WINDOW_SEC:.0f} s; run `simul doctor`. "
-                f"Its last words:\n{words}"
+                f"End of its log:\n{words}"
             )
         return lost
 

@@ -62,7 +62,9 @@ def _find_npm() -> list[str]:
         _install_wheel()
         command = _wheel_npm()
     if command is None:
-        raise ConfigError(f"{node.WHEEL} is installed but carries no npm for this machine. Install Node >= 22 by hand.")
+        raise ConfigError(
+            f"{node.WHEEL} is installed but contains no npm for this machine. Install Node >= 22 by hand."
+        )
     return command
 
 
