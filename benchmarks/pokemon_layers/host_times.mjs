@@ -3,10 +3,10 @@
 
 import { readFileSync } from 'node:fs';
 
-import { Choices } from '../../env_worker/games/pokemon/sim_host/encoder/choices.mjs';
-import { SeatEncoder } from '../../env_worker/games/pokemon/sim_host/encoder/seat_encoder.mjs';
-import { Tables } from '../../env_worker/games/pokemon/sim_host/encoder/tables.mjs';
-import { SeatTracker } from '../../env_worker/games/pokemon/sim_host/tracker/battle.mjs';
+import { Choices } from '../../../env_worker/games/pokemon/sim_host/encoder/actions.mjs';
+import { SeatEncoder } from '../../../env_worker/games/pokemon/sim_host/encoder/encoder.mjs';
+import { Tables } from '../../../env_worker/games/pokemon/sim_host/encoder/host_tables.mjs';
+import { SeatTracker } from '../../../env_worker/games/pokemon/sim_host/tracker/battle.mjs';
 
 const LAYERS = ['lines', 'request', 'mask', 'encoding'];
 const WARM_UP = 20;

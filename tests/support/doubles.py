@@ -11,7 +11,7 @@ import numpy as np
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
-from simul.env_worker.games.pokemon.formats.formats import generation
+from simul.env_worker.games.pokemon.formats.spec import generation
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
 from simul.env_worker.games.pokemon.simulator.host import SimHost

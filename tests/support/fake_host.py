@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimError, SimRecord, SimRow
-from simul.env_worker.games.pokemon.source.rewards import Facts
 from tests.support.pokemon.recorded import recorded_seats
 
 SEAT = next(seat for seat in recorded_seats("gen9*") if seat.seat == 0)
@@ -17,7 +17,7 @@ MASK = legal_choices(REQUEST, [entry["ident"] for entry in REQUEST["side"]["poke
 
 def row(number: int, without: set[int] = frozenset()) -> SimRow:
     mask = np.array([allowed and action not in without for action, allowed in enumerate(MASK)], np.uint8)
-    facts = Facts((6.0, 6.0, 6.0, 6.0), 1)
+    facts = RewardFacts((6.0, 6.0, 6.0, 6.0), 1)
     return SimRow(0, 0, number, 1, facts, np.zeros(OBSERVATION_SIZE, np.float16), mask)
 
 

@@ -10,13 +10,13 @@ from poke_env.concurrency import POKE_LOOP
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.showdown.address import account
 from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
-from simul.env_worker.games.pokemon.showdown.async_bridge import Desk
-from simul.env_worker.games.pokemon.showdown.table import Table
+from simul.env_worker.games.pokemon.showdown.async_bridge import AsyncBridge
+from simul.env_worker.games.pokemon.showdown.play import PlayLoop
 from tests.support.showdown import Showdown
 from tests.support.stand import Stand
 
 
-class RecordingDesk(Desk):
+class RecordingBridge(AsyncBridge):
     """Keeps what the agent asked and was told."""
 
     def __init__(self) -> None:
@@ -24,14 +24,14 @@ class RecordingDesk(Desk):
         self.asked: list[Decision] = []
         self.chosen: dict[tuple[int, int, int], int] = {}
 
-    def take(self) -> list[Decision]:
-        taken = super().take()
+    def take_decisions(self) -> list[Decision]:
+        taken = super().take_decisions()
         self.asked += taken
         return taken
 
-    def answer(self, actions) -> None:
+    def resolve_actions(self, actions) -> None:
         self.chosen |= {(a.env, a.step, a.attempt): a.action for a in actions if a.action >= 0}
-        super().answer(actions)
+        super().resolve_actions(actions)
 
 
 class RecordingAgent(AgentPlayer):
@@ -54,12 +54,12 @@ class RecordingAgent(AgentPlayer):
 @contextmanager
 def playing(server: Showdown, stand: Stand, name: str, **more):
     """An agent at its table."""
-    desk = RecordingDesk()
+    bridge = RecordingBridge()
     options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
-    agent = RecordingAgent(account(name, None), server.configuration, desk, **options)
+    agent = RecordingAgent(account(name, None), server.configuration, bridge, **options)
     client = stand.client(f"play {name}", training=False, run_id=time.time_ns())  # as `simul play` numbers its lives
-    table = Table(agent, desk, client, quiet=True)
+    table = PlayLoop(agent, bridge, client, quiet=True)
     try:
-        yield agent, desk, table
+        yield agent, bridge, table
     finally:
         table.close()

@@ -26,7 +26,7 @@ class DoublesReader:
 
     def rows(self, record: SimRecord, at: int) -> list[Decision]:
         """The decisions that a record asks for, the `at`-th of the battle first."""
-        self._seat.hear(record.lines, record.request)
+        self._seat.read_lines(record.lines, record.request)
         if record.request is None:
             return []
         self._seat.redo = self._attempts[at] > 0

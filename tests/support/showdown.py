@@ -57,7 +57,7 @@ def showdown() -> Iterator[Showdown]:
         try:
             yield running
             server = running.server
-            assert server.alive(), f"the Showdown server died:\n{server.last_words()}"
+            assert server.alive(), f"the Showdown server died:\n{server.log_tail()}"
         finally:
             running.server.close()
 

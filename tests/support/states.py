@@ -11,9 +11,8 @@ from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.move import Move, MoveSet
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.line_kinds import SKIPPED
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatView
-from simul.env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle, SeatView
 from tests.support.pokemon.recorded import RecordedSeat
 
 # Neither the encoder nor the bots read these: the clock, the players' names, the end of the battle, the log.
@@ -96,7 +95,7 @@ def compare_with_stock(seat: RecordedSeat, *, bot: bool, every: int = 1) -> Iter
             ours.sync(request)
         for line in lines.split("\n"):
             event = line.split("|")
-            if len(event) > 1 and event[1] not in SKIPPED:
+            if len(event) > 1 and event[1] not in SKIPPED_LINES:
                 stock.parse_message(event)
             if event[1:2] == ["cant"] and event[3] == "recharge":  # the stock class forgets
                 stock.get_pokemon(event[2])._must_recharge = False

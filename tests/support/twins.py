@@ -20,13 +20,13 @@ from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras, slices
-from simul.env_worker.games.pokemon.encoding.preview import Preview
-from simul.env_worker.games.pokemon.formats.formats import generation
+from simul.env_worker.games.pokemon.formats.spec import generation
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRecord, SimRow
 from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
 
 TEAMS = Path(__file__).parents[1] / "golden" / "pokemon" / "teams"
 AT_ONCE = 8
@@ -48,14 +48,14 @@ class _Reader:
         self._extras = extras
         self._encoder = SeatEncoder(self.battle, gen, extras)
         self._choices: Any = None
-        self._preview: Preview | None = None
+        self._preview: PreviewSteps | None = None
 
     def see(self, record: SimRecord) -> None:
         self.battle.feed(record.lines)
         assert record.request is not None
         self.request = record.request
         if "teamPreview" in record.request:
-            self._preview = Preview(self.battle, self._gen, record.request, self._extras)
+            self._preview = PreviewSteps(self.battle, self._gen, record.request, self._extras)
             self._choices = self._preview.choices
             return
         self._preview = None

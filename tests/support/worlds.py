@@ -16,7 +16,7 @@ from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE,
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
-from simul.env_worker.games.pokemon.formats.formats import is_doubles
+from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRow

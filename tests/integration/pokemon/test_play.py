@@ -13,9 +13,8 @@ from simul.common.runtime.installation import ROOT
 from simul.common.runtime.lifecycle import StopFlag
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.showdown import agent as agent_module
-from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
+from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer, PackedTeams
 from simul.env_worker.games.pokemon.showdown.challenges import PlayEnded
-from simul.env_worker.games.pokemon.showdown.orders import PackedTeams
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop
@@ -27,7 +26,7 @@ DOUBLES, VGC = "gen9randomdoublesbattle", "gen9championsvgc2026regmb"
 def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(server, stand, tmp_path, monkeypatch):
     monkeypatch.setattr(agent_module, "FINISHED_KEPT", 1)
     foe = server.player(SimpleHeuristicsPlayer, "Heuristics 1")
-    with playing(server, stand, "Agent 1", replays=str(tmp_path)) as (agent, desk, table):
+    with playing(server, stand, "Agent 1", replays=str(tmp_path)) as (agent, bridge, table):
         challenges = on_loop(foe._send_challenges("Agent 1", 6, agent.ps_client.logged_in))
         table.serve(agent.accept(6), StopFlag())
         challenges.result(PATIENCE_SEC)
@@ -35,7 +34,7 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
     assert (agent.tally["losses"], agent.tally["wins"]) == (foe.n_won_battles, foe.n_lost_battles)
     assert agent.given_up == agent.defaulted == 0
     sessions: dict[int, list[Decision]] = {}
-    for decision in desk.asked:
+    for decision in bridge.asked:
         sessions.setdefault(decision.env, []).append(decision)
     assert len(sessions) == 6
     for decisions in sessions.values():
@@ -43,7 +42,7 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
         assert (first.step, first.attempt) == (0, 0)
         assert all(d.kind == DECISION for d in middle)
         assert (end.kind, end.step) == (TERMINATED, middle[-1].step + 1)
-    assert 2 <= _most_at_once(desk.asked) <= 4
+    assert 2 <= _most_at_once(bridge.asked) <= 4
     replays = list(tmp_path.glob("*.html"))
     assert len(replays) == 6
     assert len(agent.battles) == 1, "battles that are over are forgotten: memory does not grow with their number"
@@ -54,14 +53,14 @@ def test_a_team_preview_is_picked_one_by_one(server, stand):
     team = (ROOT / "tests" / "golden" / "pokemon" / "teams" / "gen9bssregi.txt").read_text().split("===")[-1]
     packed = [Teambuilder.join_team(Teambuilder.parse_showdown_team(team))]
     foe = server.player(RandomPlayer, "Random Picks", battle_format="gen9bssregi", team=PackedTeams(packed))
-    with playing(server, stand, "Agent Picks", battle_format="gen9bssregi", teams=packed) as (agent, desk, table):
+    with playing(server, stand, "Agent Picks", battle_format="gen9bssregi", teams=packed) as (agent, bridge, table):
         challenges = on_loop(foe._send_challenges("Agent Picks", 2, agent.ps_client.logged_in))
         table.serve(agent.accept(2), StopFlag())
         challenges.result(PATIENCE_SEC)
     assert sum(agent.tally.values()) == 2
     assert agent.given_up == agent.defaulted == 0
     for env in range(2):
-        picks = [d for d in desk.asked if d.env == env and d.kind == DECISION][:3]
+        picks = [d for d in bridge.asked if d.env == env and d.kind == DECISION][:3]
         assert [int(d.mask[:6].sum()) for d in picks] == [6, 5, 4]
         assert not any(d.mask[6:].any() for d in picks)
 
@@ -74,17 +73,17 @@ def doubles_stand():
 
 def test_doubles_are_two_decisions_and_seen_as_in_training(server, doubles_stand):
     foe = server.player(RandomPlayer, "Random Pair", battle_format=DOUBLES)
-    with playing(server, doubles_stand, "Agent Pair", battle_format=DOUBLES) as (agent, desk, table):
+    with playing(server, doubles_stand, "Agent Pair", battle_format=DOUBLES) as (agent, bridge, table):
         accepted = on_loop(foe._accept_challenges(None, 2, None))
         table.serve(agent.challenge("Random Pair", 2), StopFlag())
         accepted.result(PATIENCE_SEC)
     assert (sum(agent.tally.values()), agent.defaulted) == (2, 0)
     compared = 0
     for env, tag in enumerate(agent.battles):
-        asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
+        asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
         assert len(asked) > len(agent.said[tag])
         log = server.battle_log(tag)
-        compared += compare_with_training(log, "Agent Pair", asked, agent.said[tag], DOUBLES, desk.chosen)
+        compared += compare_with_training(log, "Agent Pair", asked, agent.said[tag], DOUBLES, bridge.chosen)
     assert compared > 30
 
 
@@ -92,12 +91,12 @@ def test_of_a_vgc_team_four_are_picked(server, doubles_stand):
     team = (ROOT / "tests" / "golden" / "pokemon" / "teams" / f"{VGC}.txt").read_text().split("===")[-1]
     packed = [Teambuilder.join_team(Teambuilder.parse_showdown_team(team))]
     foe = server.player(RandomPlayer, "Random Four", battle_format=VGC, team=PackedTeams(packed))
-    with playing(server, doubles_stand, "Agent Four", battle_format=VGC, teams=packed) as (agent, desk, table):
+    with playing(server, doubles_stand, "Agent Four", battle_format=VGC, teams=packed) as (agent, bridge, table):
         challenges = on_loop(foe._send_challenges("Agent Four", 1, agent.ps_client.logged_in))
         table.serve(agent.accept(1), StopFlag())
         challenges.result(PATIENCE_SEC)
     assert (sum(agent.tally.values()), agent.defaulted) == (1, 0)
-    picks = [d for d in desk.asked if d.kind == DECISION][:4]
+    picks = [d for d in bridge.asked if d.kind == DECISION][:4]
     assert [int(d.mask[1:7].sum()) for d in picks] == [6, 5, 4, 3]
 
 
@@ -112,27 +111,27 @@ def _most_at_once(asked: list[Decision]) -> int:
 def test_what_the_agent_sees_is_what_it_would_see_in_training(server, stand):
     """The same battle again, on the simulator host that training uses, encoded there: the same numbers, bit by bit."""
     foe = server.player(RandomPlayer, "Random 2")
-    with playing(server, stand, "Agent 2") as (agent, desk, table):
+    with playing(server, stand, "Agent 2") as (agent, bridge, table):
         accepted = on_loop(foe._accept_challenges(None, 3, None))
         table.serve(agent.challenge("Random 2", 3), StopFlag())
         accepted.result(PATIENCE_SEC)
     compared = 0
     for env, tag in enumerate(agent.battles):
-        asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
+        asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
         compared += compare_with_training(server.battle_log(tag), "Agent 2", asked, agent.said[tag])
     assert compared > 60
 
 
 def test_a_forgotten_session_begins_anew_and_the_battle_goes_on(server, stand):
     foe = server.player(RandomPlayer, "Random 3")
-    with playing(server, stand, "Agent 3") as (agent, desk, table):
+    with playing(server, stand, "Agent 3") as (agent, bridge, table):
         accepted = on_loop(foe._accept_challenges(None, 1, None))
         done: list[Decision] = []
 
         class Forgetful(StopFlag):
             def __bool__(self) -> bool:
-                if not done and len(desk.asked) > 5:
-                    done.append(desk.asked[-1])
+                if not done and len(bridge.asked) > 5:
+                    done.append(bridge.asked[-1])
                     key = {name: getattr(done[0], name) for name in ("env", "seat", "episode")}
                     table._client.submit([Decision(**key, step=done[0].step + 1, kind=ABORTED)])  # behind its back
                 return False
@@ -141,9 +140,9 @@ def test_a_forgotten_session_begins_anew_and_the_battle_goes_on(server, stand):
         accepted.result(PATIENCE_SEC)
     assert done
     assert sum(agent.tally.values()) == 1
-    episodes = [d.episode for d in desk.asked]
+    episodes = [d.episode for d in bridge.asked]
     assert set(episodes) == {0, 1}
-    again = next(d for d in desk.asked if d.episode == 1)
+    again = next(d for d in bridge.asked if d.episode == 1)
     assert (again.step, bool(again.flags)) == (0, True), "the first decision of the new session opens it"
 
 

@@ -127,7 +127,7 @@ def test_a_server_that_vanishes_is_said(served):
         time.sleep(1.0)
     code, _, errors = ended(process)
     assert code == 2
-    assert "closed the connection. For 2 s it did not let us in again." in errors
+    assert "closed the connection. For 2 s it accepted no new login." in errors
 
 
 def test_a_server_that_does_not_answer_is_a_sentence(served):

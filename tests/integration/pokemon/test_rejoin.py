@@ -23,12 +23,12 @@ from tests.support.stand import PATIENCE_SEC
 class Mishap(StopFlag):
     """Does something each time that so many decisions have been asked."""
 
-    def __init__(self, desk, happens: Callable[[], object], *at: int) -> None:
+    def __init__(self, bridge, happens: Callable[[], object], *at: int) -> None:
         super().__init__()
-        self._desk, self._happens, self._at = desk, happens, list(at)
+        self._bridge, self._happens, self._at = bridge, happens, list(at)
 
     def __bool__(self) -> bool:
-        if self._at and len(self._desk.asked) >= self._at[0]:
+        if self._at and len(self._bridge.asked) >= self._at[0]:
             del self._at[0]
             self._happens()
         return False
@@ -73,17 +73,17 @@ def sessions(asked: list[Decision]) -> dict[tuple[int, int], list[Decision]]:
 
 def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(server, stand, tmp_path):
     foe = server.player(RandomPlayer, "Random Cut")
-    with playing(server, stand, "Agent Cut", replays=str(tmp_path)) as (agent, desk, table):
+    with playing(server, stand, "Agent Cut", replays=str(tmp_path)) as (agent, bridge, table):
         began_without_us = deaf_after_challenging(agent, foe)
         accepted = on_loop(foe._accept_challenges(None, 2, None))
-        table.serve(agent.challenge("Random Cut", 2), Mishap(desk, lambda: cut(agent), 10, 30, 31))
+        table.serve(agent.challenge("Random Cut", 2), Mishap(bridge, lambda: cut(agent), 10, 30, 31))
         accepted.result(PATIENCE_SEC)
     assert began_without_us == [True]
     assert sum(agent.tally.values()) == 2
     assert agent.tally["wins"] == foe.n_lost_battles
-    assert agent.comeback.rejoined >= 3
-    assert agent.comeback.started_over == agent.comeback.vanished == agent.given_up == agent.defaulted == 0
-    found = sessions(desk.asked)
+    assert agent.rejoins.rejoined >= 3
+    assert agent.rejoins.started_over == agent.rejoins.vanished == agent.given_up == agent.defaulted == 0
+    found = sessions(bridge.asked)
     assert sorted(found) == [(0, 0), (1, 0)]
     for decisions in found.values():
         *middle, end = decisions
@@ -91,7 +91,7 @@ def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(
         assert [d.step for d in decisions if not d.attempt] == list(range(end.step + 1))
         assert all(d.kind == DECISION for d in middle)
     for env, tag in enumerate(agent.battles):
-        asked = [d for d in desk.asked if d.env == env and d.kind == DECISION]
+        asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
         assert compare_with_training(server.battle_log(tag), "Agent Cut", asked, agent.said[tag]) == len(asked)
     for replay in tmp_path.glob("*.html"):
         assert replay.read_text().count("|turn|2\n") == 1, "the log is there once"
@@ -99,7 +99,7 @@ def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(
 
 def test_a_battle_that_is_not_as_we_knew_it_begins_anew_and_is_counted(server, stand):
     foe = server.player(RandomPlayer, "Random Other")
-    with playing(server, stand, "Agent Other") as (agent, desk, table):
+    with playing(server, stand, "Agent Other") as (agent, bridge, table):
         accepted = on_loop(accept_the_second(foe, agent))
 
         def mishap() -> None:
@@ -107,11 +107,11 @@ def test_a_battle_that_is_not_as_we_knew_it_begins_anew_and_is_counted(server, s
             battle._log[0] = "|another|line"
             cut(agent)
 
-        table.serve(agent.challenge("Random Other", 1), Mishap(desk, mishap, 8))
+        table.serve(agent.challenge("Random Other", 1), Mishap(bridge, mishap, 8))
         accepted.result(PATIENCE_SEC)
     assert sum(agent.tally.values()) == 1
-    assert (agent.comeback.rejoined, agent.comeback.started_over) == (1, 1)
-    found = sessions(desk.asked)
+    assert (agent.rejoins.rejoined, agent.rejoins.started_over) == (1, 1)
+    found = sessions(bridge.asked)
     assert sorted(found) == [(0, 0), (0, 1)]
     assert [found[0, 0][-1].kind, found[0, 1][-1].kind] == [ABORTED, TERMINATED]
     first = found[0, 1][0]
@@ -122,7 +122,7 @@ def test_a_battle_that_is_not_as_we_knew_it_begins_anew_and_is_counted(server, s
 def test_battles_that_a_server_forgot_are_counted_and_play_goes_on(stand):
     with showdown() as running:
         foe = running.player(RandomPlayer, "Random Gone")
-        with playing(running, stand, "Agent Gone") as (agent, desk, table):
+        with playing(running, stand, "Agent Gone") as (agent, bridge, table):
             accepted = on_loop(foe._accept_challenges(None, 1, None))
 
             def restart() -> None:
@@ -131,9 +131,9 @@ def test_battles_that_a_server_forgot_are_counted_and_play_goes_on(stand):
                 running.server = LocalServer(find_node().path, running.package, log, port=running.server.port)
 
             try:
-                table.serve(agent.challenge("Random Gone", 1), Mishap(desk, restart, 8))
+                table.serve(agent.challenge("Random Gone", 1), Mishap(bridge, restart, 8))
             finally:
                 accepted.cancel()
     assert sum(agent.tally.values()) == 0
-    assert (agent.comeback.rejoined, agent.comeback.vanished) == (0, 1)
-    assert desk.asked[-1].kind == ABORTED
+    assert (agent.rejoins.rejoined, agent.rejoins.vanished) == (0, 1)
+    assert bridge.asked[-1].kind == ABORTED

@@ -57,7 +57,7 @@ def test_doubles_are_played_and_encoded_in_python():
     assert metrics["invalid_choices"] == metrics["bad_actions"] == metrics["scripted"]["invalid"] == 0
     assert metrics["scripted"]["decisions"] > 10
     assert metrics["parse_errors"] == {}
-    assert "does not know doubles" in metrics["events"][0]
+    assert "does not support doubles" in metrics["events"][0]
 
 
 def test_past_selves_are_bound_for_the_battle_and_not_recorded():

@@ -15,7 +15,7 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.weather import Weather
 
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, legal_choices
-from simul.env_worker.games.pokemon.encoding.tracker_tables import tracker_tables
+from simul.env_worker.games.pokemon.encoding.host_tables import tracker_tables
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
 from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
 from simul.env_worker.games.pokemon.simulator.node import find_node

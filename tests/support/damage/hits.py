@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import orjson
 
-from simul.env_worker.games.pokemon.battle_view.profiles import type_row
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from simul.env_worker.games.pokemon.damage.formula import meet
+from simul.env_worker.games.pokemon.damage.formula import hit_before_roll, rolls
 from simul.env_worker.games.pokemon.damage.moves import damage_move
 from simul.env_worker.games.pokemon.damage.pairs import Attacker, Defender
-from simul.env_worker.games.pokemon.damage.rolls import rolls
-from simul.env_worker.games.pokemon.damage.tables import tables
+from simul.env_worker.games.pokemon.damage.rules import tables
+from simul.env_worker.games.pokemon.damage.types import FACTS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.encoding.profiles import type_row
 from simul.env_worker.games.pokemon.simulator.node import find_node
 
 RECORDER = Path(__file__).with_name("record_hits.mjs")
@@ -54,9 +52,9 @@ def foreseen(gen: int, hit: Hit) -> np.ndarray | None:
         return None
     if name in GROWING:
         move = move._replace(power=GROWING[name] * hit["hit"])
-    ((_, weapon),) = Attacker(gen, fighter(hit["user"]), ((name, move),), False, around).weapons
+    ((_, move_used),) = Attacker(gen, fighter(hit["user"]), ((name, move),), False, around).moves
     defender = Defender(gen, fighter(hit["foe"]), tuple(hit["screens"]), around, {})
-    blow = meet(tables(gen), weapon, defender.facing(weapon))
+    blow = hit_before_roll(tables(gen), move_used, defender.target_for(move_used))
     return np.array([0] if blow is None else rolls(blow))
 
 

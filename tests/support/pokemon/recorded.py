@@ -16,9 +16,9 @@ import orjson
 from poke_env.battle.abstract_battle import AbstractBattle
 
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.pokemon.battle_view.line_kinds import SKIPPED
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding.preview import Preview
+from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
 
 FOLDER = ROOT / "tests" / "golden" / "pokemon"
 
@@ -71,16 +71,16 @@ def stock_battles(seat: RecordedSeat, kind: type[AbstractBattle]) -> Iterator[tu
             continue
         for line in lines.split("\n"):
             event = line.split("|")
-            if len(event) > 1 and event[1] not in SKIPPED:
+            if len(event) > 1 and event[1] not in SKIPPED_LINES:
                 stock.parse_message(event)
         stock.parse_request(request)
         yield stock, request
 
 
-def preview_of(seat: RecordedSeat) -> Preview:
+def preview_of(seat: RecordedSeat) -> PreviewSteps:
     """What a seat of a format with teams is asked first."""
     lines, request = seat.records[0]
     assert request is not None
     battle = SeatBattle(seat.role, seat.gen)
     battle.feed(lines)
-    return Preview(battle, seat.gen, request)
+    return PreviewSteps(battle, seat.gen, request)

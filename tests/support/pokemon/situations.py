@@ -13,7 +13,7 @@ from typing import NamedTuple
 import orjson
 
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.formats.formats import generation
+from simul.env_worker.games.pokemon.formats.spec import generation
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node

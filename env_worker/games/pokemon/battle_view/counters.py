@@ -1,31 +1,28 @@
-"""What poke-env does not count, or not as the game does: turns asleep, the stage of bad poison, pp as requests say it,
-and that a Pokemon has recharged.
+"""Counters that poke-env lacks or keeps differently from the game: turns asleep, stage of bad poison, pp, recharging.
 
-Fed with the same protocol lines as the battle, after it. The host's side: `sim_host/tracker/counters.mjs`.
+They read each protocol line after the battle has. The host's side: `sim_host/tracker/counters.mjs`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
-if TYPE_CHECKING:
-    from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatView
-
 LONGEST_SLEEP = 7  # turns, in gen 1
 LAST_STAGE = 15  # of bad poison: it takes stage / 16 of the hp
 SLP, TOX = Status.SLP, Status.TOX
-SLEEP_STARTS_ANEW = 5  # the generation in which a sleeper that comes in has all its turns before it again
+SLEEP_STARTS_ANEW = 5  # the generation in which switching in resets the turns of sleep
 NO_AILMENT = (0.0, 0.0, 0.0)
 
 
 class Ailment:
-    """Of one Pokemon's present status.
+    """Counters of one Pokemon's present status.
 
     Attributes:
         asleep: times that it could not move.
@@ -50,14 +47,14 @@ class Counters:
         self._full_pp: dict[Move, int] = {}
 
     def ailment_of(self, mon: Pokemon) -> Ailment:
-        """Its ailment, made if it is new."""
+        """The counters of `mon`, created on first use."""
         found = self._ailments.get(mon)
         if found is None:
             found = self._ailments[mon] = Ailment()
         return found
 
     def ailment_numbers(self, mon: Pokemon) -> tuple[float, ...]:
-        """`fields.POKEMON`: sleep_turns, resting, toxic_stage."""
+        """`layout.POKEMON`: sleep_turns, resting, toxic_stage."""
         status = mon._status
         if status is not SLP and status is not TOX:
             return NO_AILMENT
@@ -67,7 +64,7 @@ class Counters:
         return (0.0, 0.0, min(ailment.hurt / LAST_STAGE, 1.0))
 
     def read_pp(self, moves: Mapping[str, Move], offered: list[dict[str, Any]]) -> None:
-        """A request's own words on the pp of an active Pokemon's moves."""
+        """Take over the pp that a request gives for an active Pokemon's moves."""
         for entry in offered:
             if "pp" not in entry:  # a locked move
                 continue
@@ -79,9 +76,9 @@ class Counters:
                 self._corrections[move] = missed
 
     def pp_left(self, moves: Iterable[Move | None]) -> list[float]:
-        """Fractions: used counts, twice under Pressure; corrected by what the last request said of an own move.
+        """Fractions of pp left: counted uses (two under Pressure), corrected by the last request for own moves.
 
-        A move that nobody has read (None) is unused.
+        A move without an object in poke-env (None) is unused.
         """
         known, corrections, fractions = self._full_pp, self._corrections, []
         for move in moves:
@@ -108,37 +105,37 @@ def move_key(name: str) -> str:
     return Move.retrieve_id(name)
 
 
-def _cant(view: SeatView, event: list[str]) -> None:
+def _cant(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
     if event[3] == "slp":
-        view.counters.ailment_of(view.get_pokemon(event[2])).asleep += 1
+        counters.ailment_of(battle.get_pokemon(event[2])).asleep += 1
     elif event[3] == "recharge":  # poke-env has it recharge until it moves again
-        view.get_pokemon(event[2])._must_recharge = False
+        battle.get_pokemon(event[2])._must_recharge = False
 
 
-def _status(view: SeatView, event: list[str]) -> None:
-    ailment = view.counters.ailment_of(view.get_pokemon(event[2]))
+def _status(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
+    ailment = counters.ailment_of(battle.get_pokemon(event[2]))
     ailment.asleep = ailment.hurt = 0
     ailment.resting = len(event) > 4 and event[4] == "[from] move: Rest"
 
 
-def _damage(view: SeatView, event: list[str]) -> None:
+def _damage(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
     if len(event) > 4 and event[4] == "[from] psn":
-        view.counters.ailment_of(view.get_pokemon(event[2])).hurt += 1
+        counters.ailment_of(battle.get_pokemon(event[2])).hurt += 1
 
 
-def _heal(view: SeatView, event: list[str]) -> None:
+def _heal(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
     if len(event) > 4 and event[4] == "[from] ability: Poison Heal":
-        view.counters.ailment_of(view.get_pokemon(event[2])).hurt += 1
+        counters.ailment_of(battle.get_pokemon(event[2])).hurt += 1
 
 
-def _switch(view: SeatView, event: list[str]) -> None:
-    ailment = view.counters.ailment_of(view.get_pokemon(event[2]))
+def _switch(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
+    ailment = counters.ailment_of(battle.get_pokemon(event[2]))
     ailment.hurt = 0
-    if view._gen == SLEEP_STARTS_ANEW:
+    if battle._gen == SLEEP_STARTS_ANEW:
         ailment.asleep = 0
 
 
-COUNTED: dict[str, Callable[[SeatView, list[str]], None]] = {
+COUNTED: dict[str, Callable[[AbstractBattle, Counters, list[str]], None]] = {
     "cant": _cant,
     "-status": _status,
     "-damage": _damage,

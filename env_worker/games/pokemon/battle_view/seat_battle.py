@@ -1,9 +1,9 @@
-"""poke-env's offline `Battle` for one seat, fed by hand and trimmed where the time goes.
+"""poke-env's offline `Battle` for one seat, with shorter paths where the time goes.
 
-The seat's protocol lines come first, then its request; nothing else is ever read. Against the stock class:
-lines that carry no state are skipped before they are copied, the common ones take a shorter way (`common_lines`), no
-replay is kept, and own Pokemon whose request entry did not change are not parsed again. A test compares the state
-with the stock class.
+It reads the seat's protocol lines, then the seat's request, and nothing else. Differences from the stock class: lines
+without state are skipped before they are copied, common lines take a shorter path (`protocol_lines.SHORT_WAYS`), no
+replay is kept, and own Pokemon with an unchanged request entry are not parsed again. A test compares the state with
+that of the stock class.
 """
 
 from __future__ import annotations
@@ -15,12 +15,49 @@ from typing import Any
 
 from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.battle import Battle
+from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.common_lines import COMMON, out_of
 from simul.env_worker.games.pokemon.battle_view.counters import COUNTED, Counters
-from simul.env_worker.games.pokemon.battle_view.line_kinds import LOCAL, PARSE_FAILURES, SKIPPED
-from simul.env_worker.games.pokemon.battle_view.own_team import Entry, put_in_order, update_from_entry
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import (
+    LOCAL_LINES,
+    PARSE_FAILURES,
+    SHORT_WAYS,
+    SKIPPED_LINES,
+    active_of,
+    set_hp,
+)
+
+Entry = dict[str, Any]  # one of request["side"]["pokemon"]
+
+
+def put_in_order(team: dict[str, Pokemon], positions: dict[str, int]) -> None:
+    """Put the team in the request's order; under Illusion a lead was named by another's name before the request."""
+    ordered = sorted(team.items(), key=lambda item: positions.get(item[0], len(positions)))
+    team.clear()
+    team.update(ordered)
+
+
+def update_from_entry(mon: Pokemon, entry: Entry) -> None:
+    """Does what `update_from_request` does, without parsing moves that have not changed."""
+    last = mon._last_request
+    moves = mon._moves
+    if not last or last["moves"] != entry["moves"] or moves._transform_moves is not None or moves._mimic_move:
+        mon.update_from_request(entry)
+        return
+    mon._active = entry["active"]
+    if mon.ability is None:
+        mon.ability = entry["baseAbility"]
+    if "ability" in entry and entry["ability"] != entry["baseAbility"]:
+        mon.temporary_ability = entry["ability"]
+    mon._last_request = entry
+    set_hp(mon, entry["condition"], store=True)
+    mon._name = entry["ident"][4:]
+    mon._item = entry["item"]
+    mon._update_from_details(entry["details"])
+    if "stats" in entry:
+        mon._stats.update(entry["stats"])
+
 
 TEAM_SIZE = 6
 Request = dict[str, Any]
@@ -33,10 +70,10 @@ class SeatView(AbstractBattle):
 
     Attributes:
         counters: what poke-env does not count.
-        changed: Pokemon -> when something about it, its counters or its request entry may last have changed; who
-            keeps what he made of a Pokemon compares it. What is not there has not changed since it was made.
+        changed: Pokemon -> number of the feed or sync in which it, its counters or its request entry may last have
+            changed; caches compare it. A missing Pokemon has not changed since it was created.
         entries: latest request entry of each own Pokemon, in team order (that of the first request).
-        parse_errors: event name -> lines poke-env could not take.
+        parse_errors: event name -> number of lines that poke-env could not parse.
         position: team position of an own Pokemon, by its ident: the action that switches to it.
     """
 
@@ -55,28 +92,28 @@ class SeatView(AbstractBattle):
         self._now = 0  # counts what is fed and synced
 
     def feed(self, lines: str) -> None:
-        """Take the seat's protocol lines; the Pokemon that they may change are marked."""
+        """Read the seat's protocol lines and mark the Pokemon that they may change."""
         self._now += 1
         self._mark([mon for team in (self._team, self._opponent_team) for mon in team.values() if mon._active])
         parse, common = self.parse_message, self._common
         for line in lines.split("\n"):
             event = line.split("|")
-            if len(event) < 2 or (kind := event[1]) in SKIPPED:
+            if len(event) < 2 or (kind := event[1]) in SKIPPED_LINES:
                 continue
             try:
                 if kind not in common or not common[kind](self, event):
                     parse(event)
                 if kind in COUNTED:
-                    COUNTED[kind](self, event)
+                    COUNTED[kind](self, self.counters, event)
             except PARSE_FAILURES:
                 self.parse_errors[kind] = self.parse_errors.get(kind, 0) + 1
-            if kind not in LOCAL:
+            if kind not in LOCAL_LINES:
                 self._mark([*self._team.values(), *self._opponent_team.values(), *self._teampreview_opponent_team])
 
     def get_pokemon(
         self, identifier: str, force_self_team: bool = False, details: str = "", request: Entry | None = None
     ) -> Pokemon:
-        """The stock look-up; whom somebody asks for may change."""
+        """The stock look-up; marks the Pokemon, since its caller may change it."""
         mon = super().get_pokemon(identifier, force_self_team, details, request)
         self.changed[mon] = self._now
         return mon
@@ -103,7 +140,7 @@ class SeatView(AbstractBattle):
         return foes[:TEAM_SIZE], met
 
     def _register_teampreview_pokemon(self, player: str, details: str) -> None:
-        """The stock method leaves them without hp."""
+        """Set full hp too; the stock method leaves it unset."""
         super()._register_teampreview_pokemon(player, details)
         if player != self._player_role:
             self._teampreview_opponent_team[-1].set_hp_status("100/100")
@@ -117,7 +154,7 @@ class SeatView(AbstractBattle):
             mons = self._meet(side)
         self._correct_active(side, mons)
         for entry, mon in zip(side, mons):
-            if mon is None:  # poke-env takes some neighbours (Porygon, Porygon-Z) for one, and the other is gone
+            if mon is None:  # poke-env confuses some species (Porygon, Porygon-Z), and one of the two is missing
                 self.parse_errors["request"] = self.parse_errors.get("request", 0) + 1
                 continue
             last = mon._last_request
@@ -131,7 +168,7 @@ class SeatView(AbstractBattle):
                 self.counters.read_pp(mon.moves, asked["moves"])
 
     def _meet(self, side: list[Entry]) -> list[Pokemon | None]:
-        """Give those whom no request has named yet their place in the team; returns the team in the request's order."""
+        """Add Pokemon that no earlier request named to the team; returns the team in the request's order."""
         positions = self._positions
         first = not positions
         for entry in side:
@@ -164,20 +201,32 @@ class SeatView(AbstractBattle):
 class SeatBattle(SeatView, Battle):
     """One seat's view of one battle of singles."""
 
-    _common = COMMON
+    _common = SHORT_WAYS
 
     def get_pokemon(
         self, identifier: str, force_self_team: bool = False, details: str = "", request: Entry | None = None
     ) -> Pokemon:
-        """The stock look-up, with a short cut for Pokemon on the field that nothing is strange about."""
+        """The stock look-up, with a short cut for known Pokemon that cannot be under Illusion."""
         if identifier[3] != " ":
             ident = identifier[:2] + identifier[3:]
             mon = self._opponent_team.get(ident)
             if mon is None:
                 mon = self._team.get(ident)
-                if mon is not None and not mon._active and out_of(self._team) is not None:  # perhaps Illusion
+                if mon is not None and not mon._active and active_of(self._team) is not None:  # perhaps Illusion
                     mon = None
             if mon is not None:
                 self.changed[mon] = self._now
                 return mon
         return super().get_pokemon(identifier, force_self_team, details, request)
+
+
+class SeatDoubleBattle(SeatView, DoubleBattle):
+    """One seat's view of one battle of doubles."""
+
+    def sync(self, request: Request) -> None:
+        """Bring the own team in line with a request; its first two entries are the left and the right slot."""
+        super().sync(request)
+        if request.get("teamPreview"):
+            return
+        for letter, entry in zip("ab", request["side"]["pokemon"]):
+            self._active_pokemon[f"{self._player_role}{letter}"] = self._team[entry["ident"]]

@@ -1,17 +1,247 @@
 """Which ability, item, effect, field or screen changes which step of the damage formula, and by how much.
 
 In 4096ths, as the games count (pinned simulator: data/abilities, data/items, data/conditions and their mods).
-A rule holds for the generations named and where all its facts do.
+A rule holds for the generations named and where all its facts do. The tables below have one rule a line:
+names | step | 4096ths | facts that must hold | generations | species prefixes of the holder.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from simul.env_worker.games.pokemon.damage import rules_of_target as target
-from simul.env_worker.games.pokemon.damage import rules_of_user as user
-from simul.env_worker.games.pokemon.damage.facts import facts
+from poke_env.data import GenData
+
+from simul.env_worker.games.pokemon.damage.types import PAIR_FACTS, facts
+from simul.env_worker.games.pokemon.encoding.movedex import type_chart
+
+USER_ABILITY = """
+technician | power | 6144 | technical | 4-9
+aerilate pixilate refrigerate galvanize normalize | power | 4915 | retyped | 7-9
+aerilate pixilate refrigerate | power | 5325 | retyped | 6-6
+blaze | attack | 6144 | fire user_pinched | 5-9
+overgrow | attack | 6144 | grass user_pinched | 5-9
+swarm | attack | 6144 | bug user_pinched | 5-9
+torrent | attack | 6144 | water user_pinched | 5-9
+blaze | power | 6144 | fire user_pinched | 3-4
+overgrow | power | 6144 | grass user_pinched | 3-4
+swarm | power | 6144 | bug user_pinched | 3-4
+torrent | power | 6144 | water user_pinched | 3-4
+analytic | power | 5325 | slower | 5-9
+darkaura | power | 5448 | dark | 6-9
+fairyaura | power | 5448 | fairy | 6-9
+defeatist | attack | 2048 | user_weak | 5-9
+dragonsmaw | attack | 6144 | dragon | 8-9
+flareboost | power | 6144 | user_burned special | 5-9
+flowergift | attack | 6144 | physical sun | 4-9
+gorillatactics | attack | 6144 | physical | 8-9
+guts | attack | 6144 | physical user_status | 3-9
+hadronengine | attack | 5461 | special electric_terrain | 9-9
+hugepower purepower | attack | 8192 | physical | 3-9
+hustle | attack_first | 6144 | physical | 3-9
+ironfist | power | 4915 | punch | 4-9
+megalauncher | power | 6144 | pulse | 6-9
+neuroforce | final | 5120 | super_effective | 7-9
+orichalcumpulse | attack | 5461 | physical sun | 9-9
+punkrock | power | 5325 | sound | 8-9
+reckless | power | 4915 | recoil | 4-9
+rockypayload | attack | 6144 | rock | 9-9
+sandforce | power | 5325 | sand rock | 5-9
+sandforce | power | 5325 | sand ground | 5-9
+sandforce | power | 5325 | sand steel | 5-9
+sharpness | power | 6144 | slicing | 9-9
+sheerforce | power | 5325 | secondary | 5-9
+solarpower | attack | 6144 | special sun | 4-9
+steelworker steelyspirit | attack | 6144 | steel | 7-9
+strongjaw | power | 6144 | bite | 6-9
+swordofruin | foe_defence | 3072 | | 9-9
+beadsofruin | foe_special_defence | 3072 | | 9-9
+tintedlens | final | 8192 | resisted | 4-9
+toughclaws | power | 5325 | contact | 6-9
+toxicboost | power | 6144 | user_poisoned physical | 5-9
+transistor | attack | 6144 | electric | 8-8
+transistor | attack | 5325 | electric | 9-9
+waterbubble | attack | 8192 | water | 7-9
+"""
+USER_ITEM = """
+choiceband | attack | 6144 | physical | 3-9
+choicespecs | attack | 6144 | special | 4-9
+lifeorb | middle | 5324 | | 4-4
+lifeorb | final | 5324 | | 5-9
+expertbelt | final | 4915 | super_effective | 4-9
+muscleband | power | 4505 | physical | 4-9
+wiseglasses | power | 4505 | special | 4-9
+punchingglove | power | 4506 | punch | 9-9
+adamantorb adamantcrystal | power | 4915 | steel | 4-9 | dialga
+adamantorb adamantcrystal | power | 4915 | dragon | 4-9 | dialga
+lustrousorb lustrousglobe | power | 4915 | water | 4-9 | palkia
+lustrousorb lustrousglobe | power | 4915 | dragon | 4-9 | palkia
+griseousorb griseouscore | power | 4915 | ghost | 4-9 | giratina
+griseousorb griseouscore | power | 4915 | dragon | 4-9 | giratina
+souldew | power | 4915 | psychic | 7-9 | latias latios
+souldew | power | 4915 | dragon | 7-9 | latias latios
+souldew | attack | 6144 | special | 3-6 | latias latios
+cornerstonemask | power | 4915 | | 9-9 | ogerponcornerstone
+hearthflamemask | power | 4915 | | 9-9 | ogerponhearthflame
+wellspringmask | power | 4915 | | 9-9 | ogerponwellspring
+deepseatooth | attack | 8192 | special | 3-9 | clamperl
+lightball | attack | 8192 | special | 2-3 | pikachu
+lightball | power | 8192 | | 4-4 | pikachu
+lightball | attack | 8192 | | 5-9 | pikachu
+thickclub | attack | 8192 | physical | 2-9 | cubone marowak
+"""
+EFFECTS = """
+FLASH_FIRE | attack | 6144 | fire | 5-9
+FLASH_FIRE | early | 6144 | fire | 3-4
+CHARGE | power | 8192 | electric | 3-9
+PROTOSYNTHESISATK QUARKDRIVEATK | attack | 5325 | physical | 9-9
+PROTOSYNTHESISSPA QUARKDRIVESPA | attack | 5325 | special | 9-9
+SLOW_START | attack | 2048 | physical | 4-9
+FALLEN1 | power | 4506 | | 9-9
+FALLEN2 | power | 4915 | | 9-9
+FALLEN3 | power | 5325 | | 9-9
+FALLEN4 | power | 5734 | | 9-9
+FALLEN5 | power | 6144 | | 9-9
+"""
+FIELD = """
+any | power | 5325 | electric electric_terrain user_grounded | 8-9
+any | power | 5325 | grass grassy_terrain user_grounded | 8-9
+any | power | 5325 | psychic psychic_terrain user_grounded | 8-9
+any | power | 6144 | electric electric_terrain user_grounded | 6-7
+any | power | 6144 | grass grassy_terrain user_grounded | 6-7
+any | power | 6144 | psychic psychic_terrain user_grounded | 6-7
+any | power | 2048 | dragon misty_terrain target_grounded | 6-9
+"""
+MOVE = """
+earthquake bulldoze magnitude | power | 2048 | grassy_terrain target_grounded | 6-9
+knockoff | power | 6144 | target_item | 6-9
+barbbarrage venoshock | power | 8192 | target_poisoned | 5-9
+brine | power | 8192 | target_half | 4-9
+hex infernalparade | power | 8192 | target_status | 5-9
+wakeupslap | power | 8192 | target_asleep | 4-9
+smellingsalts | power | 8192 | target_paralyzed | 3-9
+facade | power | 8192 | user_status | 3-9
+payback | power | 8192 | slower | 4-9
+boltbeak fishiousrend | power | 8192 | faster | 8-9
+collisioncourse electrodrift | power | 5461 | super_effective | 9-9
+expandingforce | power | 6144 | psychic_terrain user_grounded | 8-9
+mistyexplosion | power | 6144 | misty_terrain user_grounded | 8-9
+risingvoltage | power | 8192 | electric_terrain target_grounded | 8-9
+psyblade | power | 6144 | electric_terrain | 9-9
+solarbeam solarblade | power | 2048 | rain | 2-9
+solarbeam solarblade | power | 2048 | sand | 3-9
+solarbeam solarblade | power | 2048 | snow | 3-9
+weatherball | power | 8192 | sun | 3-9
+weatherball | power | 8192 | rain | 3-9
+weatherball | power | 8192 | sand | 3-9
+weatherball | power | 8192 | snow | 3-9
+terrainpulse | power | 8192 | electric_terrain user_grounded | 8-9
+terrainpulse | power | 8192 | grassy_terrain user_grounded | 8-9
+terrainpulse | power | 8192 | misty_terrain user_grounded | 8-9
+terrainpulse | power | 8192 | psychic_terrain user_grounded | 8-9
+"""
+_TYPE_ITEMS = """
+blackbelt:fighting blackglasses:dark charcoal:fire dragonfang:dragon fairyfeather:fairy hardstone:rock
+magnet:electric metalcoat:steel miracleseed:grass mysticwater:water nevermeltice:ice oddincense:psychic
+poisonbarb:poison rockincense:rock roseincense:grass seaincense:water sharpbeak:flying silkscarf:normal
+silverpowder:bug softsand:ground spelltag:ghost twistedspoon:psychic waveincense:water fistplate:fighting
+dreadplate:dark flameplate:fire dracoplate:dragon pixieplate:fairy stoneplate:rock zapplate:electric
+ironplate:steel meadowplate:grass splashplate:water icicleplate:ice mindplate:psychic toxicplate:poison
+skyplate:flying insectplate:bug earthplate:ground spookyplate:ghost
+"""
+_GEMS = """
+normal fire water electric grass ice fighting poison ground flying psychic bug rock ghost dragon dark
+steel fairy
+"""
+
+
+def alike() -> str:
+    """Items that differ by their type only."""
+    lines = []
+    for kind in _GEMS.split():
+        lines += [f"{kind}gem | power | 6144 | {kind} | 5-5", f"{kind}gem | power | 5325 | {kind} | 6-9"]
+    for pair in _TYPE_ITEMS.split():
+        item, kind = pair.split(":")
+        lines += [
+            f"{item} | power | 4915 | {kind} | 4-9",
+            f"{item} | attack | {4300 if item == 'seaincense' else 4505} | {kind} | 3-3",
+            f"{item} | final | 4506 | {kind} | 2-2",
+        ]
+    return "\n".join(lines)
+
+
+TARGET_ABILITY = """
+darkaura | power | 5448 | dark | 6-9
+fairyaura | power | 5448 | fairy | 6-9
+dryskin | power | 5120 | fire | 4-9
+heatproof | power | 2048 | fire | 4-8
+heatproof | attack | 2048 | fire | 9-9
+thickfat | power | 2048 | fire | 3-4
+thickfat | power | 2048 | ice | 3-4
+thickfat | attack | 2048 | fire | 5-9
+thickfat | attack | 2048 | ice | 5-9
+waterbubble | attack | 2048 | fire | 7-9
+purifyingsalt | attack | 2048 | ghost | 9-9
+tabletsofruin | attack | 3072 | physical | 9-9
+vesselofruin | attack | 3072 | special | 9-9
+filter solidrock | final | 3072 | super_effective | 4-9
+prismarmor | final | 3072 | super_effective | 7-9
+multiscale shadowshield | final | 2048 | target_full | 5-9
+fluffy | final | 2048 | contact | 7-9
+fluffy | final | 8192 | fire | 7-9
+icescales | final | 2048 | special | 8-9
+punkrock | final | 2048 | sound | 8-9
+furcoat | defence | 8192 | | 6-9
+marvelscale | defence | 6144 | target_status | 3-9
+grasspelt | defence | 6144 | grassy_terrain | 6-9
+flowergift | special_defence | 6144 | sun | 4-9
+waterabsorb dryskin | immune | 0 | water | 3-9
+stormdrain | immune | 0 | water | 5-9
+voltabsorb | immune | 0 | electric | 3-9
+motordrive | immune | 0 | electric | 4-9
+lightningrod | immune | 0 | electric | 5-9
+flashfire wellbakedbody | immune | 0 | fire | 3-9
+sapsipper | immune | 0 | grass | 5-9
+eartheater | immune | 0 | ground | 9-9
+bulletproof | immune | 0 | bullet | 6-9
+soundproof | immune | 0 | sound | 3-9
+windrider | immune | 0 | wind | 9-9
+dazzling queenlymajesty armortail | immune | 0 | early | 7-9
+"""
+TARGET_ITEM = """
+assaultvest | special_defence | 6144 | | 6-9
+souldew | special_defence | 6144 | | 3-6 | latias latios
+deepseascale | special_defence | 8192 | | 3-9 | clamperl
+metalpowder | defence | 6144 | | 2-2 | ditto
+metalpowder | special_defence | 6144 | | 2-2 | ditto
+metalpowder | defence | 8192 | | 3-9 | ditto
+chilanberry | final | 2048 | normal | 4-9
+"""
+TARGET_EFFECTS = """
+PROTOSYNTHESISDEF QUARKDRIVEDEF | defence | 5325 | | 9-9
+PROTOSYNTHESISSPD QUARKDRIVESPD | special_defence | 5325 | | 9-9
+GLAIVE_RUSH | final | 8192 | | 9-9
+"""
+SCREENS = """
+reflect | early | 2048 | physical meets_screens | 3-4
+lightscreen | early | 2048 | special meets_screens | 3-4
+reflect | final | 2048 | physical meets_screens | 5-9
+lightscreen | final | 2048 | special meets_screens | 5-9
+auroraveil | final | 2048 | meets_screens | 7-9
+"""
+_BERRIES = """
+occa:fire passho:water wacan:electric rindo:grass yache:ice chople:fighting kebia:poison shuca:ground
+coba:flying payapa:psychic tanga:bug charti:rock kasib:ghost haban:dragon colbur:dark babiri:steel
+roseli:fairy
+"""
+
+
+def berries() -> str:
+    """Rules of the berries that weaken one super effective hit."""
+    pairs = [pair.split(":") for pair in _BERRIES.split()]
+    return "\n".join(f"{name}berry | final | 2048 | {kind} super_effective | 4-9" for name, kind in pairs)
+
 
 _STAGES = "power attack defence special_defence final attack_first foe_defence foe_special_defence immune early middle"
 STAGE_NAMES = tuple(_STAGES.split())
@@ -32,7 +262,7 @@ STAGES = len(STAGE_NAMES)
 
 
 class Rule(NamedTuple):
-    """`mask`: facts that must hold; `species`: prefixes of the holder's species id, none = anybody."""
+    """`mask`: facts that must hold; `species`: prefixes of the holder's species id, empty = any."""
 
     stage: int
     mod: int
@@ -44,15 +274,15 @@ class Rule(NamedTuple):
 def rules(gen: int) -> dict[str, dict[str, tuple[Rule, ...]]]:
     """Rules by who brings them (`user_ability`, `target_item`, ...) and its name, in the order they are applied."""
     return {
-        "user_ability": _parse(gen, user.USER_ABILITY),
-        "user_item": _parse(gen, user.USER_ITEM + user.alike()),
-        "user_effect": _parse(gen, user.EFFECTS),
-        "target_ability": _parse(gen, target.TARGET_ABILITY),
-        "target_item": _parse(gen, target.TARGET_ITEM + target.berries()),
-        "target_effect": _parse(gen, target.TARGET_EFFECTS),
-        "screen": _parse(gen, target.SCREENS),
-        "field": _parse(gen, user.FIELD),
-        "move": _parse(gen, user.MOVE),
+        "user_ability": _parse(gen, USER_ABILITY),
+        "user_item": _parse(gen, USER_ITEM + alike()),
+        "user_effect": _parse(gen, EFFECTS),
+        "target_ability": _parse(gen, TARGET_ABILITY),
+        "target_item": _parse(gen, TARGET_ITEM + berries()),
+        "target_effect": _parse(gen, TARGET_EFFECTS),
+        "screen": _parse(gen, SCREENS),
+        "field": _parse(gen, FIELD),
+        "move": _parse(gen, MOVE),
     }
 
 
@@ -66,3 +296,52 @@ def _parse(gen: int, text: str) -> dict[str, tuple[Rule, ...]]:
             for name in names.split():
                 table.setdefault(name, []).append(rule)
     return {name: tuple(found) for name, found in table.items()}
+
+
+_EXPONENTS = {0.0: 0, 0.5: -1, 1.0: 0, 2.0: 1}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """One generation's.
+
+    Attributes:
+        exponents: [21][21], attacking by defending type: log2 of the multiplier, 0 where immune; 0 is no type.
+        immune: [21][21], True = no damage.
+        asked: facts of moves that some target's rule asks for.
+        weights: tenths of a kilogram by species id; unfinished: species that still evolve.
+    """
+
+    gen: int
+    rules: dict[str, dict[str, tuple[Rule, ...]]]
+    exponents: tuple[tuple[int, ...], ...]
+    immune: tuple[tuple[bool, ...], ...]
+    asked: int
+    weights: dict[str, int]
+    unfinished: frozenset[str]
+
+
+@cache
+def tables(gen: int) -> Tables:
+    """The tables of one generation; the same object every time."""
+    data = GenData.from_gen(gen)
+    chart = type_chart(gen)
+    known = rules(gen)
+    return Tables(
+        gen=gen,
+        rules=known,
+        exponents=tuple([tuple([_EXPONENTS[value] for value in row]) for row in chart]),
+        immune=tuple([tuple([value == 0.0 for value in row]) for row in chart]),
+        asked=_asked(known),
+        weights={name: round(10 * entry.get("weightkg", 0)) for name, entry in data.pokedex.items()},
+        unfinished=frozenset(name for name, entry in data.pokedex.items() if entry.get("evos")),
+    )
+
+
+def _asked(known: dict[str, dict[str, tuple[Rule, ...]]]) -> int:
+    mask = 0
+    for who in ("target_ability", "target_item", "target_effect", "screen"):
+        for found in known[who].values():
+            for rule in found:
+                mask |= rule.mask
+    return mask & ~PAIR_FACTS

@@ -9,27 +9,34 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Surroundings
-from simul.env_worker.games.pokemon.damage.pairs import PAIR_NUMBERS, Attacker, Defender, Pairs
-from simul.env_worker.games.pokemon.damage.reading import Needs, fighter, glance, needs, screens_of, surroundings
+from simul.env_worker.games.pokemon.damage.from_battle import (
+    DamageInputs,
+    damage_inputs,
+    fighter,
+    fighter_inputs,
+    screens_of,
+    surroundings,
+)
+from simul.env_worker.games.pokemon.damage.pairs import PAIR_NUMBERS, Attacker, Defender, PairDamageCache
+from simul.env_worker.games.pokemon.damage.types import NO_SURROUNDINGS, Surroundings
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.blocks import PokemonBlocks
-from simul.env_worker.games.pokemon.encoding.combatants import Profile
-from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF, Card
+from simul.env_worker.games.pokemon.encoding.expected_damage import Profile
+from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF, PokemonBlock
 
 _ONE, _ZERO = struct.pack("<e", 1.0), struct.pack("<e", 0.0)
 _WHO = tuple(b"".join(_ONE if i == j else _ZERO for j in range(layout.TEAM_SIZE)) for i in range(layout.TEAM_SIZE))
 _DEALS_AND_TAKES = struct.Struct(f"<e{HALF * (layout.TAKES - layout.DEALS - 1)}xe")
 _MOST_REMEMBERED = 1024
 _PAIR = HALF * PAIR_NUMBERS
-_NOBODY = bytes(_PAIR)
+_NO_NUMBERS = bytes(_PAIR)
 FNT = Status.FNT
 
 
 class _User:
-    """An own Pokemon as it was last written. `seen`: all that its attacker was made of but the names of its moves.
+    """An own Pokemon as it was last written. `seen`: inputs of its attacker, without the names of its moves.
 
-    `mark`: that nothing was heard of it since, and nothing around it has changed.
+    `mark`: equal while neither it nor the field has changed.
     """
 
     __slots__ = ("attacker", "mark", "names", "needs", "profile", "seen")
@@ -37,14 +44,14 @@ class _User:
     def __init__(self) -> None:
         self.profile: Profile | None = None  # names and needs change only with it
         self.names: tuple[str, ...] = ()
-        self.needs = Needs(False, False, False)
+        self.needs = DamageInputs(False, False, False)
         self.mark: tuple[Any, ...] = ()
         self.seen: tuple[Any, ...] = ()
         self.attacker: Attacker | None = None
 
 
 class _Foe:
-    """The same of a foe."""
+    """A foe as it was last written; fields as in `_User`."""
 
     __slots__ = ("defender", "mark", "seen")
 
@@ -55,7 +62,7 @@ class _Foe:
 
 
 class DamageWriter:
-    """Of one battle; `attackers`: how many own Pokemon it writes, three (active and likeliest switches) or all six."""
+    """Writes for one battle; `attackers`: own Pokemon it writes, 3 (active and likeliest switches) or all 6."""
 
     def __init__(self, buffer: bytearray, gen: int, attackers: int) -> None:
         self._buffer = buffer
@@ -68,7 +75,7 @@ class DamageWriter:
         self._start_afresh()
 
     def _start_afresh(self) -> None:
-        self._pairs = Pairs(self._gen)
+        self._pairs = PairDamageCache(self._gen)
         self._own = [_User() for _ in range(layout.TEAM_SIZE)]
         self._foes = [_Foe() for _ in range(layout.TEAM_SIZE)]
         self._around = NO_SURROUNDINGS
@@ -99,19 +106,19 @@ class DamageWriter:
         self._pack(who, attackers, defenders)
 
     def _attacker(
-        self, i: int, battle: SeatBattle, card: Card, mon: Pokemon, out: bool, down: int, around: Surroundings
+        self, i: int, battle: SeatBattle, block: PokemonBlock, mon: Pokemon, out: bool, down: int, around: Surroundings
     ) -> Attacker:
-        user, profile = self._own[i], card.profile
-        mark = (mon, card.when, out, down, battle._used_tera, around)
+        user, profile = self._own[i], block.profile
+        mark = (mon, block.when, out, down, battle._used_tera, around)
         if user.attacker is not None and mark == user.mark:
             return user.attacker
         user.mark, body = mark, profile.body
         if profile is not user.profile:
             user.profile = profile
             user.names = tuple(battle.entries[i]["moves"][: layout.MOVE_SLOTS])
-            user.needs = needs(self._gen, user.names)
+            user.needs = damage_inputs(self._gen, user.names)
             user.attacker = None
-        look = glance(mon, body, user.needs.own_hp, out, down if user.needs.fallen else 0)
+        look = fighter_inputs(mon, body, user.needs.own_hp, out, down if user.needs.fallen else 0)
         can_tera = self._gen == 9 and not battle._used_tera and body.tera > 0 and not body.terastallized
         seen = (look, can_tera, around)
         if user.attacker is None or seen != user.seen:
@@ -122,25 +129,25 @@ class DamageWriter:
     def _defender(
         self,
         foe: _Foe,
-        card: Card,
+        block: PokemonBlock,
         mon: Pokemon,
         exact: bool,
         out: bool,
         screens: tuple[str, ...],
         around: Surroundings,
     ) -> Defender:
-        mark = (mon, card.when, exact, out, screens, around)
+        mark = (mon, block.when, exact, out, screens, around)
         if foe.defender is not None and mark == foe.mark:
             return foe.defender
         foe.mark = mark
-        seen = (glance(mon, card.profile.body, exact, out, 0), screens, around)
+        seen = (fighter_inputs(mon, block.profile.body, exact, out, 0), screens, around)
         if foe.defender is None or seen != foe.seen:
             foe.seen = seen
             foe.defender = self._pairs.defender(fighter(seen[0]), *seen[1:])
         return foe.defender
 
     def _surroundings(self, battle: SeatBattle, blocks: PokemonBlocks, own_out: int, foe_out: int) -> Surroundings:
-        """The same object as long as it is the same: quick to compare."""
+        """Keeps one object while the value is equal, which makes comparisons quick."""
         calming = (_ability(blocks.own, own_out), _ability(blocks.foe, foe_out))
         around = surroundings(battle._weather, battle._fields, calming)
         if around != self._around:
@@ -148,20 +155,20 @@ class DamageWriter:
         return self._around
 
     def _choose(self, alive: list[int], own_out: int) -> list[int]:
-        """Team positions of the attackers: all that live, or the active one and who stands best against the foe."""
+        """Team positions of the attackers: all alive, or the active one and the best against the foe."""
         if self._all:
             return alive
         bench = sorted([i for i in alive if i != own_out], key=self._standing)
         return ([own_out] if own_out in alive else []) + bench[: self._attackers - 1]
 
     def _standing(self, index: int) -> float:
-        """What it takes less what it deals, as just written: the least is the likeliest switch."""
+        """Damage taken less damage dealt, as just written: the lowest is the likeliest switch."""
         start = (layout.OWN_START + index * layout.POKEMON_WIDTH + layout.DEALS) * HALF
         deals, takes = _DEALS_AND_TAKES.unpack_from(self._buffer, start)
         return float(takes) - float(deals)
 
     def _pack(self, who: list[int], attackers: list[Attacker], defenders: list[Defender | None]) -> None:
-        """What did not change stays where it stands."""
+        """Write what has changed; the buffer keeps the rest."""
         placed: list[tuple[int, Attacker] | None] = [None] * self._attackers
         for place, (i, attacker) in enumerate(zip(who, attackers)):
             placed[i if self._all else place] = (i, attacker)
@@ -181,7 +188,7 @@ class DamageWriter:
             at += len(_WHO[i])
         for defender, before in zip(defenders, self._defenders):
             if not same or defender is not before:
-                numbers = _NOBODY if defender is None else self._pairs.numbers(attacker, defender)
+                numbers = _NO_NUMBERS if defender is None else self._pairs.numbers(attacker, defender)
                 buffer[at : at + _PAIR] = numbers
             at += _PAIR
 
@@ -193,5 +200,5 @@ class DamageWriter:
         return layout.DAMAGE_START * HALF + self._width * place
 
 
-def _ability(cards: list[Card], out: int) -> str:
-    return str(cards[out].profile.body.ability) if out >= 0 else ""
+def _ability(blocks: list[PokemonBlock], out: int) -> str:
+    return str(blocks[out].profile.body.ability) if out >= 0 else ""

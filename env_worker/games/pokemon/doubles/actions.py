@@ -33,7 +33,7 @@ class Meaning(NamedTuple):
 
 
 def meaning(action: int) -> Meaning:
-    """Of an action."""
+    """What `action` stands for."""
     if action == PASS:
         return Meaning()
     if action < FIRST_MOVE:
@@ -44,7 +44,7 @@ def meaning(action: int) -> Meaning:
 
 
 class SlotChoices:
-    """What one slot may answer.
+    """The legal actions of one slot.
 
     Attributes:
         mask: uint8 [107] as a bytearray, 1 = legal.
@@ -60,11 +60,11 @@ class SlotChoices:
 
     @property
     def idle(self) -> bool:
-        """Nothing but to pass."""
+        """True = only passing is legal."""
         return list(self._commands) == [PASS]
 
     def command(self, action: int) -> str:
-        """The simulator's words for a legal action of this slot."""
+        """The simulator command for a legal action of this slot."""
         return self._commands[action]
 
     def allow(self, action: int, command: str) -> None:
@@ -111,7 +111,7 @@ def _force(
 
 
 def _acts(request: Request, slot: int) -> bool:
-    """Whether a Pokemon stands there and takes orders."""
+    """Whether an active Pokemon there can act."""
     side, active = request["side"]["pokemon"], request["active"]
     if slot >= len(side) or slot >= len(active) or not active[slot]:
         return False

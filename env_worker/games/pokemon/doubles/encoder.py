@@ -10,32 +10,30 @@ from numpy.typing import NDArray
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
-from simul.env_worker.games.pokemon.battle_view.profiles import move_row
-from simul.env_worker.games.pokemon.battle_view.seat_battle import Request
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatDoubleBattle
+from simul.env_worker.games.pokemon.battle_view.tally import Standing
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import TARGETS, SlotChoices, meaning
-from simul.env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
-from simul.env_worker.games.pokemon.doubles.matchups import Matchups
-from simul.env_worker.games.pokemon.doubles.move_blocks import MoveBlocks
-from simul.env_worker.games.pokemon.doubles.pokemon_features import (
-    Fighter,
-    Standers,
+from simul.env_worker.games.pokemon.doubles.blocks import (
+    ActivePair,
+    MatchupCache,
+    MoveBlocks,
+    TeamMember,
     body_numbers,
-    foe_fighter,
-    own_fighter,
+    foe_member,
+    own_member,
     pair_numbers,
 )
-from simul.env_worker.games.pokemon.encoding import fields
 from simul.env_worker.games.pokemon.encoding import layout as singles
 from simul.env_worker.games.pokemon.encoding.actions import GIMMICKS
 from simul.env_worker.games.pokemon.encoding.features import TRICK_ROOM, active_numbers, gimmicks_spent
-from simul.env_worker.games.pokemon.encoding.field_state import Scene, read_scene
-from simul.env_worker.games.pokemon.source.rewards import Standing
+from simul.env_worker.games.pokemon.encoding.field_state import FieldState, read_field_state
+from simul.env_worker.games.pokemon.encoding.profiles import move_row
 
-_NO_PREVIEW = [0.0] * singles.width(fields.PREVIEW)
+_NO_PREVIEW = [0.0] * singles.width(singles.PREVIEW)
 
 
-class Asked(Protocol):
+class SlotDecision(Protocol):
     """Which slot decides (0 left, 1 right), its choices and the other's, the left one's action once it is made."""
 
     @property
@@ -57,21 +55,21 @@ class DoubleEncoder:
 
     def __init__(self, battle: SeatDoubleBattle, gen: int) -> None:
         self._battle = battle
-        self._matchups = Matchups(gen)
+        self._matchups = MatchupCache(gen)
         self._moves = MoveBlocks(self._matchups, gen)
         self.standing = (6.0, 6.0, 6.0, 6.0)
 
-    def encode(self, request: Request, asked: Asked) -> NDArray[np.float16]:
+    def encode(self, request: Request, asked: SlotDecision) -> NDArray[np.float16]:
         """The observation of the slot that decides; the battle must be in sync with the request."""
         battle = self._battle
         own_mons = list(battle._team.values())[: layout.TEAM_SIZE]
         foe_mons, met = battle.foes()
         self.survey()
-        scene = read_scene(battle, None, None)
-        own, foes = self._own(request, own_mons, scene), self._foes(foe_mons, scene)
+        field_state = read_field_state(battle, None, None)
+        own, foes = self._own(request, own_mons, field_state), self._foes(foe_mons, field_state)
         standing, facing = _standers(own), _standers(foes)
-        trick_room = bool(scene.field[TRICK_ROOM])
-        numbers = self._global(request, asked, scene, standing, facing)
+        trick_room = bool(field_state.field[TRICK_ROOM])
+        numbers = self._global(request, asked, field_state, standing, facing)
         for team, opposite, known in ((own, facing, len(own)), (foes, standing, met)):
             for index, fighter in enumerate(team):
                 revealed = fighter.mon._revealed if team is own else index < known
@@ -80,13 +78,13 @@ class DoubleEncoder:
                     numbers += pair_numbers(self._matchups, fighter, other, trick_room)
             numbers += [0.0] * (layout.POKEMON_WIDTH * (layout.TEAM_SIZE - len(team)))
         for slot, choices in ((asked.slot, asked.choices), (1 - asked.slot, asked.others)):
-            numbers += self._moves.numbers(request, slot, choices, scene, standing[slot], facing)
+            numbers += self._moves.numbers(request, slot, choices, field_state, standing[slot], facing)
         numbers += asked.choices.mask
         assert len(numbers) == layout.OBSERVATION_SIZE
         return np.array(numbers, dtype=np.float16)
 
     def survey(self) -> Standing:
-        """Bring `standing` up to date, and nothing else."""
+        """Update `standing` only."""
         battle = self._battle
         foes, met = battle.foes()
         unseen = max(battle.foe_team_size - met, 0)
@@ -95,26 +93,28 @@ class DoubleEncoder:
         self.standing = (own_alive, foe_alive + unseen, own_hp, foe_hp + unseen)
         return self.standing
 
-    def _own(self, request: Request, mons: list[Pokemon], scene: Scene) -> list[Fighter]:
+    def _own(self, request: Request, mons: list[Pokemon], field_state: FieldState) -> list[TeamMember]:
         battle = self._battle
         slots = {}
         if not request.get("teamPreview"):
             slots = {battle.position(entry["ident"]): slot for slot, entry in enumerate(request["side"]["pokemon"][:2])}
         return [
-            own_fighter(
+            own_member(
                 battle, self._matchups, mon, battle.entries[index],
-                -1 if mon._status is Status.FNT else slots.get(index, -1), scene.own_side,
+                -1 if mon._status is Status.FNT else slots.get(index, -1), field_state.own_side,
             )
             for index, mon in enumerate(mons)
         ]  # fmt: skip
 
-    def _foes(self, mons: list[Pokemon], scene: Scene) -> list[Fighter]:
+    def _foes(self, mons: list[Pokemon], field_state: FieldState) -> list[TeamMember]:
         battle = self._battle
         out = battle.opponent_active_pokemon
         slots = {id(mon): slot for slot, mon in enumerate(out) if mon is not None}
-        return [foe_fighter(battle, self._matchups, mon, slots.get(id(mon), -1), scene.foe_side) for mon in mons]
+        return [foe_member(battle, self._matchups, mon, slots.get(id(mon), -1), field_state.foe_side) for mon in mons]
 
-    def _global(self, request: Request, asked: Asked, scene: Scene, own: Standers, foes: Standers) -> list[float]:
+    def _global(
+        self, request: Request, asked: SlotDecision, field_state: FieldState, own: ActivePair, foes: ActivePair
+    ) -> list[float]:
         battle = self._battle
         own_alive, foe_alive, own_hp, foe_hp = self.standing
         own_spent, foe_spent = gimmicks_spent(battle)
@@ -126,13 +126,13 @@ class DoubleEncoder:
             *_demands(request, asked.slot),
             *_demands(request, 1 - asked.slot),
             *self._first(asked),
-            *scene.weather,
-            *scene.field,
-            *scene.own_side,
+            *field_state.weather,
+            *field_state.field,
+            *field_state.own_side,
             own_alive / 6,
             own_hp / 6,
             own_spent,
-            *scene.foe_side,
+            *field_state.foe_side,
             foe_alive / 6,
             foe_hp / 6,
             foe_spent,
@@ -140,7 +140,7 @@ class DoubleEncoder:
             *_NO_PREVIEW,
         ]
 
-    def _first(self, asked: Asked) -> list[float]:
+    def _first(self, asked: SlotDecision) -> list[float]:
         """`doubles.layout.FIRST`: what the left slot has chosen."""
         chosen = meaning(asked.first) if asked.first is not None else None
         if chosen is None:
@@ -168,8 +168,8 @@ def _demands(request: Request, slot: int) -> list[float]:
     ]
 
 
-def _standers(team: Sequence[Fighter]) -> Standers:
-    found: Standers = [None, None]
+def _standers(team: Sequence[TeamMember]) -> ActivePair:
+    found: ActivePair = [None, None]
     for fighter in team:
         if fighter.slot >= 0:
             found[fighter.slot] = fighter
@@ -177,6 +177,6 @@ def _standers(team: Sequence[Fighter]) -> Standers:
 
 
 def _survey(team: list[Pokemon]) -> tuple[float, float]:
-    """How many live, sum of hp fractions."""
+    """Number alive, and sum of hp fractions."""
     alive = sum(mon._status is not Status.FNT for mon in team)
     return float(alive), sum(mon._current_hp / mon._max_hp for mon in team if mon._current_hp)

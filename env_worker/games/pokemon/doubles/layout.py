@@ -2,7 +2,7 @@
 
     global | own.0 .. own.5 | foe.0 .. foe.5 | move.0 .. move.3 | partner_move.0 .. 3 | mask
 
-`move.k` are the moves of the slot that decides, `self_active` stands there, `partner_active` beside it. Foes are
+`move.k` are the moves of the slot that decides; `self_active` is its Pokemon, `partner_active` its partner. Foes are
 left and right as Showdown numbers them (targets 1 and 2).
 """
 
@@ -12,9 +12,8 @@ from functools import cache
 
 from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.doubles.actions import NUM_ACTIONS as NUM_ACTIONS
-from simul.env_worker.games.pokemon.encoding import fields as singles
-from simul.env_worker.games.pokemon.encoding.fields import Field
-from simul.env_worker.games.pokemon.encoding.layout import MOVE_SLOTS, TEAM_SIZE, lay_out, width
+from simul.env_worker.games.pokemon.encoding import layout as singles
+from simul.env_worker.games.pokemon.encoding.layout import MOVE_SLOTS, TEAM_SIZE, Field, lay_out, width
 
 SIDES = ("left", "right")
 PAIR_NAMES = ("deals", "deals_effectiveness", "takes", "takes_effectiveness", "moves_first")

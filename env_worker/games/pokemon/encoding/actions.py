@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS
+from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS, TEAM_SIZE
 
 FIRST_MOVE = 6
 FAINTED = "0 fnt"
@@ -27,7 +27,7 @@ SUFFIXES = ("", *(suffix for _, suffix in GIMMICKS))
 
 
 class Choices:
-    """What a seat may answer to one request.
+    """The legal actions of one request.
 
     Attributes:
         mask: uint8 [26] as a bytearray, 1 = legal.
@@ -46,7 +46,7 @@ class Choices:
         self.move_slots = [0] * 4
 
     def command(self, action: int) -> str:
-        """The simulator's words for an action."""
+        """The simulator command for an action."""
         if action < FIRST_MOVE:
             return f"switch {self.switch_slots[action]}"
         gimmick, move = divmod(action - FIRST_MOVE, 4)
@@ -102,3 +102,9 @@ def known_slot(move_id: str, known: list[str], index: int) -> int:
         if name == move_id or name.rstrip("0123456789") == move_id or (move_id == "hiddenpower" and move_id in name):
             return slot
     return index
+
+
+def picks_wanted(request: dict[str, Any], leads: int = 1) -> int:
+    """How many picks a preview takes: as many as may come; the leads if all do."""
+    team = min(len(request["side"]["pokemon"]), TEAM_SIZE)
+    return min(request.get("maxChosenTeamSize") or leads, team)

@@ -19,28 +19,28 @@ from simul.env_worker.games.pokemon.damage.writer import DamageWriter
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices
 from simul.env_worker.games.pokemon.encoding.blocks import PokemonBlocks
-from simul.env_worker.games.pokemon.encoding.field_state import Scene, read_scene
+from simul.env_worker.games.pokemon.encoding.expected_damage import MoveDamage
+from simul.env_worker.games.pokemon.encoding.field_state import FieldState, read_field_state
 from simul.env_worker.games.pokemon.encoding.global_block import write_global
-from simul.env_worker.games.pokemon.encoding.matchup import Blow
 from simul.env_worker.games.pokemon.encoding.move_features import (
     NO_MOVE,
     PRESENT_WIDTH,
+    DamageScale,
     OwnMove,
-    Swing,
+    damage_scale,
     offered_move,
     present_numbers,
     static_bytes,
-    swing,
 )
 from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF
-from simul.env_worker.games.pokemon.encoding.set_blocks import SetBlocks
+from simul.env_worker.games.pokemon.encoding.set_knowledge import SetBlocks
 
 _PRESENT = struct.Struct(f"<{PRESENT_WIDTH}e")
 _FLOAT16 = np.dtype(np.float16)
 _MASK_HIGH_BYTES = slice(layout.MASK_START * HALF + 1, (layout.MASK_START + layout.NUM_ACTIONS) * HALF, HALF)
 _HIGH_BYTE_OF = bytes.maketrans(b"\0\1", b"\0\x3c")  # 1 is 0x3c00
 _MOVE_BYTES = layout.MOVE_WIDTH * HALF
-_NO_BLOWS = (None,) * layout.MOVE_SLOTS
+_NO_DAMAGES = (None,) * layout.MOVE_SLOTS
 _NO_MOVES = bytes(layout.MOVE_SLOTS * _MOVE_BYTES)
 FNT = Status.FNT
 
@@ -72,17 +72,21 @@ class SeatEncoder:
         blocks.write_foe_bodies(battle, foes, met)
         if self._sets is not None:
             self._sets.write(foes)
-        scene = read_scene(battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None)
-        blocks.write_pairs(scene, own, foes, own_out, foe_out)
-        if self._damage is not None and "teamPreview" not in request:  # at a preview nobody is out: it stays 0
+        field_state = read_field_state(
+            battle, own[own_out] if own_out >= 0 else None, foes[foe_out] if foe_out >= 0 else None
+        )
+        blocks.write_pairs(field_state, own, foes, own_out, foe_out)
+        if (
+            self._damage is not None and "teamPreview" not in request
+        ):  # no Pokemon is active at a preview: the block stays 0
             self._damage.write(battle, blocks, own, foes, own_out, foe_out)
-        write_global(self._buffer, battle, request, scene, self.standing, choices.reviving)
-        self._write_moves(scene, request, choices, own_out, foe_out)
+        write_global(self._buffer, battle, request, field_state, self.standing, choices.reviving)
+        self._write_moves(field_state, request, choices, own_out, foe_out)
         self._buffer[_MASK_HIGH_BYTES] = choices.mask.translate(_HIGH_BYTE_OF)
         return np.frombuffer(bytearray(self._buffer), _FLOAT16)
 
     def survey(self) -> None:
-        """Bring `standing` up to date, and nothing else."""
+        """Update `standing` only."""
         battle = self._battle
         foes, met = battle.foes()
         self._survey(list(battle._team.values())[: layout.TEAM_SIZE], foes[:met])
@@ -95,13 +99,15 @@ class SeatEncoder:
         self.standing = (own_alive, foe_alive + unseen, own_hp, foe_hp + unseen)
         return own_out, foe_out
 
-    def _write_moves(self, scene: Scene, request: dict[str, Any], choices: Choices, own_out: int, foe_out: int) -> None:
+    def _write_moves(
+        self, field_state: FieldState, request: dict[str, Any], choices: Choices, own_out: int, foe_out: int
+    ) -> None:
         buffer, offset = self._buffer, layout.MOVE_START * HALF
         if own_out < 0 or "active" not in request:
             buffer[offset : offset + len(_NO_MOVES)] = _NO_MOVES
             return
         own, can_tera = self._own_moves(own_out, foe_out), "canTerastallize" in request["active"][0]
-        against = self._swing(scene)
+        against = self._damage_scale(field_state)
         for slot, entry in enumerate(choices.move_entries):
             move = own[slot] if slot < len(own) else NO_MOVE
             if entry is not None:
@@ -116,19 +122,21 @@ class SeatEncoder:
     def _own_moves(self, own_out: int, foe_out: int) -> list[OwnMove]:
         """The active Pokemon's, as they meet the foe that is out."""
         blocks = self._blocks
-        blows: Sequence[Blow | None] = blocks.duels.blows(own_out, foe_out) if foe_out >= 0 else _NO_BLOWS
-        return list(zip(self._battle.entries[own_out]["moves"], blocks.own[own_out].profile.moves, blows))
+        damages: Sequence[MoveDamage | None] = (
+            blocks.matchups.move_damages(own_out, foe_out) if foe_out >= 0 else _NO_DAMAGES
+        )
+        return list(zip(self._battle.entries[own_out]["moves"], blocks.own[own_out].profile.moves, damages))
 
-    def _swing(self, scene: Scene) -> Swing | None:
-        """None where nobody is out to be hit."""
+    def _damage_scale(self, field_state: FieldState) -> DamageScale | None:
+        """None where either side has no active Pokemon."""
         user, target = self._blocks.own_active, self._blocks.foe_active
-        if user is None or target is None or scene.foe is None:
+        if user is None or target is None or field_state.foe is None:
             return None
-        return swing(scene, user.strength, target.strength, scene.foe)
+        return damage_scale(field_state, user.strength, target.strength, field_state.foe)
 
 
 def _survey(team: list[Pokemon]) -> tuple[int, float, float]:
-    """Of one team: index of the active one (-1: none), how many live, sum of hp fractions."""
+    """Of one team: index of the active one (-1: none), number alive, sum of hp fractions."""
     out, alive, total = -1, 0.0, 0.0
     for index, mon in enumerate(team):
         if mon._active and out < 0:

@@ -13,8 +13,8 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 
-from simul.env_worker.games.pokemon.battle_view.profiles import move_row, moves_of
-from simul.env_worker.games.pokemon.encoding.fields import VOLATILES
+from simul.env_worker.games.pokemon.encoding.layout import VOLATILES
+from simul.env_worker.games.pokemon.encoding.profiles import move_row, moves_of
 
 # Enum members hash in Python; everything below is therefore indexed by their integer value.
 SIDE_SLOTS = {
@@ -30,7 +30,7 @@ SIDE_SLOTS = {
     SideCondition.TAILWIND.value: (8, 1.0),
 }
 STACKABLE = (1, 2)
-SCREENS, NUM_SCREENS = 4, 5  # the first with turns; their turns stand behind all of them
+SCREENS, NUM_SCREENS = 4, 5  # the first with turns; the turns follow all of them
 REFLECT, LIGHT_SCREEN, AURORA_VEIL = 4, 5, 6
 SUN, RAIN, SAND, SNOW, WIND = range(5)
 WEATHER_SLOTS = {
@@ -143,7 +143,7 @@ def status_numbers(mon: Pokemon) -> tuple[float, ...]:
 
 
 def volatile_numbers(mon: Pokemon) -> tuple[float, ...] | list[float]:
-    """`fields.VOLATILES`; of two effects of a kind the later one (perish song counts down)."""
+    """`layout.VOLATILES`; of two effects of a kind the later one (perish song counts down)."""
     if not mon._effects:
         return NO_VOLATILES
     numbers = list(NO_VOLATILES)
@@ -155,7 +155,7 @@ def volatile_numbers(mon: Pokemon) -> tuple[float, ...] | list[float]:
 
 
 def active_numbers(mon: Pokemon | None) -> Sequence[float]:
-    """`fields.ACTIVE` of one side; all zero where nobody is out."""
+    """`layout.ACTIVE` of one side; all zero where it has no active Pokemon."""
     if mon is None:
         return NO_ACTIVE
     boosts = mon._boosts
@@ -169,7 +169,7 @@ def is_plain(mon: Pokemon) -> bool:
 
 
 def plain_active_numbers(mon: Pokemon) -> tuple[float, ...]:
-    """`fields.ACTIVE` without stages and volatiles."""
+    """`layout.ACTIVE` without stages and volatiles."""
     last = 0
     for name, move in moves_of(mon).items():
         if move._is_last_used:
@@ -185,7 +185,7 @@ def plain_active_numbers(mon: Pokemon) -> tuple[float, ...]:
 
 
 def gimmicks_spent(battle: AbstractBattle) -> tuple[bool, bool]:
-    """Whether the own side, and the foe's, has used what can be used once a battle."""
+    """Whether the own side, and the foe's, has used its once-a-battle gimmick."""
     own = battle._used_tera or battle._used_mega_evolve or battle._used_z_move or battle._used_dynamax
     foe = (
         battle._opponent_used_tera

@@ -1,4 +1,4 @@
-"""The field at one decision, and what it makes of damage and speed."""
+"""The field at one decision, and its effect on damage and speed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding.combatants import Body
+from simul.env_worker.games.pokemon.encoding.expected_damage import Body
 from simul.env_worker.games.pokemon.encoding.features import (
     AURORA_VEIL,
     LIGHT_SCREEN,
@@ -29,7 +29,7 @@ BRN = Status.BRN
 
 
 class Factors(NamedTuple):
-    """A strength, and the speed that goes with it."""
+    """Strength and speed of one Pokemon."""
 
     physical_dealt: float
     special_dealt: float
@@ -42,8 +42,8 @@ class Factors(NamedTuple):
         return self[:4]
 
 
-class Scene(NamedTuple):
-    """Numbers as `features` makes them; `own`, `foe`: the active Pokemon, None where nobody is out."""
+class FieldState(NamedTuple):
+    """Numbers as `features` makes them; `own`, `foe`: the active Pokemon, None = none."""
 
     own: Pokemon | None
     foe: Pokemon | None
@@ -53,9 +53,9 @@ class Scene(NamedTuple):
     field: Sequence[float]
 
 
-def read_scene(battle: SeatBattle, own: Pokemon | None, foe: Pokemon | None) -> Scene:
+def read_field_state(battle: SeatBattle, own: Pokemon | None, foe: Pokemon | None) -> FieldState:
     """The field as the seat sees it now."""
-    return Scene(
+    return FieldState(
         own,
         foe,
         side_numbers(battle._side_conditions, battle._turn),
@@ -95,14 +95,14 @@ def active_strength(mon: Pokemon, screen: tuple[float, float]) -> Strength:
 
 
 def bench_strength(mon: Pokemon, screen: tuple[float, float]) -> Strength:
-    """Of one without stages."""
+    """Of a Pokemon without stages."""
     if mon._status is not BRN and screen is NO_SCREEN:
         return LEVEL  # nearly always: one object, quick to compare
     return (0.5 if mon._status is BRN else 1.0, 1.0, *screen)
 
 
 def screens(side: Sequence[float]) -> tuple[float, float]:
-    """What a side's screens leave of physical and special damage."""
+    """Factors of a side's screens on physical and special damage."""
     if side[AURORA_VEIL]:
         return 0.5, 0.5
     if side[REFLECT] or side[LIGHT_SCREEN]:

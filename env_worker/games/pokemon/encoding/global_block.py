@@ -1,6 +1,6 @@
-"""The global block of singles: the turn, what is asked, weather and field, both sides, both active Pokemon.
+"""The global block of singles: the turn, the request, weather and field, both sides, both active Pokemon.
 
-What only team preview knows stays 0. Much of the rest is 0 most of the time: such parts are ready-made.
+The preview's part stays 0. Parts that are mostly 0 have a ready-made constant.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 from poke_env.battle.pokemon import Pokemon
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.battle_view.tally import Standing
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import GIMMICKS
 from simul.env_worker.games.pokemon.encoding.features import (
@@ -23,8 +24,7 @@ from simul.env_worker.games.pokemon.encoding.features import (
     is_plain,
     plain_active_numbers,
 )
-from simul.env_worker.games.pokemon.encoding.field_state import Scene
-from simul.env_worker.games.pokemon.source.rewards import Standing
+from simul.env_worker.games.pokemon.encoding.field_state import FieldState
 
 _HEAD, _TOTALS = struct.Struct("<9e"), struct.Struct("<3e")
 _FIELD = struct.Struct(f"<{len(NO_WEATHER) + len(NO_FIELD)}e")
@@ -39,7 +39,12 @@ assert _BYTES == 2 * layout.PREVIEW_START
 
 
 def write_global(
-    buffer: bytearray, battle: SeatBattle, request: dict[str, Any], scene: Scene, standing: Standing, reviving: bool
+    buffer: bytearray,
+    battle: SeatBattle,
+    request: dict[str, Any],
+    field_state: FieldState,
+    standing: Standing,
+    reviving: bool,
 ) -> None:
     """`standing`: as `SeatEncoder.standing`; `reviving`: the switch that is asked for brings back a fainted one."""
     asked = request["active"][0] if "active" in request else _NOTHING
@@ -56,17 +61,17 @@ def write_global(
         _TERA in asked,
     )
     field, own_side, foe_side = _BLANK_FIELD, _BLANK_SIDE, _BLANK_SIDE
-    if scene.weather is not NO_WEATHER or scene.field is not NO_FIELD:
-        field = _FIELD.pack(*scene.weather, *scene.field)
-    if scene.own_side is not NO_SIDE:
-        own_side = _SIDE.pack(*scene.own_side)
-    if scene.foe_side is not NO_SIDE:
-        foe_side = _SIDE.pack(*scene.foe_side)
+    if field_state.weather is not NO_WEATHER or field_state.field is not NO_FIELD:
+        field = _FIELD.pack(*field_state.weather, *field_state.field)
+    if field_state.own_side is not NO_SIDE:
+        own_side = _SIDE.pack(*field_state.own_side)
+    if field_state.foe_side is not NO_SIDE:
+        foe_side = _SIDE.pack(*field_state.foe_side)
     own_alive, foe_alive, own_hp, foe_hp = standing
     own_spent, foe_spent = gimmicks_spent(battle)
     own_totals = _TOTALS.pack(own_alive / 6, own_hp / 6, own_spent)
     foe_totals = _TOTALS.pack(foe_alive / 6, foe_hp / 6, foe_spent)
-    own, foe = _active(scene.own), _active(scene.foe)
+    own, foe = _active(field_state.own), _active(field_state.foe)
     buffer[:_BYTES] = b"".join((head, field, own_side, own_totals, foe_side, foe_totals, own, foe))
 
 

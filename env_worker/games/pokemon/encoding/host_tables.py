@@ -1,6 +1,6 @@
-"""What the simulator host's encoder must know before any battle, as JSON: ids, move data, type chart, places.
+"""Tables of the simulator host's encoder and tracker, as JSON: ids, move data, type chart, layout, poke-env's data.
 
-The Python encoder is the truth; its tables travel, so that the host's has no numbers of its own.
+The Python encoder is the reference: its tables are sent to the host, whose encoder has no numbers of its own.
 """
 
 from __future__ import annotations
@@ -11,24 +11,87 @@ from typing import Any
 
 from poke_env.battle.effect import Effect
 from poke_env.battle.field import Field
+from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
-from poke_env.battle.side_condition import SideCondition
+from poke_env.battle.side_condition import STACKABLE_CONDITIONS, SideCondition
 from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
-from poke_env.data import GenData
+from poke_env.data import GenData, to_id_str
 
-from simul.env_worker.games.pokemon.battle_view.set_knowledge import known_sets
-from simul.env_worker.games.pokemon.damage.host_side import damage_tables
-from simul.env_worker.games.pokemon.encoding import combatants, features, fields, layout
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
+from simul.env_worker.games.pokemon.damage.export import damage_tables
+from simul.env_worker.games.pokemon.encoding import expected_damage, features, layout
 from simul.env_worker.games.pokemon.encoding.move_features import NO_STATIC
 from simul.env_worker.games.pokemon.encoding.movedex import MoveInfo, move_info, type_chart
-from simul.env_worker.games.pokemon.encoding.tracker_tables import tracker_tables
+from simul.env_worker.games.pokemon.encoding.set_knowledge import known_sets
 from simul.env_worker.games.pokemon.encoding.vocabulary import NO_ITEM, vocabulary
+
+STAT_ORDER = ("hp", "atk", "def", "spa", "spd", "spe")
+TYPES = {kind.name: int(kind.value) for kind in PokemonType} | {"???": int(PokemonType.THREE_QUESTION_MARKS.value)}
+PRESSED_TARGETS = ("all", "allAdjacent", "allAdjacentFoes", "any", "normal", "randomNormal", "scripted")
+ABILITY_CHANGING_FORMES = ("Primal", "Stellar", "Terastal")
+
+
+def tracker_tables(gen: int) -> dict[str, Any]:
+    """JSON-able tables of one generation.
+
+    species: id -> [type values, base stats as STAT_ORDER, ability ids, base species id, ability that the forme
+    brings or None]. moves: id -> [aims at all, is stored, counts as protect, has power, type value, pp of an unused
+    one, costs more under Pressure].
+    effects: name -> [breaks protect, ends with the turn]. weather, fields, sides: name or alias -> name.
+    """
+    data = GenData.from_gen(gen)
+    return {
+        "gen": gen,
+        "types": TYPES,
+        "species": {id_: _tracked_species(entry) for id_, entry in data.pokedex.items() if _makes_a_pokemon(entry)},
+        "moves": {id_: _tracked_move(id_, gen) for id_ in data.moves},
+        "special_moves": ["fight", "recharge"],  # moves that have no entry of their own
+        "effects": {effect.name: [bool(effect.breaks_protect), bool(effect.ends_on_turn)] for effect in Effect},
+        "weather": {name: member.name for name, member in Weather.__members__.items()},
+        "fields": {name: member.name for name, member in Field.__members__.items()},
+        "sides": {name: member.name for name, member in SideCondition.__members__.items()},
+        "stackable": [condition.name for condition in STACKABLE_CONDITIONS],
+        "statuses": [status.name for status in Status],
+        "unknown_item": GenData.UNKNOWN_ITEM,
+        "skipped": sorted(SKIPPED_LINES),
+    }
+
+
+def _makes_a_pokemon(entry: dict[str, Any]) -> bool:
+    """poke-env raises on entries without types, of a type it does not know (MissingNo) and with an empty `prevo`."""
+    types = entry.get("types", ())
+    return len(types) > 0 and all(name.upper() in TYPES for name in types) and entry.get("prevo", "") is not None
+
+
+def _tracked_species(entry: dict[str, Any]) -> list[Any]:
+    forme = entry.get("forme", "")
+    changes = forme.startswith("Mega") or forme in ABILITY_CHANGING_FORMES or forme.endswith("-Tera")
+    return [
+        [TYPES[name.upper()] for name in entry["types"]],
+        [entry["baseStats"][name] for name in STAT_ORDER],
+        [to_id_str(ability) for ability in entry["abilities"].values()],
+        to_id_str(entry["baseSpecies"]),
+        to_id_str(entry["abilities"]["0"]) if changes else None,
+    ]
+
+
+def _tracked_move(move_id: str, gen: int) -> list[Any]:
+    move = Move(move_id, gen)
+    return [
+        move.entry["target"] == "all",
+        Move.should_be_stored(move_id, gen),
+        move.is_protect_counter,
+        move.base_power > 0,
+        int(move.type.value),
+        move.max_pp,
+        move.entry["target"] in PRESSED_TARGETS or "mustpressure" in move.entry["flags"],
+    ]
 
 
 @cache
 def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, Any]:
-    """Everything `sim_host/encoder/tables.mjs` and `sim_host/tracker` read, for one generation."""
+    """Everything `sim_host/encoder/host_tables.mjs` and `sim_host/tracker` read, for one generation."""
     rows = vocabulary()
     return {
         "gen": gen,
@@ -46,10 +109,10 @@ def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, 
         "terrain_slots": _by_name(Field, features.TERRAIN_SLOTS),
         "status_slots": _by_name(Status, features.STATUS_SLOTS),
         "volatile_slots": _by_name(Effect, features.VOLATILE_SLOTS),
-        "immunities": combatants.IMMUNITIES,
-        "item_power": combatants.ITEM_POWER,
-        "ability_power": combatants.ABILITY_POWER,
-        "bulk": combatants.BULK,
+        "immunities": expected_damage.IMMUNITIES,
+        "item_power": expected_damage.ITEM_POWER,
+        "ability_power": expected_damage.ABILITY_POWER,
+        "bulk": expected_damage.BULK,
         "damage": damage_tables(gen),
         "tracker": tracker_tables(gen),
         "sets": _sets(gen) if extras.sets else None,
@@ -73,7 +136,7 @@ def _layout(extras: layout.Extras) -> dict[str, Any]:
         "damage_lead": layout.width(damage) - layout.width(layout.DAMAGE),
         "attackers": extras.attackers,
         "set_start": layout.set_start(extras.attackers),
-        "possible": [fields.POSSIBLE_MOVES, fields.POSSIBLE_ABILITIES, fields.POSSIBLE_TERAS],
+        "possible": [layout.POSSIBLE_MOVES, layout.POSSIBLE_ABILITIES, layout.POSSIBLE_TERAS],
         "deals": layout.DEALS,
         "takes": layout.TAKES,
     }

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.profiles import move_row
+from simul.env_worker.games.pokemon.encoding.expected_damage import MoveDamage
 from simul.env_worker.games.pokemon.encoding.features import RAIN, STAGES, SUN
-from simul.env_worker.games.pokemon.encoding.field_state import Scene, Strength
+from simul.env_worker.games.pokemon.encoding.field_state import FieldState, Strength
 from simul.env_worker.games.pokemon.encoding.layout import MOVE_WIDTH
-from simul.env_worker.games.pokemon.encoding.matchup import Blow
 from simul.env_worker.games.pokemon.encoding.movedex import PHYSICAL, MoveInfo, move_info
+from simul.env_worker.games.pokemon.encoding.profiles import move_row
 
 FIRE, WATER = 7, 18
 PRESENT_WIDTH = 8
@@ -24,17 +24,17 @@ _STATIC = struct.Struct(f"<{STATIC_WIDTH}e")
 
 # What stands in a slot: the move's name, what is known of it (None: no data), and what it does to the foe that is out
 # (None where there is none, or where it is not the Pokemon's own).
-OwnMove = tuple[str, MoveInfo | None, Blow | None]
+OwnMove = tuple[str, MoveInfo | None, MoveDamage | None]
 NO_MOVE: OwnMove = ("", None, None)
 
 
-class Swing(NamedTuple):
-    """What stages, burn, screens and weather make of the damage of one Pokemon's moves to another, now.
+class DamageScale(NamedTuple):
+    """Factors of stages, burn, screens and weather on the damage of one Pokemon's moves to another, now.
 
     Attributes:
         physical, special: of moves of either category; on_defence: of special ones that meet the target's defence.
-        water, fire: what the weather makes of these types besides.
-        target_hp: fraction that is left of it.
+        water, fire: further factor of the weather for these types.
+        target_hp: the target's hp fraction.
     """
 
     physical: float
@@ -45,13 +45,13 @@ class Swing(NamedTuple):
     target_hp: float
 
 
-def swing(scene: Scene, user: Strength, target: Strength, foe: Pokemon) -> Swing:
+def damage_scale(field_state: FieldState, user: Strength, target: Strength, foe: Pokemon) -> DamageScale:
     """`foe` is the target."""
     physical_dealt, special_dealt, _, _ = user
     _, _, physical_taken, special_taken = target
     special, boosts = special_dealt * special_taken, foe._boosts
-    rain, sun = scene.weather[RAIN], scene.weather[SUN]
-    return Swing(
+    rain, sun = field_state.weather[RAIN], field_state.weather[SUN]
+    return DamageScale(
         physical_dealt * physical_taken,
         special,
         special * (STAGES[boosts["spd"] + 6] / STAGES[boosts["def"] + 6]),
@@ -69,7 +69,7 @@ def offered_move(gen: int, own: OwnMove, entry: dict[str, Any] | None) -> OwnMov
 
 
 def static_numbers(name: str, info: MoveInfo | None) -> tuple[float, ...]:
-    """The first of `fields.MOVE`: what follows from the move alone."""
+    """The first of `layout.MOVE`: what follows from the move alone."""
     if info is None:
         return (move_row(name), 0, *NO_STATIC)
     return (info.row, info.type, *info.static)
@@ -82,21 +82,21 @@ def static_bytes(gen: int, name: str) -> bytes:
 
 
 def present_numbers(
-    move: OwnMove, entry: dict[str, Any] | None, swing: Swing | None, usable: int, can_tera: bool
+    move: OwnMove, entry: dict[str, Any] | None, damage_scale: DamageScale | None, usable: int, can_tera: bool
 ) -> tuple[float, ...]:
     """The rest: what it is worth now. `entry`: what the request says of it, None where it does not offer it."""
-    _, info, blow = move
+    _, info, expected = move
     pp = 0.0 if entry is None else entry.get("pp", 0) / (entry.get("maxpp") or 1)
     pp = pp if pp < 1.0 else 1.0
-    if info is None or blow is None or swing is None:
+    if info is None or expected is None or damage_scale is None:
         return (1.0, usable, pp, 0.0, 0.0, 0.0, 0.0, 0.0)
-    damage, effectiveness, stab, tera = blow
+    damage, effectiveness, stab, tera = expected
     if not damage:
         return (1.0, usable, pp, stab, effectiveness / 4, 0.0, 0.0, 0.0)
-    factor = 1.0 if info.fixed else _factor(info, swing)
+    factor = 1.0 if info.fixed else _factor(info, damage_scale)
     damage *= factor
     tera = tera * factor if can_tera else 0.0
-    knocks_out = damage >= swing.target_hp > 0
+    knocks_out = damage >= damage_scale.target_hp > 0
     return (
         1.0,
         usable,
@@ -109,13 +109,13 @@ def present_numbers(
     )
 
 
-def _factor(info: MoveInfo, swing: Swing) -> float:
+def _factor(info: MoveInfo, damage_scale: DamageScale) -> float:
     if info.category == PHYSICAL:
-        factor = swing.physical
+        factor = damage_scale.physical
     else:
-        factor = swing.on_defence if info.hits_defence else swing.special
+        factor = damage_scale.on_defence if info.hits_defence else damage_scale.special
     if info.type == WATER:
-        factor *= swing.water
+        factor *= damage_scale.water
     elif info.type == FIRE:
-        factor *= swing.fire
+        factor *= damage_scale.fire
     return factor

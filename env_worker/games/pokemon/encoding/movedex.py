@@ -11,8 +11,40 @@ from poke_env.battle.move_category import MoveCategory
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.encoding.moveflags import move_flags
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
+
+_NAMED = ("sound", "punch", "bite", "slicing", "bullet", "pulse", "powder", "wind", "dance")
+_MORE_NAMED = ("bypasssub", "protect", "reflectable", "defrost")
+_SELF_TARGETS = ("self", "allies", "allySide", "adjacentAllyOrSelf")
+_STATUSES = (("brn",), ("frz",), ("par",), ("psn", "tox"), ("slp",))
+
+Entry = dict[str, Any]
+
+
+def move_flags(entry: Entry, flags: dict[str, Any], effects: list[Entry]) -> tuple[float, ...]:
+    """Of one entry of the move data; `effects`: its secondary effects."""
+    return (
+        *[float(name in flags) for name in _NAMED],
+        *[float(name in flags) for name in _MORE_NAMED],
+        float(entry["accuracy"] is True),
+        float(entry.get("critRatio", 1) > 1 or bool(entry.get("willCrit"))),
+        float("multihit" in entry),
+        float("damage" in entry or "damageCallback" in entry or "ohko" in entry),
+        float(entry.get("target") in _SELF_TARGETS),
+        float("charge" in flags),
+        float("recharge" in flags),
+        *[_chance(entry, effects, "status", statuses) for statuses in _STATUSES],
+        _chance(entry, effects, "volatileStatus", ("flinch",)),
+        float(entry.get("volatileStatus") == "partiallytrapped"),
+    )
+
+
+def _chance(entry: Entry, effects: list[Entry], key: str, wanted: tuple[str, ...]) -> float:
+    """How likely one of these follows when the move hits."""
+    if entry.get(key) in wanted:
+        return 1.0
+    return max([effect.get("chance", 100) / 100 for effect in effects if effect.get(key) in wanted], default=0.0)
+
 
 PHYSICAL, SPECIAL, STATUS = 0, 1, 2
 Chart = tuple[tuple[float, ...], ...]  # type multiplier [attacking type id][defending type id]
@@ -63,7 +95,7 @@ class MoveInfo:
         fixed: True = one of the three above; no modifier applies.
         own_defence: True = body press, attacks with defence; foe_attack: True = foul play, with the target's attack.
         hits_defence: True = the target defends with defence, False = with special defence.
-        static: the encoder's numbers that never change, in the order of `fields.MOVE` from `power` to `flags`.
+        static: the encoder's numbers that never change, in the order of `layout.MOVE` from `power` to `flags`.
     """
 
     row: int

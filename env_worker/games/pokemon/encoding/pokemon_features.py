@@ -11,12 +11,20 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.counters import Counters, move_key
-from simul.env_worker.games.pokemon.battle_view.profiles import item_row, move_row, moves_of
 from simul.env_worker.games.pokemon.encoding import layout
-from simul.env_worker.games.pokemon.encoding.combatants import Armour, Arms, Body, Profile, Weapon, armour, arms
+from simul.env_worker.games.pokemon.encoding.expected_damage import (
+    Body,
+    Defence,
+    MoveOffence,
+    Offence,
+    Profile,
+    defence_of,
+    offence_of,
+)
 from simul.env_worker.games.pokemon.encoding.features import status_numbers
 from simul.env_worker.games.pokemon.encoding.field_state import base_speed
 from simul.env_worker.games.pokemon.encoding.movedex import MoveInfo, move_info
+from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row, moves_of
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 
 HALF = 2  # bytes of a float16
@@ -38,11 +46,11 @@ assert _PP_AT + _PP.size == BODY_WIDTH * HALF
 _NO_MOVES = (0,) * layout.MOVE_SLOTS
 _UNUSED = (0.0,) * layout.MOVE_SLOTS
 _NO_AILMENT = (0.0,) * 9  # status (6), sleep_turns, resting, toxic_stage
-_NOBODY = Profile(Body((), (), 0, (), "", ""), ())
+_NO_PROFILE = Profile(Body((), (), 0, (), "", ""), ())
 FNT, PAR = Status.FNT, Status.PAR
 
 
-class Card:
+class PokemonBlock:
     """What the encoder remembers of one Pokemon between decisions; `start`: of its block in the buffer, in numbers."""
 
     __slots__ = (
@@ -51,12 +59,12 @@ class Card:
         "_made",
         "_slowed",
         "_unslowed",
-        "armour",
-        "arms",
+        "defence",
         "fresh",
         "key",
         "mon",
         "names",
+        "offence",
         "pair_at",
         "profile",
         "revealed",
@@ -68,19 +76,19 @@ class Card:
         self._buffer = buffer
         self._at = start * HALF
         self.pair_at = self._at + BODY_WIDTH * HALF
-        self.mon: Pokemon | None = None  # whose card it is
+        self.mon: Pokemon | None = None  # whose block it is
         self.when = 0  # `SeatView.changed` when the body was packed
         self.key: tuple[Any, ...] = ()  # what `profile.body` was made from
         self.names: list[str] | None = None  # of its moves, as the profile was made from them
-        self.profile = _NOBODY
-        self.arms: Arms
-        self.armour: Armour
-        self._made: dict[MoveInfo, Weapon] = {}
+        self.profile = _NO_PROFILE
+        self.offence: Offence
+        self.defence: Defence
+        self._made: dict[MoveInfo, MoveOffence] = {}
         self._unslowed = self._slowed = self.speed = 0.0  # without and with paralysis, now
         self.revealed = False
         self.fresh = True  # the body was packed since its pair was
 
-    def embody(self, gen: int, mon: Pokemon, body: Body, item: str | None, tera: int) -> None:
+    def set_body(self, gen: int, mon: Pokemon, body: Body, item: str | None, tera: int) -> None:
         """Another body: ids, stats and what it is hit in follow. Its moves must be given next. `tera`: a type id."""
         rows, types, at = vocabulary(), body.types, self._at
         kind = (rows.species.get(mon._species, 0), rows.ability.get(body.ability, 0), item_row(item))
@@ -89,22 +97,22 @@ class Card:
         scaled = [stat / 500 if stat < 500 else 1.0 for stat in body.stats]
         _STATS.pack_into(self._buffer, at + _STATS_AT, *scaled)
         self.profile = Profile(body, ())
-        self.armour = armour(gen, body)
+        self.defence = defence_of(gen, body)
         self._made = {}
         self._unslowed, self._slowed = base_speed(gen, body, False), base_speed(gen, body, True)
 
-    def arm(self, gen: int, names: list[str], guess: bool = False) -> None:
+    def set_moves(self, gen: int, names: list[str], guess: bool = False) -> None:
         """Other moves, at most four: their ids and numbers follow, and what it attacks with. `guess`: see `Profile`."""
         self.names = names
         moves = tuple([move_info(gen, name) for name in names])
         self.profile = Profile(self.profile.body, moves, guess)
-        self.arms = arms(self.profile, self._made)
+        self.offence = offence_of(self.profile, self._made)
         rows = [move_row(name) for name in names]
         _MOVES.pack_into(self._buffer, self._at + _KIND.size, *rows, *_NO_MOVES[len(rows) :])
         known = b"".join([_known_move(move) for move in moves]).ljust(_KNOWN_BYTES, b"\0")
         self._buffer[self._at + _KNOWN_AT : self._at + _PP_AT] = known
 
-    def pack(self, mon: Pokemon, counters: Counters, pp: Sequence[float]) -> None:
+    def write_state(self, mon: Pokemon, counters: Counters, pp: Sequence[float]) -> None:
         """Write its state. `pp`: of its known moves."""
         buffer, at, status, hp = self._buffer, self._at, mon._status, mon._current_hp
         self.speed = self._slowed if status is PAR else self._unslowed
@@ -125,17 +133,17 @@ class Card:
 
 
 def own_pp(counters: Counters, mon: Pokemon, moves: Iterable[str]) -> list[float]:
-    """`fields.POKEMON moves_pp`, by the slots of a request entry."""
+    """`layout.POKEMON moves_pp`, by the slots of a request entry."""
     known = moves_of(mon)
     return counters.pp_left([known.get(move_key(name)) for name in moves][: layout.MOVE_SLOTS])
 
 
 def foe_pp(counters: Counters, mon: Pokemon) -> list[float]:
-    """`fields.POKEMON moves_pp` of the moves it has shown."""
+    """`layout.POKEMON moves_pp` of the moves it has shown."""
     return counters.pp_left(list(moves_of(mon).values())[: layout.MOVE_SLOTS])
 
 
 @cache
 def _known_move(move: MoveInfo | None) -> bytes:
-    """`fields.POKEMON moves_known` of one move: the first of its static numbers."""
+    """`layout.POKEMON moves_known` of one move: the first of its static numbers."""
     return bytes(_MOVE.size) if move is None else _MOVE.pack(*move.static[:MOVE_NUMBERS])

@@ -1,20 +1,42 @@
-"""The spec of a battle format, without starting anything."""
+"""What a format's name says, and its spec, without starting anything; the simulator confirms the name later."""
 
 from __future__ import annotations
+
+import re
 
 from simul.common.config.schema import PokemonConfig
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.pokemon.battle_view.set_knowledge import check_sets_known
 from simul.env_worker.games.pokemon.doubles import layout as doubles_layout
 from simul.env_worker.games.pokemon.encoding import layout
-from simul.env_worker.games.pokemon.formats.formats import is_doubles
+from simul.env_worker.games.pokemon.encoding.set_knowledge import check_sets_known
+
+DOUBLES_NAMES = ("doubles", "vgc", "2v2")
+
+
+def generation(battle_format: str) -> int:
+    """The generation in a format's name. Raises ConfigError."""
+    found = re.match(r"gen([1-9])", battle_format)
+    if found is None:
+        raise ConfigError(f"pokemon.format: `{battle_format}` names no generation; try gen9randombattle.")
+    return int(found.group(1))
+
+
+def is_doubles(battle_format: str) -> bool:
+    """Whether two Pokemon a side stand on the field."""
+    return any(name in battle_format for name in DOUBLES_NAMES)
+
+
+def encoder_of(config: PokemonConfig) -> str:
+    """host or python; doubles are encoded in Python, whatever the configuration says."""
+    return "python" if is_doubles(config.format) else config.encoder
+
 
 ENCODER_VERSION = 1  # raise it when a number changes its meaning but not its place
 
 
 def pokemon_spec(config: PokemonConfig) -> GameSpec:
-    """What everybody else must know about the game. Raises ConfigError where a setting does not fit the format."""
+    """The spec of the configured game. Raises ConfigError where a setting does not fit the format."""
     doubles, extras = is_doubles(config.format), layout.extras_of(config)
     if extras.sets:
         check_sets_known(config.format)

@@ -1,8 +1,10 @@
-"""Formats and team files, checked by the simulator itself before anything is played."""
+"""Teams: files checked by the simulator before anything is played, and the pool of those that a format draws."""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
+import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +12,36 @@ from typing import NamedTuple
 
 from simul.common.config.schema import PokemonConfig
 from simul.common.protocol.errors import ConfigError
-from simul.env_worker.games.pokemon.formats.formats import encoder_of, is_doubles
+from simul.env_worker.games.pokemon.formats.spec import encoder_of, is_doubles
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import node_for
+
+WIDTH = 256  # teams that may be drawn at a time; the host keeps four times as many
+
+
+class TeamPool:
+    """Teams are numbered, and a seed names each. Battle n draws two of WIDTH, from 2 n / uses on.
+
+    Args:
+        seed: of the worker.
+        uses: battles that a team plays on average.
+    """
+
+    def __init__(self, seed: str, uses: int) -> None:
+        self._seed = seed
+        self._uses = uses
+
+    def seeds(self, battle: int, rng: random.Random) -> tuple[list[int], list[int]]:
+        """Seeds of a battle's two teams, never the same; four 16-bit numbers each."""
+        oldest = 2 * battle // self._uses
+        first, second = rng.sample(range(oldest, oldest + WIDTH), 2)
+        return self._seed_of(first), self._seed_of(second)
+
+    def _seed_of(self, team: int) -> list[int]:
+        digest = hashlib.blake2b(f"{self._seed}/team/{team}".encode(), digest_size=8).digest()
+        return [int.from_bytes(digest[at : at + 2], "little") for at in range(0, 8, 2)]
+
 
 SHOWN = 3  # problems of teams that an error message quotes
 ALIKE = 0.5  # of difflib's ratios
@@ -28,7 +56,7 @@ _REASONS = {
 
 
 class TeamText(NamedTuple):
-    """One team as people write it, and where it came from."""
+    """One team in the export format, and the file it came from."""
 
     source: str
     text: str
@@ -63,7 +91,7 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
 
     Raises:
         ConfigError: the format is unknown (with the nearest names), cannot be played here, or a team is illegal
-            (in the validator's own words).
+            (with the validator's message).
     """
     answer = host.check_format(battle_format, [team.text for team in teams])
     problem = answer["problem"]
@@ -83,13 +111,13 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
 
 
 def _nearest(name: str, formats: Sequence[str]) -> list[str]:
-    """Three at most. Equally near ones in the simulator's own order, which has the most played ones first."""
+    """At most three. Ties keep the simulator's order, which has the most played formats first."""
     likeness = {known: difflib.SequenceMatcher(None, name, known).ratio() for known in formats}
     return sorted((known for known in formats if likeness[known] >= ALIKE), key=lambda known: -likeness[known])[:3]
 
 
 def check_battles(config: PokemonConfig) -> None:
-    """Whether these battles can be played, asked of a simulator that is started for it. Raises ConfigError."""
+    """Start a simulator and check that the configured battles can be played. Raises ConfigError."""
     host = SimHost(node_for(encoder_of(config)).path, accelerate=config.accelerate)
     host.start()
     try:

@@ -13,7 +13,7 @@ SCRIPTED = (*PLAYERS, DAMAGE)
 
 
 class SeatPlayer(Protocol):
-    """Answers for a seat. Stateless: it reads the battle of the seat that asks."""
+    """Answers for a seat. Stateless: it reads the battle it is given."""
 
     def choose(self, battle: SeatView, request: Request, seed: int) -> ScriptedChoice:
         """The answer to `request`, which `battle` has parsed. Equal seeds draw equally."""

@@ -1,4 +1,4 @@
-"""Servers and accounts as poke-env wants them, from what a person typed. Pure."""
+"""poke-env's server and account objects from command-line text. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def server_at(text: str) -> ServerConfiguration:
 
 
 def is_local(server: ServerConfiguration) -> bool:
-    """Whether the server is on this machine: one without limits on messages, as a rule."""
+    """Whether the server is on this machine: usually one without rate limits."""
     host = urlsplit(server.websocket_url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -27,6 +27,6 @@ def is_local(server: ServerConfiguration) -> bool:
 
 
 def account(name: str, password: str | None) -> AccountConfiguration:
-    """The account called `name`. Raises ConfigError where Showdown would not take the name as it is."""
+    """The account called `name`. Raises ConfigError where Showdown would change or refuse the name."""
     check_name(name)
     return AccountConfiguration(name, password)

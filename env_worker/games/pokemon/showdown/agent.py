@@ -3,47 +3,70 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.battle import AbstractBattle
 from poke_env.concurrency import POKE_LOOP
 from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
+from poke_env.teambuilder import Teambuilder
 
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
-from simul.env_worker.games.pokemon.formats.formats import is_doubles
-from simul.env_worker.games.pokemon.showdown.async_bridge import Desk, SessionLost
-from simul.env_worker.games.pokemon.showdown.challenges import Lobby
+from simul.env_worker.games.pokemon.formats.spec import is_doubles
+from simul.env_worker.games.pokemon.showdown.async_bridge import AsyncBridge, SessionLost
+from simul.env_worker.games.pokemon.showdown.challenges import Challenges
 from simul.env_worker.games.pokemon.showdown.client import SILENT, ShowdownClient
 from simul.env_worker.games.pokemon.showdown.guard import USUAL, Guard, Login
-from simul.env_worker.games.pokemon.showdown.orders import PackedTeams, SlotOrder
-from simul.env_worker.games.pokemon.showdown.rejoin import Comeback
-from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, RoomBattle
+from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, Rejoins, RoomBattle
 
-FINISHED_KEPT = 32  # a room still speaks for a moment after its battle is over
+
+@dataclass
+class SlotOrder(BattleOrder):
+    """A choice by slot, as a server command."""
+
+    words: str
+
+    @property
+    def message(self) -> str:
+        return self.words
+
+
+class PackedTeams(Teambuilder):
+    """Draws one of several packed teams."""
+
+    def __init__(self, packed: Sequence[str]) -> None:
+        self._packed = packed
+
+    def yield_team(self) -> str:
+        return random.choice(self._packed)
+
+
+FINISHED_KEPT = 32  # a room still sends messages for a moment after its battle is over
 
 
 class AgentPlayer(Player):
     """Plays many battles at once; each is a session of its own at the inference server.
 
-    Everything here runs on poke-env's event loop; `desk` passes decisions to the thread that serves them.
+    Everything here runs on poke-env's event loop; `bridge` passes decisions to the thread that serves them.
 
     Args:
-        concurrency: so many battles at once; who challenges us meanwhile waits.
+        concurrency: number of battles at once; further challenges wait.
         teams: packed, for formats that draw none; one is drawn for each battle.
-        timer: ask for the battle timer, so that nobody can hold a battle for ever.
+        timer: ask for the battle timer, so that an opponent cannot stall a battle for ever.
         replays: folder of the replays; empty: none are kept.
-        patience_sec: a lost connection is made anew for so long, and its battles go on.
-        login: how long the server may take to let us in, and what to call then.
+        patience_sec: how long a lost connection is retried; its battles go on.
+        login: time limit of the login, and what to call after it.
     """
 
     def __init__(
         self,
         account: AccountConfiguration,
         server: ServerConfiguration,
-        desk: Desk,
+        bridge: AsyncBridge,
         *,
         battle_format: str,
         concurrency: int,
@@ -62,35 +85,35 @@ class AgentPlayer(Player):
             team=PackedTeams(teams) if teams else None, server_configuration=server,
             start_timer_on_battle_start=timer, start_listening=False,
         )  # fmt: skip
-        self._desk = desk
+        self._bridge = bridge
         self._policy, self._greedy, self._replays, self._extras = policy, greedy, replays, extras
         self._stopping = False
         self.tally: Counter[str] = Counter()  # wins, losses, ties
         self.given_up = 0  # battles forfeited because we were told to stop
-        self.defaulted = 0  # choices left to the server, since it refused each of ours
-        self._known: set[str] = set()  # tags of all battles, those that are forgotten too
+        self.defaulted = 0  # choices left to the server after it refused all of ours
+        self._known: set[str] = set()  # tags of all battles, finished ones too
         self._finished: deque[str] = deque()
-        self.comeback = Comeback(desk.tell)
-        self._errands: set[asyncio.Task[None]] = set()
-        self._lobby = Lobby(self, concurrency)
+        self.rejoins = Rejoins(bridge.tell)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._challenges = Challenges(self, concurrency)
         self._guard = Guard(login)
         self.ps_client = ShowdownClient(
-            account, server, on_trouble=self._guard.trouble, on_popup=self._lobby.popups.put_nowait, paced=paced,
+            account, server, on_trouble=self._guard.trouble, on_popup=self._challenges.popups.put_nowait, paced=paced,
             on_battle_message=self._handle_battle_message, on_update_challenges=self._update_challenges,
             on_challenge_request=self._handle_challenge_request, open_sec=login.open_sec,
-            patience_sec=patience_sec, on_return=self._come_back,
+            patience_sec=patience_sec, on_return=self._rejoin_rooms,
         )  # fmt: skip
 
     async def accept(self, battles: int) -> None:
-        """Accept so many challenges, from anybody, and play them. Raises PlayEnded."""
-        await self._guard.run(self.ps_client, self._lobby.accept(battles))
+        """Accept `battles` challenges from any user, and play them. Raises PlayEnded."""
+        await self._guard.run(self.ps_client, self._challenges.accept(battles))
 
     async def challenge(self, user: str, battles: int) -> None:
-        """Challenge `user` so many times, and play. Raises PlayEnded."""
-        await self._guard.run(self.ps_client, self._lobby.challenge(user, battles))
+        """Challenge `user` `battles` times, and play. Raises PlayEnded."""
+        await self._guard.run(self.ps_client, self._challenges.challenge(user, battles))
 
     async def leave(self, patience_sec: float) -> None:
-        """Forfeit what is running, take nothing new, hang up."""
+        """Forfeit running battles, accept no new ones, disconnect."""
         self._stopping = True
         for battle in self.running():
             self._forfeit(battle)
@@ -112,7 +135,7 @@ class AgentPlayer(Player):
         decision = battle.decide()
         while decision is not None:
             try:
-                words = battle.order(await self._desk.ask(decision))
+                words = battle.order(await self._bridge.ask(decision))
             except SessionLost:
                 assert battle.seat is not None
                 decision = battle.seat.start_over()
@@ -124,7 +147,7 @@ class AgentPlayer(Player):
         return SlotOrder("/choose default")
 
     async def teampreview(self, battle: AbstractBattle) -> str:
-        """Picked one by one, as in training."""
+        """Pick one by one, as in training."""
         return (await self.choose_move(battle)).message
 
     async def _create_battle(self, split_message: list[str]) -> AbstractBattle:
@@ -147,12 +170,12 @@ class AgentPlayer(Player):
                 self._forfeit(battle)
         return self._battles[tag]
 
-    async def _come_back(self, rooms: list[str]) -> None:
-        """`rooms` are those of our battles that the server knows; such as began meanwhile are new to us."""
+    async def _rejoin_rooms(self, rooms: list[str]) -> None:
+        """`rooms`: of our battles, as the server lists them; battles that began during the loss are among them."""
         begun = [room for room in rooms if room not in self._known and self.format in room.split("-")]
         if not begun:
-            self._lobby.nothing_began.set()
-        await self.comeback.join(self.ps_client, [*(battle.battle_tag for battle in self.running()), *begun])
+            self._challenges.nothing_began.set()
+        await self.rejoins.join(self.ps_client, [*(battle.battle_tag for battle in self.running()), *begun])
 
     async def _handle_battle_message(self, split_messages: list[list[str]]) -> None:
         tag = split_messages[0][0][1:]
@@ -163,11 +186,11 @@ class AgentPlayer(Player):
         if "noinit" in kinds:
             await self._lose(battle)
             return
-        again = battle is not None and self.comeback.begin(battle, kinds)
+        again = battle is not None and self.rejoins.begin(battle, kinds)
         lines = [line for line in split_messages if line[1:2] not in (["error"], ["bigerror"])]
         await super()._handle_battle_message(lines)
         if battle is not None and again and not battle.finished:
-            self.comeback.end(battle)
+            self.rejoins.end(battle)
         for line in split_messages:
             if battle is None or battle.finished or len(line) < 3:
                 continue
@@ -177,10 +200,10 @@ class AgentPlayer(Player):
                 self._guard.trouble(f"The server's simulator crashed in {battle.battle_tag}.")
 
     async def _lose(self, battle: RoomBattle | None) -> None:
-        if battle is None:  # it began and ended while we were away
-            self._lobby.nothing_began.set()
+        if battle is None:  # it began and ended while the connection was lost
+            self._challenges.nothing_began.set()
         elif not battle.finished:
-            self.comeback.lose(battle)
+            self.rejoins.lose(battle)
             await self._battle_count_queue.get()
             self._battle_count_queue.task_done()
             self._retire(battle)
@@ -199,23 +222,23 @@ class AgentPlayer(Player):
             self.tally["wins" if battle.won else "losses" if battle.lost else "ties"] += 1
         end = battle.finish()
         if end is not None:
-            self._desk.tell(end)
+            self._bridge.tell(end)
         self._retire(battle)
 
     def _retire(self, battle: AbstractBattle) -> None:
-        """It is over: another may begin, and the oldest of those that are over is forgotten."""
-        self._lobby.room_for_more.release()
+        """Release the slot of a finished battle, and drop the oldest finished battle."""
+        self._challenges.room_for_more.release()
         self._finished.append(battle.battle_tag)
         if len(self._finished) > FINISHED_KEPT:
             del self._battles[self._finished.popleft()]
 
     async def _handle_challenge_request(self, split_message: list[str]) -> None:
         if split_message[4].strip() == "/challenge":  # a challenge is over, accepted or not
-            self._lobby.challenge_over.set()
+            self._challenges.challenge_over.set()
         else:
             await super()._handle_challenge_request(split_message)
 
     def _forfeit(self, battle: RoomBattle) -> None:
         battle.given_up = True
         self.given_up += 1
-        self._errands.add(POKE_LOOP.create_task(self.ps_client.send_message("/forfeit", battle.battle_tag)))
+        self._tasks.add(POKE_LOOP.create_task(self.ps_client.send_message("/forfeit", battle.battle_tag)))

@@ -1,8 +1,8 @@
-"""The hand-over between two threads: battles ask on poke-env's event loop, the main thread serves.
+"""Bridge between two threads: battles ask on poke-env's event loop, the main thread answers.
 
-action = await desk.ask(decision)              # on the loop
-client.submit(desk.take())                     # on the main thread
-desk.answer(client.poll().actions)
+action = await bridge.ask(decision)        # on the loop
+client.submit(bridge.take_decisions())     # on the main thread
+bridge.resolve_actions(client.poll().actions)
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from collections.abc import Iterable, Sequence
 
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.errors import SimulError
-from simul.env_worker.games.pokemon.showdown.wakeup_queue import Mailbox
+from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
 
 Key = tuple[int, int, int, int]  # env, seat, episode, step
 
 
 class SessionLost(SimulError):
-    """The inference server does not know the session any more. Caught where it was asked: a new one begins."""
+    """The inference server has dropped the session. Caught by the asking battle, which starts a new one."""
 
 
-class Desk:
-    """Decisions and ends go one way, actions the other."""
+class AsyncBridge:
+    """Passes decisions and ends to the main thread, and actions back."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._inbox: Mailbox[Decision] = Mailbox()
-        self._open: dict[Key, asyncio.Future[int]] = {}  # of the loop's thread alone
+        self._inbox: WakeupQueue[Decision] = WakeupQueue()
+        self._open: dict[Key, asyncio.Future[int]] = {}  # used on the loop's thread only
 
     def fileno(self) -> int:
-        """Readable when there is something to take."""
+        """Readable when decisions wait."""
         return self._inbox.fileno()
 
     async def ask(self, decision: Decision) -> int:
@@ -44,30 +44,30 @@ class Desk:
             del self._open[key]
 
     def tell(self, end: Decision) -> None:
-        """On the loop: something that needs no answer, the end of a session."""
+        """On the loop: pass on what needs no answer, such as the end of a session."""
         self._inbox.put(end)
 
-    def take(self) -> list[Decision]:
+    def take_decisions(self) -> list[Decision]:
         """On the main thread: everything since the last call."""
-        return self._inbox.take()
+        return self._inbox.drain()
 
-    def answer(self, actions: Sequence[Action]) -> None:
-        """On the main thread: pass actions on; those that nobody waits for any more are dropped."""
+    def resolve_actions(self, actions: Sequence[Action]) -> None:
+        """On the main thread: pass actions on; actions without a waiting battle are dropped."""
         if actions:
             self._loop.call_soon_threadsafe(self._resolve, list(actions))
 
-    def lose(self, sessions: Iterable[tuple[int, int, int]] | None = None) -> None:
-        """On the main thread: the server forgot these sessions (env, seat, episode), or all of them."""
+    def fail_sessions(self, sessions: Iterable[tuple[int, int, int]] | None = None) -> None:
+        """On the main thread: the server dropped these sessions (env, seat, episode), or all of them."""
         lost = None if sessions is None else set(sessions)
-        self._loop.call_soon_threadsafe(self._lose, lost)
+        self._loop.call_soon_threadsafe(self._fail, lost)
 
     def _resolve(self, actions: Sequence[Action]) -> None:
         for action in actions:
             future = self._open.get((action.env, action.seat, action.episode, action.step))
-            if future is not None and not future.done() and action.action >= 0:  # below: an end is acknowledged
+            if future is not None and not future.done() and action.action >= 0:  # negative: acknowledges an end
                 future.set_result(action.action)
 
-    def _lose(self, sessions: set[tuple[int, int, int]] | None) -> None:
+    def _fail(self, sessions: set[tuple[int, int, int]] | None) -> None:
         for key, future in self._open.items():
             if (sessions is None or key[:3] in sessions) and not future.done():
                 future.set_exception(SessionLost("the inference server forgot the session"))

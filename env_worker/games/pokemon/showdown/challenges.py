@@ -1,4 +1,4 @@
-"""How battles come about: challenges that are accepted or made, and what may become of them before a battle begins."""
+"""Challenges that are accepted or made, and their outcomes until a battle begins."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from simul.common.protocol.errors import EnvError
 from simul.env_worker.games.pokemon.showdown.client import ShowdownClient
 
 BEGIN_SEC = 10.0  # between a challenge that is accepted and its battle
-CHALLENGE_EVERY_SEC = 10.5  # what a server with limits asks for
+CHALLENGE_EVERY_SEC = 10.5  # rate limit of public servers
 TOO_SOON = "less than 10 seconds after your last challenge"
-STANDS = "You are already challenging someone"  # the server did not notice that we were away
+STANDS = "You are already challenging someone"  # the server did not notice that the connection was lost
 OVER, SILENCE, LOST = "over", "silence", "lost"
 
 
@@ -23,15 +23,15 @@ class PlayEnded(EnvError):
     """Play cannot go on; the sentence says why. Caught by `play`: printed, exit code 2."""
 
 
-class Lobby:
+class Challenges:
     """One player's challenges. Lives on poke-env's event loop.
 
     Attributes:
-        room_for_more: released by the player when a battle is over; so many battles run at once.
+        room_for_more: released by the player when a battle is over; limits the battles at once.
         popups: what the server says in popups.
         challenge_over: set by the player when a challenge is over, accepted or not.
-        nothing_began: set by the player when a lost connection is made anew, and no battle began meanwhile. A server
-            that notices a loss calls our challenges off.
+        nothing_began: set by the player after a reconnect during which no battle began. A server that notices a loss
+            cancels our challenges.
     """
 
     def __init__(self, player: Player, concurrency: int) -> None:
@@ -42,7 +42,7 @@ class Lobby:
         self.nothing_began = asyncio.Event()
 
     async def accept(self, battles: int) -> None:
-        """Accept so many challenges and wait until their battles are over."""
+        """Accept `battles` challenges and wait until their battles are over."""
         accepted = 0
         while accepted < battles:
             await self.room_for_more.acquire()
@@ -56,7 +56,7 @@ class Lobby:
         await self._player._battle_count_queue.join()
 
     async def challenge(self, user: str, battles: int) -> None:
-        """Challenge `user` so many times and wait until the battles are over. Raises PlayEnded."""
+        """Challenge `user` `battles` times and wait until the battles are over. Raises PlayEnded."""
         for _ in range(battles):
             await self.room_for_more.acquire()
             while trouble := await self._challenge_once(user):
@@ -88,7 +88,7 @@ class Lobby:
             self.popups.get_nowait()
 
     async def _begins(self, seconds: float | None) -> str:
-        """Wait for a battle to begin: empty when one did, else the server's words, or OVER, LOST or SILENCE."""
+        """Wait for a battle to begin: empty when one did, else the server's message, or OVER, LOST or SILENCE."""
         begin = POKE_LOOP.create_task(self._player._battle_semaphore.acquire())
         popup = POKE_LOOP.create_task(self.popups.get())
         over = POKE_LOOP.create_task(self.challenge_over.wait())
@@ -98,7 +98,7 @@ class Lobby:
             await _first((*tasks, over), seconds)
             if over.done():  # if it was accepted, the battle follows at once
                 await _first(tasks, BEGIN_SEC)
-            if not self._player.ps_client.logged_in.is_set():  # one of them comes when we are back
+            if not self._player.ps_client.logged_in.is_set():  # one of them follows the reconnect
                 await _first(tasks, None)
             if begin.done():
                 return ""

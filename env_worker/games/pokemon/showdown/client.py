@@ -1,4 +1,4 @@
-"""poke-env's PSClient, with what it leaves out: what went wrong in a sentence, and the pace that servers ask for."""
+"""poke-env's PSClient with errors as sentences, the servers' rate limits, and reconnecting."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.ps_client import PSClient
 from websockets.exceptions import ConnectionClosed
 
-SILENT = logging.CRITICAL + 10  # what poke-env has to say, we say ourselves
-OPEN_SEC = 30.0  # a server that has just started on a busy machine takes its time
-SILENCE_SEC = 60.0  # an unanswered ping after so long: the server hangs
-PACE_SEC = 0.6  # a message of ours in so long: a server holds back faster ones, and drops the seventh
-BURST = 4  # so many may go at once after a pause
-FIRST_PAUSE_SEC, LONGEST_PAUSE_SEC = 0.5, 8.0  # before a lost connection is made anew; doubled each time
-ROOMS_SEC = 2.0  # a server that knows us says right after the login which battles are ours
+SILENT = logging.CRITICAL + 10  # our messages replace poke-env's
+OPEN_SEC = 30.0  # a server that has just started on a busy machine is slow
+SILENCE_SEC = 60.0  # time limit of a ping
+PACE_SEC = 0.6  # between messages: servers delay faster ones, and drop the seventh
+BURST = 4  # messages that may go at once after a pause
+FIRST_PAUSE_SEC, LONGEST_PAUSE_SEC = 0.5, 8.0  # before a reconnect; doubled each time
+ROOMS_SEC = 2.0  # servers list our battles right after the login
 
 
 class ShowdownClient(PSClient):
     """One account's connection. Lives on poke-env's event loop.
 
     Args:
-        on_trouble: is called with one sentence when nothing more can come of this connection.
-        on_popup: is called with what the server says in a popup.
-        paced: keep to PACE_SEC; for servers that are not our own.
-        open_sec: how long the server may take to answer at first.
-        patience_sec: a connection that is lost after the login is made anew for so long; 0: it is trouble at once.
-        on_return: is awaited when we are logged in again, with the rooms of the battles that the server says are ours,
-            to join them: what was said there meanwhile is lost.
+        on_trouble: called with one sentence when the connection has failed for good.
+        on_popup: called with the text of a server popup.
+        paced: True = keep to PACE_SEC; for public servers.
+        open_sec: time limit of the first answer.
+        patience_sec: how long a connection lost after the login is retried; 0: it fails at once.
+        on_return: awaited after a reconnect with the rooms of our battles, to join them again: their messages during
+            the loss are missing.
     """
 
     def __init__(
@@ -49,10 +49,12 @@ class ShowdownClient(PSClient):
     ) -> None:
         self._patience_sec = patience_sec
         self._on_return = on_return
-        self._lost_at: float | None = None  # when the last login ended, None before
-        self._away = False  # True from then until the next one
-        self._rooms: asyncio.Future[list[str]] | None = None  # open from a login after a loss until they are told
-        self._settled = asyncio.Event()  # not set from a loss until we are in our rooms again
+        self._lost_at: float | None = None  # end of the last login, None before the first
+        self._away = False  # True from there until the next login
+        self._rooms: asyncio.Future[list[str]] | None = (
+            None  # pending from a login after a loss until the server lists them
+        )
+        self._settled = asyncio.Event()  # cleared from a loss until our rooms are joined again
         self._settled.set()
         self._pause_sec = FIRST_PAUSE_SEC
         self._on_trouble = on_trouble
@@ -67,7 +69,7 @@ class ShowdownClient(PSClient):
         )  # fmt: skip
 
     async def listen(self) -> None:
-        """Until the connection ends for good, for whatever reason."""
+        """Run until the connection ends for good."""
         await super().listen()
         self._lose()
         while not self._leaving and self._patient():
@@ -83,17 +85,17 @@ class ShowdownClient(PSClient):
                 f"No Showdown server answers at {self.websocket_url}. Is it running, and is --server its address?"
             )
         else:
-            tried = f" For {self._patience_sec:.0f} s it did not let us in again." if self._away else ""
+            tried = f" For {self._patience_sec:.0f} s it accepted no new login." if self._away else ""
             self._on_trouble(f"The Showdown server at {self.websocket_url} closed the connection.{tried}")
 
     async def leave(self) -> None:
-        """Close the connection; that is no trouble."""
+        """Close the connection without reporting an error."""
         self._leaving = True
         if hasattr(self, "websocket"):
             await self.websocket.close()
 
     async def send_message(self, message: str, room: str = "", message_2: str | None = None) -> None:
-        """As PSClient's, not faster than the server allows. While the connection is lost, rooms hear nothing."""
+        """As PSClient's, within the rate limit. Messages to rooms are dropped while the connection is lost."""
         of_room = room or message.startswith("/leave ")
         while True:
             if self._away and not message.startswith("/trn "):
@@ -114,7 +116,7 @@ class ShowdownClient(PSClient):
                     raise
 
     async def ready(self) -> None:
-        """Until we are logged in, and after a loss have joined our rooms again."""
+        """Wait for the login, and after a loss until our rooms are joined again."""
         await self.logged_in.wait()
         await self._settled.wait()
 
@@ -134,18 +136,18 @@ class ShowdownClient(PSClient):
             await super().change_avatar(avatar_name)
 
     def _lose(self) -> None:
-        """The connection is gone."""
+        """Note that the connection is lost."""
         if self._patience_sec and self.logged_in.is_set():
             self.logged_in.clear()
             self._settled.clear()
             self._away, self._lost_at, self._pause_sec = True, self.loop.time(), FIRST_PAUSE_SEC
 
     def _patient(self) -> bool:
-        """Whether it is to be made anew."""
+        """Whether to reconnect."""
         return self._lost_at is not None and self.loop.time() + self._pause_sec - self._lost_at < self._patience_sec
 
     async def _return(self) -> None:
-        """We are logged in again."""
+        """Rejoin rooms after a reconnect."""
         self._away = False
         self._rooms = self.loop.create_future()
         await asyncio.wait((self._rooms,), timeout=ROOMS_SEC)
@@ -170,10 +172,10 @@ class ShowdownClient(PSClient):
         if message.startswith("|popup|"):
             self._on_popup(rest.replace("||", " ").strip())
         elif message.startswith("|nametaken|") and self._away:
-            await self.websocket.close()  # the server takes our lost connection for alive: later
+            await self.websocket.close()  # the server still counts our lost connection: try later
         elif message.startswith("|nametaken|"):
             name, _, why = rest.partition("|")
-            self._on_trouble(f"The server does not let us in as {name!r}: {why} Try another --username.")
+            self._on_trouble(f"The server refuses the login as {name!r}: {why} Try another --username.")
         else:
             try:
                 for part in _parts(message):
@@ -181,7 +183,7 @@ class ShowdownClient(PSClient):
                 if self._away and self.logged_in.is_set():
                     await self._return()
             except ConnectionClosed:
-                return  # there is nobody to answer any more; `listen` tells why
+                return  # the connection is gone; `listen` reports why
             except Exception as error:
                 if not self._leaving:
                     self._on_trouble(f"A message of the server could not be handled ({kind}): {error!r}")
@@ -189,5 +191,5 @@ class ShowdownClient(PSClient):
 
 
 def _parts(message: str) -> list[str]:
-    """One for each challenge that waits: the server tells them together."""
+    """Split a message with several challenges, which the server sends together."""
     return [line for line in message.splitlines() if line.startswith("|pm|")] or [message]

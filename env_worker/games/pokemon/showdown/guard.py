@@ -1,4 +1,4 @@
-"""Work that ends when it is done, or with the first trouble."""
+"""Runs work until it is done or the connection fails."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from poke_env.ps_client import PSClient
 
 from simul.env_worker.games.pokemon.showdown.challenges import PlayEnded
 
-LOGIN_SEC = 30.0  # a server that has just started on a busy machine takes its time
-OWN_LOGIN_SEC = 120.0  # so does one of our own beside the run that keeps the machine busy
+LOGIN_SEC = 30.0  # a server that has just started on a busy machine is slow
+OWN_LOGIN_SEC = 120.0  # our own server shares the machine with a run
 REGISTERED = (
-    "If the name is registered, give its password in SIMUL_SHOWDOWN_PASSWORD; a slow server gets longer by --patience."
+    "If the name is registered, give its password in SIMUL_SHOWDOWN_PASSWORD; for a slow server raise --patience."
 )
-OVERLOADED = "The server is our own and asks for no password: the machine is overloaded. It gets longer by --patience."
+OVERLOADED = "The local server asks for no password, so the machine is overloaded: raise --patience."
 
 
 @dataclass(frozen=True)
 class Login:
-    """How long we wait for it, what may help where that was in vain, what to call once others can see us."""
+    """Time limit of the login, hint where it fails, and what to call after it."""
 
     limit_sec: float = LOGIN_SEC
     advice: str = REGISTERED
@@ -30,7 +30,7 @@ class Login:
 
     @property
     def open_sec(self) -> float:
-        """Of it, until the server answers at all: one that never does is told from one that does not let us in."""
+        """Time limit of the server's first answer: no answer and a refused login are different errors."""
         return self.limit_sec / 2
 
 
@@ -51,11 +51,11 @@ class Guard:
 
     @property
     def troubled(self) -> bool:
-        """True once nothing more can come of the connection."""
+        """True once the connection has failed for good."""
         return self._trouble.done()
 
     def trouble(self, sentence: str) -> None:
-        """End the work. The first sentence counts."""
+        """End the work with a sentence; only the first call counts."""
         if not self._trouble.done():
             self._trouble.set_result(sentence)
 
@@ -78,7 +78,7 @@ class Guard:
             if isinstance(error, asyncio.CancelledError):
                 raise
             raise PlayEnded(
-                f"The server did not let us in as {client.username!r} within {self._login.limit_sec:.0f} s. "
+                f"The server did not accept the login as {client.username!r} within {self._login.limit_sec:.0f} s. "
                 f"{self._login.advice}"
             ) from None
         self._login.done()

@@ -1,6 +1,6 @@
-"""A Showdown server of our own, out of the installed npm package: on this machine only, without accounts.
+"""A local Showdown server from the installed npm package, on this machine only, without accounts.
 
-The package is not made to be started: folders and a config are missing. They are added to a copy.
+The package lacks folders and a config that a server needs; they are added to a copy.
 
     folder = copy_package(temporary)
     server = LocalServer(find_node().path, folder, log)
@@ -41,7 +41,7 @@ ONE_PROCESS = "0"  # Showdown starts ten by default
 
 
 def copy_package(folder: Path) -> Path:
-    """A copy of the package (hard links where possible) that can be started; the installed one stays as it is."""
+    """A copy of the package (hard links where possible) that can be started; the installed one is not changed."""
     copy = folder / "node_modules" / "pokemon-showdown"
     ignore = shutil.ignore_patterns("*.map")
     shutil.copytree(PACKAGE / "dist", copy / "dist", ignore=ignore, copy_function=_link_or_copy)
@@ -61,7 +61,7 @@ def copy_package(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def local_server(node: Path, port: int = 0) -> Iterator[LocalServer]:
-    """A server that is ready, with a copy of the package of its own. Raises EnvError."""
+    """A ready server with its own copy of the package. Raises EnvError."""
     with temporary_folder(FOLDER_PREFIX) as folder:
         server = LocalServer(node, copy_package(folder), folder / "log", port=port)
         try:
@@ -72,7 +72,7 @@ def local_server(node: Path, port: int = 0) -> Iterator[LocalServer]:
 
 
 class LocalServer:
-    """Runs while it is open, and never longer than the process that started it.
+    """Runs until it is closed, or the process that started it ends.
 
     Args:
         package: made by `copy_package`; one server at a time runs in it.
@@ -102,7 +102,7 @@ class LocalServer:
         }
         self._process = subprocess.Popen(
             command, cwd=package, env=environment, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
-            start_new_session=sys.platform != "win32",  # a terminal's Ctrl-C is for us to handle
+            start_new_session=sys.platform != "win32",  # this process handles a terminal's Ctrl-C
         )  # fmt: skip
 
     @property
@@ -118,22 +118,22 @@ class LocalServer:
         return self._process.poll() is None
 
     def takes_connections(self) -> bool:
-        """Whether somebody listens by now."""
+        """Whether its port accepts connections."""
         with contextlib.suppress(OSError):
             socket.create_connection((HOST, self.port), 1.0).close()
             return True
         return False
 
     def wait_ready(self) -> None:
-        """Until it takes connections. Raises EnvError with its last words where it does not."""
+        """Wait until it takes connections. Raises EnvError with the end of its log where it does not."""
         deadline = time.monotonic() + START_SEC
         while not self.takes_connections():
             if not self.alive() or time.monotonic() > deadline:
                 self.close()
-                raise EnvError(f"the Showdown server did not start:\n{self.last_words()}")
+                raise EnvError(f"the Showdown server did not start:\n{self.log_tail()}")
             time.sleep(0.1)
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """The end of its log."""
         return "\n".join(self._log_path.read_text(errors="replace").splitlines()[-LAST_LINES:])
 
@@ -154,7 +154,7 @@ class LocalServer:
 
 
 def free_port() -> int:
-    """A port that nobody listens on, nor is given by the system (whose choice begins above) before it is bound."""
+    """A free port below the system's ephemeral range, so that the system does not hand it out before it is bound."""
     while True:
         port = 20_000 + secrets.randbelow(12_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import os
 import random
 import sys
+import time
+from collections.abc import Coroutine
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from poke_env import AccountConfiguration
 from poke_env.concurrency import POKE_LOOP
 
@@ -16,7 +22,8 @@ from simul.common.client.client import InferenceClient
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.config.showdown import LOCAL
-from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.launch.evaluation.result import wilson
+from simul.common.protocol.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.runtime.lifecycle import StopFlag
 from simul.common.transport import client_keys
 from simul.env_worker.games.pokemon.encoding.layout import extras_of
@@ -24,19 +31,122 @@ from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
 from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
-from simul.env_worker.games.pokemon.showdown.async_bridge import Desk
+from simul.env_worker.games.pokemon.showdown.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.showdown.guard import login
 from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_server
-from simul.env_worker.games.pokemon.showdown.table import Table, report
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.source.replays import make_folder
+
+SILENT_SEC = 60.0  # longest silence of the inference server
+WAIT_SEC = 0.5
+LEAVE_SEC = 5.0
+SHOW_EVERY_SEC = 5.0
+
+
+class PlayLoop:
+    """The main thread's loop: serves the agent's decisions through the inference server."""
+
+    def __init__(self, agent: AgentPlayer, bridge: AsyncBridge, client: InferenceClient, *, quiet: bool) -> None:
+        self._agent = agent
+        self._bridge = bridge
+        self._client = client
+        self._quiet = quiet
+        self._heard_at = time.monotonic()
+        self._shown = ""
+
+    def serve(self, work: Coroutine[Any, Any, None], stop: StopFlag) -> None:
+        """Run until `work` is done or `stop` is set. Raises PlayEnded, InferenceError."""
+        future: Future[None] = asyncio.run_coroutine_threadsafe(work, POKE_LOOP)
+        show_at = time.monotonic() + SHOW_EVERY_SEC
+        while not stop and not future.done():
+            self.turn()
+            if time.monotonic() >= show_at:
+                show_at += SHOW_EVERY_SEC
+                self._show()
+        if future.done():
+            future.result()
+        else:
+            future.cancel()
+
+    def turn(self) -> None:
+        """Pass decisions and actions on. Raises InferenceError where the server refuses a decision or is silent."""
+        decisions = self._bridge.take_decisions()
+        if decisions:
+            self._client.submit(decisions)
+        replies = self._client.poll()
+        if replies.lost:
+            self._bridge.fail_sessions()
+        self._bridge.resolve_actions(replies.actions)
+        for failure in replies.failures:
+            if failure.code != ERR_NO_SESSION:
+                raise InferenceError(failure.code, failure.message)
+        self._bridge.fail_sessions((f.env, f.seat, f.episode) for f in replies.failures)
+        self._watch_server()
+        if not decisions and not replies.actions:
+            self._client.poller.set_files([self._bridge.fileno()])
+            self._client.poller.wait(WAIT_SEC)
+
+    def close(self) -> None:
+        """Forfeit running battles, disconnect from Showdown and from the inference server."""
+        leaving = asyncio.run_coroutine_threadsafe(self._agent.leave(LEAVE_SEC), POKE_LOOP)
+        while not leaving.done():
+            with contextlib.suppress(InferenceError):  # already reported
+                self.turn()
+        self._client.close()
+
+    def _watch_server(self) -> None:
+        now = time.monotonic()
+        if self._client.connected:
+            self._heard_at = now
+        elif now - self._heard_at > SILENT_SEC:
+            raise InferenceError("ERR_TIMEOUT", f"the inference server has been silent for {SILENT_SEC:.0f} s")
+
+    def _show(self) -> None:
+        tally = self._agent.tally
+        line = f"{len(self._agent.running())} battles running, {tally['wins']} won, {tally['losses']} lost"
+        if not self._quiet and line != self._shown and self._agent.ps_client.logged_in.is_set():
+            sys.stderr.write(line + "\n")
+            self._shown = line
+
+
+def report(agent: AgentPlayer, *, as_json: bool) -> str:
+    """The record so far. Battles that were not played out are not counted."""
+    back = agent.rejoins
+    tally = {name: agent.tally[name] for name in ("wins", "losses", "ties")}
+    games = sum(tally.values())
+    cut_off = sum(not battle.given_up for battle in agent.running())
+    low, high = wilson(tally["wins"], games)
+    rate = tally["wins"] / games if games else None
+    if as_json:
+        result = {
+            "battles": games, **tally, "win_rate": rate, "wilson_95": (low, high),
+            "given_up": agent.given_up, "cut_off": cut_off, "defaults": agent.defaulted,
+            "rejoined": back.rejoined, "started_over": back.started_over, "vanished": back.vanished,
+        }  # fmt: skip
+        return msgspec.json.encode(result).decode() + "\n"
+    words = f"{games} battles: " + ", ".join(f"{count} {name}" for name, count in tally.items())
+    if rate is not None:
+        words += f"; win rate {rate:.3f} (95%: {low:.3f} to {high:.3f})"
+    if agent.given_up:
+        words += f"\n{agent.given_up} more were forfeited when play was stopped."
+    if cut_off:
+        words += f"\n{cut_off} more were cut off."
+    if back.vanished:
+        words += f"\n{back.vanished} more were gone when the connection was back."
+    if back.rejoined:
+        words += f"\nAfter lost connections battles were joined again {back.rejoined} times"
+        words += f", {back.started_over} times with a policy that began anew." if back.started_over else "."
+    if agent.defaulted:
+        words += f"\n{agent.defaulted} choices were left to the server, which refused each of ours."
+    return words + "\n"
+
 
 CONNECT_SEC = 20.0
 
 
 def main() -> int:
-    """Exit code 0: played, or stopped by Ctrl-C; 2: a sentence says what to change."""
+    """Exit code 0: played, or stopped by Ctrl-C; 2: an error, printed as a sentence."""
     options = _parser().parse_args()
     stop = StopFlag(options.parent).install()
     try:
@@ -63,9 +173,9 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
     server = server_at(options.server)
     teams = _teams(config)
     client = _client(config, RunDir(options.run_dir), us.username)
-    desk = Desk(POKE_LOOP)
+    bridge = AsyncBridge(POKE_LOOP)
     agent = AgentPlayer(
-        us, server, desk, battle_format=config.pokemon.format, concurrency=options.concurrency,
+        us, server, bridge, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
         extras=extras_of(config.pokemon), patience_sec=options.patience,
@@ -74,7 +184,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
             done=lambda: _say(options, _invitation(options, us.username, config.pokemon.format)),
         ),
     )  # fmt: skip
-    table = Table(agent, desk, client, quiet=options.json)
+    table = PlayLoop(agent, bridge, client, quiet=options.json)
     try:
         if options.challenge:
             table.serve(agent.challenge(options.challenge, options.battles), stop)
@@ -87,7 +197,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
 
 
 def _invitation(options: argparse.Namespace, name: str, format_name: str) -> str:
-    """What we say once others can see us; not before, because nobody could challenge us."""
+    """The line printed after the login, from when others can challenge this account."""
     doing = f"challenges {options.challenge}" if options.challenge else f"waits for {options.accept} challenges"
     lines = [f"{name} is logged in, {doing} ({format_name})."]
     if options.own:
@@ -112,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-timer", dest="timer", action="store_false")
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--json", action="store_true")
-    parser.set_defaults(own="")  # where the server that we started is looked at with a browser
+    parser.set_defaults(own="")  # browser address of the server that this process started
     return parser
 
 
@@ -140,7 +250,7 @@ def _client(config: Config, run_dir: RunDir, name: str) -> InferenceClient:
 
 
 def _teams(config: Config) -> list[str]:
-    """Packed, as the simulator's own validator passed them; none for a format that draws its own."""
+    """Packed teams that passed the simulator's validator; none for a format that draws its own."""
     if not config.pokemon.teams:
         return []
     host = SimHost(find_node().path)

@@ -1,4 +1,4 @@
-"""What two accounts are told in one battle room, as a simulator host would say it. Pure: time is an argument."""
+"""One battle room: the messages to our two accounts become a simulator host's messages. Pure: time is an argument."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import orjson
 from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, ROOM_ONLY, SEATS
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord
 
-TURN_LIMIT = 1000  # going past it is the simulator's own tie
-UNFAIR = ("lost due to inactivity", "forfeited")  # ends that no choice of ours brought about
+TURN_LIMIT = 1000  # the simulator declares a tie beyond it
+UNFAIR = ("lost due to inactivity", "forfeited")  # ends without a result for training
 
 
 class Room:
     """One battle between our two accounts.
 
     Attributes:
-        over: True once its end was told.
+        over: True once its end was reported.
         asked: seats whose open request we have not answered.
-        heard_at: when it last said something, or was last told something.
+        heard_at: time of its last message, in either direction.
     """
 
     def __init__(self, battle: int, tag: str, names: tuple[str, str], now: float, *, log: bool = False) -> None:
@@ -34,15 +34,15 @@ class Room:
         self._numbers = [0, 0]  # of each seat's latest request
         self._turn = 0
         self._unfair = ""
-        self._ended = [False, False]  # told to each account
+        self._ended = [False, False]  # by account: its end has arrived
         self._log: list[str] | None = [] if log else None
 
     def account_of(self, seat: int) -> int:
-        """Which of the two accounts sits there."""
+        """The account (0 or 1) at a seat."""
         return self._seats.index(seat)
 
-    def take(self, account: int, message: str, tick: HostTick, now: float) -> None:
-        """What the server told an account: records, errors and the end go into `tick`."""
+    def read_message(self, account: int, message: str, tick: HostTick, now: float) -> None:
+        """Read the server's message to an account; records, errors and the end go into `tick`."""
         self.heard_at = now
         lines = self._lines[account]
         for line in message.split("\n")[1:]:
@@ -70,11 +70,11 @@ class Room:
         return f"/choose {choice}|{request_number}"
 
     def stalled(self, now: float, patience_sec: float) -> bool:
-        """True where the server owes us something for longer than that."""
+        """True where the server's next message is overdue by more than `patience_sec`."""
         return not self.asked and now - self.heard_at > patience_sec
 
     def end(self, tick: HostTick, reason: str) -> None:
-        """Over without a result."""
+        """End it without a result."""
         if not self.over:
             self.over = True
             tick.ended.append(SimEnd(self.battle, None, self._turn, reason))
@@ -110,7 +110,7 @@ class Room:
         tick.errors.append(SimError(self.battle, seat, self._numbers[seat], kind, words))
 
     def _take_end(self, account: int, winner: str | None, tick: HostTick) -> None:
-        """Both accounts are told; the seats hear their last lines, and then the end."""
+        """Each account gets the end; its seat reads its last lines first."""
         self.asked.clear()
         self._ended[account] = True
         if self._seats[account] >= 0:

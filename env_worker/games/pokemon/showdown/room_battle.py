@@ -1,22 +1,24 @@
-"""One battle room: poke-env's `Battle` keeps its log and result; what is seen and asked is read as in training."""
+"""One battle room: poke-env's `Battle` keeps its log and result; its seat reads lines and requests as in training."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from poke_env.battle.battle import Battle
+from poke_env.ps_client import PSClient
 
 from simul.common.protocol.decisions import Decision, start_flags
-from simul.env_worker.games.pokemon.battle_view.line_kinds import SKIPPED
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host_messages import SimEnd
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seat import ReadingSeat
+from simul.env_worker.games.pokemon.source.seats import ReadingSeat
 
-# What a server adds to the simulator's protocol: chat, clocks, boxes. None of it is about the battle.
+# What a server adds to the simulator's protocol: chat, clocks, boxes. None of it belongs to the battle.
 ROOM_ONLY = frozenset(
     ("B", "N", "C", "J", "L", "c", "j", "l", ":", "c:", "b", "battle", "users", "noinit", "unlink", "notify",
      "tempnotify", "tempnotifyoff", "uhtmlchange", "fieldhtml", "controlshtml", "selectorhtml", "pagehtml", "refresh",
@@ -28,10 +30,10 @@ SEATS = ("p1", "p2")
 
 
 class OnlineSeat(ReadingSeat):
-    """A seat whose session can begin anew in the middle of a battle: when the inference server forgot it."""
+    """A seat that can start a new session within a battle, when the inference server has dropped the old one."""
 
     def start_over(self) -> Decision:
-        """The open request once more, as the first decision of a new session; the policy's memory is lost."""
+        """The open request once more, as the first decision of a new session; the policy's recurrent state is lost."""
         self.episode += 1
         self.step = -1
         self.redo = False
@@ -47,9 +49,9 @@ class RoomBattle(Battle):
 
     Attributes:
         seat: ours, from the first request on.
-        given_up: True = we forfeit it because we were told to stop.
+        given_up: True = forfeited because play was stopped.
         refusal: `unavailable` or `invalid` where the last choice was refused, else empty.
-        heard: True = the server says that it has our choice (after we have joined again).
+        heard: True = after a rejoin, the server confirmed that it has our choice.
     """
 
     def __init__(
@@ -67,11 +69,11 @@ class RoomBattle(Battle):
         self._greedy = greedy
         self._extras = extras
         self._kind = OnlineDoubleSeat if doubles else OnlineSeat
-        self._log: list[str] = []  # all that tells of the battle
-        self._read = 0  # so many of its lines has the seat been told
-        self._again: list[str] | None = None  # the log once more, while we join again
+        self._log: list[str] = []  # the battle's lines
+        self._read = 0  # number of its lines that the seat has read
+        self._again: list[str] | None = None  # the lines again, during a rejoin
         self._command = ""
-        self._answered: tuple[int, str] | None = None  # rqid, the server's words
+        self._answered: tuple[int, str] | None = None  # rqid, the command
 
     def parse_message(self, split_message: list[str]) -> None:
         """Keep a line for the replay and for the seat."""
@@ -81,7 +83,7 @@ class RoomBattle(Battle):
         if split_message[1] == "turn":
             self._turn = int(split_message[2])
         self._replay_data.append(split_message)
-        if split_message[0] == "" and split_message[1] not in ROOM_ONLY and split_message[1] not in SKIPPED:
+        if split_message[0] == "" and split_message[1] not in ROOM_ONLY and split_message[1] not in SKIPPED_LINES:
             (self._log if self._again is None else self._again).append("|".join(split_message))
 
     def parse_request(self, request: dict[str, Any], strict_battle_tracking: bool = False) -> None:
@@ -94,14 +96,14 @@ class RoomBattle(Battle):
             self.seat = self._new_seat(0)
 
     def join_again(self) -> None:
-        """From here to `joined` the server tells all that has happened once more."""
+        """Until `joined` the server sends the whole log again."""
         self._again = []
         self._replay_data.clear()
 
     def joined(self) -> Decision | None:
-        """The log is complete; what is new in it is for the seat.
+        """The log is complete; the seat reads what is new in it.
 
-        Where it is not the battle that the seat knows, a new one reads all of it; returns the old session's end then.
+        Where it differs from the known log, a new seat reads all of it; returns the old session's end then.
         """
         again, self._again = self._again or [], None
         same = again[: len(self._log)] == self._log
@@ -114,14 +116,14 @@ class RoomBattle(Battle):
         return end
 
     def repeated(self) -> str | None:
-        """The server's words for the open request where they have been found already; empty where it has them."""
+        """The command that already answered the open request, None for none; empty where the server has it."""
         heard, self.heard = self.heard, False
         if self.refusal or self._answered is None or self._answered[0] != self._last_request["rqid"]:
             return None
         return "" if heard else self._answered[1]
 
     def decide(self) -> Decision | None:
-        """What the open request asks of the policy; None where every choice was refused."""
+        """The decision of the open request; None where every choice was refused."""
         seat, request = self.seat, self._last_request
         assert seat is not None
         refusal, self.refusal = self.refusal, ""
@@ -132,15 +134,15 @@ class RoomBattle(Battle):
         return seat.decide(request["rqid"], request)
 
     def order(self, action: int) -> str:
-        """The server's words for an action, bound to the request it answers; empty where that asks for more."""
+        """The command for an action, bound to its request; empty where the request has further decisions."""
         assert self.seat is not None
         self._command = ""
-        if not self.seat.answer(cast(BattleHost, self), 0, action):  # of a host, a seat needs `choose` alone
+        if not self.seat.answer(cast(BattleHost, self), 0, action):  # a seat uses only `choose` of a host
             raise ValueError(f"action {action} is not among the legal ones")
         return self._command
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
-        """What a seat tells its simulator: here it becomes a message to the server."""
+        """The seat's command, as a message to the server."""
         self._command = f"/choose {choice}|{request_number}"
         self._answered = (request_number, self._command)
 
@@ -153,7 +155,7 @@ class RoomBattle(Battle):
         return decision
 
     def vanish(self) -> Decision | None:
-        """The server does not know the battle any more: the end of our session."""
+        """The server has dropped the battle: the end of our session."""
         self._finished = True
         decision = self.seat.aborted() if self.seat is not None else None
         self._forget()
@@ -172,5 +174,47 @@ class RoomBattle(Battle):
 
     def _catch_up(self, request: dict[str, Any]) -> None:
         assert self.seat is not None
-        self.seat.hear("\n".join(self._log[self._read :]), request)
+        self.seat.read_lines("\n".join(self._log[self._read :]), request)
         self._read = len(self._log)
+
+
+class Rejoins:
+    """Rejoins one player's battles after a lost connection. Lives on poke-env's event loop.
+
+    Attributes:
+        rejoined: battles whose room was joined again.
+        started_over: of those, battles whose log differed, so that the policy started a new session.
+        vanished: battles that the server had dropped.
+    """
+
+    def __init__(self, tell: Callable[[Decision], None]) -> None:
+        """`tell` takes the ends of sessions."""
+        self.rejoined = self.started_over = self.vanished = 0
+        self._tell = tell
+
+    async def join(self, client: PSClient, rooms: Iterable[str]) -> None:
+        """Join `rooms` after a reconnect."""
+        for room in rooms:
+            await client.send_message(f"/join {room}")
+
+    def begin(self, battle: RoomBattle, kinds: set[str]) -> bool:
+        """Before a room's message with lines of these `kinds` is read. True = it is the whole log again."""
+        battle.heard = "sentchoice" in kinds
+        if "init" in kinds:
+            battle.join_again()
+        return "init" in kinds
+
+    def end(self, battle: RoomBattle) -> None:
+        """The whole log has been read."""
+        self.rejoined += 1
+        end = battle.joined()
+        if end is not None:
+            self.started_over += 1
+            self._tell(end)
+
+    def lose(self, battle: RoomBattle) -> None:
+        """The room is gone: the battle ends without a result."""
+        self.vanished += 1
+        end = battle.vanish()
+        if end is not None:
+            self._tell(end)

@@ -1,30 +1,133 @@
-"""One Showdown server and our accounts on it: brought up, watched, and brought up again."""
+"""One Showdown server and our pairs of accounts on it: connected, watched, and connected again."""
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from poke_env import ServerConfiguration
+from poke_env import AccountConfiguration, ServerConfiguration
+from poke_env.concurrency import POKE_LOOP
+from websockets.exceptions import ConnectionClosed
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.temporary import make_folder
 from simul.common.protocol.errors import EnvError
+from simul.env_worker.games.pokemon.showdown.address import is_local
+from simul.env_worker.games.pokemon.showdown.client import ShowdownClient
 from simul.env_worker.games.pokemon.showdown.local_server import FOLDER_PREFIX, LocalServer, copy_package
-from simul.env_worker.games.pokemon.showdown.pair import Letter, Pair
-from simul.env_worker.games.pokemon.showdown.wakeup_queue import Mailbox
+from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
+
+BATTLE, TROUBLE, POPUP = "battle", "trouble", "popup"
+
+
+class ServerMessage(NamedTuple):
+    """A message from the loop's thread: of a battle room, of a failed connection, or a popup."""
+
+    pair: AccountPair
+    account: int
+    kind: str
+    text: str
+
+
+class AccountClient(ShowdownClient):
+    """One account's client; passes the messages of battle rooms on unread."""
+
+    def __init__(
+        self, pair: AccountPair, index: int, name: str, server: ServerConfiguration, mail: WakeupQueue[ServerMessage]
+    ) -> None:
+        self._pair, self._index, self._mail = pair, index, mail
+        super().__init__(
+            AccountConfiguration(name, None), server, paced=not is_local(server),
+            on_trouble=lambda words: mail.put(ServerMessage(pair, index, TROUBLE, words)),
+            on_popup=lambda words: mail.put(ServerMessage(pair, index, POPUP, words)),
+            on_challenge_request=self._accept,
+        )  # fmt: skip
+
+    async def _handle_message(self, message: str) -> None:
+        if message.startswith(">battle-"):
+            self._mail.put(ServerMessage(self._pair, self._index, BATTLE, message))
+        else:
+            await super()._handle_message(message)
+
+    async def _accept(self, challenge: list[str]) -> None:
+        challenger = challenge[2].strip()
+        if self._index == 1 and challenger == self._pair.names[0] and challenge[4].startswith("/challenge "):
+            await self.accept_challenge(challenger, self._pair.second_team)
+
+
+class AccountPair:
+    """Two accounts that challenge each other. Used by the main thread; `send` and `challenge` are queued until `flush`.
+
+    Attributes:
+        since: when the last challenge was made.
+        refusal: the server's answer to it, empty for none.
+        live: number of its battles.
+    """
+
+    def __init__(self, server: ServerConfiguration, mail: WakeupQueue[ServerMessage]) -> None:
+        word = secrets.token_hex(5)  # one of 2^40 names, so a collision is unlikely
+        self.names = (f"simul {word} a", f"simul {word} b")
+        self.second_team: str | None = None
+        self.url = server.websocket_url
+        self.since = 0.0
+        self.refusal = ""
+        self.live = 0
+        self._unsent: list[tuple[int, str, str]] = []
+        self._clients = [AccountClient(self, index, name, server, mail) for index, name in enumerate(self.names)]
+
+    @property
+    def ready(self) -> bool:
+        """True once both accounts are logged in."""
+        return all(client.logged_in.is_set() for client in self._clients)
+
+    def challenge(self, battle_format: str, teams: tuple[str | None, str | None], now: float) -> None:
+        """Begin a battle between the two; its first message comes from a room of a new name."""
+        self.since, self.refusal = now, ""
+        self.second_team = teams[1]
+        self.send(0, f"/utm {teams[0] or 'null'}")
+        self.send(0, f"/challenge {self.names[1]}, {battle_format}")
+
+    def withdraw(self) -> None:
+        """Take back the challenge that is under way."""
+        self.send(0, f"/cancelchallenge {self.names[1]}")
+
+    def send(self, account: int, message: str, room: str = "") -> None:
+        """Queue a message of one account."""
+        self._unsent.append((account, message, room))
+
+    def flush(self) -> None:
+        """Send what is queued."""
+        if self._unsent:
+            asyncio.run_coroutine_threadsafe(self._send_all(self._unsent), POKE_LOOP)
+            self._unsent = []
+
+    def close(self) -> None:
+        """Disconnect; the server forfeits running battles."""
+        for client in self._clients:
+            asyncio.run_coroutine_threadsafe(client.leave(), POKE_LOOP)
+
+    async def _send_all(self, messages: list[tuple[int, str, str]]) -> None:
+        try:
+            for account, message, room in messages:
+                await self._clients[account].send_message(message, room)
+        except ConnectionClosed:
+            return  # `listen` reports why
+
 
 LOGIN_SEC = 60.0
 START_SEC = 90.0
-AGAIN_SEC = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)  # before the next try, after so many failures
-MAX_FAILURES = 5  # of a server of our own
+AGAIN_SEC = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)  # delay of the next try, by number of failures
+MAX_FAILURES = 5  # of a local server, within FAILURES_WINDOW_SEC
 FAILURES_WINDOW_SEC = 60.0
 DOWN, STARTING, LOGGING_IN, READY = "down", "starting", "logging in", "ready"
 
 
-class Site:
-    """Someone else's server, which is only connected to.
+class ServerSession:
+    """A server that others run; this process only connects to it.
 
     Attributes:
         pairs: those that may play, once `state` is READY.
@@ -33,9 +136,9 @@ class Site:
 
     ours = False
 
-    def __init__(self, name: str, server: ServerConfiguration, mail: Mailbox[Letter], pairs: int) -> None:
+    def __init__(self, name: str, server: ServerConfiguration, mail: WakeupQueue[ServerMessage], pairs: int) -> None:
         self.name = name
-        self.pairs: list[Pair] = []
+        self.pairs: list[AccountPair] = []
         self.state = DOWN
         self.failures = 0
         self._server = server
@@ -46,16 +149,16 @@ class Site:
 
     @property
     def pids(self) -> list[int]:
-        """Processes that are ours."""
+        """Processes of a local server."""
         return []
 
     def step(self, now: float) -> str:
-        """Go on with whatever is under way. Returns what failed, empty where nothing did. Raises EnvError."""
+        """Advance the connection by one step. Returns the failure, empty for none. Raises EnvError."""
         if self.state == DOWN and now >= self._again_at:
             self._launch()
             self.state, self._deadline = STARTING, now + START_SEC
         if self.state == STARTING and self._launched():
-            self.pairs = [Pair(self._server, self._mail) for _ in range(self._wanted)]
+            self.pairs = [AccountPair(self._server, self._mail) for _ in range(self._wanted)]
             self.state, self._deadline = LOGGING_IN, now + LOGIN_SEC
         if self.state == LOGGING_IN and all(pair.ready for pair in self.pairs):
             self.state, self._in_a_row = READY, 0
@@ -63,8 +166,8 @@ class Site:
             return f"{self.name} was not {self.state} in time"
         return self._dead()
 
-    def fail(self, now: float) -> list[Pair]:
-        """It does not serve us any more: let go of it; the next try comes later. Returns the pairs that are lost."""
+    def fail(self, now: float) -> list[AccountPair]:
+        """Disconnect after a failure and schedule the next try. Returns the lost pairs."""
         lost, self.pairs = self.pairs, []
         for pair in lost:
             pair.close()
@@ -75,13 +178,13 @@ class Site:
         return lost
 
     def close(self) -> None:
-        """Hang up for good."""
+        """Disconnect for good."""
         for pair in self.pairs:
             pair.close()
         self.pairs = []
 
     def _launch(self) -> None:
-        """Nothing to do for a server that is not ours."""
+        """Nothing to start for a server that others run."""
 
     def _launched(self) -> bool:
         return True
@@ -90,12 +193,12 @@ class Site:
         return ""
 
 
-class OwnSite(Site):
-    """A local server of our own, on this machine only."""
+class LocalServerSession(ServerSession):
+    """A local server that this process starts."""
 
     ours = True
 
-    def __init__(self, name: str, node: Path, mail: Mailbox[Letter], say: Callable[[str], None]) -> None:
+    def __init__(self, name: str, node: Path, mail: WakeupQueue[ServerMessage], say: Callable[[str], None]) -> None:
         super().__init__(name, ServerConfiguration("", ""), mail, 1)
         self._node = node
         self._say = say
@@ -108,16 +211,16 @@ class OwnSite(Site):
     def pids(self) -> list[int]:
         return [self._process.pid] if self._process is not None else []
 
-    def fail(self, now: float) -> list[Pair]:
-        """As a Site's. Raises EnvError after too many failures."""
+    def fail(self, now: float) -> list[AccountPair]:
+        """As in ServerSession. Raises EnvError after too many failures."""
         lost = super().fail(now)
-        words = self._process.last_words() if self._process is not None else ""
+        words = self._process.log_tail() if self._process is not None else ""
         self._end()
         self._failed_at.append(now)
         if len(self._failed_at) == MAX_FAILURES and now - self._failed_at[0] < FAILURES_WINDOW_SEC:
             raise EnvError(
                 f"{self.name} failed {MAX_FAILURES} times within {FAILURES_WINDOW_SEC:.0f} s; run `simul doctor`. "
-                f"Its last words:\n{words}"
+                f"End of its log:\n{words}"
             )
         return lost
 

@@ -1,4 +1,4 @@
-"""One worker's share of connections that are limited for all workers together."""
+"""One worker's share of the connections that all workers may have together."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from simul.common.protocol.errors import ConfigError
 
 
 def share_of(servers: Sequence[ShowdownAddress], index: int, workers: int) -> tuple[ShowdownAddress, ...]:
-    """The servers that worker `index` of `workers` uses, each with the connections that are its own.
+    """The servers that worker `index` of `workers` uses, each with this worker's connections.
 
     Connections come in pairs. Pairs are numbered across all servers and dealt out one by one, so that no server sees
     more than its `max_connections` and no worker has two pairs more than another.
 
     Raises:
-        ConfigError: there are fewer pairs than workers, so that one would have nowhere to play.
+        ConfigError: there are fewer pairs than workers, so that one would have none.
     """
     pairs = [server.max_connections // 2 for server in servers]
     if servers and sum(pairs) < workers:

@@ -1,4 +1,4 @@
-"""Many battles over several Showdown servers, spoken to as a simulator host is (`BattleHost`)."""
+"""Many battles over several Showdown servers, behind the interface of a simulator host (`BattleHost`)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simul.env_worker.games.pokemon.showdown.pair import BATTLE, TROUBLE, Letter, Pair
 from simul.env_worker.games.pokemon.showdown.room import Room
-from simul.env_worker.games.pokemon.showdown.wakeup_queue import Mailbox
+from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, TROUBLE, AccountPair, ServerMessage
+from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
 from simul.env_worker.games.pokemon.simulator.battle_host import PLAIN_START, BattleStart
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick
@@ -20,7 +20,7 @@ LOOK_EVERY_SEC = 1.0
 REMEMBERED = 1024
 
 
-class Wanted(NamedTuple):
+class PendingBattle(NamedTuple):
     """A battle that has no room yet."""
 
     battle: int
@@ -34,13 +34,13 @@ class ShowdownHost:
 
     Args:
         node: runs the simulator that checks formats and teams.
-        stall_sec: a room that owes us something for so long is given up.
+        stall_sec: a room whose next message is overdue by this is given up.
     """
 
     def __init__(
         self,
         node: Path,
-        mail: Mailbox[Letter],
+        mail: WakeupQueue[ServerMessage],
         say: Callable[[str], None],
         *,
         stall_sec: float,
@@ -52,21 +52,21 @@ class ShowdownHost:
         self._stall_sec = stall_sec
         self._clock = clock
         self._look_at = 0.0
-        self._wanted: deque[Wanted] = deque()
-        self._underway: dict[Pair, Wanted] = {}
-        self._rooms: dict[int, tuple[Room, Pair]] = {}
-        self._by_tag: dict[tuple[Pair, str], Room] = {}
-        self._left: deque[tuple[Pair, str]] = deque(maxlen=REMEMBERED)
-        self.pairs: list[Pair] = []
+        self._wanted: deque[PendingBattle] = deque()
+        self._underway: dict[AccountPair, PendingBattle] = {}
+        self._rooms: dict[int, tuple[Room, AccountPair]] = {}
+        self._by_tag: dict[tuple[AccountPair, str], Room] = {}
+        self._left: deque[tuple[AccountPair, str]] = deque(maxlen=REMEMBERED)
+        self.pairs: list[AccountPair] = []
 
     # ------------------------------------------------------------------ BattleHost
 
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
-        """A battle, as soon as a pair is free. The server draws the seeds, its accounts have names of their own.
+        """A battle, as soon as a pair is free. The server draws the seeds; the accounts keep their names.
 
         Seats encode and count for themselves. `log`: as the first account saw the battle.
         """
-        self._wanted.append(Wanted(battle, battle_format, start.teams, start.log))
+        self._wanted.append(PendingBattle(battle, battle_format, start.teams, start.log))
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
         """The answer to one request; of a battle that is gone it is dropped."""
@@ -78,7 +78,7 @@ class ShowdownHost:
         raise NotImplementedError("a Showdown server encodes nothing: its seats answer by `choose`")
 
     def stop_battle(self, battle: int) -> None:
-        """Forfeit a battle, or forget it where it has not begun."""
+        """Forfeit a battle, or drop it where it has not begun."""
         self._wanted = deque(wanted for wanted in self._wanted if wanted.battle != battle)
         for pair, wanted in list(self._underway.items()):
             if wanted.battle == battle:
@@ -90,7 +90,7 @@ class ShowdownHost:
             self._leave(room, pair)
 
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
-        """As a simulator of the installed package sees it."""
+        """As the installed package's simulator decides."""
         host = SimHost(self._node)
         host.start()
         try:
@@ -108,15 +108,15 @@ class ShowdownHost:
 
     # ------------------------------------------------------------------ its keeper
 
-    def take(self, letter: Letter, tick: HostTick) -> None:
+    def handle_message(self, message: ServerMessage, tick: HostTick) -> None:
         """A message of a battle room, or a popup."""
-        if letter.kind == BATTLE:
-            self._take_message(letter.pair, letter.account, letter.text, tick)
-        elif letter.pair in self._underway:  # why a challenge does not become a battle
-            letter.pair.refusal = letter.text
+        if message.kind == BATTLE:
+            self._take_message(message.pair, message.account, message.text, tick)
+        elif message.pair in self._underway:  # the reason why a challenge became no battle
+            message.pair.refusal = message.text
 
-    def look_after(self, tick: HostTick) -> None:
-        """Now and then: give up on challenges and rooms that do not move."""
+    def give_up_stalled(self, tick: HostTick) -> None:
+        """Give up challenges and rooms that make no progress; checks once in LOOK_EVERY_SEC."""
         now = self._clock()
         if now < self._look_at:
             return
@@ -130,8 +130,8 @@ class ShowdownHost:
                 pair.send(0, "/forfeit", room.tag)
                 self._leave(room, pair)
 
-    def lose(self, pairs: Sequence[Pair], tick: HostTick) -> int:
-        """These pairs' connections are gone, and with them their battles. Returns how many."""
+    def lose(self, pairs: Sequence[AccountPair], tick: HostTick) -> int:
+        """End the battles of lost pairs. Returns how many."""
         lost = [(room, pair) for room, pair in self._rooms.values() if pair in pairs]
         for room, pair in lost:
             room.end(tick, "connection_lost")
@@ -139,7 +139,7 @@ class ShowdownHost:
         self._wanted.extend(wanted for pair in pairs if (wanted := self._underway.pop(pair, None)) is not None)
         return len(lost)
 
-    def _take_message(self, pair: Pair, account: int, message: str, tick: HostTick) -> None:
+    def _take_message(self, pair: AccountPair, account: int, message: str, tick: HostTick) -> None:
         tag = message[1:].partition("\n")[0]
         room = self._by_tag.get((pair, tag))
         if room is None:
@@ -150,7 +150,7 @@ class ShowdownHost:
             pair.live += 1
             self._by_tag[pair, tag] = room
             self._rooms[room.battle] = room, pair
-        room.take(account, message, tick, self._clock())
+        room.read_message(account, message, tick, self._clock())
         if room.over:
             self._leave(room, pair)
 
@@ -163,21 +163,21 @@ class ShowdownHost:
             wanted = self._underway[pair] = self._wanted.popleft()
             pair.challenge(wanted.battle_format, wanted.teams, self._clock())
 
-    def _give_up_challenge(self, pair: Pair) -> None:
-        """A server that says why will perhaps do it later; one that says nothing hangs."""
+    def _give_up_challenge(self, pair: AccountPair) -> None:
+        """Retry later where the server gave a reason; treat a silent server as hung."""
         if pair.refusal:
             self._say(f"{pair.url} begins no battle: {pair.refusal}")
             pair.withdraw()
         else:
             words = f"{pair.url} did not answer a challenge within {CHALLENGE_SEC:.0f} s."
-            self._mail.put(Letter(pair, 0, TROUBLE, words))
+            self._mail.put(ServerMessage(pair, 0, TROUBLE, words))
 
-    def _leave(self, room: Room, pair: Pair) -> None:
+    def _leave(self, room: Room, pair: AccountPair) -> None:
         for account in (0, 1):
             pair.send(account, f"/leave {room.tag}")
         self._forget(room, pair)
 
-    def _forget(self, room: Room, pair: Pair) -> None:
+    def _forget(self, room: Room, pair: AccountPair) -> None:
         room.over = True
         pair.live -= 1
         self._left.append((pair, room.tag))

@@ -10,28 +10,28 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Mailbox(Generic[T]):
-    """Any thread puts, one thread takes. Lives as long as the process: a late message must not find a closed pipe."""
+class WakeupQueue(Generic[T]):
+    """Any thread puts, one thread drains. Never closed: a late message must not find a closed pipe."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[T] = SimpleQueue()
-        self._bell, self._ring = os.pipe()
-        for end in (self._bell, self._ring):
+        self._read_end, self._write_end = os.pipe()
+        for end in (self._read_end, self._write_end):
             os.set_blocking(end, False)
 
     def fileno(self) -> int:
-        """Readable when there is something to take."""
-        return self._bell
+        """Readable when the queue is not empty."""
+        return self._read_end
 
     def put(self, item: T) -> None:
         self._queue.put(item)
-        with contextlib.suppress(BlockingIOError):  # the pipe is full: it rings already
-            os.write(self._ring, b"!")
+        with contextlib.suppress(BlockingIOError):  # the pipe is full: the reader will wake up
+            os.write(self._write_end, b"!")
 
-    def take(self) -> list[T]:
+    def drain(self) -> list[T]:
         """Everything since the last call; never blocks."""
         with contextlib.suppress(BlockingIOError):
-            while os.read(self._bell, 4096):
+            while os.read(self._read_end, 4096):
                 pass
         taken: list[T] = []
         with contextlib.suppress(Empty):

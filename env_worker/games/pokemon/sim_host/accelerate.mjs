@@ -1,7 +1,7 @@
-// Makes the simulator faster without changing one byte of what it says.
+// Makes the simulator faster without changing one byte of its output.
 //
 // About 30% of its time goes into looking up event callbacks that do not exist. Here event names are
-// interned, names that nobody defines are skipped, and the callbacks of each effect are collected once.
+// interned, undefined names are skipped, and the callbacks of each effect are collected once.
 // Patched in memory, and only if the files it replaces parts of are byte for byte the ones it was written
 // against. Where a mod or a battle replaces the event functions itself, that battle runs plain.
 
@@ -116,9 +116,9 @@ function patchFinders(prototype, finder) {
 /** Every handler of an event, also for a list of targets. */
 function findAll(finder, battle, table, target, eventName, source) {
 	const names = table.names(eventName);
-	if (!Array.isArray(target)) return names.nobody ? [] : finder.find(battle, table, target, names, source);
+	if (!Array.isArray(target)) return names.undefinedEverywhere ? [] : finder.find(battle, table, target, names, source);
 	const handlers = [];
-	if (names.nobody) return handlers;
+	if (names.undefinedEverywhere) return handlers;
 	for (let index = 0; index < target.length; index++) {
 		for (const handler of finder.find(battle, table, target[index], names, source)) {
 			handler.target = target[index];
@@ -129,7 +129,7 @@ function findAll(finder, battle, table, target, eventName, source) {
 	return handlers;
 }
 
-/** An event that nobody handles ends where the simulator's runEvent would end; all others go there. */
+/** An event without handlers ends where the simulator's runEvent would end; all others go there. */
 function patchRunEvent(prototype, finder) {
 	const stockRunEvent = prototype.runEvent;
 

@@ -1,4 +1,4 @@
-// What can be known about events before a battle asks: which names anybody defines, and for each effect
+// What can be known about events before a battle asks: which names are defined, and for each effect
 // its callbacks with their order. The simulator looks all this up by building strings, anew for every event.
 
 const DATA_TABLES = ['Abilities', 'Items', 'Conditions', 'Moves', 'Rulesets', 'Pokedex', 'FormatsData'];
@@ -55,7 +55,7 @@ function isRule(effect) {
 	return effect.effectType === 'Format' || effect.effectType === 'Rule' || effect.effectType === 'ValidatorRule';
 }
 
-/** The names one event looks for; '' = nobody in this dex defines it. */
+/** The names one event looks for; '' = not defined in this dex. */
 class EventNames {
 	constructor(eventName, defined) {
 		const name = prefix => {
@@ -68,7 +68,7 @@ class EventNames {
 		this.any = this.prefixed ? name('onAny') : '';
 		this.foe = this.prefixed ? name('onFoe') : '';
 		this.source = this.prefixed ? name('onSource') : '';
-		this.nobody = !(this.on || this.ally || this.any || this.foe || this.source);
+		this.undefinedEverywhere = !(this.on || this.ally || this.any || this.foe || this.source);
 	}
 }
 

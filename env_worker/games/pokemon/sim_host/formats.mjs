@@ -1,4 +1,4 @@
-// Whether a format can be played here, and whether teams are legal in it: the simulator's own words.
+// Whether a format can be played here, and whether teams are legal in it, as the simulator decides.
 
 /**
  * @param {string[]} teams as people write them (Showdown's export) or packed; none for formats that draw their own

@@ -1,4 +1,4 @@
-// One process, many battles, spoken to over pipes: newline-delimited JSON.
+// One process, many battles, driven over pipes: newline-delimited JSON.
 //
 // In, one line = a list of commands:
 //   {"c":"start","b":id,"format":"gen9randombattle","seed":[a,b,c,d],
@@ -23,7 +23,7 @@
 import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
 
-import { Tables } from './encoder/tables.mjs';
+import { Tables } from './encoder/host_tables.mjs';
 import { checkFormat } from './formats.mjs';
 import { HostedBattle } from './hosted_battle.mjs';
 import { Outbox } from './outbox.mjs';

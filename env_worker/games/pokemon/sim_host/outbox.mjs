@@ -1,4 +1,4 @@
-// What the battles of a host have to say; host.mjs writes it out once a tick.
+// Collects the output of a host's battles; host.mjs writes it once a tick.
 
 import { shortRequest } from './requests.mjs';
 
@@ -49,7 +49,7 @@ class Rows {
 	}
 }
 
-/** Bytes of one row, as host_rows.py expects them. */
+/** Bytes of one row, as host_messages.py expects them. */
 export function rowBytes(observationSize, numActions) {
 	return Math.ceil((HEAD_BYTES + 2 * observationSize + numActions) / 8) * 8;
 }
@@ -84,7 +84,7 @@ export class Outbox {
 		this.errors.push(JSON.stringify([battle, seat, requestNumber, kind, message]));
 	}
 
-	/** @param {Array} final where each seat's rewards ended, or nothing where nobody asked */
+	/** @param {Array} final where each seat's rewards ended, or nothing where it was not asked for */
 	end(battle, winnerSeat, turns, reason, ...final) {
 		this.ended.push(JSON.stringify([battle, winnerSeat, turns, reason, ...final]));
 	}

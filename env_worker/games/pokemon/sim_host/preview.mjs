@@ -1,7 +1,7 @@
-// Team preview as decisions of one seat: who leads, and where only some may come, who follows. The same as preview.py.
+// Team preview as decisions of one seat: who leads, and where only some may come, who follows. The same as PreviewSteps in request_steps.py.
 
-import { Choices } from './encoder/choices.mjs';
-import { SeatEncoder } from './encoder/seat_encoder.mjs';
+import { Choices } from './encoder/actions.mjs';
+import { SeatEncoder } from './encoder/encoder.mjs';
 import { SeatTracker } from './tracker/battle.mjs';
 
 const TEAM_SIZE = 6;

@@ -4,7 +4,7 @@
 //   k             the k-th entry of the seat's request before, as it was
 //   [k, {...}]    that entry, with these fields changed
 //   {...}         the entry itself
-// requests.py puts it together again.
+// host_messages.py puts it together again.
 
 /**
  * @param {object} request as the simulator made it

@@ -1,7 +1,7 @@
 // A seat whose decisions are encoded here: what it has been told, what it may answer, its observation.
 
-import { Choices } from './encoder/choices.mjs';
-import { SeatEncoder } from './encoder/seat_encoder.mjs';
+import { Choices } from './encoder/actions.mjs';
+import { SeatEncoder } from './encoder/encoder.mjs';
 import { Preview } from './preview.mjs';
 import { SeatTally } from './tally.mjs';
 import { SeatTracker } from './tracker/battle.mjs';
@@ -58,7 +58,7 @@ export class SeatView {
 		return [Array.from(this.encoder.survey()), Array.from(this.tally.counts)];
 	}
 
-	/** The simulator's words for an action, null if it is not legal, '' if another pick must be made first. */
+	/** The simulator command for an action, null if it is not legal, '' if another pick must be made first. */
 	command(action) {
 		if (this.preview !== null) return this.preview.take(action);
 		this.action = action;

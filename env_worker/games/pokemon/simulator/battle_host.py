@@ -1,4 +1,4 @@
-"""What runs battles, as those who play them see it: a simulator host over pipes, or Showdown servers."""
+"""The interface of what runs battles: a simulator host over pipes, or Showdown servers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from simul.env_worker.games.pokemon.simulator.host_messages import HostTick
+
 Seed = Sequence[int] | str | None
 
 
 class BattleStart(NamedTuple):
     """How a battle begins. The same seeds, teams and choices give the same battle.
 
-    teams: packed; None: the format draws one, by its seed of `team_seeds`.
-    reuse: these seeds are of a pool: the host does well to keep the teams that it draws by them.
+    teams: packed; None: the format draws one from its seed in `team_seeds`.
+    reuse: True = the seeds come from a pool, so the host caches the teams drawn from them.
     encode: seats whose decisions come as rows instead of records.
-    tally: count what rewards need in their lines, so many switches in a row free; None: leave it zero.
-    log: say at the end how the battle went, as a spectator saw it.
+    tally: number of free switches in a row when counting for rewards; None: count nothing.
+    log: True = send the spectator's protocol log when the battle ends.
     """
 
     seed: Seed = None
@@ -40,7 +42,7 @@ def drawn_start(rng: random.Random, teams: Sequence[str] = ()) -> BattleStart:
 
 
 class BattleHost(Protocol):
-    """Commands are queued until `flush`; what comes of them is told in a `HostTick`."""
+    """Commands are queued until `flush`; results arrive in a `HostTick`."""
 
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
         """A battle, numbered by the caller."""
@@ -61,4 +63,32 @@ class BattleHost(Protocol):
         """Send everything queued."""
 
     def fileno(self) -> int:
-        """Readable when it has said something."""
+        """File descriptor that is readable when the host has output."""
+
+
+class BattleHostKeeper(Protocol):
+    """Keeps a battle host running: a simulator host, or the connections to Showdown servers."""
+
+    @property
+    def host(self) -> BattleHost | None:
+        """None while it is down."""
+
+    @property
+    def pids(self) -> list[int]:
+        """Its processes on this machine."""
+
+    @property
+    def restarts(self) -> int:
+        """How often it was started again."""
+
+    def start(self) -> BattleHost:
+        """Start it. Raises EnvError."""
+
+    def poll(self) -> HostTick:
+        """What the host has said. Raises HostDied once when it is found dead, EnvError after too many deaths."""
+
+    def revive(self) -> BattleHost | None:
+        """A new host in place of a dead one, None while it is not up yet."""
+
+    def close(self) -> None:
+        """Stop it."""

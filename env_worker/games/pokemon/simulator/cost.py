@@ -1,4 +1,4 @@
-"""What a decision costs on this machine with the Node that runs here: a look of a second or two, no benchmark."""
+"""What a decision costs on this machine with the Node that runs here: a quick estimate, not a benchmark."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def measure_cost() -> Cost:
     except subprocess.TimeoutExpired as error:
         raise EnvError(f"the simulator did not play {BATTLES} battles within {LONGEST_SEC:.0f} s") from error
     if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if "Error" in line] or ["it said nothing"]
+        lines = [line.strip() for line in done.stderr.splitlines() if "Error" in line] or ["it wrote no error"]
         raise EnvError(f"the simulator does not run: {lines[0]}")
     found = orjson.loads(done.stdout)
     return Cost(

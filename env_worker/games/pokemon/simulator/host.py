@@ -1,4 +1,4 @@
-"""One simulator host: a Node process that runs many battles, spoken to over two pipes.
+"""One simulator host: a Node process that runs many battles, driven over two pipes.
 
 No thread and no event loop of its own; the worker's loop watches it:
 
@@ -29,9 +29,15 @@ from simul.common.protocol.errors import EnvError
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.simulator.battle_host import PLAIN_START, BattleStart
 from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord, SimRow
+from simul.env_worker.games.pokemon.simulator.host_messages import (
+    HostTick,
+    RequestTeams,
+    SimEnd,
+    SimError,
+    SimRecord,
+    SimRow,
+)
 from simul.env_worker.games.pokemon.simulator.pipes import PipedProcess
-from simul.env_worker.games.pokemon.simulator.requests import Teams
 
 __all__ = ["HOST_SCRIPT", "HostDied", "HostTick", "SimEnd", "SimError", "SimHost", "SimRecord", "SimRow"]
 
@@ -40,13 +46,13 @@ HOST_SCRIPT = SIM_HOST / "host.mjs"
 
 
 class HostDied(EnvError):
-    """The Node process is gone, and with it all its battles; the source starts another host."""
+    """The Node process has exited and its battles are lost. Caught by the source, which starts another host."""
 
 
 class SimHost:
     """Owns one Node process. Not thread-safe; used by one event loop.
 
-    `replies_per_write`: it writes after so many requests; 0: after all that it has read.
+    `replies_per_write`: the host writes after this many requests; 0: after all that it has read.
     """
 
     def __init__(self, node: Path, *, accelerate: bool = True, index: int = 0, replies_per_write: int = 0) -> None:
@@ -61,7 +67,7 @@ class SimHost:
         self._commands: list[dict[str, Any]] = []
         self._unsent = bytearray()
         self._partial = bytearray()
-        self._teams = Teams()
+        self._teams = RequestTeams()
 
     @property
     def pid(self) -> int:
@@ -85,11 +91,11 @@ class SimHost:
         self._await(lambda tick: tick.hello, timeout_sec)
 
     def greeted(self) -> bool:
-        """Whether it has greeted; never blocks. Raises HostDied when it is gone."""
+        """Whether the greeting has arrived; never blocks. Raises HostDied when the process is gone."""
         return bool(self.hello or self.poll().hello)
 
     def spawn(self) -> None:
-        """Starts the process; it is spoken to once it has `greeted`."""
+        """Starts the process; commands may be sent once it has `greeted`."""
         command = [str(self.node), str(HOST_SCRIPT), f"--owner={os.getpid()}"]
         if self.replies_per_write:
             command.append(f"--replies-per-write={self.replies_per_write}")
@@ -101,7 +107,7 @@ class SimHost:
             raise EnvError(f"cannot start Node at {self.node}: {error.strerror}. Run `make setup`.") from error
 
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
-        """Queues a battle. Before a seat is encoded, `send_tables` must have gone."""
+        """Queues a battle. Before a seat is encoded, `send_tables` must have been called."""
         self._commands.append({"c": "start", "b": battle, "format": battle_format, **start._asdict()})
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
@@ -130,7 +136,7 @@ class SimHost:
         self._commands.append({"c": "ping", "n": number})
 
     def flush(self) -> None:
-        """Sends everything queued as one line; what a full pipe does not take is kept for later."""
+        """Sends everything queued as one line; what does not fit into the pipe is kept for the next call."""
         if self._commands:
             self._unsent += orjson.dumps(self._commands)
             self._unsent += b"\n"
@@ -139,14 +145,14 @@ class SimHost:
             self._running().write_from(self._unsent)
 
     def poll(self) -> HostTick:
-        """Everything the host has said by now; never blocks. Raises HostDied when it is gone."""
+        """Everything the host has written since the last call; never blocks. Raises HostDied when it is gone."""
         tick = HostTick(self._observation_size, self._teams)
         if self._unsent:
             self.flush()
         before = len(self._partial)
         ended = self._running().read_into(self._partial)
         self.bytes_heard += len(self._partial) - before
-        tick.take(self._partial)
+        tick.read_messages(self._partial)
         self.hello = tick.hello or self.hello
         if ended and not tick:
             raise self._death()
@@ -154,10 +160,10 @@ class SimHost:
 
     def stderr_tail(self) -> str:
         """The last lines the host wrote to stderr."""
-        return self._running().last_words()
+        return self._running().stderr_tail()
 
     def close(self, grace_sec: float = 2.0) -> None:
-        """Closes stdin, upon which the host exits by itself; kills it after the grace."""
+        """Closes stdin, which ends the host; kills it after `grace_sec`."""
         process, self._process = self._process, None
         if process is not None:
             process.close(grace_sec)
@@ -168,7 +174,7 @@ class SimHost:
         return self._process
 
     def _await(self, answer: Callable[[HostTick], dict[str, Any]], timeout_sec: float) -> dict[str, Any]:
-        """Wait for one answer; nothing else may be under way."""
+        """Wait for one answer; no other command may be open."""
         self.flush()
         deadline = time.monotonic() + timeout_sec
         while not (found := answer(self.poll())):

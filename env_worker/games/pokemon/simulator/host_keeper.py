@@ -1,4 +1,4 @@
-"""Keeps one simulator host alive: restarts it when it dies, later and later, and gives up on a run of deaths."""
+"""Keeps one simulator host running: restarts it with growing delays, and gives up after several deaths in a row."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from simul.env_worker.games.pokemon.simulator.host import START_SEC, HostDied, H
 MAX_DEATHS = 5
 DEATHS_WINDOW_SEC = 60.0
 BACKOFF_SEC = (0.0, 0.5, 1.0, 2.0)
-LONGEST_TURN_SEC = 1.0  # a longer pause between two polls was the worker's own, or the machine's
+LONGEST_TURN_SEC = 1.0  # a longer gap between two polls is the worker's or the machine's, not the host's
 
 
 class HostKeeper:
-    """Owns the host process; its battles are the source's business.
+    """Owns the host process; the source owns its battles.
 
-    A host that is silent for half of `silence_limit_sec` is pinged, and killed after the whole of it: it hangs.
+    A host that is silent for half of `silence_limit_sec` is pinged, and killed as hung after the whole of it.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class HostKeeper:
         self.restarts = 0
 
     def start(self) -> SimHost:
-        """Start the process; raises EnvError with the host's own words if it cannot."""
+        """Start the process; raises EnvError with the host's stderr if it cannot."""
         host = self._make()
         try:
             host.start()
-        except BaseException:  # the worker is told to stop: a frozen process would stay behind
+        except BaseException:  # the worker is told to stop: a frozen process would outlive it
             host.close(0.0)
             raise
         return self._adopt(host)
@@ -88,7 +88,7 @@ class HostKeeper:
         return tick
 
     def revive(self) -> SimHost | None:
-        """A new process in place of a dead one, None while its time has not come or it has not greeted."""
+        """A new process in place of a dead one, None until its delay is over and it has greeted."""
         now = self._clock()
         if now < self._restart_at:
             return None

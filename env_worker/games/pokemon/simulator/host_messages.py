@@ -1,4 +1,4 @@
-"""What a simulator host says, as types; the bytes themselves are described in sim_host/host.mjs."""
+"""Messages of a simulator host as types; sim_host/host.mjs describes the bytes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,43 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts, Standing, Tally
 from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS, OBSERVATION_SIZE
-from simul.env_worker.games.pokemon.simulator.requests import Teams
-from simul.env_worker.games.pokemon.source.rewards import Facts, Standing
-from simul.env_worker.games.pokemon.source.tally import Tally
+
+
+class RequestTeams:
+    """The team of every seat as its last request described it.
+
+    An unchanged entry is the same object as in the request before: do not modify entries.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[int, int], list[dict[str, Any]]] = {}
+
+    def complete(self, battle: int, seat: int, request: dict[str, Any] | None) -> None:
+        """Put whole entries into the next request of a seat; None: it was the last."""
+        key = (battle, seat)
+        if request is None:
+            self._entries.pop(key, None)
+            return
+        before, side = self._entries.get(key, []), request["side"]
+        side["pokemon"] = self._entries[key] = [_entry(said, before) for said in side["pokemon"]]
+
+    def forget(self, battle: int) -> None:
+        """Drop both teams of a battle that is over."""
+        for seat in (0, 1):
+            self._entries.pop((battle, seat), None)
+
+
+def _entry(said: Any, before: list[dict[str, Any]]) -> dict[str, Any]:
+    if isinstance(said, int):
+        return before[said]
+    if isinstance(said, list):
+        k, changed = said
+        return {**before[k], **changed}
+    entry: dict[str, Any] = said
+    return entry
+
 
 _HEAD_BYTES = 68
 
@@ -34,7 +67,7 @@ def _row(observation_size: int) -> np.dtype[Any]:
 
 
 class SimRecord(NamedTuple):
-    """What one seat learns: protocol lines since its last record and, unless it is over, a request."""
+    """One seat's news: protocol lines since its last record and, unless it is over, a request."""
 
     battle: int
     seat: int
@@ -54,7 +87,7 @@ class SimRow(NamedTuple):
     seat: int
     request_number: int
     turn: int
-    facts: Facts
+    facts: RewardFacts
     observation: NDArray[np.float16]
     mask: NDArray[np.uint8]
     pick: int = 0
@@ -81,21 +114,21 @@ class SimEnd(NamedTuple):
     reason: str
     final: Sequence[tuple[Sequence[float], Sequence[int]] | None] = (None, None)
 
-    def facts(self, seat: int) -> Facts | None:
+    def facts(self, seat: int) -> RewardFacts | None:
         """Where `seat` ended, its last turn played."""
         final = self.final[seat]
-        return None if final is None else Facts(_standing(final[0]), self.turns + 1, Tally._make(final[1]))
+        return None if final is None else RewardFacts(_standing(final[0]), self.turns + 1, Tally._make(final[1]))
 
 
 @dataclass
 class HostTick:
-    """Everything the host has said since the last poll, in order within each list.
+    """Everything the host has written since the last poll, in order within each list.
 
-    `observation_size`: that of the tables the host was sent. `teams`: what the host has said before.
+    `observation_size`: that of the tables the host was sent. `teams`: the state that incremental requests build on.
     """
 
     observation_size: int = OBSERVATION_SIZE
-    teams: Teams = field(default_factory=Teams)
+    teams: RequestTeams = field(default_factory=RequestTeams)
     records: list[SimRecord] = field(default_factory=list)
     rows: list[SimRow] = field(default_factory=list)
     errors: list[SimError] = field(default_factory=list)
@@ -109,7 +142,7 @@ class HostTick:
     def __bool__(self) -> bool:
         return bool(self.records or self.rows or self.errors or self.ended)
 
-    def take(self, buffer: bytearray) -> None:
+    def read_messages(self, buffer: bytearray) -> None:
         """Move every whole message out of the front of `buffer`."""
         start = 0
         while (end := buffer.find(b"\n", start)) >= 0:
@@ -117,13 +150,13 @@ class HostTick:
             behind = end + 1 + message.get("encoded", 0) * _row(self.observation_size).itemsize
             if behind > len(buffer):
                 break
-            self._take_message(message)
+            self._read_message(message)
             if behind > end + 1:
-                self._take_rows(bytes(memoryview(buffer)[end + 1 : behind]))
+                self._read_rows(bytes(memoryview(buffer)[end + 1 : behind]))
             start = behind
         del buffer[:start]
 
-    def _take_message(self, message: dict[str, Any]) -> None:
+    def _read_message(self, message: dict[str, Any]) -> None:
         for row in message.get("records", ()):
             record = SimRecord._make(row)
             self.teams.complete(record.battle, record.seat, record.request)
@@ -140,14 +173,14 @@ class HostTick:
         self.hello = message.get("hello", self.hello)
         self.format = message.get("format", self.format)
 
-    def _take_rows(self, data: bytes) -> None:
+    def _read_rows(self, data: bytes) -> None:
         rows = np.frombuffer(data, _row(self.observation_size))
         observations, masks = list(rows["observation"]), list(rows["mask"])
         for head, standing, observation, mask in zip(
             rows["head"].tolist(), rows["standing"].tolist(), observations, masks
         ):
             battle, seat, request_number, turn, pick, *tally = head
-            facts = Facts(_standing(standing), turn, Tally._make(tally))
+            facts = RewardFacts(_standing(standing), turn, Tally._make(tally))
             self.rows.append(SimRow(battle, seat, request_number, turn, facts, observation, mask, pick))
 
 

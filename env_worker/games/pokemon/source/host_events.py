@@ -1,56 +1,55 @@
-"""What the simulator host says, in order: it becomes decisions and ends; what it refuses is asked again."""
+"""Turns what a battle host reports into decisions and ends of sessions; a refused action is asked for again."""
 
 from __future__ import annotations
 
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host import HostTick, SimEnd, SimError, SimRecord, SimRow
-from simul.env_worker.games.pokemon.source.battle_pool import Arena
+from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
-from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
-from simul.env_worker.games.pokemon.source.seat import HostedSeat, ReadingSeat
+from simul.env_worker.games.pokemon.source.seats import HostedSeat, ReadingSeat, ScriptedSeat
 
 
-class Referee:
-    """Applies what one host says to the battles of an arena. Battles beyond `max_turns` are truncated."""
+class HostEvents:
+    """Applies a host's reports to the battles of a pool. Battles beyond `max_turns` are truncated."""
 
-    def __init__(self, arena: Arena, score: Scoreboard, turns: ScriptedTurns, max_turns: int) -> None:
-        self._arena = arena
+    def __init__(self, pool: BattlePool, score: Scoreboard, turns: ScriptedTurns, max_turns: int) -> None:
+        self._battles = pool
         self._score = score
         self._turns = turns
         self._max_turns = max_turns
 
-    def take(self, host: BattleHost, tick: HostTick) -> list[Decision]:
-        """Decisions and ends that a tick brings; what it asks of scripted seats is owed (`ScriptedTurns`)."""
+    def apply(self, host: BattleHost, tick: HostTick) -> list[Decision]:
+        """Decisions and ends that a tick brings; requests to scripted seats are queued (`ScriptedTurns`)."""
         decisions: list[Decision] = []
         for error in tick.errors:
-            self._take_error(host, error, decisions)
+            self._apply_error(host, error, decisions)
         for row in tick.rows:
-            self._take_row(row, decisions)
+            self._apply_row(row, decisions)
         for record in tick.records:
-            self._take_record(record, decisions)
+            self._apply_record(record, decisions)
         if tick.rows or tick.records:
             decisions = self._truncate_long(host, decisions)
         self._score.parse_errors.update(tick.parse_errors)
         for end in tick.ended:
-            self._take_end(end, decisions)
-        if self._arena.replays is not None:
+            self._apply_end(end, decisions)
+        if self._battles.replays is not None:
             for number, log in tick.logs:
-                self._arena.replays.save(number, log)
+                self._battles.replays.save(number, log)
             for end in tick.ended:
-                self._arena.replays.forget(end.battle)
+                self._battles.replays.forget(end.battle)
         return decisions
 
     def abort(self, host: BattleHost | None, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
-        """End a battle that teaches nothing, on the host too; its seats' ends go into `ends` unless that is None."""
-        self._arena.abort(battle, cause, ends)
+        """End a battle as ABORTED, on the host too; its seats' ends go into `ends` unless that is None."""
+        self._battles.abort(battle, cause, ends)
         if host is not None:
             host.stop_battle(battle.number)
 
-    def _take_row(self, row: SimRow, decisions: list[Decision]) -> None:
-        battle = self._arena.battles.get(row.battle)
+    def _apply_row(self, row: SimRow, decisions: list[Decision]) -> None:
+        battle = self._battles.battles.get(row.battle)
         if battle is None:
             return
         seat = battle.seats[row.seat]
@@ -59,26 +58,26 @@ class Referee:
         decisions.append(seat.decide(row))
         self._score.decisions += 1
 
-    def _take_record(self, record: SimRecord, decisions: list[Decision]) -> None:
-        battle = self._arena.battles.get(record.battle)
+    def _apply_record(self, record: SimRecord, decisions: list[Decision]) -> None:
+        battle = self._battles.battles.get(record.battle)
         if battle is None:
-            return  # over here already
+            return  # already over here
         seat = battle.seats[record.seat]
         if isinstance(seat, ReadingSeat):
-            seat.hear(record.lines, record.request)
+            seat.read_lines(record.lines, record.request)
         if record.request is None:
-            return  # the last lines: a scripted seat needs them no more
+            return  # the last lines: a scripted seat does not need them
         self._score.previews += "teamPreview" in record.request
         if isinstance(seat, ReadingSeat):
             decisions.append(seat.decide(record.request_number, record.request))
             self._score.decisions += 1
         elif isinstance(seat, ScriptedSeat):
-            self._turns.owe(record)
+            self._turns.add_request(record)
 
-    def _take_error(self, host: BattleHost, error: SimError, decisions: list[Decision]) -> None:
-        battle = self._arena.battles.get(error.battle) if error.battle is not None else None
+    def _apply_error(self, host: BattleHost, error: SimError, decisions: list[Decision]) -> None:
+        battle = self._battles.battles.get(error.battle) if error.battle is not None else None
         if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid", "exhausted"):
-            return  # `crashed` comes with an end of its own
+            return  # an end follows `crashed`
         seat = battle.seats[error.seat]
         if isinstance(seat, ScriptedSeat):
             if error.kind == "invalid":
@@ -103,23 +102,23 @@ class Referee:
         else:
             decisions.append(decision)
 
-    def _take_end(self, end: SimEnd, decisions: list[Decision]) -> None:
-        battle = self._arena.battles.get(end.battle)
+    def _apply_end(self, end: SimEnd, decisions: list[Decision]) -> None:
+        battle = self._battles.battles.get(end.battle)
         if battle is None:
             return
         if end.reason not in ("win", "tie", "turn_limit"):
-            self._arena.abort(battle, f"simulator_{end.reason}", decisions)
+            self._battles.abort(battle, f"simulator_{end.reason}", decisions)
             return
         self._score.turn_limit_ties += end.reason == "turn_limit"
         for seat in battle.policy_seats:
             decision = seat.terminated(_outcome(end.winner_seat, seat.seat), end)
             if decision is not None:
                 decisions.append(decision)
-        self._arena.finish(battle, _outcome(end.winner_seat, battle.learner_seat), end.turns)
+        self._battles.finish(battle, _outcome(end.winner_seat, battle.learner_seat), end.turns)
 
     def _truncate_long(self, host: BattleHost, decisions: list[Decision]) -> list[Decision]:
         """End battles beyond the turn limit; decisions they just made become their final observations."""
-        over = [battle for battle in self._arena.battles.values() if battle.turn > self._max_turns]
+        over = [battle for battle in self._battles.battles.values() if battle.turn > self._max_turns]
         for battle in over:
             ours = [d for d in decisions if d.env == battle.env and d.episode == battle.episode]
             decisions = [d for d in decisions if d.env != battle.env or d.episode != battle.episode]
@@ -129,7 +128,7 @@ class Referee:
                 if end is not None:
                     end.reward += carried
                     decisions.append(end)
-            self._arena.finish(battle, None, self._max_turns)
+            self._battles.finish(battle, None, self._max_turns)
             host.stop_battle(battle.number)
         return decisions
 

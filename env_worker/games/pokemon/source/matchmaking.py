@@ -1,34 +1,33 @@
-"""One running battle and who sits in it; and the draw of opponents."""
+"""A running battle and its seats; who plays whom: drawn from the configured shares, or an evaluation's pairings."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from simul.common.config.matchups import Contestant, Pairing, result_key
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.doubles.battle import SeatDoubleBattle
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.opponents.players import SCRIPTED, SeatPlayer, scripted_player
-from simul.env_worker.games.pokemon.source.policy_seat import PolicySeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
-from simul.env_worker.games.pokemon.source.seat import HostedSeat, ReadingSeat
+from simul.env_worker.games.pokemon.source.seats import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
 
 SELF_PLAY, PAST = "self_play", "past"
 KINDS = (SELF_PLAY, PAST, *SCRIPTED)
 
 
 class LiveBattle:
-    """`number` counts the source's battles from 0 and names the battle towards the host.
+    """`number` counts the source's battles from 0 and identifies the battle to the host.
 
     Attributes:
         learner_seat: the seat whose outcome counts; it alternates with the number.
         opponent: self_play, past, a scripted player, or an evaluation's pairing: under which the outcome is counted.
-        names: who sits at p1 and p2, for a replay.
-        mirror: pairing and number of the two battles that it is one of; None where its seeds are its own.
+        names: of the players at p1 and p2, for a replay.
+        mirror: (pairing, number) of the mirrored pair it belongs to; None where it is not mirrored.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class LiveBattle:
 
     @property
     def turn(self) -> int:
-        """The latest turn any seat has heard of."""
+        """The latest turn that any seat knows of."""
         return max(seat.turn for seat in self.seats)
 
 
@@ -94,11 +93,11 @@ class Matchmaker:
         self.past = sorted(name for name in names if name.startswith("past/"))
 
     def seed_of(self, number: int) -> str:
-        """All that is drawn for battle `number` follows from it: teams, dice, who sits where."""
+        """The seed of everything drawn for battle `number`: teams, dice, seats."""
         return f"{self._seed}/{number}"
 
     def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
-        """Seat everybody. Without a past self, a battle against one is self-play."""
+        """A new battle with its seats. Without a past self, a battle against one is self-play."""
         kind = rng.choices(KINDS, self._shares)[0]
         policy = rng.choice(self.past) if kind == PAST and self.past else self._learner_policy
         if kind == PAST and not self.past:
@@ -126,3 +125,44 @@ class Matchmaker:
         if self._hosted:
             return HostedSeat(env, seat, episode, policy, flags, self._weights)
         return self._reading(env, seat, episode, self._gen, policy, flags, self._weights, self._extras)
+
+
+class ScheduledMatchmaker(Matchmaker):
+    """Battle number n of the source is the n-th of all pairings. The outcome that counts is `first`'s.
+
+    `mirror_seed`: seed of mirrored battles, the same for all workers and pairings.
+    """
+
+    def __init__(self, pairings: Sequence[Pairing], mirror_seed: str, **options: Any) -> None:
+        super().__init__(OpponentsConfig(), **options)
+        self._mirror_seed = mirror_seed
+        self._schedule = [
+            (index, pairing, battle) for index, pairing in enumerate(pairings) for battle in range(pairing.battles)
+        ]
+        bots = {seat.bot for pairing in pairings for seat in (pairing.first, pairing.second) if seat.bot}
+        self._players = self._seated(bots)
+
+    def seed_of(self, number: int) -> str:
+        _, pairing, played = self._schedule[number]
+        mirror = pairing.mirror(played)
+        return super().seed_of(number) if mirror is None else f"{self._mirror_seed}/mirrored/{mirror}"
+
+    def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
+        """The scheduled battle with its seats."""
+        index, pairing, played = self._schedule[number]
+        first_seat = pairing.first_seat(played)
+        by_seat = (pairing.first, pairing.second) if first_seat == 0 else (pairing.second, pairing.first)
+        seats = tuple(self._seat(contestant, env, seat, episode, rng) for seat, contestant in enumerate(by_seat))
+        battle = LiveBattle(number, env, episode, result_key(index, first_seat), seats)
+        battle.learner_seat = first_seat
+        mirror = pairing.mirror(played)
+        battle.mirror = None if mirror is None else (index, mirror)
+        battle.names = (by_seat[0].label, by_seat[1].label)
+        return battle
+
+    def _seat(
+        self, contestant: Contestant, env: int, seat: int, episode: int, rng: random.Random
+    ) -> PolicySeat | ScriptedSeat:
+        if contestant.bot:
+            return self._scripted_seat(seat, contestant.bot, rng)
+        return self._policy_seat(env, seat, episode, contestant.policy, learns=False)

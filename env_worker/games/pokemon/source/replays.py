@@ -1,4 +1,4 @@
-"""Battles written down: the protocol log as a spectator saw it, and Showdown's replay page around it."""
+"""Replay files of battles: the spectator's protocol log, and Showdown's replay page around it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def make_folder(folder: Path) -> None:
             pass
     except OSError as error:
         raise ConfigError(
-            f"The folder for replays {folder} cannot be written: {error.strerror}. Choose another one."
+            f"The folder for replays {folder} cannot be written: {error.strerror}. Choose another folder."
         ) from None
 
 
 class ReplayFolder:
     """Files of one worker's battles: P1-vs-P2-WORKER-NUMBER.log and .html. Raises ConfigError: nothing can be written.
 
-    The page loads Showdown's own player (replay-embed.js) from play.pokemonshowdown.com; the log needs nothing.
+    The page loads Showdown's own player (replay-embed.js) from play.pokemonshowdown.com; the log needs no network.
     """
 
     def __init__(self, folder: Path, worker: int) -> None:
@@ -44,19 +44,19 @@ class ReplayFolder:
         return not self._expected
 
     def expect(self, battle: LiveBattle) -> None:
-        """A battle begins."""
+        """A battle has started; its log will follow."""
         self._expected[battle.number] = battle.names
 
     def forget(self, number: int) -> None:
-        """No log comes any more, if it has not yet."""
+        """Stop waiting for a battle's log."""
         self._expected.pop(number, None)
 
     def forget_all(self) -> None:
-        """The host is gone, and every log with it."""
+        """The host is gone: stop waiting for all logs."""
         self._expected.clear()
 
     def save(self, number: int, log: str) -> None:
-        """Write a battle's files. Raises ConfigError where the disk refuses."""
+        """Write a battle's files. Raises ConfigError where they cannot be written."""
         names = self._expected.pop(number)
         stem = _NOT_IN_NAMES.sub("-", f"{names[0]}-vs-{names[1]}-{self._worker}-{number}")
         try:

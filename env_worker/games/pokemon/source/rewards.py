@@ -2,8 +2,8 @@
 
 Plain shaping is paid as things happen and kept. Potential-based shaping (Ng, Harada, Russell 1999, "Policy invariance
 under reward transformations") is F = discount x Phi(s') - Phi(s), Phi being what plain shaping would have paid since
-turn 1, and 0 after a real end: what was paid is taken back there, and the best policy stays the
-best. A truncated game ends at its final state's Phi, because its value bootstraps there.
+turn 1, and 0 after a real end: what was paid is taken back there, and the optimal policy does not
+change. A truncated game ends at its final state's Phi, because its value bootstraps there.
 """
 
 from __future__ import annotations
@@ -11,20 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simul.common.config.schema import RewardsConfig
-from simul.env_worker.games.pokemon.source.tally import NO_TALLY, Tally
+from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts
 
 PARTS = ("win_loss", "knockout", "pokemon_count", "hp_delta", "fail_immune", "switch_penalty", "turn_penalty")
-_POKEMON_COUNT = 1  # its place in PARTS[1:]
-
-Standing = tuple[float, float, float, float]  # own alive, foe alive, own hp sum, foe hp sum
-
-
-class Facts(NamedTuple):
-    """What shaping is computed from, as the seat knows it; `tally` is all zeros where nobody asked for it."""
-
-    standing: Standing
-    turn: int
-    tally: Tally = NO_TALLY
+_POKEMON_COUNT = 1  # index in PARTS[1:]
 
 
 class RewardWeights(NamedTuple):
@@ -80,13 +70,13 @@ class RewardMeter:
         self._paid = [0.0] * len(self._counted)  # Phi of the last state
         self.parts = [0.0] * len(PARTS)
 
-    def advance(self, facts: Facts) -> float:
+    def advance(self, facts: RewardFacts) -> float:
         """Shaping earned since the last call; the first one in turn 1 or later sets the start."""
         if not self._counted or facts.turn < 1:  # before it, teams and leads are not settled
             return 0.0
         return self._move_to(self._value(facts, ended=False), self._discount)
 
-    def finish(self, outcome: int, final: Facts | None = None) -> float:
+    def finish(self, outcome: int, final: RewardFacts | None = None) -> float:
         """The last reward of a battle that really ended.
 
         Args:
@@ -101,7 +91,7 @@ class RewardMeter:
             return win_loss + self._move_to([0.0] * len(self._counted), self._discount)
         return win_loss + (self._move_to(self._value(final, ended=True), 1.0) if final is not None else 0.0)
 
-    def _value(self, facts: Facts, *, ended: bool) -> list[float]:
+    def _value(self, facts: RewardFacts, *, ended: bool) -> list[float]:
         """What plain shaping has paid by now, by `_counted`; the count of Pokemon is paid at the end only."""
         amounts = _amounts(facts)
         start = self._start = self._start or amounts
@@ -118,7 +108,7 @@ class RewardMeter:
         return total
 
 
-def _amounts(facts: Facts) -> tuple[float, ...]:
+def _amounts(facts: RewardFacts) -> tuple[float, ...]:
     """By PARTS[1:], in Pokemon, Pokemon, full bars of hp, moves, switches, turns; penalties are negative."""
     own_alive, foe_alive, own_hp, foe_hp = facts.standing
     fails, switches, own_fainted, foe_fainted = facts.tally

@@ -1,4 +1,4 @@
-"""What a source counts."""
+"""A source's counters, and the metrics made of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Scoreboard:
         self.events: deque[str] = deque(maxlen=MAX_EVENTS)
         self._results: dict[str, Counter[str]] = {}
         self._recent: dict[str, deque[int]] = {}
-        self._half: dict[tuple[int, int], bool] = {}  # mirrored battles whose other half is not over: won?
+        self._half: dict[
+            tuple[int, int], bool
+        ] = {}  # first results of mirrored pairs whose second battle still runs: won?
         self._mirrored: dict[str, Counter[str]] = {}
 
     def finish(self, opponent: str, outcome: int | None, turns: int) -> None:

@@ -1,4 +1,4 @@
-"""What scripted players owe: answered a little at a time, so that no policy's decision waits for their thinking."""
+"""Queue of requests to scripted players, answered a little at a time so that no policy's decision waits for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host_messages import SimRecord
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
-from simul.env_worker.games.pokemon.source.scripted_seat import ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import ScriptedSeat
 
 TURN_SEC = 0.002  # a player thinks for up to a millisecond, and the worker has others to serve
 
@@ -19,28 +19,28 @@ TURN_SEC = 0.002  # a player thinks for up to a millisecond, and the worker has 
 class ScriptedTurns:
     """Requests to scripted seats, in the order in which they came.
 
-    turns.owe(record)                       # as the simulator asks
+    turns.add_request(record)               # as the simulator asks
     turns.answer(battles, host)             # once around the worker's loop, at most TURN_SEC and one answer
-    poller.wait([*others, *turns.files()])  # does not sleep while something is owed
+    poller.wait([*others, *turns.files()])  # does not sleep while a request is queued
     """
 
     def __init__(self, score: Scoreboard, clock: Callable[[], float] = time.perf_counter) -> None:
         self._score = score
         self._clock = clock
-        self._owed: deque[SimRecord] = deque()
-        self._pipe: tuple[int, ...] = ()  # holds a byte that nobody reads: always readable
+        self._queued: deque[SimRecord] = deque()
+        self._pipe: tuple[int, ...] = ()  # holds one byte that is never read: always readable
 
-    def owe(self, record: SimRecord) -> None:
+    def add_request(self, record: SimRecord) -> None:
         """A request to a scripted seat."""
-        self._owed.append(record)
+        self._queued.append(record)
 
     def answer(self, battles: Mapping[int, LiveBattle], host: BattleHost) -> None:
-        """Queue answers at `host` until the time is up or none is owed. What battles that are over owed is dropped."""
-        if not self._owed:
+        """Queue answers at `host` until the time is up or none is left. Requests of finished battles are dropped."""
+        if not self._queued:
             return
         until = self._clock() + TURN_SEC
-        while self._owed:
-            record = self._owed.popleft()
+        while self._queued:
+            record = self._queued.popleft()
             battle = battles.get(record.battle)
             if battle is None:
                 continue
@@ -50,8 +50,8 @@ class ScriptedTurns:
         host.flush()
 
     def files(self) -> list[int]:
-        """A descriptor that is readable, as long as an answer is owed."""
-        if not self._owed:
+        """A descriptor that is always readable, while a request is queued; else none."""
+        if not self._queued:
             return []
         if not self._pipe:
             self._pipe = os.pipe()
@@ -59,8 +59,8 @@ class ScriptedTurns:
         return [self._pipe[0]]
 
     def close(self) -> None:
-        """Nothing is answered any more."""
-        self._owed.clear()
+        """Drop all requests and close the pipe."""
+        self._queued.clear()
         for descriptor in self._pipe:
             os.close(descriptor)
         self._pipe = ()

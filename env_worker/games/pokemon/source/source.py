@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig, PokemonConfig
 from simul.common.protocol.decisions import Action, Decision
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.encoding.layout import extras_of
-from simul.env_worker.games.pokemon.formats.formats import encoder_of, generation, is_doubles
-from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from simul.env_worker.games.pokemon.formats.team_pool import TeamPool
-from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles, pokemon_spec
+from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
+from simul.env_worker.games.pokemon.simulator.battle_host import BattleHostKeeper
 from simul.env_worker.games.pokemon.simulator.host import HostDied
 from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.simulator.node import find_node, node_for
-from simul.env_worker.games.pokemon.source.battle_pool import Arena
-from simul.env_worker.games.pokemon.source.host_events import Referee
-from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
-from simul.env_worker.games.pokemon.source.policy_seat import PolicySeat
+from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
+from simul.env_worker.games.pokemon.source.host_events import HostEvents
+from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker, ScheduledMatchmaker
 from simul.env_worker.games.pokemon.source.replays import ReplayFolder
 from simul.env_worker.games.pokemon.source.rewards import reward_weights
-from simul.env_worker.games.pokemon.source.schedule import ScheduledMatchmaker
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
-
-if TYPE_CHECKING:
-    from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
+from simul.env_worker.games.pokemon.source.seats import PolicySeat
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
@@ -38,9 +33,9 @@ class PokemonSource:
     """An EnvSource (see `simul.env_worker.source`).
 
     Args:
-        episodes: so many battles in all, then idle; None = without end.
-        pairings: who plays whom, in place of `opponents`; their battles must add up to `episodes`.
-        mirror_seed: of their mirrored battles; the same for all workers.
+        episodes: number of battles in all, then idle; None = unlimited.
+        pairings: the schedule of an evaluation, in place of `opponents`; their battles must add up to `episodes`.
+        mirror_seed: seed of mirrored battles; the same for all workers.
         replays: a folder into which every battle is written.
     """
 
@@ -78,18 +73,18 @@ class PokemonSource:
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
         )
-        self._arena = Arena(self._matchmaker, self._score, config.format, envs, episodes)
+        self._battles = BattlePool(self._matchmaker, self._score, config.format, envs, episodes)
         if episodes is None and config.team_uses > 1:
-            self._arena.pool = TeamPool(f"{seed}/{index}", config.team_uses)
+            self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
-            self._arena.replays = ReplayFolder(replays, index)
+            self._battles.replays = ReplayFolder(replays, index)
         self._turns = ScriptedTurns(self._score)
-        self._referee = Referee(self._arena, self._score, self._turns, config.max_turns)
-        self._keeper: HostKeeper | ShowdownKeeper | None = None
+        self._host_events = HostEvents(self._battles, self._score, self._turns, config.max_turns)
+        self._keeper: BattleHostKeeper | None = None
         self._closed = False
-        if self._encoder != config.encoder and index == 0:  # one worker says it for all
+        if self._encoder != config.encoder and index == 0:  # reported by one worker for all
             self._score.events.append(
-                f"pokemon.encoder: {config.encoder} does not know doubles; observations of {config.format} are "
+                f"pokemon.encoder: {config.encoder} does not support doubles; observations of {config.format} are "
                 f"written by the {self._encoder} encoder"
             )
         self._unsent: list[Decision] = []  # made outside poll()
@@ -99,8 +94,8 @@ class PokemonSource:
     def start(self) -> None:
         self._keeper = keeper = self._make_keeper()
         host = keeper.start()
-        self._arena.teams = legal_teams(host, self._format, read_teams(self._teams))
-        self._arena.fill(host)
+        self._battles.teams = legal_teams(host, self._format, read_teams(self._teams))
+        self._battles.start_battles(host)
 
     def poll(self) -> list[Decision]:
         decisions, self._unsent = self._unsent, []
@@ -112,19 +107,19 @@ class PokemonSource:
             host = keeper.revive()
             if host is not None:
                 self._score.events.append("the simulator host runs again")
-                self._arena.fill(host)
+                self._battles.start_battles(host)
             return decisions
-        self._turns.answer(self._arena.battles, host)
+        self._turns.answer(self._battles.battles, host)
         try:
             tick = keeper.poll()
         except HostDied as death:
-            self._arena.abort_all("host_died", decisions)
-            if self._arena.replays is not None:
-                self._arena.replays.forget_all()
+            self._battles.abort_all("host_died", decisions)
+            if self._battles.replays is not None:
+                self._battles.replays.forget_all()
             self._score.events.append(str(death))
             return decisions
-        decisions += self._referee.take(host, tick)
-        self._arena.fill(host)
+        decisions += self._host_events.apply(host, tick)
+        self._battles.start_battles(host)
         return decisions
 
     def act(self, actions: Sequence[Action]) -> None:
@@ -134,7 +129,7 @@ class PokemonSource:
         for action in actions:
             if action.action < 0:
                 continue
-            battle = self._arena.by_env[action.env]
+            battle = self._battles.by_env[action.env]
             if battle is None or battle.episode != action.episode:
                 continue
             seat = battle.seats[action.seat]
@@ -149,15 +144,15 @@ class PokemonSource:
         host.flush()
 
     def episode(self, env: int) -> int:
-        battle = self._arena.by_env[env]
+        battle = self._battles.by_env[env]
         return -1 if battle is None else battle.episode
 
     def abort(self, envs: Iterable[int], cause: str) -> None:
-        """With the cause `server_lost` no session is left to end; else every seat's session is ended as ABORTED."""
+        """End battles: every seat's session as ABORTED, or none with the cause `server_lost`."""
         for env in envs:
             if cause == SERVER_LOST:
                 self._unsent = [decision for decision in self._unsent if decision.env != env]
-            battle = self._arena.by_env[env]
+            battle = self._battles.by_env[env]
             if battle is not None:
                 self._abort(battle, cause, None if cause == SERVER_LOST else self._unsent)
 
@@ -165,11 +160,11 @@ class PokemonSource:
         self._matchmaker.set_policies(names)
 
     def drain(self) -> None:
-        self._arena.open = False
+        self._battles.open = False
 
     def idle(self) -> bool:
-        replays = self._arena.replays
-        over = not self._arena.battles and not self._unsent and not self._arena.may_start()
+        replays = self._battles.replays
+        over = not self._battles.battles and not self._unsent and not self._battles.may_start()
         return over and (replays is None or replays.complete)
 
     def files(self) -> list[int]:
@@ -177,21 +172,21 @@ class PokemonSource:
         return [host.fileno(), *self._turns.files()] if host is not None else []
 
     def metrics(self) -> dict[str, Any]:
-        metrics = self._score.metrics(alive=len(self._arena.battles))
+        metrics = self._score.metrics(alive=len(self._battles.battles))
         keeper = self._keeper
         metrics["host_pids"] = keeper.pids if keeper is not None else []
         metrics["host_restarts"] = keeper.restarts if keeper is not None else 0
         return metrics
 
     def close(self) -> None:
-        self._arena.open = False
-        self._arena.abort_all("shutdown", None)
+        self._battles.open = False
+        self._battles.abort_all("shutdown", None)
         self._turns.close()
         self._closed = True
         if self._keeper is not None:
             self._keeper.close()
 
-    def _make_keeper(self) -> HostKeeper | ShowdownKeeper:
+    def _make_keeper(self) -> BattleHostKeeper:
         config = self._config
         if config.transport == "websocket":
             from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
@@ -206,7 +201,7 @@ class PokemonSource:
         )  # fmt: skip
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
-        self._referee.abort(self._keeper.host if self._keeper is not None else None, battle, cause, ends)
+        self._host_events.abort(self._keeper.host if self._keeper is not None else None, battle, cause, ends)
 
 
 __all__ = ["PokemonSource", "pokemon_spec"]

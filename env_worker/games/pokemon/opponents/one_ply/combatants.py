@@ -1,4 +1,4 @@
-"""Who may attack and be hit now, as the damage formula reads them: one seat's battle at one request."""
+"""One seat's battle at one request, as the damage formula reads it: Pokemon that may attack or be hit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 
-from simul.env_worker.games.pokemon.battle_view.own_team import Entry
-from simul.env_worker.games.pokemon.battle_view.profiles import foe_profile, own_profile, types_of
-from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatView
-from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from simul.env_worker.games.pokemon.damage.reading import CALM, fighter, glance, needs, screens_of, surroundings
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Entry, Request, SeatView
+from simul.env_worker.games.pokemon.damage.from_battle import (
+    WEATHER_CANCELLERS,
+    damage_inputs,
+    fighter,
+    fighter_inputs,
+    screens_of,
+    surroundings,
+)
+from simul.env_worker.games.pokemon.damage.types import Fighter, Surroundings
+from simul.env_worker.games.pokemon.encoding.profiles import foe_profile, own_profile, types_of
 
 MOVES = 4
 
@@ -23,11 +29,11 @@ class Combatant(NamedTuple):
     """One Pokemon.
 
     Attributes:
-        names: its moves as requests spell them; guess: it may have attacks of its types that nobody has seen.
+        names: its moves as requests spell them; guess: True = it may have unseen attacks of its types.
         hp: share of its full hp that is left.
         aim, evasion: stages of accuracy and evasion.
         fresh: it has had no turn since it came in.
-        asleep: it sleeps.
+        asleep: it has the status sleep.
     """
 
     fighter: Fighter
@@ -45,7 +51,7 @@ class View(NamedTuple):
 
     Attributes:
         bench: the own team in the request's order, None where poke-env has lost one.
-        foes: those that are out (left, right in doubles), None where nobody stands.
+        foes: those that are out (left, right in doubles), None = empty.
         own_screens, foe_screens: reflect, lightscreen, auroraveil.
         winds: own, foes': 2 where a side has a tailwind, else 1.
     """
@@ -60,12 +66,12 @@ class View(NamedTuple):
 
 
 def read_view(gen: int, battle: SeatView, request: Request) -> View:
-    """Of the seat's battle, which has parsed `request`."""
+    """Read a battle that has parsed `request`."""
     side: list[Entry] = request["side"]["pokemon"]
-    exact = any([needs(gen, tuple(entry["moves"][:MOVES])).foes_hp for entry in side])
+    exact = any([damage_inputs(gen, tuple(entry["moves"][:MOVES])).foes_hp for entry in side])
     own, theirs = battle._side_conditions, battle._opponent_side_conditions
     return View(
-        around=surroundings(battle._weather, battle._fields, (_calming(battle, side), "")),
+        around=surroundings(battle._weather, battle._fields, (_weather_canceller(battle, side), "")),
         bench=tuple([_own(gen, battle, entry) for entry in side]),
         foes=tuple([_foe(gen, battle, mon, exact) for mon in foes_out(battle)]),
         own_screens=screens_of(own),
@@ -76,14 +82,14 @@ def read_view(gen: int, battle: SeatView, request: Request) -> View:
 
 
 def foes_out(battle: SeatView) -> list[Pokemon | None]:
-    """One in singles, left and right in doubles; None where nobody stands."""
+    """One in singles, left and right in doubles; None = empty."""
     out = battle.opponent_active_pokemon
     mons = out if isinstance(battle, DoubleBattle) else [out]
     return [mon if mon is not None and mon._status is not Status.FNT else None for mon in mons]
 
 
 def shown_foes(gen: int, battle: SeatView) -> list[Combatant]:
-    """Those that team preview shows."""
+    """The foes that team preview shows."""
     found = [_foe(gen, battle, mon, exact=False) for mon in battle._teampreview_opponent_team]
     return [foe for foe in found if foe is not None]
 
@@ -93,10 +99,12 @@ def _own(gen: int, battle: SeatView, entry: Entry) -> Combatant | None:
     if mon is None:
         return None
     names = tuple(entry["moves"][:MOVES])
-    want = needs(gen, names)
+    want = damage_inputs(gen, names)
     down = sum([other._status is Status.FNT for other in battle._team.values()]) if want.fallen else 0
     body = own_profile(gen, mon, entry, types_of(mon)).body
-    return _combatant(mon, fighter(glance(mon, body, want.own_hp, entry["active"], down)), names, out=entry["active"])
+    return _combatant(
+        mon, fighter(fighter_inputs(mon, body, want.own_hp, entry["active"], down)), names, out=entry["active"]
+    )
 
 
 def _foe(gen: int, battle: SeatView, mon: Pokemon | None, exact: bool) -> Combatant | None:
@@ -104,9 +112,9 @@ def _foe(gen: int, battle: SeatView, mon: Pokemon | None, exact: bool) -> Combat
         return None
     profile = foe_profile(gen, mon)
     names = tuple(list(mon.moves)[:MOVES])
-    want = needs(gen, names)
+    want = damage_inputs(gen, names)
     down = sum([other._status is Status.FNT for other in battle._opponent_team.values()]) if want.fallen else 0
-    seen = glance(mon, profile.body, exact or want.own_hp, mon._active, down)
+    seen = fighter_inputs(mon, profile.body, exact or want.own_hp, mon._active, down)
     return _combatant(mon, fighter(seen), names, out=mon._active)._replace(guess=profile.guess)
 
 
@@ -123,8 +131,8 @@ def _combatant(mon: Pokemon, fighter: Fighter, names: tuple[str, ...], *, out: b
     )
 
 
-def _calming(battle: SeatView, side: list[Entry]) -> str:
-    """The ability of somebody out that switches the weather off."""
+def _weather_canceller(battle: SeatView, side: list[Entry]) -> str:
+    """The ability of an active Pokemon that suppresses the weather; empty for none."""
     abilities = [entry.get("ability") or entry.get("baseAbility", "") for entry in side if entry["active"]]
     abilities += [mon.ability or "" for mon in foes_out(battle) if mon is not None]
-    return next((ability for ability in abilities if ability in CALM), "")
+    return next((ability for ability in abilities if ability in WEATHER_CANCELLERS), "")

@@ -1,4 +1,4 @@
-"""What moves would do now: our damage formula on a handful of pairs."""
+"""Estimated hits of moves now: the damage formula on a few pairs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import Fighter, Surroundings
-from simul.env_worker.games.pokemon.damage.formula import meet
+from simul.env_worker.games.pokemon.damage.formula import hit_before_roll, number_of_rolls, rolls
 from simul.env_worker.games.pokemon.damage.moves import (
     NO_ODDITY,
     NOT_FIXED,
@@ -20,16 +18,15 @@ from simul.env_worker.games.pokemon.damage.moves import (
     DamageMove,
 )
 from simul.env_worker.games.pokemon.damage.pairs import MOVES, Attacker, Defender, Moves, known_moves
-from simul.env_worker.games.pokemon.damage.rolls import number_of_rolls, rolls
-from simul.env_worker.games.pokemon.damage.tables import tables
-from simul.env_worker.games.pokemon.damage.terms import Target, Weapon
+from simul.env_worker.games.pokemon.damage.rules import tables
+from simul.env_worker.games.pokemon.damage.types import FACTS, AttackerMove, Fighter, Surroundings, Target
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant
 
-ASSUMED_POWER = 75  # of a foe's attacks of its own types that nobody has seen
-REMEMBERED = 4096  # attackers, and targets, over all battles of the process
+ASSUMED_POWER = 75  # of a foe's attacks of its own types that it has not shown
+REMEMBERED = 4096  # attackers, and defenders, over all battles of the process
 
 
-class Clash(NamedTuple):
+class AttackPair(NamedTuple):
     """One attacks another, who stands behind `screens`. tera: its moves after terastallizing are wanted, too."""
 
     user: Combatant
@@ -38,7 +35,7 @@ class Clash(NamedTuple):
     tera: bool = False
 
 
-class Blow(NamedTuple):
+class HitEstimate(NamedTuple):
     """What a move does to a target if it hits.
 
     Attributes:
@@ -50,36 +47,37 @@ class Blow(NamedTuple):
     knockout: float
 
 
-Blows = dict[int, Blow]  # by move slot; + 4 after terastallizing; from slot 4 on of a foe: attacks nobody has seen
+# By move slot; + 4 after terastallizing; from slot 4 on of a foe: attacks that it has not shown.
+HitEstimates = dict[int, HitEstimate]
 
 
-def blows(gen: int, clashes: list[Clash], around: Surroundings) -> list[Blows]:
-    """Of every clash, without moves that do no damage of their own."""
-    if not clashes:
+def estimate_hits(gen: int, pairs: list[AttackPair], around: Surroundings) -> list[HitEstimates]:
+    """Estimates for every pair, without moves that do no damage."""
+    if not pairs:
         return []
-    attackers = [_attacker(gen, clash.user.fighter, clash.user.names, clash.user.guess, clash.tera, around)
-                 for clash in clashes]  # fmt: skip
+    attackers = [_attacker(gen, pair.user.fighter, pair.user.names, pair.user.guess, pair.tera, around)
+                 for pair in pairs]  # fmt: skip
     damage, most, left = [], [], []
-    for clash, attacker in zip(clashes, attackers):
-        defender = _defender(gen, clash.target.fighter, clash.screens, around)
-        for _, weapon in attacker.weapons:
-            target = defender.facing(weapon)
-            damage.append(_every_roll(gen, weapon, target))
+    for pair, attacker in zip(pairs, attackers):
+        defender = _defender(gen, pair.target.fighter, pair.screens, around)
+        for _, move in attacker.moves:
+            target = defender.target_for(move)
+            damage.append(_every_roll(gen, move, target))
             most.append(target.full_hp)
-            left.append(max(clash.target.hp * target.full_hp, 1.0))
-    if not damage:  # nobody attacks
-        return [{} for _ in clashes]
+            left.append(max(pair.target.hp * target.full_hp, 1.0))
+    if not damage:  # no attack at all
+        return [{} for _ in pairs]
     rolled, full, remaining = np.array(damage), np.array(most)[:, None], np.array(left)[:, None]
     dealt = (np.minimum(rolled, remaining) / full).mean(axis=1).tolist()
     knockouts = (rolled >= remaining).mean(axis=1).tolist()
-    found = iter([Blow(*numbers) for numbers in zip(dealt, knockouts)])
-    return [{place: next(found) for place, _ in attacker.weapons} for attacker in attackers]
+    found = iter([HitEstimate(*numbers) for numbers in zip(dealt, knockouts)])
+    return [{place: next(found) for place, _ in attacker.moves} for attacker in attackers]
 
 
-def _every_roll(gen: int, weapon: Weapon, target: Target) -> list[float]:
-    """Damage in points, of all blows of the move together."""
-    hit = meet(tables(gen), weapon, target)
-    times = weapon.blows[0]
+def _every_roll(gen: int, move: AttackerMove, target: Target) -> list[float]:
+    """Damage in points, of all hits of the move together."""
+    hit = hit_before_roll(tables(gen), move, target)
+    times = move.hit_counts[0]
     return [0.0] * number_of_rolls(gen) if hit is None else [times * roll for roll in rolls(hit)]
 
 

@@ -1,4 +1,4 @@
-"""What of a move's damage may be counted on: accuracy, and moves that work only sometimes or at a price."""
+"""Expected share of a move's damage: accuracy, and moves that work only sometimes or have a cost."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import NamedTuple
 from poke_env.battle.move import Move
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import Surroundings
+from simul.env_worker.games.pokemon.damage.types import FACTS, Surroundings
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant
 
 RAIN, SUN, SNOW = FACTS["rain"], FACTS["sun"], FACTS["snow"]
@@ -18,7 +17,7 @@ ON_SLEEPERS = ("dreameater",)
 ASLEEP = ("snore",)
 STORMS = ("thunder", "hurricane", "bleakwindstorm", "wildboltstorm", "sandsearstorm")
 AT_ONCE_IN = {"solarbeam": SUN, "solarblade": SUN, "electroshot": RAIN}
-# What is left of a move's worth for the turn it costs, the chance that it fails, or its user.
+# Factor on a move's value for the turn it costs, the chance that it fails, or its user.
 PRICES = {
     **dict.fromkeys(("futuresight", "doomdesire", "lastresort"), 0.4),
     **dict.fromkeys(("focuspunch", "belch", "synchronoise", "shelltrap"), 0.3),
@@ -27,8 +26,8 @@ PRICES = {
 CHARGED, RECHARGED, SELF_DESTROYED = 0.5, 0.7, 0.4
 
 
-class Terms(NamedTuple):
-    """One move's. accuracy: 1 = cannot miss, as far as stages go (`sure`)."""
+class HitTerms(NamedTuple):
+    """Accuracy data of one move. sure: True = stages do not change `accuracy`."""
 
     move_id: str
     accuracy: float
@@ -40,12 +39,12 @@ class Terms(NamedTuple):
     ohko: bool
 
 
-NOTHING = Terms("", 1.0, True, 0, "normal", 1.0, False, False)
+NOTHING = HitTerms("", 1.0, True, 0, "normal", 1.0, False, False)
 
 
 @cache
-def terms(gen: int, name: str) -> Terms:
-    """Of a move as requests spell it."""
+def hit_terms(gen: int, name: str) -> HitTerms:
+    """Look a move up by the name that requests use."""
     move_id = "hiddenpower" if name.startswith("hiddenpower") else Move.retrieve_id(name)
     entry = GenData.from_gen(gen).moves.get(move_id)
     if entry is None:
@@ -59,12 +58,12 @@ def terms(gen: int, name: str) -> Terms:
     sure = entry["accuracy"] is True
     accuracy = 1.0 if sure else entry["accuracy"] / 100
     ohko = bool(entry.get("ohko"))
-    return Terms(move_id, accuracy, sure, entry["priority"], entry["target"], price, "charge" in flags, ohko)
+    return HitTerms(move_id, accuracy, sure, entry["priority"], entry["target"], price, "charge" in flags, ohko)
 
 
-def odds(gen: int, name: str, user: Combatant, target: Combatant, around: Surroundings) -> float:
-    """What of a move's damage counts, 0 to 1. `name` empty: an attack nobody has seen."""
-    move = terms(gen, name)
+def hit_chance(gen: int, name: str, user: Combatant, target: Combatant, around: Surroundings) -> float:
+    """Expected share of a move's damage, 0 to 1. `name` empty: an unseen attack."""
+    move = hit_terms(gen, name)
     if move.move_id in ONLY_FRESH and not user.fresh:
         return 0.0
     if (move.move_id in ON_SLEEPERS and not target.asleep) or (move.move_id in ASLEEP and not user.asleep):
@@ -77,7 +76,7 @@ def odds(gen: int, name: str, user: Combatant, target: Combatant, around: Surrou
     return price * _accuracy(move, user, target, around)
 
 
-def _accuracy(move: Terms, user: Combatant, target: Combatant, around: Surroundings) -> float:
+def _accuracy(move: HitTerms, user: Combatant, target: Combatant, around: Surroundings) -> float:
     if move.sure or "noguard" in (user.fighter.ability, target.fighter.ability):
         return 1.0
     if (move.move_id in STORMS and around.facts & RAIN) or (move.move_id == "blizzard" and around.facts & SNOW):

@@ -1,6 +1,6 @@
-"""The one-ply damage bot: the attack that does most now by our own damage formula, without search.
+"""The one-ply damage bot: picks the attack that does most now by the damage formula, without search.
 
-It sees what its seat may see, decides by the mask's own rules, and answers by slot.
+It reads its own seat's view, picks among the mask's legal actions, and answers by slot.
 """
 
 from __future__ import annotations
@@ -8,22 +8,20 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from simul.env_worker.games.pokemon.battle_view.own_team import Entry
-from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatView
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Entry, Request, SeatView
 from simul.env_worker.games.pokemon.doubles.actions import Meaning, SlotChoices, meaning, slot_choices
-from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices, legal_choices
-from simul.env_worker.games.pokemon.encoding.preview import picks_wanted
+from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices, legal_choices, picks_wanted
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import MOVES, Combatant, View, read_view, shown_foes
-from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Duel, Rating, duels
+from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Matchup, Rating, matchups
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice
 
-TERA_WORTH = 0.4  # terastallizing must add so much: a knock-out, or 40% of a foe's hp
-BONUS = 0.0005  # mega evolution and Dynamax: all else being equal, rather with them
-HEALTHY = 0.9  # share of its hp that a Pokemon has that dynamaxes
-FUTILE = 0.3  # where no attack is worth so much, a switch is thought about
-SWITCH_GAIN = 0.6  # what it must promise beyond staying
+TERA_WORTH = 0.4  # terastallizing must add this much: a knock-out, or 40% of a foe's hp
+BONUS = 0.0005  # mega evolution and Dynamax win ties
+HEALTHY = 0.9  # a Pokemon dynamaxes above this share of hp
+FUTILE = 0.3  # a switch is considered where no attack is worth this much
+SWITCH_GAIN = 0.6  # margin that a switch must gain over staying
 USELESS = 0.001  # attacks that are worth less do nothing
-NONE, MEGA, DYNAMAX, TERA = 0, 1, 3, 4  # gimmicks; the damage formula does not know Z-moves, which are left alone
+NONE, MEGA, DYNAMAX, TERA = 0, 1, 3, 4  # gimmicks; Z-moves are never used: the damage formula does not cover them
 
 
 class OnePlyPlayer:
@@ -46,7 +44,7 @@ class OnePlyPlayer:
         return ScriptedChoice(choices.command(action), False)
 
     def _pair(self, view: View, request: Request, rng: random.Random) -> str:
-        """Left, then right, who knows what the left one is about to do."""
+        """Choose for the left slot, then for the right one with the left choice known."""
         first, commands = None, []
         for slot in (0, 1):
             choices = slot_choices(request, slot, _places(request).index, first)
@@ -71,12 +69,12 @@ class OnePlyPlayer:
         user = user._replace(names=_offered(choices, request["side"]["pokemon"][slot]))
         ally = view.bench[1 - slot] if self._doubles and _stands(request, 1 - slot) else None
         tera = any(told.gimmick == TERA for told in moves.values())
-        (duel,) = duels(self._gen, view, [user], tera=tera, ally=ally)
-        ratings = _ratings(duel, moves, last=not switches)
+        (matchup,) = matchups(self._gen, view, [user], tera=tera, ally=ally)
+        ratings = _ratings(matchup, moves, last=not switches)
         best = max(ratings, key=lambda action: (ratings[action].value, rng.random()))
         if ratings[best].value < FUTILE and switches:
             entrant, margin = self._entrant(view, switches)
-            if margin > duel.margin() + SWITCH_GAIN:
+            if margin > matchup.margin() + SWITCH_GAIN:
                 return entrant, nothing
         if ratings[best].value > USELESS:
             return best, ratings[best]
@@ -84,18 +82,18 @@ class OnePlyPlayer:
         return rng.choice(plain or list(moves)), nothing
 
     def _entrant(self, view: View, switches: Mapping[int, int]) -> tuple[int, float]:
-        """The switch that brings in who deals most and takes least, and its margin."""
+        """The switch with the best margin of damage dealt over taken, and that margin."""
         margins = self._margins(view, [view.bench[member] for member in switches.values()])
         best, margin = max(zip(switches, margins), key=lambda pair: pair[1])
         return best, margin
 
     def _margins(self, view: View, candidates: Sequence[Combatant | None]) -> list[float]:
-        """How each would stand; -1 for those that poke-env has lost."""
-        found = iter(duels(self._gen, view, [mon for mon in candidates if mon is not None]))
+        """The margin of each candidate; -1 for those that poke-env has lost."""
+        found = iter(matchups(self._gen, view, [mon for mon in candidates if mon is not None]))
         return [-1.0 if mon is None else next(found).margin() for mon in candidates]
 
     def _preview(self, battle: SeatView, request: Request) -> str:
-        """Whoever stands best against all that the foe shows comes first."""
+        """The team order by margin against all foes that the preview shows."""
         view = read_view(self._gen, battle, request)
         foes = shown_foes(self._gen, battle)
         totals = [0.0] * len(view.bench)
@@ -106,17 +104,17 @@ class OnePlyPlayer:
         return "team " + ",".join([str(place + 1) for place in order[: picks_wanted(request, len(order))]])
 
 
-def _ratings(duel: Duel, moves: Mapping[int, Meaning], *, last: bool) -> dict[int, Rating]:
-    """By action. `last`: nobody else could come in."""
-    grow = last or (duel.user.hp >= HEALTHY and duel.margin() > 0.0)
+def _ratings(matchup: Matchup, moves: Mapping[int, Meaning], *, last: bool) -> dict[int, Rating]:
+    """By action. `last`: no switch is possible."""
+    grow = last or (matchup.user.hp >= HEALTHY and matchup.margin() > 0.0)
     used = (NONE, MEGA, DYNAMAX, TERA) if grow else (NONE, MEGA, TERA)
-    return {action: _rate(duel, told) for action, told in moves.items() if told.gimmick in used}
+    return {action: _rate(matchup, told) for action, told in moves.items() if told.gimmick in used}
 
 
-def _rate(duel: Duel, told: Meaning) -> Rating:
-    rating = duel.rate(told.move, told.target - 1, tera=told.gimmick == TERA)
+def _rate(matchup: Matchup, told: Meaning) -> Rating:
+    rating = matchup.rate(told.move, told.target - 1, tera=told.gimmick == TERA)
     if told.target < 0:
-        return rating._replace(value=-1.0)  # at the own side
+        return rating._replace(value=-1.0)  # aimed at the own side
     if told.gimmick == TERA:
         return rating._replace(value=rating.value - TERA_WORTH)
     if told.gimmick and rating.value > 0.0:
@@ -125,7 +123,7 @@ def _rate(duel: Duel, told: Meaning) -> Rating:
 
 
 def _single(action: int) -> Meaning:
-    """Of one of the 26 actions of singles."""
+    """The meaning of one of the 26 actions of singles."""
     if action < FIRST_MOVE:
         return Meaning(member=action)
     gimmick, move = divmod(action - FIRST_MOVE, MOVES)

@@ -1,22 +1,28 @@
-"""What attacks and switches are worth, one turn ahead. Pure: no battle, no dice."""
+"""Scores of attacks and switches, one turn ahead. Pure: no battle, no random numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simul.env_worker.games.pokemon.damage.state import speed
+from simul.env_worker.games.pokemon.damage.queries import speed
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant, View
-from simul.env_worker.games.pokemon.opponents.one_ply.damage import MOVES, Blow, Blows, Clash, blows
-from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import odds, terms
+from simul.env_worker.games.pokemon.opponents.one_ply.damage import (
+    MOVES,
+    AttackPair,
+    HitEstimate,
+    HitEstimates,
+    estimate_hits,
+)
+from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import hit_chance, hit_terms
 
-KNOCKOUT_WORTH = 1.0  # a foe out of the way, beside the hp it had left
-SPREAD = 0.75  # of a move's damage where it meets several
-REVIVED = 0.5  # of its hp has a Pokemon that is brought back
+KNOCKOUT_WORTH = 1.0  # value of a knock-out, on top of the hp it takes
+SPREAD = 0.75  # factor on the damage of a move with several targets
+REVIVED = 0.5  # hp fraction of a revived Pokemon
 
 
-class Danger(NamedTuple):
-    """What the foes' best attack does: expected share of full hp, and the chance that it knocks out."""
+class Threat(NamedTuple):
+    """A foe's best attack: expected share of full hp, and the chance that it knocks out."""
 
     taken: float
     knockout: float
@@ -29,17 +35,17 @@ class Rating(NamedTuple):
     dealt: tuple[float, ...]
 
 
-def worth(blow: Blow, chance: float) -> float:
-    """Of one move on one foe that succeeds with `chance`."""
-    return chance * (blow.dealt + KNOCKOUT_WORTH * blow.knockout)
+def hit_score(hit: HitEstimate, chance: float) -> float:
+    """Value of a hit that succeeds with `chance`."""
+    return chance * (hit.dealt + KNOCKOUT_WORTH * hit.knockout)
 
 
-def danger(gen: int, view: View, foe: Combatant, target: Combatant, found: Blows) -> Danger:
-    """Of a foe's blows, those nobody has seen yet among them."""
-    most = Danger(0.0, 0.0)
-    for slot, blow in found.items():
-        chance = odds(gen, foe.names[slot] if slot < len(foe.names) else "", foe, target, view.around)
-        most = Danger(max(most.taken, chance * blow.dealt), max(most.knockout, chance * blow.knockout))
+def threat_of(gen: int, view: View, foe: Combatant, target: Combatant, found: HitEstimates) -> Threat:
+    """The worst of a foe's hits, unseen attacks included."""
+    most = Threat(0.0, 0.0)
+    for slot, hit in found.items():
+        chance = hit_chance(gen, foe.names[slot] if slot < len(foe.names) else "", foe, target, view.around)
+        most = Threat(max(most.taken, chance * hit.dealt), max(most.knockout, chance * hit.knockout))
     return most
 
 
@@ -50,31 +56,31 @@ def faster(gen: int, view: View, own: Combatant, foe: Combatant) -> bool:
     return ours < theirs if view.trick_room else ours > theirs
 
 
-class Duel:
+class Matchup:
     """One own Pokemon against the foes that are out.
 
     Attributes:
         user: it, with the moves it is offered.
-        dangers: what each foe threatens, None where nobody stands.
+        threats: of each foe, None = empty slot.
     """
 
     def __init__(
-        self, gen: int, view: View, user: Combatant, found: list[Blows], ally: Combatant | None = None
+        self, gen: int, view: View, user: Combatant, found: list[HitEstimates], ally: Combatant | None = None
     ) -> None:
-        """`found`: blows on each foe that stands, of each on the user, and on the ally (see `clashes`)."""
+        """`found`: estimates of `attack_pairs`, in its order."""
         self.user = user
         self._gen, self._view, self._ally = gen, view, ally
         standing = sum([foe is not None for foe in view.foes])
         ours, theirs = iter(found), iter(found[standing:])
-        self._blows = [None if foe is None else next(ours) for foe in view.foes]
-        self.dangers = [None if foe is None else danger(gen, view, foe, user, next(theirs)) for foe in view.foes]
+        self._hits = [None if foe is None else next(ours) for foe in view.foes]
+        self.threats = [None if foe is None else threat_of(gen, view, foe, user, next(theirs)) for foe in view.foes]
         self._on_ally = found[-1] if ally is not None else {}
         self._faster = [foe is None or faster(gen, view, user, foe) for foe in view.foes]
 
     def rate(self, slot: int, target: int, *, tera: bool = False) -> Rating:
-        """The move in `slot` at foe number `target`, or at whomever it meets (-1)."""
+        """The move in `slot` at foe number `target`, or at all that it reaches (-1)."""
         name, key = self.user.names[slot], slot + MOVES if tera else slot
-        move = terms(self._gen, name)
+        move = hit_terms(self._gen, name)
         where = [i for i, foe in enumerate(self._view.foes) if foe is not None and target in (i, -1)]
         spread = move.target in ("allAdjacent", "allAdjacentFoes")
         share = 1.0 if not where or spread else 1 / len(where)
@@ -83,48 +89,48 @@ class Duel:
         share *= self._acts(move.priority)
         value, dealt = 0.0, [0.0] * len(self._view.foes)
         for i in where:
-            foe, blow = self._view.foes[i], (self._blows[i] or {}).get(key)
-            if foe is not None and blow is not None:
-                chance = share * odds(self._gen, name, self.user, foe, self._view.around)
-                value += worth(blow, chance)
-                dealt[i] = chance * blow.dealt
+            foe, hit = self._view.foes[i], (self._hits[i] or {}).get(key)
+            if foe is not None and hit is not None:
+                chance = share * hit_chance(self._gen, name, self.user, foe, self._view.around)
+                value += hit_score(hit, chance)
+                dealt[i] = chance * hit.dealt
         if move.target == "allAdjacent" and key in self._on_ally:
-            value -= worth(self._on_ally[key], share)
+            value -= hit_score(self._on_ally[key], share)
         return Rating(value, tuple(dealt))
 
     def margin(self) -> float:
-        """What it deals in one turn less what it takes, as shares of what foes and itself have left."""
+        """Damage dealt in one turn less damage taken, as shares of the hp that is left."""
         deals = takes = 0.0
         for i, foe in enumerate(self._view.foes):
-            risk = self.dangers[i]
-            if foe is None or risk is None:
+            threat = self.threats[i]
+            if foe is None or threat is None:
                 continue
             best = max([self.rate(slot, i).dealt[i] for slot in range(len(self.user.names))], default=0.0)
             deals = max(deals, best / max(foe.hp, 0.01))
-            takes = max(takes, risk.taken / (self.user.hp or REVIVED))
+            takes = max(takes, threat.taken / (self.user.hp or REVIVED))
         return deals - min(takes, 1.0)
 
     def _acts(self, priority: int) -> float:
         """Chance that it is not knocked out before its move."""
         alive = 1.0
-        for first, risk in zip(self._faster, self.dangers):
-            if risk is not None and priority <= 0 and (priority < 0 or not first):
-                alive = min(alive, 1.0 - risk.knockout)
+        for first, threat in zip(self._faster, self.threats):
+            if threat is not None and priority <= 0 and (priority < 0 or not first):
+                alive = min(alive, 1.0 - threat.knockout)
         return alive
 
 
-def duels(
+def matchups(
     gen: int, view: View, users: Sequence[Combatant], *, tera: bool = False, ally: Combatant | None = None
-) -> list[Duel]:
-    """Of each of `users` alone, reckoned in one go. `tera`: what they do after terastallizing is wanted, too."""
-    each = [clashes(view, user, tera, ally) for user in users]
-    found = iter(blows(gen, [clash for group in each for clash in group], view.around))
-    return [Duel(gen, view, user, [next(found) for _ in group], ally) for user, group in zip(users, each)]
+) -> list[Matchup]:
+    """Matchups of each of `users`, computed in one call. `tera`: moves after terastallizing too."""
+    each = [attack_pairs(view, user, tera, ally) for user in users]
+    found = iter(estimate_hits(gen, [pair for group in each for pair in group], view.around))
+    return [Matchup(gen, view, user, [next(found) for _ in group], ally) for user, group in zip(users, each)]
 
 
-def clashes(view: View, user: Combatant, tera: bool, ally: Combatant | None) -> list[Clash]:
-    """Whose blows count in a duel."""
+def attack_pairs(view: View, user: Combatant, tera: bool, ally: Combatant | None) -> list[AttackPair]:
+    """Attacker and target of every hit that a matchup needs."""
     standing = [foe for foe in view.foes if foe is not None]
-    wanted = [Clash(user, foe, view.foe_screens, tera) for foe in standing]
-    wanted += [Clash(foe, user, view.own_screens) for foe in standing]
-    return wanted if ally is None else [*wanted, Clash(user, ally, view.own_screens, tera)]
+    wanted = [AttackPair(user, foe, view.foe_screens, tera) for foe in standing]
+    wanted += [AttackPair(foe, user, view.own_screens) for foe in standing]
+    return wanted if ally is None else [*wanted, AttackPair(user, ally, view.own_screens, tera)]

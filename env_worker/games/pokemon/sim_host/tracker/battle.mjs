@@ -141,7 +141,7 @@ export class SeatTracker {
 		for (const mon of came) switchIn(mon);
 	}
 
-	/** Whose Pokemon is on the field, null = nobody's. */
+	/** Whose Pokemon is on the field, null = none. */
 	activeOf(mons) {
 		for (let i = 0; i < mons.length; i++) if (mons[i].active) return mons[i];
 		return null;

@@ -1,4 +1,4 @@
-// What poke-env does not count, or not as the game does: turns asleep, the stage of bad poison, pp as requests say
+// Counters that poke-env lacks or keeps differently from the game: turns asleep, the stage of bad poison, pp as requests say
 // it, and that a Pokemon has recharged. The same as counters.py.
 
 import { moveId } from './dex.mjs';
@@ -44,7 +44,7 @@ export const COUNTED = new Map([
 	['drag', switched],
 ]);
 
-/** A request's own words on the pp of an active Pokemon's moves. */
+/** Takes over the pp that a request gives for an active Pokemon's moves. */
 export function readPp(mon, offered) {
 	for (const { id, pp } of offered) {
 		if (pp === undefined) continue; // a locked move

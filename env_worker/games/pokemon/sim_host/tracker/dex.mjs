@@ -1,4 +1,4 @@
-// The static tables of one generation (tracker_tables.py) and how protocol text is looked up in them.
+// The static tables of one generation (host_tables.py) and how protocol text is looked up in them.
 
 /** A protocol line that poke-env would raise on. */
 export class ParseFailure extends Error {}

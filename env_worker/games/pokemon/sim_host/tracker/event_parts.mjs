@@ -1,4 +1,4 @@
-// What the event handlers share.
+// Helpers of the event handlers.
 
 import { ValueFailure } from './dex.mjs';
 

@@ -2,8 +2,8 @@
 
 import { Formula } from './formula.mjs';
 
-const GUISE_NUMBERS = 8; // move.0 .. move.3 | mean, variance
-export const PAIR_NUMBERS = 2 * GUISE_NUMBERS; // as it is, terastallized
+const FORM_NUMBERS = 8; // move.0 .. move.3 | mean, variance
+export const PAIR_NUMBERS = 2 * FORM_NUMBERS; // as it is, terastallized
 const PAIRS = 36;
 const MOST_DAMAGE = 2, VARIANCE_UNIT = 0.01, MOST_VARIANCE = 4;
 
@@ -22,24 +22,24 @@ export class Pairs {
 		if (versions[2 * pair] === user.version && versions[2 * pair + 1] === target.version) return start;
 		versions[2 * pair] = user.version;
 		versions[2 * pair + 1] = target.version;
-		if (user.weapons === null) user.arm(this.tables, around);
+		if (user.attackerMoves === null) user.arm(this.tables, around);
 		for (let k = 0; k < PAIR_NUMBERS; k++) words[start + k] = 0;
-		for (let i = 0; i < user.weapons.length; i++) {
-			const weapon = user.weapons[i];
-			this.estimate(start + user.places[i], weapon, target.target(this.tables, screens, around, weapon.mold));
+		for (let i = 0; i < user.attackerMoves.length; i++) {
+			const move = user.attackerMoves[i];
+			this.estimate(start + user.places[i], move, target.target(this.tables, screens, around, move.mold));
 		}
 		for (let i = 0; i < user.copies.length; i++) {
-			const from = start + user.copies[i], to = from + GUISE_NUMBERS;
+			const from = start + user.copies[i], to = from + FORM_NUMBERS;
 			words[to] = words[from];
 			words[to + 1] = words[from + 1];
 		}
 		return start;
 	}
 
-	/** Mean and variance of one weapon's damage on a target, as fractions of full hp, scaled and capped. */
-	estimate(at, weapon, target) {
+	/** Mean and variance of one move's damage on a target, as fractions of full hp, scaled and capped. */
+	estimate(at, move, target) {
 		const { formula, numbers } = this, { rolls } = formula, count = rolls.length, full = target.fullHp;
-		if (!formula.run(weapon, target)) return;
+		if (!formula.run(move, target)) return;
 		let sum = 0, squares = 0;
 		for (let i = 0; i < count; i++) {
 			sum += rolls[i];
@@ -47,8 +47,8 @@ export class Pairs {
 		}
 		const mean = sum / (count * full);
 		let variance = Math.max(squares / (count * full * full) - mean * mean, 0);
-		variance = weapon.hits * variance + weapon.spread * mean * mean;
-		numbers[at] = Math.min(weapon.hits * mean, MOST_DAMAGE);
+		variance = move.hits * variance + move.spread * mean * mean;
+		numbers[at] = Math.min(move.hits * mean, MOST_DAMAGE);
 		numbers[at + 1] = Math.min(variance / VARIANCE_UNIT, MOST_VARIANCE);
 	}
 }

@@ -1,4 +1,4 @@
-// The damage formula's tables of one generation, as damage/host_side.py sends them. Facts are two words of 31 bits.
+// The damage formula's tables of one generation, as damage/export.py sends them. Facts are two words of 31 bits.
 
 const TRAILING_DIGITS = /[0-9]+$/;
 

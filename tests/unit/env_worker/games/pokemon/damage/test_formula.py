@@ -2,16 +2,14 @@
 
 import pytest
 
-from simul.env_worker.games.pokemon.battle_view.profiles import type_row
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
-from simul.env_worker.games.pokemon.damage.formula import meet
+from simul.env_worker.games.pokemon.damage.attacker import attacker_state, terastallized
+from simul.env_worker.games.pokemon.damage.formula import EXACT, Hit, hit_before_roll, roll_moments, rolls
 from simul.env_worker.games.pokemon.damage.moves import damage_move
 from simul.env_worker.games.pokemon.damage.pairs import MOVES, Attacker, Defender
-from simul.env_worker.games.pokemon.damage.rolls import EXACT, Hit, moments, rolls
-from simul.env_worker.games.pokemon.damage.state import STELLAR
-from simul.env_worker.games.pokemon.damage.tables import tables
-from simul.env_worker.games.pokemon.damage.wielders import terastallized, wielder
+from simul.env_worker.games.pokemon.damage.queries import STELLAR
+from simul.env_worker.games.pokemon.damage.rules import tables
+from simul.env_worker.games.pokemon.damage.types import FACTS, NO_SURROUNDINGS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.encoding.profiles import type_row
 
 NORMAL, FIRE, WATER, FLYING, GHOST, GRASS = map(type_row, ("Normal", "Fire", "Water", "Flying", "Ghost", "Grass"))
 STATS = (300, 200, 200, 200, 200, 200)
@@ -22,8 +20,8 @@ def mon(*types: int, **more) -> Fighter:
 
 
 def hit(user: Fighter, name: str, foe: Fighter, around: Surroundings = NO_SURROUNDINGS, gen: int = 9, screens=()):
-    ((_, weapon),) = Attacker(gen, user, ((name, damage_move(gen, name)),), False, around).weapons
-    blow = meet(tables(gen), weapon, Defender(gen, foe, screens, around, {}).facing(weapon))
+    ((_, move_used),) = Attacker(gen, user, ((name, damage_move(gen, name)),), False, around).moves
+    blow = hit_before_roll(tables(gen), move_used, Defender(gen, foe, screens, around, {}).target_for(move_used))
     return [0] if blow is None else rolls(blow)
 
 
@@ -98,7 +96,7 @@ def test_weather_and_screens():
 def test_moments_are_those_of_all_rolls():
     for gen in range(1, 10):
         blow = Hit(gen, damage=63, stab=6144, effect=1, final=5324)
-        assert moments(blow) == (sum(rolls(blow)), sum(roll * roll for roll in rolls(blow)))
+        assert roll_moments(blow) == (sum(rolls(blow)), sum(roll * roll for roll in rolls(blow)))
         assert len(rolls(blow)) == len(rolls(Hit(gen, 80, how=EXACT))) == (39 if gen <= 2 else 16)
 
 
@@ -111,8 +109,8 @@ TERA_MOVES = ("terablast", "surf", "bulletseed", "photongeyser", "revelationdanc
 def test_what_terastallizing_does_not_change_is_what_it_would_be(types, tera, ability):
     user = mon(*types, tera=tera, ability=ability, stages=(2, 0, 0, 0, 0))
     grassy = Surroundings(FACTS["grassy_terrain"])
-    after = terastallized(tables(9), wielder(tables(9), user, grassy)).user
+    after = terastallized(tables(9), attacker_state(tables(9), user, grassy)).user
     for name in TERA_MOVES:
         moves = ((name, damage_move(9, name)),)
-        ((_, alone),) = Attacker(9, after, moves, False, grassy).weapons
-        assert dict(Attacker(9, user, moves, True, grassy).weapons)[MOVES] == alone
+        ((_, alone),) = Attacker(9, after, moves, False, grassy).moves
+        assert dict(Attacker(9, user, moves, True, grassy).moves)[MOVES] == alone

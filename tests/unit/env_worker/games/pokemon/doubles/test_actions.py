@@ -18,7 +18,7 @@ from simul.env_worker.games.pokemon.doubles.actions import (
     meaning,
     slot_choices,
 )
-from simul.env_worker.games.pokemon.doubles.round import Round
+from simul.env_worker.games.pokemon.doubles.seat import DoubleSteps
 from tests.support.pokemon.recorded import recorded_seats, stock_battles
 from tests.support.pokemon.recorded_doubles import double_seat
 
@@ -121,8 +121,8 @@ def legal(request: dict, slot: int, first: int | None = None) -> set[int]:
     return {action for action in range(NUM_ACTIONS) if mask[action]}
 
 
-def round_of(request: dict) -> Round:
-    return Round(request, position, None)  # type: ignore[arg-type]
+def round_of(request: dict) -> DoubleSteps:
+    return DoubleSteps(request, position, None)  # type: ignore[arg-type]
 
 
 def test_targets_are_the_foes_and_the_partner():

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from simul.common.protocol.decisions import Action, Decision
-from simul.env_worker.games.pokemon.showdown.async_bridge import Desk, SessionLost
+from simul.env_worker.games.pokemon.showdown.async_bridge import AsyncBridge, SessionLost
 
 
 @pytest.fixture
@@ -22,11 +22,11 @@ def loop():
     loop.close()
 
 
-def taken(desk: Desk, count: int) -> list[Decision]:
+def taken(bridge: AsyncBridge, count: int) -> list[Decision]:
     found: list[Decision] = []
     while len(found) < count:
-        assert select.select([desk.fileno()], [], [], 5)[0]
-        found += desk.take()
+        assert select.select([bridge.fileno()], [], [], 5)[0]
+        found += bridge.take_decisions()
     return found
 
 
@@ -36,39 +36,39 @@ def answer_to(decision: Decision, action: int, **other) -> Action:
 
 
 def test_each_asker_gets_its_own_answer(loop):
-    desk = Desk(loop)
+    bridge = AsyncBridge(loop)
     decisions = [Decision(env=env, seat=0, episode=0, step=0) for env in range(20)]
-    askers = [asyncio.run_coroutine_threadsafe(desk.ask(decision), loop) for decision in decisions]
-    asked = taken(desk, 20)
-    assert desk.take() == []
-    desk.answer([answer_to(decision, 100 + decision.env) for decision in reversed(asked)])
+    askers = [asyncio.run_coroutine_threadsafe(bridge.ask(decision), loop) for decision in decisions]
+    asked = taken(bridge, 20)
+    assert bridge.take_decisions() == []
+    bridge.resolve_actions([answer_to(decision, 100 + decision.env) for decision in reversed(asked)])
     assert [asker.result(5) for asker in askers] == [100 + env for env in range(20)]
 
 
 def test_answers_that_nobody_waits_for_are_dropped(loop):
-    desk = Desk(loop)
+    bridge = AsyncBridge(loop)
     decision = Decision(env=0, seat=0, episode=0, step=4)
-    asker = asyncio.run_coroutine_threadsafe(desk.ask(decision), loop)
-    taken(desk, 1)
+    asker = asyncio.run_coroutine_threadsafe(bridge.ask(decision), loop)
+    taken(bridge, 1)
     an_end_is_acknowledged = answer_to(decision, -1)
-    desk.answer([answer_to(decision, 1, step=3), answer_to(decision, 2, episode=1), an_end_is_acknowledged])
-    desk.answer([answer_to(decision, 3)])
-    desk.answer([answer_to(decision, 4)])
+    bridge.resolve_actions([answer_to(decision, 1, step=3), answer_to(decision, 2, episode=1), an_end_is_acknowledged])
+    bridge.resolve_actions([answer_to(decision, 3)])
+    bridge.resolve_actions([answer_to(decision, 4)])
     assert asker.result(5) == 3
 
 
 def test_lost_sessions_are_told_to_those_who_wait(loop):
-    desk = Desk(loop)
+    bridge = AsyncBridge(loop)
     askers = [
-        asyncio.run_coroutine_threadsafe(desk.ask(Decision(env=env, seat=0, episode=0, step=1)), loop)
+        asyncio.run_coroutine_threadsafe(bridge.ask(Decision(env=env, seat=0, episode=0, step=1)), loop)
         for env in range(3)
     ]
-    asked = {decision.env: decision for decision in taken(desk, 3)}
-    desk.lose([(1, 0, 0), (2, 0, 5)])
+    asked = {decision.env: decision for decision in taken(bridge, 3)}
+    bridge.fail_sessions([(1, 0, 0), (2, 0, 5)])
     with pytest.raises(SessionLost):
         askers[1].result(5)
-    desk.answer([answer_to(asked[0], 7)])
+    bridge.resolve_actions([answer_to(asked[0], 7)])
     assert askers[0].result(5) == 7
-    desk.lose()
+    bridge.fail_sessions()
     with pytest.raises(SessionLost):
         askers[2].result(5)

@@ -70,7 +70,7 @@ def test_popups_and_a_taken_name_are_told(client, heard):
     assert popups == ["The user 'X' was not found. Try again."]
     on_loop(client._handle_message("|nametaken|Us|Someone is already using the name."))
     assert troubles == [
-        "The server does not let us in as 'Us': Someone is already using the name. Try another --username."
+        "The server refuses the login as 'Us': Someone is already using the name. Try another --username."
     ]
 
 

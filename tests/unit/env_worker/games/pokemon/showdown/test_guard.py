@@ -28,7 +28,9 @@ async def _run(limits: Login, let_in: bool) -> None:
     await Guard(limits).run(client, work())
 
 
-@pytest.mark.parametrize(("own", "right", "wrong"), [(True, "overloaded", "PASSWORD"), (False, "PASSWORD", "our own")])
+@pytest.mark.parametrize(
+    ("own", "right", "wrong"), [(True, "overloaded", "PASSWORD"), (False, "PASSWORD", "local server")]
+)
 def test_who_is_not_let_in_hears_what_can_help_at_that_server(own, right, wrong):
     limits = Login(0.01, login(0.0, own=own, done=nothing).advice)
     with pytest.raises(PlayEnded, match=right) as ended:

@@ -22,7 +22,7 @@ class Told:
 
     def tell(self, account: int, *lines: str, now: float = 1.0) -> HostTick:
         self.tick = HostTick()
-        self.room.take(account, "\n".join((f">{TAG}", *lines)), self.tick, now)
+        self.room.read_message(account, "\n".join((f">{TAG}", *lines)), self.tick, now)
         return self.tick
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import orjson
 
-from simul.env_worker.games.pokemon.showdown.pair import BATTLE, POPUP, Letter
+from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, POPUP, ServerMessage
 from simul.env_worker.games.pokemon.showdown.showdown_host import ShowdownHost
-from simul.env_worker.games.pokemon.showdown.wakeup_queue import Mailbox
+from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick
 
 TAG = "battle-gen9randombattle-1"
@@ -41,7 +41,7 @@ class Stage:
     def __init__(self) -> None:
         self.now = 0.0
         self.pair = StandInPair()
-        mail: Mailbox[Letter] = Mailbox()
+        mail: WakeupQueue[ServerMessage] = WakeupQueue()
         self.host = ShowdownHost(Path("node"), mail, lambda words: None, stall_sec=20.0, clock=lambda: self.now)
         self.host.pairs = [self.pair]  # type: ignore[list-item]
         self.host.start_battle(7, "gen9randombattle")
@@ -52,13 +52,13 @@ class Stage:
 
     def hear(self, account: int, kind: str, text: str) -> HostTick:
         tick = HostTick()
-        self.host.take(Letter(self.pair, account, kind, text), tick)  # type: ignore[arg-type]
+        self.host.handle_message(ServerMessage(self.pair, account, kind, text), tick)  # type: ignore[arg-type]
         return tick
 
     def look(self, now: float) -> HostTick:
         self.now = now
         tick = HostTick()
-        self.host.look_after(tick)
+        self.host.give_up_stalled(tick)
         return tick
 
 

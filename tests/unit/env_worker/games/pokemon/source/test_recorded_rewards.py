@@ -8,10 +8,10 @@ import pytest
 
 from simul.common.config.schema import RewardsConfig
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts, TallyKeeper
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.source.rewards import PARTS, Facts, RewardMeter, reward_weights
-from simul.env_worker.games.pokemon.source.tally import TallyKeeper
+from simul.env_worker.games.pokemon.source.rewards import PARTS, RewardMeter, reward_weights
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 
 ENDS_A_MOVE = re.compile(r"\n(?=\|(?:move|switch|drag|cant|turn)\||\|upkeep|\|(?:\n|$))")
@@ -27,26 +27,26 @@ def outcome_of(seat: RecordedSeat) -> int:
     return 0 if won is None else 1 if won[1] == seat.role else -1
 
 
-def paid(seat: RecordedSeat, config: RewardsConfig) -> tuple[RewardMeter, list[float], Facts]:
+def paid(seat: RecordedSeat, config: RewardsConfig) -> tuple[RewardMeter, list[float], RewardFacts]:
     """The seat's meter after the battle, its rewards, and where the battle ended."""
     battle, meter = SeatBattle(seat.role, seat.gen), RewardMeter(reward_weights(config, 1.0))
     encoder, keeper = SeatEncoder(battle, seat.gen), TallyKeeper(seat.role, 0)
     rewards = []
     for lines, request in seat.records:
         battle.feed(lines)
-        keeper.take(lines, request)
+        keeper.count_lines(lines, request)
         if request is None or request.get("teamPreview"):
             continue
         battle.sync(request)
         encoder.encode(request, legal_choices(request, battle.position))
-        rewards.append(meter.advance(Facts(encoder.standing, battle._turn, keeper.tally)))
+        rewards.append(meter.advance(RewardFacts(encoder.standing, battle._turn, keeper.tally)))
     encoder.survey()
-    final = Facts(encoder.standing, battle._turn + 1, keeper.tally)
+    final = RewardFacts(encoder.standing, battle._turn + 1, keeper.tally)
     rewards.append(meter.finish(outcome_of(seat), final))
     return meter, rewards, final
 
 
-def expected(part: str, seat: RecordedSeat, final: Facts) -> float:
+def expected(part: str, seat: RecordedSeat, final: RewardFacts) -> float:
     """From the lines alone, where they tell; else from where the battle ended."""
     text, own_alive, foe_alive, own_hp, foe_hp = text_of(seat), *final.standing
     foe = "p1" if seat.role == "p2" else "p2"

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from simul.common.config.schema import RewardsConfig
-from simul.env_worker.games.pokemon.source.rewards import PARTS, Facts, RewardMeter, RewardWeights, reward_weights
-from simul.env_worker.games.pokemon.source.tally import Tally
+from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts, Tally
+from simul.env_worker.games.pokemon.source.rewards import PARTS, RewardMeter, RewardWeights, reward_weights
 
 WHOLE = (6.0, 6.0, 6.0, 6.0)
-START = Facts(WHOLE, 1)
+START = RewardFacts(WHOLE, 1)
 PATH = [
     START,
-    Facts((6.0, 5.0, 5.5, 4.25), 4, Tally(1, 2, 0, 1)),
-    Facts((4.0, 5.0, 3.0, 4.0), 9, Tally(1, 3, 2, 1)),
-    Facts((1.0, 1.0, 0.2, 0.5), 20, Tally(4, 3, 5, 5)),
+    RewardFacts((6.0, 5.0, 5.5, 4.25), 4, Tally(1, 2, 0, 1)),
+    RewardFacts((4.0, 5.0, 3.0, 4.0), 9, Tally(1, 3, 2, 1)),
+    RewardFacts((1.0, 1.0, 0.2, 0.5), 20, Tally(4, 3, 5, 5)),
 ]
-END = Facts((1.0, 0.0, 0.2, 0.0), 21, Tally(4, 3, 5, 6))
+END = RewardFacts((1.0, 0.0, 0.2, 0.0), 21, Tally(4, 3, 5, 6))
 ALL = dict(
     zip(PARTS, (2.0, 0.5, 0.25, 0.125, 0.1, 0.05, 0.01))
 )  # different powers of everything: a part in the wrong place shows
@@ -70,22 +70,22 @@ def test_a_count_is_paid_at_the_end_or_as_a_potential_at_once():
 
 def test_both_teams_start_level_even_where_not_all_of_a_team_was_brought():
     meter = RewardMeter(RewardWeights(pokemon_count=1.0))
-    assert meter.advance(Facts((3.0, 6.0, 3.0, 6.0), 1)) == 0.0
-    assert meter.advance(Facts((3.0, 5.0, 3.0, 5.0), 2)) == 1.0
+    assert meter.advance(RewardFacts((3.0, 6.0, 3.0, 6.0), 1)) == 0.0
+    assert meter.advance(RewardFacts((3.0, 5.0, 3.0, 5.0), 2)) == 1.0
 
 
 def test_what_comes_before_the_first_turn_is_the_start():
     meter = RewardMeter(RewardWeights(pokemon_count=1.0, turn_penalty=1.0, potential_based=False))
-    assert meter.advance(Facts((6.0, 6.0, 6.0, 6.0), 0)) == 0.0  # team preview: three of the six will come
-    assert meter.advance(Facts((3.0, 6.0, 3.0, 6.0), 1)) == 0.0
-    assert meter.advance(Facts((3.0, 6.0, 3.0, 6.0), 2)) == -1.0
-    assert meter.finish(1, Facts((3.0, 5.0, 3.0, 5.0), 3)) == 1.0 + 1.0 - 1.0
+    assert meter.advance(RewardFacts((6.0, 6.0, 6.0, 6.0), 0)) == 0.0  # team preview: three of the six will come
+    assert meter.advance(RewardFacts((3.0, 6.0, 3.0, 6.0), 1)) == 0.0
+    assert meter.advance(RewardFacts((3.0, 6.0, 3.0, 6.0), 2)) == -1.0
+    assert meter.finish(1, RewardFacts((3.0, 5.0, 3.0, 5.0), 3)) == 1.0 + 1.0 - 1.0
 
 
 def test_a_truncated_battle_keeps_the_potential_of_its_final_state():
     meter = RewardMeter(RewardWeights(hp_delta=0.1))
     meter.advance(START)
-    assert meter.advance(Facts((6.0, 4.0, 6.0, 4.0), 2)) == pytest.approx(0.2)
+    assert meter.advance(RewardFacts((6.0, 4.0, 6.0, 4.0), 2)) == pytest.approx(0.2)
     assert meter.parts[PARTS.index("hp_delta")] == pytest.approx(0.2)
 
 

@@ -102,7 +102,7 @@ def test_they_think_for_a_bounded_time_and_in_order(step, at_once):
 def test_nobody_sleeps_while_an_answer_is_owed():
     turns = ScriptedTurns(Scoreboard())
     assert turns.files() == []
-    turns.owe(asked(0))
+    turns.add_request(asked(0))
     (descriptor,) = turns.files()
     for _ in range(2):
         assert select.select([descriptor], [], [], 0.0)[0] == [descriptor]

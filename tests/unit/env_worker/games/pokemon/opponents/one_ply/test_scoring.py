@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from simul.env_worker.games.pokemon.battle_view.profiles import type_row
-from simul.env_worker.games.pokemon.damage.facts import FACTS
-from simul.env_worker.games.pokemon.damage.fighter import NO_SURROUNDINGS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.types import FACTS, NO_SURROUNDINGS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.encoding.profiles import type_row
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant, View
-from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import odds
-from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Duel, duels
+from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import hit_chance
+from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Matchup, matchups
 
 NORMAL, FIRE, WATER, GRASS, GHOST = map(type_row, ("Normal", "Fire", "Water", "Grass", "Ghost"))
 STATS = (300, 200, 200, 200, 200, 200)
@@ -21,71 +20,71 @@ def mon(*names: str, types=(NORMAL,), spe=200, hp=1.0, fighter=(), **more) -> Co
     return Combatant(Fighter(**body | dict(fighter)), names, hp=hp, **more)
 
 
-def duel(user: Combatant, *foes: Combatant, around=NO_SURROUNDINGS, ally=None, tera=False, **more) -> Duel:
-    return duels(9, View(around, (user,), foes, **more), [user], tera=tera, ally=ally)[0]
+def matchup(user: Combatant, *foes: Combatant, around=NO_SURROUNDINGS, ally=None, tera=False, **more) -> Matchup:
+    return matchups(9, View(around, (user,), foes, **more), [user], tera=tera, ally=ally)[0]
 
 
-def best(fight: Duel) -> str:
+def best(fight: Matchup) -> str:
     names = fight.user.names
     return max(names, key=lambda name: fight.rate(names.index(name), 0).value)
 
 
 def test_the_stronger_attack_is_worth_more_and_no_more_than_is_left():
     user = mon("tackle", "bodyslam", "shadowball", "growl")
-    fight = duel(user, mon())
+    fight = matchup(user, mon())
     assert best(fight) == "bodyslam"
     assert fight.rate(2, 0).value == fight.rate(3, 0).value == 0.0  # immune; no attack
-    weak = duel(user, mon(hp=0.05)).rate(1, 0)
+    weak = matchup(user, mon(hp=0.05)).rate(1, 0)
     assert weak.dealt[0] == pytest.approx(0.05)
     assert weak.value == pytest.approx(1.05)
 
 
 def test_a_sure_knock_out_comes_before_a_stronger_move_that_may_miss():
     user = mon("dynamicpunch", "tackle")
-    assert best(duel(user, mon(hp=1.0))) == "dynamicpunch"
-    assert best(duel(user, mon(hp=0.05))) == "tackle"
+    assert best(matchup(user, mon(hp=1.0))) == "dynamicpunch"
+    assert best(matchup(user, mon(hp=0.05))) == "tackle"
 
 
 def test_whoever_would_be_knocked_out_first_takes_the_move_with_priority():
     user = mon("bodyslam", "quickattack", hp=0.1)
-    assert best(duel(user, mon("bodyslam", hp=0.1, spe=150))) == "bodyslam"
+    assert best(matchup(user, mon("bodyslam", hp=0.1, spe=150))) == "bodyslam"
     fast = mon("bodyslam", hp=0.1, spe=250)
-    fight = duel(user._replace(names=("bodyslam", "quickattack")), fast)
-    assert fight.dangers[0].knockout == 1.0
+    fight = matchup(user._replace(names=("bodyslam", "quickattack")), fast)
+    assert fight.threats[0].knockout == 1.0
     assert best(fight) == "quickattack"
-    slow_wins = duel(user, fast, trick_room=True)
+    slow_wins = matchup(user, fast, trick_room=True)
     assert slow_wins.rate(0, 0).value == slow_wins.rate(1, 0).value
-    assert duel(user, fast, winds=(2, 1)).rate(0, 0).value > fight.rate(0, 0).value
+    assert matchup(user, fast, winds=(2, 1)).rate(0, 0).value > fight.rate(0, 0).value
 
 
 def test_a_foe_is_feared_for_attacks_that_nobody_has_seen():
     user = mon("bodyslam", types=(GRASS,))
-    assert duel(user, mon(types=(FIRE,))).dangers[0].taken == 0.0
-    assumed = duel(user, mon(types=(FIRE,), guess=True)).dangers[0].taken
-    assert assumed > duel(user, mon(types=(WATER,), guess=True)).dangers[0].taken > 0.0
+    assert matchup(user, mon(types=(FIRE,))).threats[0].taken == 0.0
+    assumed = matchup(user, mon(types=(FIRE,), guess=True)).threats[0].taken
+    assert assumed > matchup(user, mon(types=(WATER,), guess=True)).threats[0].taken > 0.0
 
 
 def test_terastallizing_is_rated_beside_the_move_as_it_is():
     user = mon("ember", types=(NORMAL,), fighter={"tera": FIRE})
-    fight = duel(user, mon(), tera=True)
+    fight = matchup(user, mon(), tera=True)
     assert fight.rate(0, 0, tera=True).value > 1.4 * fight.rate(0, 0).value > 0.0
 
 
 def test_who_deals_more_and_takes_less_stands_better():
     foe = mon("flamethrower", types=(FIRE,))
     water, grass = mon("surf", types=(WATER,)), mon("energyball", types=(GRASS,))
-    assert duel(water, foe).margin() > 0.0 > duel(grass, foe).margin()
-    assert duel(water._replace(hp=0.0), foe).margin() > duel(grass, foe).margin()  # one that is to be revived
+    assert matchup(water, foe).margin() > 0.0 > matchup(grass, foe).margin()
+    assert matchup(water._replace(hp=0.0), foe).margin() > matchup(grass, foe).margin()  # one that is to be revived
 
 
 def test_a_spread_move_counts_both_foes_and_what_it_does_to_the_own_side():
     user = mon("earthquake", "bulldoze")
-    alone = duel(user, mon(), None).rate(0, -1)
-    both = duel(user, mon(), mon()).rate(0, -1)
+    alone = matchup(user, mon(), None).rate(0, -1)
+    both = matchup(user, mon(), mon()).rate(0, -1)
     assert alone.dealt[0] == pytest.approx(both.dealt[0] / 0.75)
     assert both.dealt[0] == both.dealt[1]
     assert both.value == pytest.approx(2 * 0.75 * alone.value)
-    assert duel(user, mon(), mon(), ally=mon()).rate(0, -1).value == pytest.approx(both.value / 2)
+    assert matchup(user, mon(), mon(), ally=mon()).rate(0, -1).value == pytest.approx(both.value / 2)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +108,4 @@ def test_a_spread_move_counts_both_foes_and_what_it_does_to_the_own_side():
     ],
 )
 def test_what_may_be_counted_on(name, user, target, around, expected):
-    assert odds(9, name, user, target, around) == pytest.approx(expected)
+    assert hit_chance(9, name, user, target, around) == pytest.approx(expected)

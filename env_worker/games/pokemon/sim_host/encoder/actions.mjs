@@ -1,0 +1,75 @@
+// poke-env's 26 actions, by slot of a request; the same as actions.py, where they are described.
+
+export const NUM_ACTIONS = 26;
+export const FIRST_MOVE = 6;
+const SUFFIXES = ['', ' mega', ' zmove', ' dynamax', ' terastallize'];
+const TRAILING_DIGITS = /[0-9]+$/;
+
+/** What a seat may answer to one request; used again for the next. */
+export class Choices {
+	constructor() {
+		this.mask = new Uint8Array(NUM_ACTIONS); // 1 = legal
+		this.reviving = false; // the switch brings back a fainted Pokemon
+		this.moveEntries = [null, null, null, null]; // what the request offers in each of the Pokemon's move slots
+		this.switchSlots = new Uint8Array(6);
+		this.moveSlots = new Uint8Array(4);
+	}
+
+	/** The simulator command for an action, null if it is not legal. */
+	command(action) {
+		if (this.mask[action] !== 1) return null;
+		if (action < FIRST_MOVE) return `switch ${this.switchSlots[action]}`;
+		const move = (action - FIRST_MOVE) % 4;
+		return `move ${this.moveSlots[move]}${SUFFIXES[(action - FIRST_MOVE) >> 2]}`;
+	}
+
+	/** @param {(ident: string) => number} position team position of an own Pokemon */
+	read(request, position) {
+		const side = request.side.pokemon;
+		this.mask.fill(0);
+		this.moveEntries.fill(null);
+		this.reviving = side.some(entry => entry.reviving);
+		const asked = request.active ? request.active[0] : null;
+		if (asked === null || !asked.trapped) this.allowSwitches(side, position);
+		if (asked !== null) this.allowMoves(asked, side.find(entry => entry.active).moves);
+	}
+
+	allowSwitches(side, position) {
+		for (let i = 0; i < side.length; i++) {
+			const entry = side[i];
+			const fainted = entry.condition.endsWith(' fnt');
+			if (this.reviving ? !fainted : fainted || entry.active) continue;
+			const at = position(entry.ident);
+			this.mask[at] = 1;
+			this.switchSlots[at] = i + 1;
+		}
+	}
+
+	allowMoves(asked, known) {
+		const offered = asked.moves;
+		const gimmicks = [asked.canMegaEvo, asked.canZMove, asked.canDynamax, asked.canTerastallize];
+		const aligned = offered.length === known.length;
+		for (let i = 0; i < offered.length && i < 4; i++) {
+			const entry = offered[i];
+			const move = aligned ? i : knownSlot(entry.id, known, i);
+			this.moveEntries[move] = entry;
+			this.moveSlots[move] = i + 1;
+			if (entry.disabled) continue;
+			this.mask[FIRST_MOVE + move] = 1;
+			for (let kind = 0; kind < 4; kind++) {
+				const gimmick = gimmicks[kind];
+				// canZMove lists what each slot becomes; the others hold for every move.
+				if (gimmick && (!Array.isArray(gimmick) || gimmick[i])) this.mask[FIRST_MOVE + 4 * (kind + 1) + move] = 1;
+			}
+		}
+	}
+}
+
+/** A locked move stays in its own slot; struggle, recharge and fight take slot 0. */
+function knownSlot(id, known, index) {
+	for (let slot = 0; slot < known.length && slot < 4; slot++) {
+		const name = known[slot];
+		if (name === id || name.replace(TRAILING_DIGITS, '') === id || (id === 'hiddenpower' && name.includes(id))) return slot;
+	}
+	return index;
+}
