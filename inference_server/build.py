@@ -26,17 +26,14 @@ from simul.inference_server.batching.batch_wait import Fill
 from simul.inference_server.batching.batcher import Batcher
 from simul.inference_server.engine.actor import Actor
 from simul.inference_server.engine.cuda import CudaGraphs
-from simul.inference_server.engine.engine import BUCKETS, PolicyEngine
+from simul.inference_server.engine.engine import BUCKETS, PolicyEngine, Staging
 from simul.inference_server.engine.evaluation import Evaluator
-from simul.inference_server.engine.graph_device import GraphDevice
-from simul.inference_server.engine.graphs import GraphEngine
-from simul.inference_server.engine.staging import Staging
+from simul.inference_server.engine.graphs import GraphDevice, GraphEngine
 from simul.inference_server.frontend.admission import Admission
 from simul.inference_server.frontend.admission_control import Intake
 from simul.inference_server.frontend.client_socket import Gateway
-from simul.inference_server.frontend.clients import ClientTable
+from simul.inference_server.frontend.clients import ClientTable, InFlight
 from simul.inference_server.frontend.handshake import Reception
-from simul.inference_server.frontend.limits import InFlight
 from simul.inference_server.frontend.shared_memory import memory_size
 from simul.inference_server.ops.control import Control
 from simul.inference_server.ops.prometheus import Exporter
@@ -45,17 +42,15 @@ from simul.inference_server.ops.reporting import Reporting
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.ops.status_reply import FiguresOf, limits_of, reserved_sessions, sessions_of_client
 from simul.inference_server.ops.watchdog import Watchdog
-from simul.inference_server.policies.engine_factory import Workshop
 from simul.inference_server.policies.table import LEARNER, PolicyTable
-from simul.inference_server.policies.weight_updates import Swaps
+from simul.inference_server.policies.weight_updates import Swaps, Workshop
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.process import ProxyProcess
 from simul.inference_server.server import Server
 from simul.inference_server.sessions.session_close import Endings
 from simul.inference_server.sessions.table import SessionTable
-from simul.inference_server.unrolls.buffer import UnrollBuilder
+from simul.inference_server.unrolls.buffer import UnrollBuilder, UnrollMemory
 from simul.inference_server.unrolls.learner_link import LearnerLink
-from simul.inference_server.unrolls.memory import UnrollMemory
 from simul.inference_server.unrolls.recorder import Recorder
 
 STEP_ROW_BYTES = 51  # besides observation and mask; more than a row of EVALUATE has

@@ -14,7 +14,7 @@ from simul.inference_server.engine.actor import Actor
 from simul.inference_server.engine.evaluation import Evaluator, Request
 from simul.inference_server.frontend.admission_control import Intake
 from simul.inference_server.frontend.client_socket import Gateway
-from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.frontend.clients import InFlight
 from simul.inference_server.ops.control import Control
 from simul.inference_server.ops.reaper import Housekeeping
 from simul.inference_server.ops.reporting import Reporting

@@ -1,9 +1,12 @@
-"""Whether a batch waits for clients that will be back at once. Pure: time is an argument.
+"""Whether a batch waits for clients that are about to return, and whether waiting pays. Pure: time is an argument.
 
-Closed-loop clients that come back while another's batch is on the device take turns for ever, each in a batch of its
-own. Waiting brings them together; it pays where they are back sooner than a batch costs that has next to nothing in
-it. So that is how long is waited at most, and never longer than the last forward took. Waits in vain become rare: each
-doubles the number of batches without one, for the clients that did not come and for everybody.
+Closed-loop clients that return while another's batch is on the device alternate for ever, each in a batch of its own.
+Waiting brings them together; it pays where they return sooner than a batch with next to no rows costs. That cost is the
+longest wait, and never longer than the last forward took. Waits in vain become rare: each doubles the number of batches
+without one, for the clients that did not come and for all.
+
+Whether a wait pays depends on what a batch costs, on what its rows cost, and on how long clients take; the sum of it
+all is the rate of rows. So `WaitAutotune` tries the other way now and then, ever more rarely while it loses.
 """
 
 from __future__ import annotations
@@ -17,6 +20,14 @@ from simul.inference_server.frontend.clients import Client
 
 MOST_DOUBLINGS = 6
 LAST_BATCHES = 2
+SETTLE_BATCHES = 8  # the way before leaves its traces
+TRIAL_BATCHES = 48
+TRIAL_SEC = 0.1
+PAUSE_SEC = 0.5  # nothing was answered for so long: that says nothing about the way
+BETTER = 1.03
+HOPELESS = 0.9
+HOPELESS_BATCHES = 16
+MOST_TRIALS_BETWEEN = 32
 
 
 @dataclass
@@ -79,3 +90,45 @@ class Fill:
 
     def _trust(self, client: Client) -> _Trust:
         return self._clients.setdefault(client, _Trust())
+
+
+class Trials:
+    """`waits`: the way to take now."""
+
+    def __init__(self) -> None:
+        self.waits = True
+        self._rate = {True: 0.0, False: 0.0}  # rows a second, 0: not known
+        self._best = True
+        self._between = self._left = 1  # trials of the better way until the other one is tried
+        self._rows = self._batches = 0
+        self._began = self._last = 0.0
+
+    def answered(self, rows: int, now: float) -> None:
+        """A batch was answered."""
+        if now - self._last > PAUSE_SEC:
+            self._began += now - self._last
+        self._last = now
+        self._batches += 1
+        if self._batches <= SETTLE_BATCHES:
+            self._began = now
+            return
+        self._rows += rows
+        played, seconds = self._batches - SETTLE_BATCHES, now - self._began
+        hopeless = self.waits != self._best and self._rows < HOPELESS * self._rate[self._best] * seconds
+        if (hopeless and played >= HOPELESS_BATCHES) or (played >= TRIAL_BATCHES and seconds >= TRIAL_SEC):
+            self._judge(self._rows / seconds)
+            self._rows = self._batches = 0
+
+    def _judge(self, rate: float) -> None:
+        known = self._rate[self.waits]
+        self._rate[self.waits] = (known + rate) / 2 if known else rate
+        if self.waits == self._best:
+            self._left -= 1
+            if self._left <= 0:
+                self.waits = not self._best
+            return
+        if self._rate[self.waits] > BETTER * self._rate[self._best]:
+            self._best, self._between = self.waits, 1
+        else:
+            self._between = min(4 * self._between, MOST_TRIALS_BETWEEN)
+        self.waits, self._left = self._best, self._between

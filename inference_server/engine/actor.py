@@ -13,19 +13,16 @@ from simul.common.protocol.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
 from simul.common.protocol.messages import ABORTED
 from simul.common.runtime.finite import finite_rows
 from simul.inference_server.batching.batcher import Chunk
-from simul.inference_server.engine.backends import DeviceLost, Outputs
 from simul.inference_server.engine.bisect_failure import FAILED, NOT_FINITE, halves, not_finite
-from simul.inference_server.engine.noise import draw_gumbel
-from simul.inference_server.engine.sampling import all_finite, which_finite
-from simul.inference_server.engine.staging import Staging
+from simul.inference_server.engine.engine import DeviceLost, Outputs, Staging
+from simul.inference_server.engine.sampling import all_finite, draw_gumbel, which_finite
 from simul.inference_server.frontend.client_socket import Gateway
 from simul.inference_server.frontend.faults import TOLD, contain
 from simul.inference_server.frontend.row_checks import numbers_missing
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import Policy, PolicyTable
-from simul.inference_server.sessions.rules import Session
 from simul.inference_server.sessions.session_close import Endings
-from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.sessions.table import Session, SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.inference_server.batching.fair_queue import Portion
+from simul.inference_server.batching.batcher import Portion
 
 P = TypeVar("P", bound=Portion)
 

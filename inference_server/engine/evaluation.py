@@ -14,9 +14,9 @@ from simul.common.protocol.codec import Tensors
 from simul.common.protocol.errors import ERR_INTERNAL, ERR_MASK, ERR_POLICY, ERR_VALUE, ProtocolError
 from simul.common.protocol.messages import Evaluate, Evaluated
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.batching.fair_queue import FairQueue
-from simul.inference_server.engine.backends import DeviceLost
+from simul.inference_server.batching.batcher import FairQueue
 from simul.inference_server.engine.bisect_failure import FAILED, NOT_FINITE, halves, not_finite
+from simul.inference_server.engine.engine import DeviceLost
 from simul.inference_server.frontend.client_socket import Gateway
 from simul.inference_server.frontend.clients import Client
 from simul.inference_server.frontend.faults import TOLD, contain

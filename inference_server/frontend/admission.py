@@ -31,17 +31,9 @@ from simul.inference_server.frontend.faults import TOLD, contain
 from simul.inference_server.frontend.row_checks import Rows, unpack
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import PolicyTable
-from simul.inference_server.sessions.rules import (
-    END_ACKNOWLEDGED,
-    Reply,
-    Session,
-    Verdict,
-    check_end,
-    check_start,
-    judge,
-)
+from simul.inference_server.sessions.rules import Verdict, check_end, check_start, judge
 from simul.inference_server.sessions.session_close import Endings
-from simul.inference_server.sessions.table import Ordinary, SessionTable
+from simul.inference_server.sessions.table import END_ACKNOWLEDGED, Ordinary, Reply, Session, SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
 
 _CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}

@@ -20,9 +20,8 @@ from simul.inference_server.batching.batcher import Batcher, Chunk
 from simul.inference_server.engine.evaluation import Evaluator
 from simul.inference_server.frontend.admission import Admission
 from simul.inference_server.frontend.client_socket import Gateway
-from simul.inference_server.frontend.clients import Client
+from simul.inference_server.frontend.clients import Client, InFlight
 from simul.inference_server.frontend.faults import TOLD, contain
-from simul.inference_server.frontend.limits import InFlight
 from simul.inference_server.frontend.shared_memory import with_observation
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.sessions.table import SessionTable

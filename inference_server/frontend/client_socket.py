@@ -32,7 +32,7 @@ from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.ops.status_reply import FiguresOf
 from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.proxy.process import ProxyProcess
-from simul.inference_server.sessions.rules import Reply
+from simul.inference_server.sessions.table import Reply
 
 RECEIVE_SEC = 0.005
 COUNT_EVERY_SEC = 0.05

@@ -1,18 +1,148 @@
-"""Who is connected. No sockets; time comes in as an argument."""
+"""Clients, and what each of them holds: its seats' slots and its rows in flight. Pure; time is an argument."""
 
 from __future__ import annotations
 
 import hmac
 import math
 import secrets
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from simul.common.protocol.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
-from simul.inference_server.frontend.shared_memory import SharedMemory
-from simul.inference_server.sessions.seat_index import SeatMap
+import numpy as np
+from numpy.typing import NDArray
 
+from simul.common.protocol.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
+from simul.inference_server.engine.numba_helpers import INT64, column, compiled, read
+from simul.inference_server.frontend.shared_memory import SharedMemory
+
+NOBODY = -1  # as an index: the table's last slot, which is free for ever
+MOST_CELLS = 65_536  # of the dense array; a client that numbers its envs from 10**9 costs no more than its sessions
+MAX_RETRY_MS = 1000
 MOST_ENDINGS = 1000
+
+
+class SeatMap:
+    """(env, seat) -> slot of one client's live sessions; NOBODY where there is none."""
+
+    def __init__(self) -> None:
+        self._dense = np.full((1, 1), NOBODY)
+        self._others: dict[tuple[int, int], int] = {}
+        self._used: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._used)
+
+    @property
+    def slots(self) -> list[int]:
+        """Slots of every live session, lowest first."""
+        return sorted(self._used)
+
+    def get(self, env: int, seat: int) -> int:
+        """The slot of one seat."""
+        envs, seats = self._dense.shape
+        if 0 <= env < envs and 0 <= seat < seats:
+            return int(self._dense[env, seat])
+        return self._others.get((env, seat), NOBODY)
+
+    def guess(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Slots int64 [N] for rows of `keys` int64 [N, 5] (env, seat, ...).
+
+        A guess: where env or seat lie outside the dense array it may be another seat's slot, so that the caller must
+        compare. Rows of the same seat always get the same guess.
+        """
+        slots = np.empty(len(keys), np.int64)
+        _look_up(keys, self._dense, slots)
+        if self._others:
+            for i, key in enumerate(map(tuple, keys[:, :2].tolist())):
+                slots[i] = self._others.get(key, slots[i])
+        return slots
+
+    def put(self, env: int, seat: int, slot: int) -> None:
+        """A session has begun on a seat that had none."""
+        self._used.add(slot)
+        if self._reach(env, seat):
+            self._dense[env, seat] = slot
+        else:
+            self._others[env, seat] = slot
+
+    def remove(self, env: int, seat: int) -> None:
+        """A seat's session is over."""
+        self._used.discard(self.get(env, seat))
+        if (env, seat) in self._others:
+            del self._others[env, seat]
+        else:
+            self._dense[env, seat] = NOBODY
+
+    def clear(self) -> None:
+        """Every seat's session is over."""
+        self._dense.fill(NOBODY)
+        self._others.clear()
+        self._used.clear()
+
+    def _reach(self, env: int, seat: int) -> bool:
+        """Grow the dense array, where that is cheap, so that it has a cell for the seat."""
+        envs, seats = self._dense.shape
+        if 0 <= env < envs and 0 <= seat < seats:
+            return True
+        shape = (_power_of_two(max(envs, env + 1)), _power_of_two(max(seats, seat + 1)))
+        if env < 0 or seat < 0 or shape[0] * shape[1] > MOST_CELLS:
+            return False
+        grown = np.full(shape, NOBODY)
+        grown[:envs, :seats] = self._dense
+        self._dense = grown
+        for key in [key for key in self._others if 0 <= key[0] < shape[0] and 0 <= key[1] < shape[1]]:
+            self._dense[key] = self._others.pop(key)
+        return True
+
+
+@compiled(read(INT64, 2), read(INT64, 2), column(INT64))
+def _look_up(keys: NDArray[np.int64], dense: NDArray[np.int64], slots: NDArray[np.int64]) -> None:
+    envs, seats = dense.shape
+    for i in range(len(keys)):
+        slots[i] = dense[max(0, min(keys[i, 0], envs - 1)), max(0, min(keys[i, 1], seats - 1))]
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << (n - 1).bit_length()
+
+
+class InFlight:
+    """Rows that were admitted and are not answered yet."""
+
+    def __init__(self, limit: int, client_limit: int, max_batch: int) -> None:
+        self.total = 0
+        self.limit = limit
+        self.client_limit = client_limit
+        self.most = min(limit, client_limit)  # of one message: more could never be admitted
+        self.last_batch_sec = 0.001
+        self._max_batch = max_batch
+        self._rows: Counter[Client] = Counter()
+
+    def has_room(self, client: Client, rows: int) -> bool:
+        """Whether `rows` more of a client may be admitted."""
+        return self._rows[client] + rows <= self.client_limit and self.total + rows <= self.limit
+
+    def add(self, client: Client, rows: int) -> None:
+        """Rows were admitted."""
+        self._rows[client] += rows
+        self.total += rows
+
+    def remove(self, client: Client, rows: int) -> None:
+        """Rows were taken for a batch."""
+        self._rows[client] -= rows
+        self.total -= rows
+        if not self._rows[client]:
+            del self._rows[client]
+
+    def of(self, client: Client) -> int:
+        """Rows of one client."""
+        return self._rows[client]
+
+    def retry_after_ms(self) -> int:
+        """When what waits now will have been answered, going by the last batch: 1 to 1000 ms."""
+        batches = self.total // self._max_batch + 1
+        return min(MAX_RETRY_MS, math.ceil(batches * self.last_batch_sec * 1000))
 
 
 @dataclass(eq=False)

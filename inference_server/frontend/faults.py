@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from simul.inference_server.engine.backends import DeviceLost
+from simul.inference_server.engine.engine import DeviceLost
 from simul.inference_server.ops.statistics import Statistics
 
 _log = logging.getLogger("simul-inference")

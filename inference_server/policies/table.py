@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -15,8 +15,7 @@ from simul.common.nets.weights import fingerprint
 from simul.common.protocol.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.policies.engine_factory import Prepared, Workshop
+from simul.inference_server.engine.engine import PolicyEngine, Ready
 
 LEARNER = "learner"
 MAX_NAME = 100
@@ -34,10 +33,35 @@ class Policy:
     retired_at: float = 0.0  # not 0: no longer offered; serves the sessions bound to it, and latecomers for a while
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Verified weights, `ready` for the engine that serves their policy. `newcomer`: one more, which has them already.
+
+    `ready` is empty where nobody wants the weights any more.
+    """
+
+    weights: Weights
+    ready: Ready
+    newcomer: PolicyEngine | None = None
+
+
+class EngineSource(Protocol):
+    """Builds engines without writing to anything that is served; `EngineFactory` in `weight_updates.py`."""
+
+    def prepare(self, weights: Weights, data: bytes | NDArray[Any] | None, *, joins: bool, serving: bool) -> Prepared:
+        """Verify weights and make what serves them."""
+
+    def external(self, folder: Path) -> tuple[int, PolicyEngine]:
+        """A checkpoint's version, and a warm engine for its weights."""
+
+    def take_back(self, engine: PolicyEngine) -> None:
+        """Keep an engine that serves no policy any longer for the next one."""
+
+
 class PolicyTable:
     """Policies by name; swaps the learner's weights, loads and retires frozen ones."""
 
-    def __init__(self, spec: GameSpec, workshop: Workshop) -> None:
+    def __init__(self, spec: GameSpec, workshop: EngineSource) -> None:
         self._spec = spec
         self._workshop = workshop
         self._policies: dict[str, Policy] = {}

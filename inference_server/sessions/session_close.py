@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from simul.inference_server.frontend.clients import Client
 from simul.inference_server.frontend.faults import contain
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.sessions.rules import Session
-from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.sessions.table import Session, SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
 
 _TOLD = {  # what a client is told that goes on with a session which it did not end

@@ -1,8 +1,9 @@
-"""Builds unrolls out of single steps. Pure: numpy only.
+"""Builds unrolls out of single steps, in preallocated tables. Pure but for the memory that a learner can open.
 
-Every recorded session owns a row, and with it a place in preallocated tables. Step t's reward arrives with decision
-t + 1 (or the END). When T steps are complete, the decision that follows is the bootstrap row, and row 0 of the next
-unroll.
+Every recorded session owns a row, and with it a place in the tables. Step t's reward arrives with decision t + 1 (or
+the END). When T steps are complete, the decision that follows is the bootstrap row, and row 0 of the next unroll.
+A row always has a place. When its unroll is complete it lends the place to the learner on this machine and goes on in a
+spare one; what comes back is spare again. So no place is written while the learner may read it.
 """
 
 from __future__ import annotations
@@ -15,14 +16,141 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.protocol import messages
 from simul.common.protocol.messages import TERMINATED, TRUNCATED, Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
-from simul.inference_server.unrolls.memory import UnrollMemory
-from simul.inference_server.unrolls.rows import add_rewards, append_rows
-from simul.inference_server.unrolls.unroll_slots import Places
+from simul.inference_server.engine.numba_helpers import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    LINE,
+    STREAMS,
+    UINT8,
+    column,
+    compiled,
+    read,
+    stream_line,
+)
+from simul.inference_server.frontend.shared_memory import AnonymousFile
 
+MOST_LENT_BYTES = 256 * 1024 * 1024
 RESERVED_BYTES = 256 * 1024 * 1024
+
+
+@compiled(read(INT64), read(INT64), read(FLOAT32), read(INT64), column(FLOAT32, 2))
+def add_rewards(
+    rows: NDArray[np.int64],
+    of_row: NDArray[np.int64],
+    earned: NDArray[np.float32],
+    filled: NDArray[np.int64],
+    reward: NDArray[np.float32],
+) -> None:
+    """Add to the reward of each row's last step what it `earned`, float32 [B]; -1 stands for no row."""
+    for i in range(len(rows)):
+        if rows[i] >= 0:  # a row without steps: into the place behind the last
+            reward[of_row[rows[i]], filled[rows[i]] - 1] += earned[i]
+
+
+@compiled(
+    read(INT64), read(INT64), read(BOOL), read(UINT8, 2), read(UINT8, 2), read(INT32), read(FLOAT32), read(FLOAT32),
+    INT64, column(INT64), column(UINT8, 3), column(UINT8, 3), column(INT32, 2), column(FLOAT32, 2), column(FLOAT32, 2),
+    column(INT64, 2), column(FLOAT32, 2),
+)  # fmt: skip
+def append_rows(
+    rows: NDArray[np.int64],
+    of_row: NDArray[np.int64],
+    redo: NDArray[np.bool_],
+    observation: NDArray[np.uint8],
+    mask: NDArray[np.uint8],
+    action: NDArray[np.int32],
+    log_prob: NDArray[np.float32],
+    value: NDArray[np.float32],
+    version: int,
+    filled: NDArray[np.int64],
+    observations: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+    actions: NDArray[np.int32],
+    log_probs: NDArray[np.float32],
+    values: NDArray[np.float32],
+    versions: NDArray[np.int64],
+    rewards: NDArray[np.float32],
+) -> int:
+    """Write a step of each row, arrays [B, ...], behind its last one, or over it where `redo`; how many are new."""
+    new, size = 0, observation.shape[1]
+    for i in range(len(rows)):
+        place, at = of_row[rows[i]], filled[rows[i]]
+        if redo[i]:
+            at -= 1
+        else:
+            new += 1
+        to = observations.ctypes.data + (place * observations.shape[1] + at) * size
+        if STREAMS and to % LINE == 0 and size % LINE == 0:  # half the time, and the weights stay in the cache
+            for offset in range(0, size, LINE):
+                stream_line(to + offset, observation.ctypes.data + i * size + offset)
+        else:
+            for j in range(size):  # a slice would take twice as long
+                observations[place, at, j] = observation[i, j]
+        for j in range(mask.shape[1]):
+            masks[place, at, j] = mask[i, j]
+        actions[place, at] = action[i]
+        log_probs[place, at] = log_prob[i]
+        values[place, at] = value[i]
+        versions[place, at] = version
+        rewards[place, at] = 0.0
+        filled[rows[i]] = at + 1
+    return new
+
+
+class Places:
+    """`serial` int64 [rows + spares], beside the tables: the number of the unroll that is lent there; 0: none is."""
+
+    def __init__(self, rows: int, serial: NDArray[np.int64]) -> None:
+        self.of_row = np.arange(rows)
+        self._serial = serial
+        self._spare = list(range(len(serial) - 1, rows - 1, -1))
+        self._lent: set[int] = set()
+        self._last = 0
+
+    @property
+    def lent(self) -> int:
+        """How many places the learner may be reading."""
+        return len(self._lent)
+
+    def lend(self, row: int) -> tuple[int, int] | None:
+        """(place, serial) of what lies there; the row has another one now. None: no place is to spare."""
+        if not self._spare:
+            return None
+        place = int(self.of_row[row])
+        self._lent.add(place)
+        self._last += 1
+        self._serial[place] = self._last
+        self.of_row[row] = self._spare.pop()
+        return place, self._last
+
+    def back(self, place: int) -> None:
+        """Nobody reads it any longer, and whoever still does will find another serial. Raises KeyError if not lent."""
+        self._lent.remove(place)
+        self._serial[place] = 0
+        self._spare.append(place)
+
+
+class UnrollMemory(AnonymousFile):
+    """Places for `rows` unrolls in the making, and for as many that the learner reads, but at most MOST_LENT_BYTES.
+
+    The system backs what is touched. Raises OSError where it has no such memory to give.
+    """
+
+    def __init__(self, layout: UnrollLayout, rows: int) -> None:
+        count = rows + max(1, min(rows, MOST_LENT_BYTES // layout.place_bytes))
+        super().__init__(layout.size(count), writable=True)
+        self.rows = rows
+        self.tables = layout.tables(self._memory, count)
+        self.places = Places(rows, self.tables["serial"])
+        self.message = messages.UnrollMemory(
+            memory=self.grant, places=count, unroll_length=layout.unroll_length, state_size=layout.state_size
+        )
 
 
 @dataclass(slots=True)

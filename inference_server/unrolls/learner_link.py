@@ -18,7 +18,7 @@ from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, Credit, ServerHello, Unroll, Weights, WeightsAck
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import DealerSocket
-from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.inference_server.unrolls.buffer import UnrollMemory
 
 Received = tuple[Weights, NDArray[np.uint8] | None]  # with their bytes; None: they lie in memory
 SILENT_AFTER_SEC = 3.0

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.inference_server.engine.backends import Outputs
-from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.engine.engine import Outputs, PolicyEngine
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.sessions.rules import Session
+from simul.inference_server.sessions.table import Session
 from simul.inference_server.unrolls.buffer import Finished, UnrollBuilder
 from simul.inference_server.unrolls.learner_link import LearnerLink
 

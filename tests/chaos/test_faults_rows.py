@@ -26,7 +26,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
 from simul.common.transport import PullSocket
-from simul.inference_server.engine.backends import DeviceLost
+from simul.inference_server.engine.engine import DeviceLost
 from tests.support.faults import FREE, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned

@@ -27,7 +27,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.transport import PullSocket
 from simul.inference_server.ops import reaper
-from simul.inference_server.sessions.rules import Session
+from simul.inference_server.sessions.table import Session
 from tests.support.faults import FREE, count, let_idle, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled

@@ -16,7 +16,7 @@ from simul.common.nets.weights import weights_to_bytes
 from simul.common.protocol.codec import encode
 from simul.common.protocol.decisions import start_flags
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.policies import engine_factory
+from simul.inference_server.policies import weight_updates as engine_factory
 from tests.support.fake_learner import FakeLearner
 from tests.support.faults import assert_balanced, wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange

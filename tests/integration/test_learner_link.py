@@ -16,8 +16,8 @@ from simul.common.protocol.messages import TO_LEARNER, Credit, Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
 from simul.common.transport import RouterSocket
+from simul.inference_server.unrolls.buffer import UnrollMemory
 from simul.inference_server.unrolls.learner_link import SILENT_AFTER_SEC, LearnerLink
-from simul.inference_server.unrolls.memory import UnrollMemory
 from tests.support.stand import PATIENCE_SEC
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")

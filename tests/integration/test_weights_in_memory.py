@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from simul.inference_server.policies import verification as module
+from simul.inference_server.policies import weight_updates as module
 from tests.support.anonymous import anonymous_files
 from tests.support.faults import wait_for
 from tests.support.inbox_stand import InboxStand

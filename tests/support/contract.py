@@ -26,11 +26,10 @@ from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.engine.evaluation import Evaluator
 from simul.inference_server.frontend.admission import Admission
 from simul.inference_server.frontend.admission_control import Intake
-from simul.inference_server.frontend.clients import Client, ClientTable
-from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.frontend.clients import Client, ClientTable, InFlight
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.policies.engine_factory import Workshop
 from simul.inference_server.policies.table import PolicyTable
+from simul.inference_server.policies.weight_updates import Workshop
 from simul.inference_server.sessions.session_close import Endings
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.buffer import UnrollBuilder

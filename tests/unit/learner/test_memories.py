@@ -14,7 +14,7 @@ from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_LEARNER, Unroll, UnrollMemory
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls import memory as server_memory
+from simul.inference_server.unrolls import buffer as server_memory
 from simul.learner.batches import RejectedUnroll
 from simul.learner.memories import UnrollMemories
 
@@ -119,7 +119,7 @@ from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.inference_server.unrolls.buffer import UnrollMemory
 spec = GameSpec("test", observation_size=5, num_actions=3, observation_dtype="float16")
 memory = UnrollMemory(UnrollLayout(spec, unroll_length=4, state_size=6), rows=3)
 memory.tables["observation"][2] = memory.tables["action"][2] = 2

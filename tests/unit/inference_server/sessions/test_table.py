@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from simul.common.protocol.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
 from simul.common.protocol.messages import RECORD, START
 from simul.inference_server.frontend.clients import ClientTable
-from simul.inference_server.sessions.rules import Session, Verdict, judge
-from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.sessions.rules import Verdict, judge
+from simul.inference_server.sessions.table import Session, SessionTable
 
 SLOTS = 3
 REPLY = (1, -0.5, 0.25, 7)

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls.buffer import Finished, UnrollBuilder
-from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.inference_server.unrolls.buffer import Finished, UnrollBuilder, UnrollMemory
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
 T = 4

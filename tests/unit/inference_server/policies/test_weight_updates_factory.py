@@ -16,9 +16,9 @@ from simul.common.protocol.errors import WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.policies import engine_factory
-from simul.inference_server.policies.engine_factory import Workshop
+from simul.inference_server.policies import weight_updates as engine_factory
 from simul.inference_server.policies.table import LATECOMERS_SEC, PolicyTable
+from simul.inference_server.policies.weight_updates import Workshop
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.inference_server.unrolls.unroll_slots import Places
+from simul.inference_server.unrolls.buffer import Places
 
 ROWS, SPARES = 3, 4
 

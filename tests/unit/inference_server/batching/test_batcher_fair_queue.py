@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.inference_server.batching.fair_queue import FairQueue
+from simul.inference_server.batching.batcher import FairQueue
 from simul.inference_server.engine.bisect_failure import halves
 
 

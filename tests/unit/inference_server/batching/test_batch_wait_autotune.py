@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simul.inference_server.batching.wait_autotune import MOST_TRIALS_BETWEEN, PAUSE_SEC, Trials
+from simul.inference_server.batching.batch_wait import MOST_TRIALS_BETWEEN, PAUSE_SEC, Trials
 
 
 def _play(trials: Trials, waiting_sec: float, greedy_sec: float, batches: int, now: float) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from simul.common.nets.build import build_network
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.messages import ABORTED
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.engine.backends import Outputs
+from simul.inference_server.engine.engine import Outputs
 from simul.inference_server.frontend.admission import Admission
 from simul.inference_server.frontend.clients import Client, ClientTable
 from simul.inference_server.ops.statistics import Statistics
