@@ -19,7 +19,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.inference_server.batching.batch_wait import Fill, Trials
+from simul.inference_server.batching.batch_wait import BatchWait, WaitAutotune
 from simul.inference_server.frontend.clients import Client
 
 
@@ -64,7 +64,7 @@ class FairQueue(Generic[P]):
         self._queues.setdefault(portion.client, deque()).append(portion)
 
     def remove(self, unwanted: Callable[[P], bool]) -> list[P]:
-        """Take out the portions that are `unwanted`; nobody's turn changes."""
+        """Take out the portions that are `unwanted`; the turns of the clients stay."""
         removed = [portion for portion in self if unwanted(portion)]
         for client in {portion.client for portion in removed}:
             kept = deque(portion for portion in self._queues[client] if not unwanted(portion))
@@ -74,7 +74,7 @@ class FairQueue(Generic[P]):
                 del self._queues[client]
         return removed
 
-    def take(self, room: int) -> list[P]:
+    def take_rows(self, room: int) -> list[P]:
         """At most `room` rows; clients that got some stand at the end of the line."""
         taken: list[P] = []
         while room and self._queues:
@@ -119,7 +119,7 @@ class Chunk:
     numbers: NDArray[np.int64]
     redo: NDArray[np.bool_]
     deadline: float = math.inf  # rows that wait until then are refused
-    unread: bool = False  # `observation` lies where its client can still write: whoever copies a row judges the copy
+    unread: bool = False  # `observation` lies where its client can still write: the copy of a row is checked instead
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -136,39 +136,39 @@ class Chunk:
 class Batcher:
     """Queues of chunks, one for each (policy, recorded)."""
 
-    def __init__(self, max_batch: int, fill: Fill | None = None) -> None:
+    def __init__(self, max_batch: int, batch_wait: BatchWait | None = None) -> None:
         self.max_batch = max_batch
         self.waiting = 0  # rows
         self.next_deadline = math.inf  # no row that waits is late before
-        self._fill = fill
-        self._trials = Trials()
+        self._batch_wait = batch_wait
+        self._autotune = WaitAutotune()
         self._known: WeakSet[Client] = WeakSet()
         self._queues: dict[tuple[str, bool], FairQueue[Chunk]] = {}
 
-    def add(self, chunk: Chunk) -> None:
+    def queue_chunk(self, chunk: Chunk) -> None:
         """Queue admitted rows."""
-        if self._fill is not None:
+        if self._batch_wait is not None:
             if chunk.client not in self._known:  # what was found out was about others
                 self._known.add(chunk.client)
-                self._trials = Trials()
-            self._fill.back(chunk.client, chunk.arrived_at, first=not self.waiting)
+                self._autotune = WaitAutotune()
+            self._batch_wait.client_returned(chunk.client, chunk.arrived_at, first=not self.waiting)
         self.next_deadline = min(self.next_deadline, chunk.deadline)
         self._queues.setdefault((chunk.policy, chunk.recorded), FairQueue()).append(chunk)
         self.waiting += len(chunk)
 
-    def replied(self, batch: list[Chunk], forward_sec: float, now: float) -> None:
+    def batch_answered(self, batch: list[Chunk], forward_sec: float, now: float) -> None:
         """A batch was answered."""
-        if self._fill is not None:
-            self._fill.replied((chunk.client for chunk in batch), forward_sec, now)
-            self._trials.answered(sum(map(len, batch)), now)
+        if self._batch_wait is not None:
+            self._batch_wait.batch_answered((chunk.client for chunk in batch), forward_sec, now)
+            self._autotune.batch_answered(sum(map(len, batch)), now)
 
-    def patience(self, now: float) -> float:
+    def wait_sec(self, now: float) -> float:
         """Seconds that the rows that are there wait for others; 0: they do not."""
-        if self._fill is None or not self._trials.waits or not 0 < self.waiting < self.max_batch:
+        if self._batch_wait is None or not self._autotune.waits or not 0 < self.waiting < self.max_batch:
             return 0.0
-        return self._fill.patience(now)
+        return self._batch_wait.wait_sec(now)
 
-    def expire(self, now: float) -> list[Chunk]:
+    def take_expired(self, now: float) -> list[Chunk]:
         """Take out the rows whose deadline is over, also those that wait for a full learner."""
         if now < self.next_deadline:
             return []
@@ -177,7 +177,7 @@ class Batcher:
         self.next_deadline = min((c.deadline for queue in self._queues.values() for c in queue), default=math.inf)
         return late
 
-    def take(self, *, training_open: bool = True) -> list[Chunk]:
+    def take_batch(self, *, training_open: bool = True) -> list[Chunk]:
         """The next batch: chunks of one policy, at most `max_batch` rows together; empty when nothing may go.
 
         `training_open` False holds recorded rows back (a living learner is full); the others never wait.
@@ -191,7 +191,7 @@ class Batcher:
         batch: list[Chunk] = []
         room = self.max_batch
         for queue in queues:
-            taken = queue.take(room)
+            taken = queue.take_rows(room)
             room -= sum(map(len, taken))
             batch += taken
         self.waiting -= self.max_batch - room

@@ -18,7 +18,7 @@ FAILED = "the forward of this row failed"  # what its sender learns: nothing of 
 NOT_FINITE = "the network's output is not finite"
 
 
-def not_finite(observation: NDArray[Any]) -> str:
+def describe_not_finite_result(observation: NDArray[Any]) -> str:
     """What the sender of rows learns whose result holds NaN or infinity. observation: of each, [M, D]."""
     largest = float(np.abs(observation).max())
     return (
@@ -27,7 +27,7 @@ def not_finite(observation: NDArray[Any]) -> str:
     )
 
 
-def halves(batch: list[P]) -> tuple[list[P], list[P]]:
+def split_in_halves(batch: list[P]) -> tuple[list[P], list[P]]:
     """The first and the second half of a batch's rows; of one row, the first half is empty."""
     first: list[P] = []
     second: list[P] = []

@@ -48,7 +48,7 @@ class CudaGraphs:
 
 
 class CudaLane:
-    """The graphs of one policy share a pool: what one leaves there between two replays is nobody's."""
+    """The graphs of one policy share a pool: no data survives there between two replays."""
 
     def __init__(self, stream: torch.cuda.Stream, one_capture: threading.Lock) -> None:
         self._stream = stream

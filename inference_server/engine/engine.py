@@ -318,7 +318,7 @@ class PolicyEngine:
     def prepare(self, state: Mapping[str, Tensor], rest: Rest = no_rest) -> Ready:
         """Verified weights for `swap`, of this engine or a twin. May run on one thread beside the loop.
 
-        On a CPU they are copied here, into a recorded network that serves nobody; elsewhere `swap` copies them in
+        On a CPU they are copied here, into a recorded network that is not in use; elsewhere `swap` copies them in
         place, from tensors that lie on the device already.
         """
         if not isinstance(self._backend, HostBackend):

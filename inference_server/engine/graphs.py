@@ -135,7 +135,7 @@ class Bucket:
         self.staging.read_rows[rows:], self.staging.write_rows[rows:] = self._padding
 
     def _fill_at_random(self) -> None:
-        """Observations without noise: which action is the most probable shall not hang on a last bit."""
+        """Observations without noise: the most probable action must not depend on a last bit."""
         self._pad(0)
         draw = np.random.default_rng(self.rows)
         self.staging.observation[:] = draw.random(self.staging.observation.shape)
@@ -281,7 +281,7 @@ class GraphEngine(PolicyEngine):
 
 
 def _first(error: BaseException) -> BaseException:
-    """Ending a capture that went wrong raises once more, and says less."""
+    """The first error: ending a failed capture raises a second, less specific one."""
     while error.__context__ is not None:
         error = error.__context__
     return error

@@ -56,7 +56,7 @@ def reserved_sessions(config: Config, spec: GameSpec) -> int:
     return min(config.server.max_sessions, config.workers.count * config.workers.envs * spec.seats)
 
 
-class FiguresOf:
+class StatusReply:
     """The server's figures for one client."""
 
     def __init__(

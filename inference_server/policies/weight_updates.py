@@ -36,7 +36,7 @@ from simul.common.runtime.rests import Rest, Rests, no_rest
 from simul.common.transport import DealerSocket, Poller
 from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.policies.table import LEARNER, PolicyTable, Prepared
+from simul.inference_server.policies.table import LEARNER, PolicyTable, PreparedWeights
 from simul.inference_server.unrolls.learner_link import LearnerLink
 
 PIECE_BYTES = 512 * 1024  # hashed between two rests
@@ -88,7 +88,7 @@ def _fingerprint(data: memoryview, rest: Rest) -> str:
     return digest.hexdigest()
 
 
-class Workshop:
+class EngineFactory:
     """Builds engines, `build_engine` around a network. Writes to nothing that is served."""
 
     def __init__(
@@ -105,12 +105,14 @@ class Workshop:
         self._first: PolicyEngine | None = None  # of the configured network
         self._spare: list[PolicyEngine] = []  # they and their tables serve again, so that memory stays flat
 
-    def prepare(self, weights: Weights, data: bytes | NDArray[Any] | None, *, joins: bool, serving: bool) -> Prepared:
+    def prepare_weights(
+        self, weights: Weights, data: bytes | NDArray[Any] | None, *, joins: bool, serving: bool
+    ) -> PreparedWeights:
         """Verify weights, uint8 [bytes]; None: they lie in the learner's memory.
 
         Args:
             joins: make an engine that has them, for a policy that is not served yet.
-            serving: somebody is served meanwhile, and shall not notice.
+            serving: clients are served meanwhile; pause between pieces of work.
 
         Raises:
             WeightsError: they are damaged, do not fit the configured network, or are not where they should lie.
@@ -120,14 +122,14 @@ class Workshop:
             network.load_state_dict(verify(weights, data, network))
             self._first = self._build_engine(network)
             self._first.warm_up(self._warm_up_sizes)
-            return Prepared(weights, self._first.network.state_dict(), self._first)
+            return PreparedWeights(weights, self._first.network.state_dict(), self._first)
         rest = _rests(serving)
         state = verify(weights, data, self._first.network, rest)
         if joins:
-            return Prepared(weights, state, self._newcomer(state, serving))
-        return Prepared(weights, self._first.prepare(state, rest))
+            return PreparedWeights(weights, state, self._newcomer(state, serving))
+        return PreparedWeights(weights, self._first.prepare(state, rest))
 
-    def external(self, folder: Path) -> tuple[int, PolicyEngine]:
+    def build_from_checkpoint(self, folder: Path) -> tuple[int, PolicyEngine]:
         """A checkpoint's version, and a warm engine for its weights with the network that it names.
 
         Raises:
@@ -147,8 +149,8 @@ class Workshop:
         engine.warm_up(self._warm_up_sizes)
         return meta.version, engine
 
-    def take_back(self, engine: PolicyEngine) -> None:
-        """An engine of the configured network that serves nobody any longer."""
+    def recycle(self, engine: PolicyEngine) -> None:
+        """Keep an engine of the configured network that serves no policy any longer."""
         self._spare.append(engine)
 
     def _newcomer(self, state: Mapping[str, Tensor], serving: bool) -> PolicyEngine:
@@ -177,7 +179,7 @@ def _rests(serving: bool) -> Rest:
     return Rests() if serving else no_rest
 
 
-class Swaps:
+class WeightUpdates:
     """`link` None: weights come from a checkpoint and never change."""
 
     def __init__(self, link: LearnerLink | None, policies: PolicyTable, statistics: Statistics, log: Logger) -> None:
@@ -186,14 +188,14 @@ class Swaps:
         self._statistics = statistics
         self._log = log
         self._verifier = ThreadPoolExecutor(1, thread_name_prefix="weights-verifier")
-        self._pending: deque[tuple[Weights, Future[Prepared]]] = deque()
+        self._pending: deque[tuple[Weights, Future[PreparedWeights]]] = deque()
 
     def sockets(self) -> tuple[DealerSocket, ...]:
         """What becomes readable when weights arrive."""
         return tuple(self._link.sockets()) if self._link is not None else ()
 
     def learner_alive(self, now: float) -> bool:
-        """Whether the learner was heard of lately."""
+        """True if the learner sent something within SILENT_AFTER_SEC."""
         return self._link is not None and self._link.alive(now)
 
     def poll(self, now: float) -> str:
@@ -206,29 +208,29 @@ class Swaps:
                 self._statistics.offered_version = weights.policy_version
             if self._policies.ready:
                 self._drop_overtaken(weights)
-                self._policies.expect(weights)
+                self._policies.keep_for_update(weights)
                 self._pending.append((weights, self._verifier.submit(self._policies.prepare, weights, data)))
             else:
-                event = self._take(weights, partial(self._policies.prepare, weights, data)) or event
+                event = self._swap_in(weights, partial(self._policies.prepare, weights, data)) or event
         if self._pending and self._pending[0][1].done():  # one a turn
             weights, future = self._pending.popleft()
-            event = self._take(weights, future.result) or event
+            event = self._swap_in(weights, future.result) or event
         return event
 
     def _drop_overtaken(self, newer: Weights) -> None:
-        """Older weights that nobody has begun to verify; they get no WEIGHTS_ACK."""
+        """Drop older weights whose verification has not begun; they get no WEIGHTS_ACK."""
         for item in list(self._pending):
             weights, future = item
             if weights.policy == newer.policy and weights.policy_version < newer.policy_version and future.cancel():
                 self._pending.remove(item)
                 self._statistics.weights_overtaken += 1
 
-    def _take(self, weights: Weights, prepared: Callable[[], Prepared]) -> str:
+    def _swap_in(self, weights: Weights, prepared: Callable[[], PreparedWeights]) -> str:
         """Serve them from the next batch on; a sentence where they are refused."""
         assert self._link is not None
         try:
             ready, begin = prepared(), time.perf_counter()
-            self._policies.take(ready)
+            self._policies.swap_in(ready)
         except UnreadableWeightsError as error:
             self._statistics.weights_unreadable += 1
             self._link.acknowledge(weights, str(error), unreadable=True)
@@ -250,7 +252,7 @@ class Swaps:
         self._link.acknowledge(weights, reason)
         return event
 
-    def find_first(self, checkpoints: Path, stop: StopFlag) -> None:
+    def wait_for_first(self, checkpoints: Path, stop: StopFlag) -> None:
         """Take the living learner's weights; else, after a while, the newest checkpoint's. Waits for either."""
         patience = time.monotonic() + LEARNER_PATIENCE_SEC
         while not self._policies.ready and not stop:

@@ -274,7 +274,7 @@ class Relay:
         line.held_since = self._now if held else 0.0
 
     def _end_slow_senders(self) -> None:
-        """While others wait: whoever sends nothing of the rest of a large message, or too slowly."""
+        """While others wait: a peer that sends the rest of a large message too slowly, or not at all."""
         limits = self._limits
         for line in [line for line in self._lines if line.is_slow_sender]:
             if line.held_since and _has_more(line.client):
@@ -440,7 +440,7 @@ class Relay:
             self._listen(listener)
 
     def _report(self) -> None:
-        """A line of JSON to whoever started us, where there is news; now and then anyway."""
+        """Send a line of JSON to the server when figures change, and at least now and then."""
         if self._stop or self._now < self._report_at:
             return
         self._report_at = self._now + REPORT_SEC

@@ -20,7 +20,7 @@ class Verdict(Enum):
     PENDING = "pending"  # waits in a batch already: nothing to do
 
 
-def judge(session: Session | None, key: tuple[int, int, int, int, int], ending: str = "") -> Verdict:
+def classify_row(session: Session | None, key: tuple[int, int, int, int, int], ending: str = "") -> Verdict:
     """What to do with a decision row `key` = (env, seat, episode, step, attempt) of a live session.
 
     `ending`: why the server ended the session, where it did.

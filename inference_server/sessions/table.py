@@ -67,7 +67,7 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        """Nobody has ended it yet."""
+        """The session has not ended."""
         return bool(self._table.number[self.slot] == self.number)
 
     @property
@@ -132,7 +132,7 @@ class Session:
         return int(table.action[slot]), float(table.log_prob[slot]), float(table.value[slot]), int(table.version[slot])
 
 
-class Ordinary(NamedTuple):
+class NextSteps(NamedTuple):
     """Of a message's rows: which bool [N]; of the M that it marks their indices and slots, int64 [M] each."""
 
     which: NDArray[np.bool_]
@@ -185,7 +185,7 @@ class SessionTable(SessionColumns):
             raise ProtocolError(ERR_POLICY, f"this session is bound to {session.policy!r}; got {policy!r}")
         return int(self._newest[session.slot])
 
-    def pending_recorded(self) -> int:
+    def count_pending_recorded(self) -> int:
         """Recorded steps that wait for a batch and are not in the unroll buffers yet."""
         waiting = self.due[:, 4] == WAITING
         return int(np.count_nonzero((self.number > 0) & waiting & (self.group & 1 > 0) & (self.attempt == 0)))
@@ -205,7 +205,9 @@ class SessionTable(SessionColumns):
         """Name of the policy of a group of sessions (column `group`)."""
         return self._policies[group >> 1]
 
-    def open(self, client: Client, env: int, seat: int, episode: int, flags: int, policy: str, now: float) -> Session:
+    def open_session(
+        self, client: Client, env: int, seat: int, episode: int, flags: int, policy: str, now: float
+    ) -> Session:
         """A new session with zero state. The caller ended a live one of the same seat before.
 
         Raises:
@@ -234,7 +236,7 @@ class SessionTable(SessionColumns):
         self._newest[slot], self._spare[slot] = self._zero_row, 2 * slot
         self._clients[slot] = client
         self._without_token += not client.training
-        client.seats.put(env, seat, slot)
+        client.seats.add_seat(env, seat, slot)
         return Session(self, slot)
 
     def _full(self, client: Client) -> str:
@@ -249,7 +251,7 @@ class SessionTable(SessionColumns):
             )
         return "" if self._free else f"all {self.max_sessions} sessions are in use; end one first"
 
-    def begin_ordinary(self, client: Client, keys: NDArray[np.int64], plain: NDArray[np.bool_]) -> Ordinary:
+    def admit_next_steps(self, client: Client, keys: NDArray[np.int64], plain: NDArray[np.bool_]) -> NextSteps:
         """Admit the rows that are simply their session's next step; they wait for their batch.
 
         Not among them: rows about a session that the message has more rows of.
@@ -260,10 +262,10 @@ class SessionTable(SessionColumns):
         """
         n = len(keys)
         ordinary, rows, slots = np.empty(n, np.bool_), np.empty(n, np.int64), np.empty(n, np.int64)
-        m = _begin_ordinary(
-            keys, plain, client.seats.guess(keys), self.due, self.attempt, self._positions, ordinary, rows, slots
+        m = _admit_next_steps(
+            keys, plain, client.seats.guess_slots(keys), self.due, self.attempt, self._positions, ordinary, rows, slots
         )
-        return Ordinary(ordinary, rows[:m], slots[:m])
+        return NextSteps(ordinary, rows[:m], slots[:m])
 
     def begin_step(self, session: Session, step: int, attempt: int) -> None:
         """The row is admitted: it waits for its batch."""
@@ -271,11 +273,11 @@ class SessionTable(SessionColumns):
         self.due[slot, 3:] = (step + 1, WAITING)
         self.attempt[slot] = attempt
 
-    def expire(self, slots: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
+    def mark_expired(self, slots: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
         """Rows that waited were refused unseen: the same rows, sent again, are queued again. int64 [B] each."""
         self.expired[slots[self.number.take(slots) == numbers]] = True
 
-    def state_rows(
+    def find_state_rows(
         self,
         slots: NDArray[np.int64],
         redo: NDArray[np.bool_],
@@ -286,7 +288,7 @@ class SessionTable(SessionColumns):
 
         slots int64 [B], redo bool [B]; read_rows, write_rows: int64 [B or more], their first B are written.
         """
-        _state_rows(slots, redo, self._zero_row, self._newest, self._spare, self.due, read_rows, write_rows)
+        _find_state_rows(slots, redo, self._zero_row, self._newest, self._spare, self.due, read_rows, write_rows)
 
     def commit(
         self,
@@ -305,16 +307,16 @@ class SessionTable(SessionColumns):
         )  # fmt: skip
 
     def touch(self, session: Session, now: float) -> None:
-        """A sign of life."""
+        """Restart the session's idle time."""
         self.touched_at[session.slot] = now
 
-    def end(self, session: Session) -> bool:
-        """Free the slot. True the first time only, whoever else races to end it."""
+    def free_slot(self, session: Session) -> bool:
+        """Free the slot. True the first time only."""
         if not session.alive:
             return False
         slot = session.slot
         client = self._clients.pop(slot)
-        client.seats.remove(session.env, session.seat)
+        client.seats.remove_seat(session.env, session.seat)
         self._without_token -= not client.training
         self.number[slot] = 0
         self.due[slot] = WAITING
@@ -326,7 +328,7 @@ class SessionTable(SessionColumns):
         """How many of these sessions wait for a batch with a row that is no REDO."""
         return int(np.count_nonzero((self.due[slots, 4] == WAITING) & (self.attempt[slots] == 0)))
 
-    def end_all_of(self, client: Client) -> None:
+    def free_slots_of(self, client: Client) -> None:
         """Free every slot of a client: thousands of them in less than a millisecond."""
         slots = client.seats.slots
         self.number[slots] = 0
@@ -351,7 +353,7 @@ class SessionTable(SessionColumns):
     read(INT64, 2), read(BOOL), read(INT64), column(INT64, 2), column(INT64), column(INT64),
     column(BOOL), column(INT64), column(INT64),
 )  # fmt: skip
-def _begin_ordinary(
+def _admit_next_steps(
     keys: NDArray[np.int64],
     plain: NDArray[np.bool_],
     guesses: NDArray[np.int64],
@@ -394,7 +396,7 @@ def _begin_ordinary(
 @compiled(
     read(INT64), read(BOOL), INT64, read(INT64), read(INT64), read(INT64, 2), column(INT64), column(INT64)
 )  # fmt: skip
-def _state_rows(
+def _find_state_rows(
     slots: NDArray[np.int64],
     redo: NDArray[np.bool_],
     zero_row: int,

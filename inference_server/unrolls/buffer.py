@@ -40,7 +40,7 @@ RESERVED_BYTES = 256 * 1024 * 1024
 
 
 @compiled(read(INT64), read(INT64), read(FLOAT32), read(INT64), column(FLOAT32, 2))
-def add_rewards(
+def _add_rewards(
     rows: NDArray[np.int64],
     of_row: NDArray[np.int64],
     earned: NDArray[np.float32],
@@ -103,7 +103,7 @@ def append_rows(
     return new
 
 
-class Places:
+class UnrollSlots:
     """`serial` int64 [rows + spares], beside the tables: the number of the unroll that is lent there; 0: none is."""
 
     def __init__(self, rows: int, serial: NDArray[np.int64]) -> None:
@@ -129,8 +129,8 @@ class Places:
         self.of_row[row] = self._spare.pop()
         return place, self._last
 
-    def back(self, place: int) -> None:
-        """Nobody reads it any longer, and whoever still does will find another serial. Raises KeyError if not lent."""
+    def take_back(self, place: int) -> None:
+        """The place is spare again; a late reader finds another serial. Raises KeyError if it is not lent."""
         self._lent.remove(place)
         self._serial[place] = 0
         self._spare.append(place)
@@ -147,14 +147,14 @@ class UnrollMemory(AnonymousFile):
         super().__init__(layout.size(count), writable=True)
         self.rows = rows
         self.tables = layout.tables(self._memory, count)
-        self.places = Places(rows, self.tables["serial"])
+        self.slots = UnrollSlots(rows, self.tables["serial"])
         self.message = messages.UnrollMemory(
             memory=self.grant, places=count, unroll_length=layout.unroll_length, state_size=layout.state_size
         )
 
 
 @dataclass(slots=True)
-class Finished:
+class FinishedUnroll:
     """An unroll and its tensors, see `simul.common.protocol.messages.Unroll`.
 
     The tensors are views of the builder's tables: lend, send or copy them before their row's next step is appended.
@@ -170,7 +170,7 @@ class Finished:
         return self.message.length
 
 
-class UnrollBuilder:
+class UnrollBuffer:
     """Tables [places, T + 1, ...]; `steps_open` counts steps not yet sent or dropped.
 
     With `memory` they lie there, and there are as many rows as it has. Else room for `capacity` sessions, but no more
@@ -199,7 +199,7 @@ class UnrollBuilder:
             self._grow(max(1, min(capacity, RESERVED_BYTES // self._layout.place_bytes)))
         else:
             self._add_rows(memory.rows)
-            self._use(memory.tables, memory.places)
+            self._use(memory.tables, memory.slots)
 
     def open(self) -> int:
         """A row for a new session."""
@@ -210,9 +210,9 @@ class UnrollBuilder:
         self._first_step[row] = 0
         return row
 
-    def rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
+    def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
         """What the last appended step of each row earned, float32 [B]; -1 stands for no row."""
-        add_rewards(rows, self._places.of_row, reward, self._filled, self._tables["reward"])
+        _add_rewards(rows, self._slots.of_row, reward, self._filled, self._tables["reward"])
 
     def full(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool [B]: the unroll is complete; the step that comes now is its bootstrap row."""
@@ -222,14 +222,14 @@ class UnrollBuilder:
         """bool [B]: the next appended step is the first of its unroll: `begin` needs the state before it."""
         return self._filled[rows] == 0
 
-    def close_full(self, row: int, observation: NDArray[Any], mask: NDArray[Any], value: float) -> Finished:
+    def close_full(self, row: int, observation: NDArray[Any], mask: NDArray[Any], value: float) -> FinishedUnroll:
         """The complete unroll of `row` with its bootstrap row. The row is fresh afterwards."""
         self._write_last(row, observation, mask, value)
         return self._pop(row, terminated=False, truncated=False)
 
     def begin(self, rows: NDArray[np.int64], states: NDArray[np.float32]) -> None:
         """States before the first step, float32 [B, state_size]."""
-        self._tables["state"][self._places.of_row[rows]] = states
+        self._tables["state"][self._slots.of_row[rows]] = states
 
     def append(
         self,
@@ -245,21 +245,21 @@ class UnrollBuilder:
         """Record steps, arrays [B, ...]. A redo replaces the last recorded step of its session."""
         tables = self._tables
         self.steps_open += append_rows(
-            rows, self._places.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
+            rows, self._slots.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
             self._filled, self._observation, tables["mask"], tables["action"], tables["log_prob"], tables["value"],
             tables["policy_version"], tables["reward"],
         )  # fmt: skip
 
-    def lend(self, finished: Finished) -> Finished:
+    def lend(self, finished: FinishedUnroll) -> FinishedUnroll:
         """The same unroll in a place that stays as it is until the learner gives it back, if one is to spare."""
-        lent = self._places.lend(finished.row)
+        lent = self._slots.lend(finished.row)
         if lent is None:
             return finished
         place, serial = lent
         message = msgspec.structs.replace(finished.message, place=place, serial=serial)
-        return Finished(finished.row, message, finished.tensors)
+        return FinishedUnroll(finished.row, message, finished.tensors)
 
-    def end(self, row: int, kind: int, final_observation: NDArray[Any] | None, cause: str) -> Finished | None:
+    def end(self, row: int, kind: int, final_observation: NDArray[Any] | None, cause: str) -> FinishedUnroll | None:
         """The session is over: its last unroll, or None where nothing is learned (counted under `cause`)."""
         filled = int(self._filled[row])
         finished = None
@@ -285,7 +285,7 @@ class UnrollBuilder:
         self._filled[rows] = 0
         self._free.extend(rows.tolist())
 
-    def _pop(self, row: int, *, terminated: bool, truncated: bool) -> Finished:
+    def _pop(self, row: int, *, terminated: bool, truncated: bool) -> FinishedUnroll:
         n = int(self._filled[row])
         message = Unroll(
             length=n,
@@ -297,11 +297,11 @@ class UnrollBuilder:
         self._first_step[row] += n
         self._filled[row] = 0
         self.steps_open -= n
-        return Finished(row, message, unroll_at(self._tables, int(self._places.of_row[row]), n))
+        return FinishedUnroll(row, message, unroll_at(self._tables, int(self._slots.of_row[row]), n))
 
     def _write_last(self, row: int, observation: Any, mask: Any, value: float) -> None:
         """The row behind the last step."""
-        place, at = self._places.of_row[row], self._filled[row]
+        place, at = self._slots.of_row[row], self._filled[row]
         self._tables["observation"][place, at] = observation
         self._tables["mask"][place, at] = mask
         self._tables["value"][place, at] = value
@@ -312,7 +312,7 @@ class UnrollBuilder:
         for name, table in self._tables.items():
             tables[name][: len(table)] = table
         self._add_rows(rows)
-        self._use(tables, Places(rows, tables["serial"]))
+        self._use(tables, UnrollSlots(rows, tables["serial"]))
 
     def _add_rows(self, rows: int) -> None:
         old = len(self._filled)
@@ -321,6 +321,6 @@ class UnrollBuilder:
         )
         self._free.extend(range(rows - 1, old - 1, -1))
 
-    def _use(self, tables: Tables, places: Places) -> None:
-        self._tables, self._places = tables, places
+    def _use(self, tables: Tables, slots: UnrollSlots) -> None:
+        self._tables, self._slots = tables, slots
         self._observation = tables["observation"].view(np.uint8)  # bytes: one compiled loop for every dtype

@@ -108,7 +108,7 @@ def test_fault_21_reaper_end_restart_and_new_life_race_and_every_slot_is_freed_o
     monkeypatch.setattr(reaper, "EVERY_SEC", 0.0)
     dice = random.Random(lives)
     with Stand(max_sessions=32) as stand, unharmed(stand, "sessions_ended.idle") as neighbour:
-        table, idle = stand.server._sessions, stand.server._sessions.idle
+        table, idle = stand.server._admission_control._sessions, stand.server._admission_control._sessions.idle
 
         def reaped(since: float) -> list[Session]:  # called by the loop, so that nothing moves while it looks
             table.check()
