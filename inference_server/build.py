@@ -60,7 +60,7 @@ EVALUATED_ROW_BYTES = 12  # with one legal action; less than a row of ACTIONS ha
 
 @dataclass
 class ServedPolicies:
-    """What is served, and from whom its weights come. `link` None: from a checkpoint."""
+    """The policies that are served, and the source of their weights. `link` None: a checkpoint."""
 
     config: Config
     spec: GameSpec
@@ -84,7 +84,7 @@ def build_server(
 
 
 def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, log: Logger) -> ServedPolicies:
-    """Policies on their device; it waits for the first weights."""
+    """Load the policies onto their device; waits for the first weights."""
     run_dir = arguments.run_dir
     config, spec = run_dir.read_config(), run_dir.read_spec()
     torch.set_num_threads(1 if config.server.deterministic else config.server.threads)
@@ -168,7 +168,7 @@ def _assemble(
 
 
 def _unroll_memory(run_dir: RunDir, served: ServedPolicies, layout: UnrollLayout) -> UnrollMemory | None:
-    """Where the learner may read unrolls; None where there is none, or it cannot be on this machine."""
+    """Unroll tables that the learner can open; None without a learner, or with one on another machine."""
     server = served.config.server
     if served.link is None or not server.shared_memory or not can_share(run_dir.endpoint("unrolls")):
         return None

@@ -32,7 +32,7 @@ MOST_TRIALS_BETWEEN = 32
 
 @dataclass
 class _Backoff:
-    """Waits in vain, in a row; `skip`: batches that do not wait now."""
+    """`level`: waits in vain in a row; `skip`: batches that will not wait."""
 
     level: int = 0
     skip: int = 0
@@ -64,7 +64,7 @@ class BatchWait:
                     self._clients[client] = _Backoff()
 
     def batch_answered(self, clients: Iterable[Client], forward_sec: float, now: float) -> None:
-        """A batch of these clients was answered."""
+        """A batch of these clients was answered: each of them holds a reply now."""
         together = set(clients)
         if len(together) > 1 and not self._all_clients.skip:
             self._all_clients.level = 0
@@ -93,7 +93,7 @@ class BatchWait:
 
 
 class WaitAutotune:
-    """`waits`: the way to take now."""
+    """Measures rows a second with and without waits, and keeps the faster way. `waits`: the way to take now."""
 
     def __init__(self) -> None:
         self.waits = True
@@ -104,7 +104,7 @@ class WaitAutotune:
         self._began = self._last = 0.0
 
     def batch_answered(self, rows: int, now: float) -> None:
-        """A batch was answered."""
+        """Count an answered batch."""
         if now - self._last > PAUSE_SEC:
             self._began += now - self._last
         self._last = now

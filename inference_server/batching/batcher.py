@@ -30,19 +30,19 @@ class Portion(Protocol):
 
     @property
     def client(self) -> Hashable:
-        """Whose they are."""
+        """The client that sent them."""
 
     def __len__(self) -> int: ...
 
     def pick(self, which: slice) -> Self:
-        """The same message, these rows only."""
+        """A portion with only these rows."""
 
 
 P = TypeVar("P", bound=Portion)
 
 
 class FairQueue(Generic[P]):
-    """In order of arrival for each client, in turns between clients."""
+    """FIFO for each client, round-robin between clients."""
 
     def __init__(self) -> None:
         self._queues: dict[Hashable, deque[P]] = {}  # the client whose turn it is comes first
@@ -56,7 +56,7 @@ class FairQueue(Generic[P]):
 
     @property
     def oldest(self) -> float:
-        """When the portion that waits longest arrived."""
+        """Arrival time of the portion that waits longest."""
         return min(queue[0].arrived_at for queue in self._queues.values())
 
     def append(self, portion: P) -> None:
@@ -75,7 +75,7 @@ class FairQueue(Generic[P]):
         return removed
 
     def take_rows(self, room: int) -> list[P]:
-        """At most `room` rows; clients that got some stand at the end of the line."""
+        """Dequeue at most `room` rows, equal shares; clients that got some go to the back of the rotation."""
         taken: list[P] = []
         while room and self._queues:
             share = max(1, room // len(self._queues))
@@ -125,7 +125,7 @@ class Chunk:
         return len(self.rows)
 
     def pick(self, which: slice | NDArray[np.bool_]) -> Chunk:
-        """The same message, these rows only."""
+        """A portion with only these rows."""
         return Chunk(
             self.client, self.message, self.policy, self.recorded, self.arrived_at, self.observation, self.mask,
             self.rows[which], self.slots[which], self.numbers[which], self.redo[which],
@@ -157,19 +157,19 @@ class Batcher:
         self.waiting += len(chunk)
 
     def batch_answered(self, batch: list[Chunk], forward_sec: float, now: float) -> None:
-        """A batch was answered."""
+        """Count an answered batch."""
         if self._batch_wait is not None:
             self._batch_wait.batch_answered((chunk.client for chunk in batch), forward_sec, now)
             self._autotune.batch_answered(sum(map(len, batch)), now)
 
     def wait_sec(self, now: float) -> float:
-        """Seconds that the rows that are there wait for others; 0: they do not."""
+        """Seconds that the queued rows wait for more; 0: batch them now."""
         if self._batch_wait is None or not self._autotune.waits or not 0 < self.waiting < self.max_batch:
             return 0.0
         return self._batch_wait.wait_sec(now)
 
     def take_expired(self, now: float) -> list[Chunk]:
-        """Take out the rows whose deadline is over, also those that wait for a full learner."""
+        """Remove the rows whose deadline has passed, also those that wait for a full learner."""
         if now < self.next_deadline:
             return []
         late = [chunk for queue in self._queues.values() for chunk in queue.remove(lambda c: c.deadline <= now)]

@@ -27,7 +27,7 @@ from simul.inference_server.unrolls.recorder import Recorder
 
 
 class ForwardResult(NamedTuple):
-    """What a forward was given and what it gave, by row; the arrays of `Staging` [B or more], the others [B]."""
+    """Inputs and outputs of a forward, by row; the arrays of `Staging` [B or more], the others [B]."""
 
     slots: NDArray[np.int64]
     redo: NDArray[np.bool_]
@@ -120,7 +120,7 @@ class Actor:
         return seconds
 
     def _finish(self, batch: list[Chunk], result: ForwardResult, policy: Policy, now: float) -> None:
-        """Answer, commit the new states, record."""
+        """Send the replies, commit the new states, record the steps."""
         stages, outputs = self._statistics.stages, result.outputs
         self._reply(batch, outputs, policy.version)  # first: clients go on while the rest is written down
         stages.lap("reply")
@@ -192,7 +192,7 @@ class Actor:
             self._session_closer.close_session(Session(self._sessions, slot), ABORTED, None, cause, now)
 
     def _gather(self, batch: list[Chunk], policy: Policy) -> Staging:
-        """Copy observations and masks. From here on nothing else of a row is looked at."""
+        """Copy observations and masks into staging. From here on only the copies are read."""
         staging, start = policy.engine.stage(sum(map(len, batch))), 0
         for chunk in batch:
             stop = start + len(chunk)
@@ -202,7 +202,7 @@ class Actor:
         return staging
 
     def _refuse_bad_copies(self, batch: list[Chunk], staging: Staging, policy: Policy) -> tuple[list[Chunk], Staging]:
-        """Refuse the rows that were copied out of their client's memory and are not finite. The others, staged.
+        """Refuse the rows copied out of shared memory that are not finite. Returns the others, staged.
 
         Their sessions wait for the same row, as after a deadline.
         """

@@ -13,7 +13,7 @@ WARM_UP_RUNS = 3  # handles, workspaces and choices of kernels are made before t
 
 
 class CudaGraphs:
-    """The GraphDevice of one GPU. Policies may be captured on any thread; replays belong to the loop's.
+    """The GraphDevice of one GPU. Policies may be captured on any thread; only the loop's thread replays.
 
     Every policy captures on a stream of its own, which it keeps for life: cuBLAS has one workspace a thread and stream,
     captured with the kernels that use it, and two policies' graphs in one workspace could write over each other.

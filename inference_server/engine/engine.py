@@ -45,7 +45,7 @@ class Inputs(NamedTuple):
 
 
 class Packing:
-    """Where the fields of `rows` rows lie in one run of bytes: one copy brings them to a device.
+    """Byte layout of a batch of `rows` rows in one buffer: one copy brings them to a device.
 
     Observations come last, so that a batch with rows to spare is a shorter copy: its first `stop(n)` bytes.
     """
@@ -115,7 +115,7 @@ Forwarded = tuple[slice, Inputs, tuple[Tensor, Tensor, Tensor]]  # rows, what we
 
 
 class Outputs(NamedTuple):
-    """One row an answer, on the host: action int32 [B], log_prob and value float32 [B]."""
+    """Answers on the host, one row each: action int32 [B], log_prob and value float32 [B]."""
 
     action: NDArray[np.int32]
     log_prob: NDArray[np.float32]
@@ -136,7 +136,7 @@ class Backend(Protocol):
 
 
 class HostBackend:
-    """The CPU."""
+    """Backend of the CPU: numpy and compiled loops around the network."""
 
     def __init__(self, run: Forward, table: Tensor) -> None:
         self.table = table
@@ -173,7 +173,7 @@ class HostBackend:
 
 
 class DeviceBackend:
-    """Any other device."""
+    """Backend of every other device: all operations in torch."""
 
     def __init__(self, run: Forward, table: Tensor, num_actions: int) -> None:
         self.table = table
@@ -248,7 +248,7 @@ class PolicyEngine:
         self._forwarded: list[Forwarded] = []
 
     def twin(self) -> Self:
-        """Another engine for the same network, its weights and table its own: nothing is recorded, beside the loop.
+        """Another engine for the same network with weights and table of its own; nothing is recorded again.
 
         Raises RuntimeError or TypeError where a user's network cannot be copied.
         """
@@ -258,7 +258,7 @@ class PolicyEngine:
 
     @property
     def network(self) -> RecurrentNetwork:
-        """What runs, on the device and in its precision."""
+        """The network on its device, in its precision."""
         return self._recording.network
 
     def stage(self, rows: int) -> Staging:
@@ -270,12 +270,12 @@ class PolicyEngine:
         return self._staging
 
     def forward(self, rows: int) -> None:
-        """Run the network on what is staged. Nothing is written yet, and nothing ever where it raises."""
+        """Run the network on the staged rows. State rows are written by `sample` only, so an error changes nothing."""
         self._rows = rows
         self._forwarded = [self._backend.forward(self._staging, part) for part in self._parts(rows)]
 
     def sample(self) -> Outputs:
-        """Choose the actions of what was forwarded, and write the new states."""
+        """Choose the actions of the last `forward`, and write the new states."""
         parts = [self._backend.sample(self._staging, part) for part in self._forwarded]
         n = self._rows
         action, log_prob, value = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts))
@@ -361,7 +361,7 @@ class PolicyEngine:
                 self._spares.append(ready)
 
     def warm_up_beside(self) -> None:
-        """What is left to do for a policy that joins while others are served: nothing, the device's library is warm."""
+        """Warm up a policy that joins while others are served: nothing to do, the device's library is warm."""
 
     def _try(self, size: int) -> float:
         staging = self.stage(size)

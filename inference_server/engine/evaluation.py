@@ -48,7 +48,7 @@ class EvaluateRequest:
         return len(self.rows)
 
     def pick(self, which: slice | NDArray[np.bool_]) -> EvaluateRequest:
-        """The same message, these rows only."""
+        """A request with only these rows."""
         return dataclasses.replace(self, rows=self.rows[which])
 
 
@@ -99,7 +99,7 @@ class Evaluator:
         return request
 
     def has_turn(self, steps_wait: bool) -> bool:
-        """Whether the next batch is one of evaluations: steps go first, but a fifth of the batches is theirs."""
+        """True if the next batch is one of evaluations: steps go first, but a fifth of the batches are evaluations."""
         if not self.waiting:
             self._steps_since = 0
             return False

@@ -49,14 +49,14 @@ class Event(Protocol):
     """A mark in the device's queue."""
 
     def record(self) -> None:
-        """Set it behind everything that was queued so far."""
+        """Place it behind everything queued so far."""
 
     def synchronize(self) -> None:
-        """Wait until the device has come to it."""
+        """Wait until the device has reached it."""
 
 
 class GraphDevice(Protocol):
-    """A device that works off a queue, in order, while the host goes on."""
+    """A device that executes a queue in order, asynchronously to the host."""
 
     def host_bytes(self, size: int) -> Tensor:
         """uint8 [size] on the host, which the device can copy from and to by itself (pinned memory)."""
@@ -68,7 +68,7 @@ class GraphDevice(Protocol):
         """A new mark."""
 
     def lane(self) -> Lane:
-        """A new policy's; what it holds is given back when it is no longer referred to."""
+        """A lane for a new policy; its resources are freed with the last reference."""
 
 
 class Bucket:

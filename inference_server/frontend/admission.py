@@ -84,7 +84,7 @@ class RowAdmission:
         self._statistics = statistics
 
     def admit_rows(self, client: Client, message: Step, tensors: Tensors, now: float) -> AdmittedRows:
-        """Take in a whole STEP message.
+        """Admit the rows of a STEP message.
 
         Raises:
             ProtocolError: the message as a whole is wrong (a tensor is missing or has another shape).
@@ -109,7 +109,7 @@ class RowAdmission:
         return result
 
     def abort_sessions_of(self, client: Client, tensors: Tensors, now: float) -> None:
-        """Abort every session that a message has rows of: `admit` raised, and what it had begun cannot be told.
+        """Abort every session that a message has rows of: `admit_rows` raised, and its progress is unknown.
 
         Rows of earlier messages that wait are answered ERR_NO_SESSION by their batch.
         """

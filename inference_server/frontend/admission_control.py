@@ -53,7 +53,7 @@ class AdmissionControl:
         self._statistics = statistics
 
     def admit_message(self, client: Client, message: Step | Evaluate, tensors: Tensors, now: float) -> None:
-        """Admit a message's rows, or answer what is wrong with it."""
+        """Admit the rows of a message, or refuse it with an error."""
         try:
             if self.closed:
                 raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
@@ -84,20 +84,20 @@ class AdmissionControl:
             self._client_socket.refuse(client, message.id, (), ERR_INTERNAL, FAULT_TEXT)
 
     def settle(self, batch: Sequence[Chunk | EvaluateRequest]) -> None:
-        """Rows of this batch were taken for the forward: they are in flight no longer."""
+        """The rows of this batch are no longer in flight."""
         for portion in batch:
             self._in_flight.remove(portion.client, len(portion))
 
     def last_batch_took(self, seconds: float) -> None:
-        """What the next hint of when to try again goes by."""
+        """Set the duration that `retry_after_ms` is computed from."""
         self._in_flight.last_batch_sec = seconds
 
     def open_no_sessions(self) -> None:
-        """The server drains: no session begins any more."""
+        """Refuse every START from now on: the server drains."""
         self._sessions.accepting = False
 
     def refuse_expired(self, now: float) -> None:
-        """Rows whose deadline is over get an error; their sessions stay as they were."""
+        """Refuse rows whose deadline has passed; their sessions stay as they were."""
         for chunk in self._batcher.take_expired(now):
             self._in_flight.remove(chunk.client, len(chunk))
             self._sessions.mark_expired(chunk.slots, chunk.numbers)
@@ -123,7 +123,7 @@ class AdmissionControl:
             self._client_socket.refuse(client, message.id, refused, code, text)
 
     def _queue(self, chunk: Chunk, deadline: float, now: float) -> None:
-        """From here on each part of the message is answered on its own: what fails is refused, and that only."""
+        """Queue one chunk; an error refuses only its rows."""
         chunk.deadline = deadline
         try:
             self._batcher.queue_chunk(chunk)

@@ -67,7 +67,7 @@ class ClientSocket:
         self._count_at = 0.0
 
     def receive(self, now: float, most: int = 1000) -> Iterator[tuple[Client, Step | Evaluate, Tensors]]:
-        """STEP and EVALUATE messages that wait; other messages are answered here.
+        """Yields the STEP and EVALUATE messages that wait; other messages are answered here.
 
         It ends after `most` messages or `RECEIVE_SEC`: a client that floods must not delay the batch of
         rows already read (the socket reads its peers in turns).
@@ -126,7 +126,7 @@ class ClientSocket:
         return sentence
 
     def close(self) -> None:
-        """The last answers go out for a moment at most."""
+        """Close the socket; queued replies are sent for a moment at most."""
         self.socket.close()
         if self.proxy is not None:
             self.proxy.close()

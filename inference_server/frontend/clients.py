@@ -59,7 +59,7 @@ class SeatIndex:
         return slots
 
     def add_seat(self, env: int, seat: int, slot: int) -> None:
-        """A session has begun on a seat that had none."""
+        """Set the slot of a seat that had none."""
         self._used.add(slot)
         if self._reach(env, seat):
             self._dense[env, seat] = slot
@@ -67,7 +67,7 @@ class SeatIndex:
             self._others[env, seat] = slot
 
     def remove_seat(self, env: int, seat: int) -> None:
-        """A seat's session is over."""
+        """Remove a seat."""
         self._used.discard(self.get(env, seat))
         if (env, seat) in self._others:
             del self._others[env, seat]
@@ -75,7 +75,7 @@ class SeatIndex:
             self._dense[env, seat] = NO_SLOT
 
     def clear(self) -> None:
-        """Every seat's session is over."""
+        """Remove every seat."""
         self._dense.fill(NO_SLOT)
         self._others.clear()
         self._used.clear()
@@ -147,7 +147,7 @@ class InFlight:
 
 @dataclass(eq=False)
 class Client:
-    """One client's life: its declared name, its secret token, and where to answer."""
+    """One run of a client: declared name, secret token, and the routing id for replies."""
 
     name: str
     run_id: int
@@ -164,7 +164,7 @@ class Client:
     )  # why sessions ended that it did not end
 
     def remember_closed(self, session: tuple[int, int, int], why: str) -> None:
-        """Its session (env, seat, episode) was ended for it. The latest thousand are remembered."""
+        """Keep why the server closed a session (env, seat, episode); the latest thousand are kept."""
         self.closed_sessions.pop(session, None)
         self.closed_sessions[session] = why
         if len(self.closed_sessions) > MAX_CLOSED_SESSIONS:
@@ -172,7 +172,7 @@ class Client:
 
 
 class ClientTable:
-    """Clients by token, by name and by routing id. Where there are `most`, only training clients are let in."""
+    """Clients by token, by name and by routing id. With `most` of them, only training clients are admitted."""
 
     def __init__(self, training_token: str, most: float = math.inf) -> None:
         self._training_token = training_token.encode()

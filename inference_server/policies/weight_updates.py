@@ -191,7 +191,7 @@ class WeightUpdates:
         self._pending: deque[tuple[Weights, Future[PreparedWeights]]] = deque()
 
     def sockets(self) -> tuple[DealerSocket, ...]:
-        """What becomes readable when weights arrive."""
+        """Sockets that become readable when weights arrive."""
         return tuple(self._link.sockets()) if self._link is not None else ()
 
     def learner_alive(self, now: float) -> bool:
@@ -199,7 +199,7 @@ class WeightUpdates:
         return self._link is not None and self._link.alive(now)
 
     def poll(self, now: float) -> str:
-        """Install what has arrived; a sentence where something was refused (the old weights stay)."""
+        """Receive and swap in weights. Returns a sentence if some were refused (the old weights stay)."""
         if self._link is None:
             return ""
         event = ""
@@ -226,7 +226,7 @@ class WeightUpdates:
                 self._statistics.weights_overtaken += 1
 
     def _swap_in(self, weights: Weights, prepared: Callable[[], PreparedWeights]) -> str:
-        """Serve them from the next batch on; a sentence where they are refused."""
+        """Serve them from the next batch on. Returns a sentence if they are refused."""
         assert self._link is not None
         try:
             ready, begin = prepared(), time.perf_counter()

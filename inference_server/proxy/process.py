@@ -54,7 +54,7 @@ class ProxyProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process that is there now."""
+        """Process id of the running proxy; 0: none."""
         return self._process.pid if self._process is not None else 0
 
     def poll(self, now: float) -> str:
@@ -122,7 +122,7 @@ class ProxyProcess:
         self._hand_over()
 
     def _start_again(self, now: float) -> None:
-        """A little later where the system has no process or descriptor to give."""
+        """Start the proxy; try again later if the system has no process or descriptor to give."""
         with contextlib.suppress(OSError):
             self._start()
         self._start_at = now + self._wait_sec
@@ -135,7 +135,7 @@ class ProxyProcess:
             return  # it is dead: the next one gets it
 
     def _read_reports(self, now: float) -> bool:
-        """Figures that came. False when it is dead, or frozen."""
+        """Read its figures. False when it is dead, or frozen."""
         while True:
             try:
                 data = self._control.recv(65536)

@@ -11,7 +11,7 @@ from simul.inference_server.sessions.table import Session
 
 
 class Verdict(Enum):
-    """What is to be done with a row."""
+    """What the server does with a row."""
 
     ACT = "act"  # a new step: forward it
     REDO = "redo"  # the last step again, from the state before it

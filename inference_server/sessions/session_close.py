@@ -44,7 +44,7 @@ class SessionCloser:
             self._statistics.sessions_ended[cause] += 1
 
     def close_sessions_of(self, client: Client, cause: str) -> None:
-        """End every session of a client that is gone: nothing is learned from what is open."""
+        """Close every session of a client that is gone; open steps are dropped."""
         table, slots = self._sessions, np.array(client.seats.slots, np.int64)
         recorded = slots[table.unroll_row[slots] >= 0]
         self._recorder.drop_rows(table.unroll_row[recorded], table.unanswered(recorded), cause)

@@ -33,7 +33,7 @@ WAITING = -1  # in the place of the attempt that may come: the server owes the r
 
 
 class SessionColumns:
-    """What is known of every session; arrays [S + 1]."""
+    """The state of every session, by slot; arrays [S + 1]."""
 
     def __init__(self, max_sessions: int) -> None:
         n = max_sessions + 1
@@ -112,17 +112,17 @@ class Session:
 
     @property
     def record(self) -> bool:
-        """It is learned from."""
+        """True if the session is recorded for the learner."""
         return bool(self._table.group[self.slot] & 1)
 
     @property
     def policy(self) -> str:
-        """Name of the policy it is bound to."""
+        """Name of the policy that the session is bound to."""
         return self._table.policy_of(int(self._table.group[self.slot]))
 
     @property
     def noise_key(self) -> int:
-        """Key of its draws."""
+        """Key of the session's sampling noise."""
         return int(self._table.noise_key[self.slot])
 
     @property
@@ -133,7 +133,7 @@ class Session:
 
 
 class NextSteps(NamedTuple):
-    """Of a message's rows: which bool [N]; of the M that it marks their indices and slots, int64 [M] each."""
+    """Rows that are their session's next step: which bool [N]; indices and slots of these M, int64 [M] each."""
 
     which: NDArray[np.bool_]
     rows: NDArray[np.int64]
@@ -169,7 +169,7 @@ class SessionTable(SessionColumns):
         return Session(self, slot) if slot >= 0 else None
 
     def client_of(self, session: Session) -> Client:
-        """Whose it is."""
+        """The client that owns the session."""
         return self._clients[session.slot]
 
     def state_row(self, client: Client, env: int, seat: int, episode: int, policy: str) -> int:
@@ -240,7 +240,7 @@ class SessionTable(SessionColumns):
         return Session(self, slot)
 
     def _full(self, client: Client) -> str:
-        """Why a client gets no further session; empty where it does."""
+        """Why a client gets no further session; empty if it gets one."""
         if not client.training and len(client.seats) >= self.max_of_client:
             return f"{len(client.seats)} sessions of yours are open, the limit; end one first"
         if not client.training and self._without_token >= self.max_without_token:
@@ -268,7 +268,7 @@ class SessionTable(SessionColumns):
         return NextSteps(ordinary, rows[:m], slots[:m])
 
     def begin_step(self, session: Session, step: int, attempt: int) -> None:
-        """The row is admitted: it waits for its batch."""
+        """Admit one row: it waits for its batch."""
         slot = session.slot
         self.due[slot, 3:] = (step + 1, WAITING)
         self.attempt[slot] = attempt

@@ -119,7 +119,7 @@ class UnrollSlots:
         return len(self._lent)
 
     def lend(self, row: int) -> tuple[int, int] | None:
-        """(place, serial) of what lies there; the row has another one now. None: no place is to spare."""
+        """Lend the row's place: (place, serial). The row gets a spare one. None: no place is spare."""
         if not self._spare:
             return None
         place = int(self.of_row[row])
@@ -211,7 +211,7 @@ class UnrollBuffer:
         return row
 
     def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
-        """What the last appended step of each row earned, float32 [B]; -1 stands for no row."""
+        """Add to the reward of the last appended step of each row, float32 [B]; -1 stands for no row."""
         _add_rewards(rows, self._slots.of_row, reward, self._filled, self._tables["reward"])
 
     def full(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -251,7 +251,7 @@ class UnrollBuffer:
         )  # fmt: skip
 
     def lend(self, finished: FinishedUnroll) -> FinishedUnroll:
-        """The same unroll in a place that stays as it is until the learner gives it back, if one is to spare."""
+        """Lend the unroll's place to the learner until it gives it back; the unroll as it was if no place is spare."""
         lent = self._slots.lend(finished.row)
         if lent is None:
             return finished

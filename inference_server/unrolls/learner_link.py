@@ -118,7 +118,7 @@ class LearnerLink:
         return received
 
     def acknowledge(self, weights: Weights, reason: str = "", *, unreadable: bool = False) -> None:
-        """Tell the learner whether its weights were taken; `unreadable`: asks for the bytes."""
+        """Tell the learner whether its weights were accepted; `unreadable`: asks for the bytes."""
         if self._weights is not None:
             ack = WeightsAck(
                 policy=weights.policy, policy_version=weights.policy_version,

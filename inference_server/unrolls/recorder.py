@@ -15,7 +15,7 @@ from simul.inference_server.unrolls.learner_link import LearnerLink
 
 
 class Recorder:
-    """Owns the unroll buffers' life: open, append, close, send."""
+    """Opens rows of the unroll buffer, appends steps, and sends complete unrolls to the learner."""
 
     def __init__(self, buffer: UnrollBuffer, link: LearnerLink | None, statistics: Statistics) -> None:
         self._buffer = buffer
@@ -31,7 +31,7 @@ class Recorder:
         return self._buffer.open()
 
     def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
-        """What the last step of every session earned, arrays [B]; rows -1 are not recorded."""
+        """Add to the reward of the last step of every row, arrays [B]; rows -1 are not recorded."""
         self._buffer.add_rewards(rows, reward)
 
     def append_steps(
@@ -73,7 +73,7 @@ class Recorder:
         self._buffer.abort(rows, cause)
 
     def balance_account(self, pending: int) -> None:
-        """Drop the recorded steps that a fault of the server's own left in no book; `pending` as for `steps`."""
+        """Count as dropped the recorded steps that a fault of the server left unaccounted; `pending` as for `steps`."""
         book = self.steps(pending)
         lost = book["seen"] - book["sent"] - sum(book["dropped"].values()) - book["open"]
         self._statistics.steps_dropped["server_fault"] += lost

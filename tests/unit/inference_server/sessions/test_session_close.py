@@ -79,8 +79,8 @@ def test_at_once_is_as_one_by_one(cause: str) -> None:
     for env in range(6):
         session = one_by_one.table.find(one_by_one.a, env, 0)
         assert session is not None
-        one_by_one.endings.close_session(session, ABORTED, None, cause, 0.0)
-    at_once.endings.close_sessions_of(at_once.a, cause)
+        one_by_one.session_closer.close_session(session, ABORTED, None, cause, 0.0)
+    at_once.session_closer.close_sessions_of(at_once.a, cause)
     assert one_by_one.books() == at_once.books()
     sessions, _, steps, ended = at_once.books()
     assert (sessions, ended) == (2, {cause: 6})
@@ -88,7 +88,7 @@ def test_at_once_is_as_one_by_one(cause: str) -> None:
     assert steps["seen"] == steps["sent"] + sum(steps["dropped"].values()) + steps["open"]
     at_once.table.check()
     assert at_once.table.find(at_once.a, 0, 0) is None
-    at_once.endings.close_sessions_of(at_once.a, cause)
+    at_once.session_closer.close_sessions_of(at_once.a, cause)
     assert at_once.books()[3] == {cause: 6}
     at_once._play(at_once.a, 0, list(range(6)), answer=True)
     at_once.table.check()
