@@ -147,7 +147,7 @@ class UnrollMemory(AnonymousFile):
         super().__init__(layout.size(count), writable=True)
         self.rows = rows
         self.tables = layout.tables(self._memory, count)
-        self.slots = UnrollSlots(rows, self.tables["serial"])
+        self.places = UnrollSlots(rows, self.tables["serial"])
         self.message = messages.UnrollMemory(
             memory=self.grant, places=count, unroll_length=layout.unroll_length, state_size=layout.state_size
         )
@@ -199,7 +199,7 @@ class UnrollBuffer:
             self._grow(max(1, min(capacity, RESERVED_BYTES // self._layout.place_bytes)))
         else:
             self._add_rows(memory.rows)
-            self._use(memory.tables, memory.slots)
+            self._use(memory.tables, memory.places)
 
     def open(self) -> int:
         """A row for a new session."""

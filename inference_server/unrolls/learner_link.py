@@ -143,7 +143,7 @@ class LearnerLink:
 
     def _give_back(self, place: int) -> None:
         if place >= 0 and self._memory is not None:
-            self._memory.slots.take_back(place)
+            self._memory.places.take_back(place)
 
     def _connect(self, now: float, served_version: int) -> None:
         self._close_sockets()

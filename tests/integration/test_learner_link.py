@@ -68,8 +68,8 @@ class Ends:
     def offer(self, row: int) -> bool:
         """An unroll of this row, as the recorder does it."""
         unroll = Unroll(length=2, first_step=0, terminated=False, truncated=False, spec_fingerprint=SPEC.fingerprint())
-        place = int(self.memory.slots.of_row[row])
-        if self.link.reads_memory(self.now) and (lent := self.memory.slots.lend(row)) is not None:
+        place = int(self.memory.places.of_row[row])
+        if self.link.reads_memory(self.now) and (lent := self.memory.places.lend(row)) is not None:
             unroll = Unroll(**{name: getattr(unroll, name) for name in FACTS}, place=lent[0], serial=lent[1])
         self.memory.tables["reward"][place] = row
         return self.link.offer_unroll(unroll, unroll_at(self.memory.tables, place, 2), self.now)
@@ -97,10 +97,10 @@ def test_places_come_back_in_the_order_they_went_and_what_finds_none_goes_throug
     heard = ends.heard(5)
     assert [message.place for message, _ in heard] == [0, 1, 2, 3, -1]
     assert [bool(tensors) for _, tensors in heard] == [False] * 4 + [True]
-    assert ends.memory.slots.lent == 4
+    assert ends.memory.places.lent == 4
     for taken, lent in ((0, 4), (1, 3), (3, 1), (2, 1), (5, 0), (99, 0)):
         ends.grant(total=100, taken=taken, memory=True)
-        assert ends.memory.slots.lent == lent
+        assert ends.memory.places.lent == lent
     assert (ends.link.in_memory, ends.link.taken_back) == (4, 0)
 
 
@@ -113,25 +113,25 @@ def test_a_silent_learners_places_are_taken_back_and_its_next_life_gets_new_ones
     assert not ends.offer(3)
     assert [message.length for message in ends.link.drop_backlog(ends.now)] == [2]
     ends.meet(total=9, taken=0, memory=True)
-    assert ends.memory.slots.lent == 0
+    assert ends.memory.places.lent == 0
     assert ends.memory.tables["serial"][first.place] == 0 != first.serial
     assert ends.link.taken_back == 2
     assert ends.offer(0)
     assert ends.heard(1)[0][0].place >= 0
     ends.grant(total=9, taken=1, memory=True)
-    assert ends.memory.slots.lent == 0
+    assert ends.memory.places.lent == 0
 
 
 def test_what_waited_for_a_learner_goes_to_one_that_cannot_open_the_memory_through_the_socket(ends) -> None:
     ends.meet(total=0, memory=True)
     assert all(ends.offer(row) for row in range(2))
-    assert ends.memory.slots.lent == 2
+    assert ends.memory.places.lent == 2
     ends.now += SILENT_AFTER_SEC
     ends.meet(total=9, memory=False)
     heard = ends.heard(2)
     assert [(message.place, message.serial) for message, _ in heard] == [(-1, 0)] * 2
     assert [tensors["reward"].tolist() for _, tensors in heard] == [[0.0, 0.0], [1.0, 1.0]]
-    assert ends.memory.slots.lent == 0
+    assert ends.memory.places.lent == 0
     assert ends.offer(2)
     assert np.array_equal(ends.heard(1)[0][1]["reward"], [2.0, 2.0])
     assert (ends.link.in_memory, ends.link.taken_back) == (0, 0)

@@ -71,7 +71,7 @@ def test_an_unroll_is_read_as_it_would_have_travelled_and_stays_what_it_was(memo
 @pytest.mark.parametrize("again", [False, True])
 def test_what_was_taken_back_is_not_learned_from(memory, memories, again) -> None:
     unroll = lent(memory)
-    memory.places.back(unroll.place)
+    memory.places.take_back(unroll.place)
     if again:  # another unroll lies there now
         memory.places.of_row[2] = unroll.place
         lent(memory, row=2)

@@ -121,13 +121,13 @@ def test_what_is_lent_stays_as_it_is_until_it_comes_back(lengths: list[int], kin
     with _memory(rows=5) as memory:
         games = _games(UnrollBuffer(SPEC, T, state_size=1, memory=memory), lengths, kind, redo_every=3)
         lent = [finished for game in games for finished in game.lent]
-        assert len(lent) == memory.slots.lent == min(5, sum(len(game.out) for game in games))
+        assert len(lent) == memory.places.lent == min(5, sum(len(game.out) for game in games))
         copies = {id(out.message): out for game in games for out in game.out}
         for finished in lent:
             for name, tensor in finished.tensors.items():
                 assert np.array_equal(tensor, copies[id(finished.message)].tensors[name])
             assert memory.tables["serial"][finished.message.place] == finished.message.serial
-            memory.slots.take_back(finished.message.place)
+            memory.places.take_back(finished.message.place)
 
 
 def _check(game: Game, kind: int) -> None:
