@@ -27,7 +27,7 @@ SWITCH_SEC = 0.0005
 
 
 def main() -> int:
-    """Exit code 0 after a clean stop, 2 after a sentence about what is wrong."""
+    """Exit code 0 after a clean stop, 2 after an error of configuration or checkpoint, printed as a sentence."""
     parser = argparse.ArgumentParser(prog="python -m inference_server")
     add_role_arguments(parser)
     parser.add_argument("--checkpoint", type=Path, help="serve these frozen weights, without a learner")

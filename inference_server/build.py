@@ -22,40 +22,36 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.runtime.lifecycle import Reporter, RoleArguments, StopFlag
 from simul.common.transport import EndpointMonitor, RouterSocket, connectable, server_keys
-from simul.inference_server.batching.batch_wait import Fill
+from simul.inference_server.batching.batch_wait import BatchWait
 from simul.inference_server.batching.batcher import Batcher
 from simul.inference_server.engine.actor import Actor
 from simul.inference_server.engine.cuda import CudaGraphs
-from simul.inference_server.engine.engine import BUCKETS, PolicyEngine
+from simul.inference_server.engine.engine import BUCKETS, PolicyEngine, Staging
 from simul.inference_server.engine.evaluation import Evaluator
-from simul.inference_server.engine.graph_device import GraphDevice
-from simul.inference_server.engine.graphs import GraphEngine
-from simul.inference_server.engine.staging import Staging
-from simul.inference_server.frontend.admission import Admission
-from simul.inference_server.frontend.admission_control import Intake
-from simul.inference_server.frontend.client_socket import Gateway
-from simul.inference_server.frontend.clients import ClientTable
-from simul.inference_server.frontend.handshake import Reception
-from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.engine.graphs import GraphDevice, GraphEngine
+from simul.inference_server.frontend.admission import RowAdmission
+from simul.inference_server.frontend.admission_control import AdmissionControl
+from simul.inference_server.frontend.client_socket import ClientSocket
+from simul.inference_server.frontend.clients import ClientTable, InFlight
+from simul.inference_server.frontend.handshake import Handshake
 from simul.inference_server.frontend.shared_memory import memory_size
 from simul.inference_server.ops.control import Control
+from simul.inference_server.ops.operations import Operations
 from simul.inference_server.ops.prometheus import Exporter
-from simul.inference_server.ops.reaper import Housekeeping
+from simul.inference_server.ops.reaper import Reaper
 from simul.inference_server.ops.reporting import Reporting
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.ops.status_reply import FiguresOf, limits_of, reserved_sessions, sessions_of_client
+from simul.inference_server.ops.status_reply import StatusReply, limits_of, reserved_sessions, sessions_of_client
 from simul.inference_server.ops.watchdog import Watchdog
-from simul.inference_server.policies.engine_factory import Workshop
 from simul.inference_server.policies.table import LEARNER, PolicyTable
-from simul.inference_server.policies.weight_updates import Swaps
+from simul.inference_server.policies.weight_updates import EngineFactory, WeightUpdates
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.process import ProxyProcess
 from simul.inference_server.server import Server
-from simul.inference_server.sessions.session_close import Endings
+from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
-from simul.inference_server.unrolls.buffer import UnrollBuilder
+from simul.inference_server.unrolls.buffer import UnrollBuffer, UnrollMemory
 from simul.inference_server.unrolls.learner_link import LearnerLink
-from simul.inference_server.unrolls.memory import UnrollMemory
 from simul.inference_server.unrolls.recorder import Recorder
 
 STEP_ROW_BYTES = 51  # besides observation and mask; more than a row of EVALUATE has
@@ -63,14 +59,14 @@ EVALUATED_ROW_BYTES = 12  # with one legal action; less than a row of ACTIONS ha
 
 
 @dataclass
-class Served:
-    """What is served, and from whom its weights come. `link` None: from a checkpoint."""
+class ServedPolicies:
+    """The policies that are served, and the source of their weights. `link` None: a checkpoint."""
 
     config: Config
     spec: GameSpec
     policies: PolicyTable
     link: LearnerLink | None
-    swaps: Swaps
+    weight_updates: WeightUpdates
     statistics: Statistics
     facts: dict[str, Any]
 
@@ -87,8 +83,8 @@ def build_server(
     return _assemble(arguments, served, reporter, log, proxy) if served.policies.ready else None
 
 
-def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, log: Logger) -> Served:
-    """Policies on their device; it waits for the first weights."""
+def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, log: Logger) -> ServedPolicies:
+    """Load the policies onto their device; waits for the first weights."""
     run_dir = arguments.run_dir
     config, spec = run_dir.read_config(), run_dir.read_spec()
     torch.set_num_threads(1 if config.server.deterministic else config.server.threads)
@@ -104,17 +100,17 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
         unrolls, weights = run_dir.endpoint("unrolls"), run_dir.endpoint("weights")
         reads_memory = config.server.shared_memory and can_share_memory(weights)
         link = LearnerLink(unrolls, weights, spec, run_dir.token(), shared_memory=reads_memory)
-    swaps = Swaps(link, policies, statistics, log)
+    weight_updates = WeightUpdates(link, policies, statistics, log)
     if link is not None:
-        swaps.find_first(run_dir.checkpoints, stop)
+        weight_updates.wait_for_first(run_dir.checkpoints, stop)
     if policies.ready:
         log.info("serving version %d on %s in %s", policies.learner_version, device, precision)
     facts = {"device": str(device), "precision": str(precision).removeprefix("torch.")}
-    return Served(config, spec, policies, link, swaps, statistics, facts)
+    return ServedPolicies(config, spec, policies, link, weight_updates, statistics, facts)
 
 
 def _assemble(
-    arguments: RoleArguments, served: Served, reporter: Reporter, log: Logger, limits_of_proxy: Limits | None
+    arguments: RoleArguments, served: ServedPolicies, reporter: Reporter, log: Logger, limits_of_proxy: Limits | None
 ) -> Server:
     run_dir, server = arguments.run_dir, served.config.server
     spec, policies, statistics = served.spec, served.policies, served.statistics
@@ -124,51 +120,55 @@ def _assemble(
     sessions = SessionTable(server.max_sessions, served.config.seed, sessions_of_client(server), reserved)
     state_size, unroll_length = policies[LEARNER].engine.state_size, served.config.learner.unroll_length
     memory = _unroll_memory(run_dir, served, UnrollLayout(spec, unroll_length, state_size))
-    builder = UnrollBuilder(spec, unroll_length, state_size, server.max_sessions, memory)
-    recorder = Recorder(builder, served.link, statistics)
-    endings = Endings(sessions, recorder, statistics)
-    admission = Admission(spec, sessions, policies, recorder, endings, statistics)
+    buffer = UnrollBuffer(spec, unroll_length, state_size, server.max_sessions, memory)
+    recorder = Recorder(buffer, served.link, statistics)
+    session_closer = SessionCloser(sessions, recorder, statistics)
+    admission = RowAdmission(spec, sessions, policies, recorder, session_closer, statistics)
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
-    figures = FiguresOf(sessions, clients, policies, in_flight, statistics, limits)
+    status_reply = StatusReply(sessions, clients, policies, in_flight, statistics, limits)
     socket, proxy = _data_sockets(server, run_dir, spec, limits_of_proxy)
     control = RouterSocket(run_dir.endpoint("control"))
     keeper = EndpointMonitor(socket, control, *([proxy] if proxy else []))
     public = server.endpoint or run_dir.endpoint("data")
     memory_bytes = memory_size(public, spec, limits["rows_per_step"]) if server.shared_memory else 0
-    reception = Reception(spec, clients, policies, limits, memory_bytes)
-    gateway = Gateway(socket, reception, clients, policies, statistics, limits, figures, proxy)
-    evaluator = Evaluator(spec, sessions, policies, gateway, statistics, server.max_batch)
+    handshake = Handshake(spec, clients, policies, limits, memory_bytes)
+    client_socket = ClientSocket(socket, handshake, clients, policies, statistics, limits, status_reply, proxy)
+    evaluator = Evaluator(spec, sessions, policies, client_socket, statistics, server.max_batch)
     batcher = _batcher(served.config, policies)
     exporter = Exporter(server.prometheus_port) if server.prometheus_port else None
     watchdog = Watchdog(arguments, exporter.correct if exporter else None)
+    reaper = Reaper(
+        clients, sessions, session_closer, recorder, policies, keeper,
+        idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,
+    )  # fmt: skip
+    reporting = Reporting(
+        statistics, sessions, clients, policies, recorder, batcher, evaluator, served.weight_updates,
+        watchdog, reporter, exporter, served.facts,
+    )  # fmt: skip
     return Server(
-        gateway=gateway,
-        intake=Intake(spec, gateway, sessions, admission, batcher, evaluator, in_flight, statistics),
-        in_flight=in_flight,
-        sessions=sessions,
+        client_socket=client_socket,
+        admission_control=AdmissionControl(
+            spec, client_socket, sessions, admission, batcher, evaluator, in_flight, statistics
+        ),
         batcher=batcher,
         actor=Actor(
-            policies, sessions, recorder, endings, gateway, statistics, log, zero_state=server.zero_state
+            policies, sessions, recorder, session_closer, client_socket, statistics, log, zero_state=server.zero_state
         ),
         evaluator=evaluator,
         recorder=recorder,
-        swaps=served.swaps,
-        control=Control(control, run_dir.token(), policies, sessions, statistics, log),
-        housekeeping=Housekeeping(
-            clients, sessions, endings, recorder, policies, keeper,
-            idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,
+        weight_updates=served.weight_updates,
+        operations=Operations(
+            control=Control(control, run_dir.token(), policies, sessions, statistics, log),
+            reaper=reaper,
+            watchdog=watchdog,
+            statistics=statistics,
+            reporting=reporting,
         ),
-        watchdog=watchdog,
-        statistics=statistics,
-        reporting=Reporting(
-            statistics, sessions, clients, policies, recorder, batcher, evaluator, served.swaps,
-            watchdog, reporter, exporter, served.facts,
-        ),
-    )  # fmt: skip
+    )
 
 
-def _unroll_memory(run_dir: RunDir, served: Served, layout: UnrollLayout) -> UnrollMemory | None:
-    """Where the learner may read unrolls; None where there is none, or it cannot be on this machine."""
+def _unroll_memory(run_dir: RunDir, served: ServedPolicies, layout: UnrollLayout) -> UnrollMemory | None:
+    """Unroll tables that the learner can open; None without a learner, or with one on another machine."""
     server = served.config.server
     if served.link is None or not server.shared_memory or not can_share_memory(run_dir.endpoint("unrolls")):
         return None
@@ -183,7 +183,7 @@ def _unroll_memory(run_dir: RunDir, served: Served, layout: UnrollLayout) -> Unr
 def _data_sockets(
     server: ServerConfig, run_dir: RunDir, spec: GameSpec, limits: Limits | None
 ) -> tuple[RouterSocket, ProxyProcess | None]:
-    """The server's own socket, for processes of the run, and the proxy at the endpoint that everybody else knows."""
+    """The server's own socket, for processes of the run, and the proxy at the public endpoint."""
     keys = server_keys(Path(server.curve_keys)) if server.curve_keys else None
     public, own = server.endpoint or run_dir.endpoint("data"), run_dir.own_endpoint(server.endpoint)
     if limits is None or not own.startswith("ipc://"):
@@ -205,7 +205,7 @@ def _batcher(config: Config, policies: PolicyTable) -> Batcher:
     if config.server.batching == "greedy":
         return Batcher(config.server.max_batch)
     window_sec = config.server.window_us * 1e-6 or policies[LEARNER].engine.least_forward_sec
-    return Batcher(config.server.max_batch, Fill(window_sec))
+    return Batcher(config.server.max_batch, BatchWait(window_sec))
 
 
 def _policies(
@@ -229,4 +229,4 @@ def _policies(
     if graphs is not None:
         engine = partial(GraphEngine, **options, graphs=graphs, max_batch=server.max_batch, log=log)
     sizes = tuple(size for smaller, size in pairwise((0, *BUCKETS)) if smaller < config.server.max_batch)
-    return PolicyTable(spec, Workshop(spec, config.network, engine, sizes))
+    return PolicyTable(spec, EngineFactory(spec, config.network, engine, sizes))

@@ -39,7 +39,7 @@ from simul.learner.weight_publisher import LastVersionFile
 
 
 def main() -> int:
-    """Exit code: 0: clean stop; 1: diverged, or could not save; 2: cannot start; EXIT_ENDS_RUN: a restart would not help."""
+    """Exit code 0: stopped; 1: diverged, or could not save; 2: cannot start; EXIT_ENDS_RUN: no restart would help."""
     arguments = parse_role_arguments("learner")
     log = set_up(f"simul-learner-{arguments.index}")
     ensure_temporary_folder()

@@ -1,7 +1,8 @@
 """Counter-based random draws: the same (seed, session, step, attempt, action) always gives the same number.
 
 A game's draws therefore do not depend on arrival order or on what else was in the batch. This is the definition, in
-numpy; the server runs a compiled copy (`simul.inference_server.engine.noise`); a test compares the two.
+numpy; what runs for every decision is compiled (`simul.inference_server.engine.sampling`); a test holds the two
+together.
 The mixer is SplitMix64's finaliser (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators").
 """
 

@@ -13,24 +13,21 @@ from simul.common.protocol.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
 from simul.common.protocol.messages import ABORTED
 from simul.common.runtime.finite import finite_rows
 from simul.inference_server.batching.batcher import Chunk
-from simul.inference_server.engine.backends import DeviceLost, Outputs
-from simul.inference_server.engine.bisect_failure import FAILED, NOT_FINITE, halves, not_finite
-from simul.inference_server.engine.noise import draw_gumbel
-from simul.inference_server.engine.sampling import all_finite, which_finite
-from simul.inference_server.engine.staging import Staging
-from simul.inference_server.frontend.client_socket import Gateway
-from simul.inference_server.frontend.faults import TOLD, contain
-from simul.inference_server.frontend.row_checks import numbers_missing
+from simul.inference_server.engine.bisect_failure import FAILED, NOT_FINITE, describe_not_finite_result, split_in_halves
+from simul.inference_server.engine.engine import DeviceLost, Outputs, Staging
+from simul.inference_server.engine.sampling import all_finite, draw_gumbel, which_finite
+from simul.inference_server.frontend.client_socket import ClientSocket
+from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
+from simul.inference_server.frontend.row_checks import describe_not_finite
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import Policy, PolicyTable
-from simul.inference_server.sessions.rules import Session
-from simul.inference_server.sessions.session_close import Endings
-from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.sessions.session_close import SessionCloser
+from simul.inference_server.sessions.table import Session, SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
 
 
-class Done(NamedTuple):
-    """What a forward was given and what it gave, by row; the arrays of `Staging` [B or more], the others [B]."""
+class ForwardResult(NamedTuple):
+    """Inputs and outputs of a forward, by row; the arrays of `Staging` [B or more], the others [B]."""
 
     slots: NDArray[np.int64]
     redo: NDArray[np.bool_]
@@ -40,10 +37,10 @@ class Done(NamedTuple):
     mask: NDArray[np.uint8]
     outputs: Outputs
 
-    def pick(self, which: NDArray[np.bool_]) -> Done:
+    def pick(self, which: NDArray[np.bool_]) -> ForwardResult:
         """These rows only, copied. bool [B]."""
         rows, outputs = np.flatnonzero(which), self.outputs
-        return Done(
+        return ForwardResult(
             self.slots[rows], self.redo[rows], self.write_rows[rows], self.read_rows[rows], self.observation[rows],
             self.mask[rows], Outputs(outputs.action[rows], outputs.log_prob[rows], outputs.value[rows]),
         )  # fmt: skip
@@ -57,8 +54,8 @@ class Actor:
         policies: PolicyTable,
         sessions: SessionTable,
         recorder: Recorder,
-        endings: Endings,
-        gateway: Gateway,
+        session_closer: SessionCloser,
+        client_socket: ClientSocket,
         statistics: Statistics,
         log: Logger,
         *,
@@ -67,8 +64,8 @@ class Actor:
         self._policies = policies
         self._sessions = sessions
         self._recorder = recorder
-        self._endings = endings
-        self._gateway = gateway
+        self._session_closer = session_closer
+        self._client_socket = client_socket
         self._statistics = statistics
         self._log = log
         self._zero_state = zero_state
@@ -86,14 +83,14 @@ class Actor:
             return 0.0
 
     def _act(self, batch: list[Chunk], now: float) -> float:
-        batch = self._living(batch)
+        batch = self._drop_ended(batch)
         if not batch:
             return 0.0
         policy, stages = self._policies[batch[0].policy], self._statistics.stages
         try:
             staging = self._gather(batch, policy)
             if any(chunk.unread for chunk in batch):
-                batch, staging = self._judge(batch, staging, policy)
+                batch, staging = self._refuse_bad_copies(batch, staging, policy)
                 if not batch:
                     return 0.0
             slots = np.concatenate([chunk.slots for chunk in batch])
@@ -110,47 +107,51 @@ class Actor:
         except DeviceLost:
             raise
         except Exception as error:  # noqa: BLE001 a user's network may raise anything
-            return self._act_apart(batch, error, now)
+            return self._bisect(batch, error, now)
         seconds += stages.lap("sample")
-        done = Done(slots, redo, staging.write_rows, staging.read_rows, staging.observation, staging.mask, outputs)
+        result = ForwardResult(
+            slots, redo, staging.write_rows, staging.read_rows, staging.observation, staging.mask, outputs
+        )
         if not all_finite(outputs.log_prob, outputs.value):
-            batch, done = self._refuse_not_finite(batch, done, now)
-        self._statistics.batch(n, len(done.slots), seconds)
+            batch, result = self._refuse_not_finite(batch, result, now)
+        self._statistics.batch(n, len(result.slots), seconds)
         if batch:
-            self._finish(batch, done, policy, now)
+            self._finish(batch, result, policy, now)
         return seconds
 
-    def _finish(self, batch: list[Chunk], done: Done, policy: Policy, now: float) -> None:
-        """Answer, commit the new states, record."""
-        stages, outputs = self._statistics.stages, done.outputs
+    def _finish(self, batch: list[Chunk], result: ForwardResult, policy: Policy, now: float) -> None:
+        """Send the replies, commit the new states, record the steps."""
+        stages, outputs = self._statistics.stages, result.outputs
         self._reply(batch, outputs, policy.version)  # first: clients go on while the rest is written down
         stages.lap("reply")
         try:
             self._sessions.commit(
-                done.slots, done.write_rows, outputs.action, outputs.log_prob, outputs.value, policy.version, now
+                result.slots, result.write_rows, outputs.action, outputs.log_prob, outputs.value, policy.version, now
             )
-            self._record(batch, done, policy, now)
+            self._record(batch, result, policy, now)
         except Exception as error:  # noqa: BLE001 a defect costs the sessions of the batch
             self._give_up(batch, error, now, answered=True)
         stages.lap("record")
 
     def _give_up(self, batch: list[Chunk], error: Exception, now: float, *, answered: bool) -> None:
-        """End the sessions that live of a batch on which the server failed; refuse their rows, if not `answered`."""
-        contain(error, self._statistics)
+        """Close the live sessions of a batch on which the server failed; refuse their rows, if not `answered`."""
+        record_fault(error, self._statistics)
         for chunk in batch:
             chunk = chunk.pick(self._sessions.number.take(chunk.slots) == chunk.numbers)
             if len(chunk) and not answered:
-                self._refuse(chunk, TOLD, "server_fault", now)
+                self._refuse(chunk, FAULT_TEXT, "server_fault", now)
             elif len(chunk):
                 self._end(chunk, "server_fault", now)
-        self._recorder.balance(self._sessions.pending_recorded())
+        self._recorder.balance_account(self._sessions.count_pending_recorded())
 
-    def _refuse_not_finite(self, batch: list[Chunk], done: Done, now: float) -> tuple[list[Chunk], Done]:
+    def _refuse_not_finite(
+        self, batch: list[Chunk], result: ForwardResult, now: float
+    ) -> tuple[list[Chunk], ForwardResult]:
         """Refuse the rows whose result is not finite. The others, in the same order, are answered as they are.
 
         A session that is refused is ended before anything of its row is committed or recorded.
         """
-        finite = which_finite(done.outputs.log_prob, done.outputs.value)
+        finite = which_finite(result.outputs.log_prob, result.outputs.value)
         failed = int(np.count_nonzero(~finite))
         self._log.error("%s in %d of %d rows of a batch", NOT_FINITE, failed, len(finite))
         self._statistics.forward_failed(failed, NOT_FINITE)
@@ -159,15 +160,20 @@ class Actor:
             part = slice(start, start + len(chunk))
             fine, start = finite[part], part.stop
             if not fine.all():
-                self._refuse(chunk.pick(~fine), not_finite(done.observation[part][~fine]), "forward_failed", now)
+                self._refuse(
+                    chunk.pick(~fine),
+                    describe_not_finite_result(result.observation[part][~fine]),
+                    "forward_failed",
+                    now,
+                )
                 chunk = chunk.pick(fine)
             if len(chunk):
                 kept.append(chunk)
-        return kept, done.pick(finite)
+        return kept, result.pick(finite)
 
-    def _act_apart(self, batch: list[Chunk], error: Exception, now: float) -> float:
+    def _bisect(self, batch: list[Chunk], error: Exception, now: float) -> float:
         """A forward raised: act on each half; the row that makes it raise alone gets the error, and only that one."""
-        first, second = halves(batch)
+        first, second = split_in_halves(batch)
         if first:
             return self.act(first, now) + self.act(second, now)
         (chunk,) = second
@@ -178,15 +184,15 @@ class Actor:
 
     def _refuse(self, chunk: Chunk, text: str, cause: str, now: float) -> None:
         self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
-        self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, text)
+        self._client_socket.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, text)
         self._end(chunk, cause, now)
 
     def _end(self, chunk: Chunk, cause: str, now: float) -> None:
         for slot in chunk.slots.tolist():
-            self._endings.end(Session(self._sessions, slot), ABORTED, None, cause, now)
+            self._session_closer.close_session(Session(self._sessions, slot), ABORTED, None, cause, now)
 
     def _gather(self, batch: list[Chunk], policy: Policy) -> Staging:
-        """Copy observations and masks. From here on nothing else of a row is looked at."""
+        """Copy observations and masks into staging. From here on only the copies are read."""
         staging, start = policy.engine.stage(sum(map(len, batch))), 0
         for chunk in batch:
             stop = start + len(chunk)
@@ -195,8 +201,8 @@ class Actor:
             start = stop
         return staging
 
-    def _judge(self, batch: list[Chunk], staging: Staging, policy: Policy) -> tuple[list[Chunk], Staging]:
-        """Refuse the rows that were copied out of their client's memory and are not finite. The others, staged.
+    def _refuse_bad_copies(self, batch: list[Chunk], staging: Staging, policy: Policy) -> tuple[list[Chunk], Staging]:
+        """Refuse the rows copied out of shared memory that are not finite. Returns the others, staged.
 
         Their sessions wait for the same row, as after a deadline.
         """
@@ -222,32 +228,32 @@ class Actor:
 
     def _refuse_copies(self, chunk: Chunk, observation: NDArray[Any]) -> None:
         """observation: the copies of the chunk's rows, [M, D]."""
-        self._sessions.expire(chunk.slots, chunk.numbers)
+        self._sessions.mark_expired(chunk.slots, chunk.numbers)
         self._statistics.rows_errored[ERR_VALUE] += len(chunk)
         by_text: dict[str, list[int]] = {}
         for row, copied in zip(chunk.rows.tolist(), observation):
-            by_text.setdefault(numbers_missing(copied), []).append(row)
+            by_text.setdefault(describe_not_finite(copied), []).append(row)
         for text, rows in by_text.items():
-            self._gateway.refuse(chunk.client, chunk.message, rows, ERR_VALUE, text)
+            self._client_socket.refuse(chunk.client, chunk.message, rows, ERR_VALUE, text)
 
     def _find_states(
         self, staging: Staging, slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy
     ) -> None:  # fmt: skip
         n = len(slots)
-        self._sessions.state_rows(slots, redo, staging.read_rows, staging.write_rows)
+        self._sessions.find_state_rows(slots, redo, staging.read_rows, staging.write_rows)
         if self._zero_state:
             staging.read_rows[:n] = policy.engine.zero_row
         staging.temperature[:n] = self._sessions.temperature.take(slots)
 
-    def _record(self, batch: list[Chunk], done: Done, policy: Policy, now: float) -> None:
+    def _record(self, batch: list[Chunk], result: ForwardResult, policy: Policy, now: float) -> None:
         """Recorded rows stand first in a batch."""
         k = sum(len(chunk) for chunk in batch if chunk.recorded)
         if k:
-            outputs = done.outputs
+            outputs = result.outputs
             first = Outputs(outputs.action[:k], outputs.log_prob[:k], outputs.value[:k])
-            self._recorder.append(
-                self._sessions.unroll_row.take(done.slots[:k]), done.redo[:k], done.observation[:k], done.mask[:k],
-                done.read_rows[:k], first, policy.engine, policy.version, now,
+            self._recorder.append_steps(
+                self._sessions.unroll_row.take(result.slots[:k]), result.redo[:k], result.observation[:k],
+                result.mask[:k], result.read_rows[:k], first, policy.engine, policy.version, now,
             )  # fmt: skip
 
     def _reply(self, batch: list[Chunk], outputs: Outputs, version: int) -> None:
@@ -255,14 +261,14 @@ class Actor:
         answered_at, start = time.monotonic(), 0
         for chunk in batch:
             part = slice(start, start + len(chunk))
-            self._gateway.reply(
+            self._client_socket.reply(
                 chunk.client, chunk.message, chunk.rows,
                 outputs.action[part], outputs.log_prob[part], outputs.value[part], versions[part],
             )  # fmt: skip
             self._statistics.latency_us.add((answered_at - chunk.arrived_at) * 1e6, len(chunk))
             start = part.stop
 
-    def _living(self, batch: list[Chunk]) -> list[Chunk]:
+    def _drop_ended(self, batch: list[Chunk]) -> list[Chunk]:
         """Every row is answered: those whose session ended while they waited, with an error. Recorded rows first."""
         living = []
         for chunk in sorted(batch, key=lambda chunk: not chunk.recorded):
@@ -270,7 +276,7 @@ class Actor:
             if np.count_nonzero(alive) < len(chunk):
                 ended = chunk.rows[~alive].tolist()
                 self._statistics.rows_errored[ERR_NO_SESSION] += len(ended)
-                self._gateway.refuse(
+                self._client_socket.refuse(
                     chunk.client, chunk.message, ended, ERR_NO_SESSION, "the session ended before this step"
                 )
                 chunk = chunk.pick(alive)

@@ -1,6 +1,6 @@
 """When a forward raises: halve the batch until the rows that make it raise stand alone; only they fail. Pure.
 
-A result that is not finite raises nothing: which rows it concerns stands in the result.
+A result that is not finite raises nothing: the result itself shows which rows it concerns.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.inference_server.batching.fair_queue import Portion
+from simul.inference_server.batching.batcher import Portion
 
 P = TypeVar("P", bound=Portion)
 
-FAILED = "the forward of this row failed"  # what its sender learns: nothing of the server's inside
+FAILED = "the forward of this row failed"  # text for the sender; no internals of the server
 NOT_FINITE = "the network's output is not finite"
 
 
-def not_finite(observation: NDArray[Any]) -> str:
-    """What the sender of rows learns whose result holds NaN or infinity. observation: of each, [M, D]."""
+def describe_not_finite_result(observation: NDArray[Any]) -> str:
+    """Error text for rows whose result holds NaN or infinity. observation: [M, D], of each row."""
     largest = float(np.abs(observation).max())
     return (
         "the network's answer to this row is not finite; expected observations of ordinary size, in this row and those "
@@ -27,7 +27,7 @@ def not_finite(observation: NDArray[Any]) -> str:
     )
 
 
-def halves(batch: list[P]) -> tuple[list[P], list[P]]:
+def split_in_halves(batch: list[P]) -> tuple[list[P], list[P]]:
     """The first and the second half of a batch's rows; of one row, the first half is empty."""
     first: list[P] = []
     second: list[P] = []

@@ -13,7 +13,7 @@ WARM_UP_RUNS = 3  # handles, workspaces and choices of kernels are made before t
 
 
 class CudaGraphs:
-    """The GraphDevice of one GPU. Policies may be captured on any thread; replays belong to the loop's.
+    """The GraphDevice of one GPU. Policies may be captured on any thread; only the loop's thread replays.
 
     Every policy captures on a stream of its own, which it keeps for life: cuBLAS has one workspace a thread and stream,
     captured with the kernels that use it, and two policies' graphs in one workspace could write over each other.
@@ -48,7 +48,7 @@ class CudaGraphs:
 
 
 class CudaLane:
-    """The graphs of one policy share a pool: what one leaves there between two replays is nobody's."""
+    """The graphs of one policy share a pool: no data survives there between two replays."""
 
     def __init__(self, stream: torch.cuda.Stream, one_capture: threading.Lock) -> None:
         self._stream = stream

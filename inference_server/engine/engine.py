@@ -1,12 +1,18 @@
-"""A policy on a device: its network, its table of recurrent state, and the batched forward that ties them."""
+"""A policy on a device: its network, its table of recurrent state, and the batched forward that ties them.
+
+A batch is staged in host buffers (`Staging`). A backend gathers the states, runs the network, chooses actions and
+scatters the new states. On a CPU only the network runs in torch: around it compiled loops cost a fraction, above all
+for small batches. On every other device all of it stays there, and one copy each way is made.
+"""
 
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
@@ -14,19 +20,182 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.traced import TracedNetwork, trace_network, with_packed_weights
+from simul.common.nets.traced import Forward, TracedNetwork, trace_network, with_packed_weights
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.throttle import Throttle, no_throttle
-from simul.inference_server.engine.backends import Backend, DeviceBackend, Forwarded, HostBackend, Outputs
-from simul.inference_server.engine.sampling import masked_softmax
-from simul.inference_server.engine.staging import Staging
+from simul.inference_server.engine.sampling import masked_softmax, recorded_sampler, sample_on_host
 
-# Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
+ALIGNMENT = 64  # bytes: whole lines of the processor's cache, and what every vector load may ask for
+DeviceLost = torch.AcceleratorError  # whatever runs on the device from now on fails: only a new process helps
 BUCKETS = (1, 2, 4, *range(8, 64, 8), *range(64, 128, 16), *range(128, 257, 32))
 TRIALS = 5
 DETERMINISTIC_BUCKETS = (64,)  # always the same size: a row's arithmetic does not depend on its batch mates
-
 Ready = TracedNetwork | Mapping[str, Tensor]  # weights as `swap` takes them fastest
+
+
+class Inputs(NamedTuple):
+    """Rows of a batch as tensors, named as in `Staging`; mask: bool."""
+
+    observation: Tensor
+    mask: Tensor
+    read_rows: Tensor
+    write_rows: Tensor
+    noise: Tensor
+    temperature: Tensor
+
+
+class Packing:
+    """Byte layout of a batch of `rows` rows in one buffer: one copy brings them to a device.
+
+    Observations come last, so that a batch with rows to spare is a shorter copy: its first `stop(n)` bytes.
+    """
+
+    def __init__(self, rows: int, spec: GameSpec) -> None:
+        observation = getattr(torch, spec.observation_dtype)
+        self._row_bytes = spec.observation_size * observation.itemsize
+        self._shapes: dict[str, tuple[int, torch.dtype, tuple[int, ...]]] = {}
+        offset = 0
+        for name, dtype, shape in (
+            ("read_rows", torch.int64, (rows,)),
+            ("write_rows", torch.int64, (rows,)),
+            ("temperature", torch.float32, (rows,)),
+            ("noise", torch.float32, (rows, spec.num_actions)),
+            ("mask", torch.bool, (rows, spec.num_actions)),
+            ("observation", observation, (rows, spec.observation_size)),
+        ):
+            self._shapes[name] = offset, dtype, shape
+            offset += -(-math.prod(shape) * dtype.itemsize // ALIGNMENT) * ALIGNMENT
+        self.size = offset
+
+    def stop(self, rows: int) -> int:
+        """Bytes that hold the first `rows` observations and all of everything else."""
+        return self._shapes["observation"][0] + rows * self._row_bytes
+
+    def views(self, memory: Tensor) -> Inputs:
+        """The fields in `memory`, uint8 [`size`]; they share it."""
+        fields = {}
+        for name, (offset, dtype, shape) in self._shapes.items():
+            stop = offset + math.prod(shape) * dtype.itemsize
+            fields[name] = memory[offset:stop].view(dtype).view(shape)
+        return Inputs(**fields)
+
+
+class Staging:
+    """Rows of one batch, the same memory for every size: what was just used is still in the processor's cache.
+
+    observation: wire dtype [capacity, D]; mask: uint8 [capacity, A], and `legal`, the same memory as bool;
+    read_rows, write_rows: int64 [capacity]; noise: float32 [capacity, A]; temperature: float32 [capacity].
+    Rows that a batch leaves free keep whatever finite numbers they hold.
+    """
+
+    def __init__(self, capacity: int, spec: GameSpec, memory: Tensor | None = None) -> None:
+        """`memory`: uint8 [`Packing(capacity, spec).size`] on the host to lie in; None: its own."""
+        self.capacity = capacity
+        packing = Packing(capacity, spec)
+        fields = packing.views(torch.empty(packing.size, dtype=torch.uint8) if memory is None else memory)
+        self.observation: NDArray[Any] = fields.observation.zero_().numpy()
+        self.mask: NDArray[np.uint8] = fields.mask.fill_(True).view(torch.uint8).numpy()
+        self.legal: NDArray[np.bool_] = self.mask.view(np.bool_)
+        self.read_rows: NDArray[np.int64] = fields.read_rows.zero_().numpy()
+        self.write_rows: NDArray[np.int64] = fields.write_rows.zero_().numpy()
+        self.noise: NDArray[np.float32] = fields.noise.zero_().numpy()
+        self.temperature: NDArray[np.float32] = fields.temperature.fill_(1.0).numpy()
+        self._views: dict[tuple[int, int], Inputs] = {}
+
+    def views(self, rows: slice) -> Inputs:
+        """Tensors that share the buffers' memory."""
+        views = self._views.get((rows.start, rows.stop))
+        if views is None:
+            arrays = (self.observation, self.legal, self.read_rows, self.write_rows, self.noise, self.temperature)
+            views = self._views[rows.start, rows.stop] = Inputs(*(torch.from_numpy(array[rows]) for array in arrays))
+        return views
+
+
+Forwarded = tuple[slice, Inputs, tuple[Tensor, Tensor, Tensor]]  # rows, what went in, (logits, value, new state)
+
+
+class Outputs(NamedTuple):
+    """Answers on the host, one row each: action int32 [B], log_prob and value float32 [B]."""
+
+    action: NDArray[np.int32]
+    log_prob: NDArray[np.float32]
+    value: NDArray[np.float32]
+
+
+class Backend(Protocol):
+    """A network, `run`, and its table of states, float32 [rows, state_size], on a device."""
+
+    run: Forward
+    table: Tensor
+
+    def forward(self, staging: Staging, rows: slice) -> Forwarded:
+        """Run the network. Nothing is written."""
+
+    def sample(self, staging: Staging, forwarded: Forwarded) -> Outputs:
+        """Choose the actions and write the new states."""
+
+
+class HostBackend:
+    """Backend of the CPU: numpy and compiled loops around the network."""
+
+    def __init__(self, run: Forward, table: Tensor) -> None:
+        self.table = table
+        self.run = run
+        self._rows = table.numpy()  # the same memory
+        self._states: dict[tuple[int, int], tuple[NDArray[np.float32], Tensor]] = {}  # by rows: the same again
+        self._state: NDArray[np.float32] = np.zeros((0, table.shape[1]), np.float32)
+
+    def forward(self, staging: Staging, rows: slice) -> Forwarded:
+        """See `Backend`."""
+        inputs = staging.views(rows)
+        state, tensor = self._states.get((rows.start, rows.stop)) or self._make_state(rows)
+        self._rows.take(staging.read_rows[rows], axis=0, out=state, mode="clip")
+        return rows, inputs, self.run(inputs.observation, inputs.mask, tensor)
+
+    def sample(self, staging: Staging, forwarded: Forwarded) -> Outputs:
+        """See `Backend`."""
+        rows, _, (logits, value, new_state) = forwarded
+        logits, value = logits.float().contiguous(), value.float().contiguous()  # a user's may be slices of one tensor
+        action, log_prob = sample_on_host(
+            logits.numpy(), staging.legal[rows], staging.noise[rows], staging.temperature[rows]
+        )
+        self._rows[staging.write_rows[rows]] = new_state.float().numpy()
+        return Outputs(action, log_prob, value.numpy())
+
+    def _make_state(self, rows: slice) -> tuple[NDArray[np.float32], Tensor]:
+        """The rows' own part of one buffer: what was just used is still in the processor's cache."""
+        if rows.stop > len(self._state):
+            self._state = np.zeros((rows.stop, self._rows.shape[1]), np.float32)
+            self._states.clear()
+        state = self._state[rows]
+        self._states[rows.start, rows.stop] = state, torch.from_numpy(state)
+        return self._states[rows.start, rows.stop]
+
+
+class DeviceBackend:
+    """Backend of every other device: all operations in torch."""
+
+    def __init__(self, run: Forward, table: Tensor, num_actions: int) -> None:
+        self.table = table
+        self.run = run
+        self._sample = recorded_sampler(num_actions, table.device)
+
+    def forward(self, staging: Staging, rows: slice) -> Forwarded:
+        """See `Backend`."""
+        inputs = Inputs(*(view.to(self.table.device) for view in staging.views(rows)))
+        state = torch.index_select(self.table, 0, inputs.read_rows)
+        return rows, inputs, self.run(inputs.observation, inputs.mask, state)
+
+    def sample(self, staging: Staging, forwarded: Forwarded) -> Outputs:
+        """See `Backend`."""
+        _, inputs, (logits, value, new_state) = forwarded
+        packed = self._sample(logits, value, inputs.mask, inputs.noise, inputs.temperature)
+        self.table.index_copy_(0, inputs.write_rows, new_state.float())
+        action, log_prob, values = packed.cpu().numpy()  # device-to-host sync here
+        return Outputs(action.astype(np.int32), log_prob, values)
+
+
+# Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
 
 
 class PolicyEngine:
@@ -79,7 +248,7 @@ class PolicyEngine:
         self._forwarded: list[Forwarded] = []
 
     def twin(self) -> Self:
-        """Another engine for the same network, its weights and table its own: nothing is recorded, beside the loop.
+        """Another engine for the same network with weights and table of its own; nothing is recorded again.
 
         Raises RuntimeError or TypeError where a user's network cannot be copied.
         """
@@ -89,7 +258,7 @@ class PolicyEngine:
 
     @property
     def network(self) -> RecurrentNetwork:
-        """What runs, on the device and in its precision."""
+        """The network on its device, in its precision."""
         return self._recording.network
 
     def stage(self, rows: int) -> Staging:
@@ -101,12 +270,12 @@ class PolicyEngine:
         return self._staging
 
     def forward(self, rows: int) -> None:
-        """Run the network on what is staged. Nothing is written yet, and nothing ever where it raises."""
+        """Run the network on the staged rows. State rows are written by `sample` only, so an error changes nothing."""
         self._rows = rows
         self._forwarded = [self._backend.forward(self._staging, part) for part in self._parts(rows)]
 
     def sample(self) -> Outputs:
-        """Choose the actions of what was forwarded, and write the new states."""
+        """Choose the actions of the last `forward`, and write the new states."""
         parts = [self._backend.sample(self._staging, part) for part in self._forwarded]
         n = self._rows
         action, log_prob, value = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts))
@@ -149,7 +318,7 @@ class PolicyEngine:
     def prepare(self, state: Mapping[str, Tensor], rest: Throttle = no_throttle) -> Ready:
         """Verified weights for `swap`, of this engine or a twin. May run on one thread beside the loop.
 
-        On a CPU they are copied here, into a recorded network that serves nobody; elsewhere `swap` copies them in
+        On a CPU they are copied here, into a recorded network that is not in use; elsewhere `swap` copies them in
         place, from tensors that lie on the device already.
         """
         if not isinstance(self._backend, HostBackend):
@@ -192,7 +361,7 @@ class PolicyEngine:
                 self._spares.append(ready)
 
     def warm_up_beside(self) -> None:
-        """What is left to do for a policy that joins while others are served: nothing, the device's library is warm."""
+        """Warm up a policy that joins while others are served: nothing to do, the device's library is warm."""
 
     def _try(self, size: int) -> float:
         staging = self.stage(size)

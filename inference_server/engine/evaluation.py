@@ -14,12 +14,12 @@ from simul.common.protocol.codec import Tensors
 from simul.common.protocol.errors import ERR_INTERNAL, ERR_MASK, ERR_POLICY, ERR_VALUE, ProtocolError
 from simul.common.protocol.messages import Evaluate, Evaluated
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.batching.fair_queue import FairQueue
-from simul.inference_server.engine.backends import DeviceLost
-from simul.inference_server.engine.bisect_failure import FAILED, NOT_FINITE, halves, not_finite
-from simul.inference_server.frontend.client_socket import Gateway
+from simul.inference_server.batching.batcher import FairQueue
+from simul.inference_server.engine.bisect_failure import FAILED, NOT_FINITE, describe_not_finite_result, split_in_halves
+from simul.inference_server.engine.engine import DeviceLost
+from simul.inference_server.frontend.client_socket import ClientSocket
 from simul.inference_server.frontend.clients import Client
-from simul.inference_server.frontend.faults import TOLD, contain
+from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
 from simul.inference_server.frontend.row_checks import unpack_evaluate
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import PolicyTable
@@ -29,7 +29,7 @@ STEPS_BETWEEN = 4  # while evaluations wait, at most so many batches of steps go
 
 
 @dataclass(eq=False, slots=True)
-class Request:
+class EvaluateRequest:
     """Rows of one EVALUATE message that wait. `rows` index into the message's tensors.
 
     observation: wire dtype [N, D]; mask: uint8 [N, A], 1 = legal; session: int64 [N, 3], env -1: zero state.
@@ -47,8 +47,8 @@ class Request:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def pick(self, which: slice | NDArray[np.bool_]) -> Request:
-        """The same message, these rows only."""
+    def pick(self, which: slice | NDArray[np.bool_]) -> EvaluateRequest:
+        """A request with only these rows."""
         return dataclasses.replace(self, rows=self.rows[which])
 
 
@@ -60,7 +60,7 @@ class Evaluator:
         spec: GameSpec,
         sessions: SessionTable,
         policies: PolicyTable,
-        gateway: Gateway,
+        client_socket: ClientSocket,
         statistics: Statistics,
         max_batch: int,
     ) -> None:
@@ -68,13 +68,13 @@ class Evaluator:
         self._spec = spec
         self._sessions = sessions
         self._policies = policies
-        self._gateway = gateway
+        self._client_socket = client_socket
         self._statistics = statistics
         self._max_batch = max_batch
-        self._queues: dict[str, FairQueue[Request]] = {}
+        self._queues: dict[str, FairQueue[EvaluateRequest]] = {}
         self._steps_since = 0
 
-    def admit(self, client: Client, message: Evaluate, tensors: Tensors, now: float) -> Request:
+    def admit(self, client: Client, message: Evaluate, tensors: Tensors, now: float) -> EvaluateRequest:
         """Check an EVALUATE message, refuse its bad rows, queue the others.
 
         Raises:
@@ -92,14 +92,14 @@ class Evaluator:
         ):
             self._refuse(client, message.id, np.flatnonzero(wrong), code, text)
         rows = np.flatnonzero(finite & within & legal)
-        request = Request(client, message.id, message.policy, now, observation, mask, session, rows)
+        request = EvaluateRequest(client, message.id, message.policy, now, observation, mask, session, rows)
         if len(rows):
             self._queues.setdefault(message.policy, FairQueue()).append(request)
             self.waiting += len(rows)
         return request
 
     def has_turn(self, steps_wait: bool) -> bool:
-        """Whether the next batch is one of evaluations: steps go first, but a fifth of the batches is theirs."""
+        """True if the next batch is one of evaluations: steps go first, but a fifth of the batches are evaluations."""
         if not self.waiting:
             self._steps_since = 0
             return False
@@ -109,12 +109,12 @@ class Evaluator:
         self._steps_since = 0
         return True
 
-    def act(self) -> list[Request]:
+    def act(self) -> list[EvaluateRequest]:
         """Evaluate and answer one batch of one policy, the one whose oldest row waited longest. Returns the batch."""
         name = min((name for name, queue in self._queues.items() if queue), key=lambda name: self._queues[name].oldest)
         known = name in self._policies.versions()
         room = min(self._max_batch, self._policies[name].engine.largest_batch) if known else self._max_batch
-        batch = self._queues[name].take(room)
+        batch = self._queues[name].take_rows(room)
         self.waiting -= sum(map(len, batch))
         if not self._queues[name]:
             del self._queues[name]
@@ -125,7 +125,7 @@ class Evaluator:
             self._forward(name, batch)
         return batch
 
-    def _forward(self, name: str, batch: list[Request]) -> None:
+    def _forward(self, name: str, batch: list[EvaluateRequest]) -> None:
         policy = self._policies[name]
         batch, states = self._find_states(batch, policy.engine.zero_row)
         if not batch:
@@ -139,7 +139,7 @@ class Evaluator:
         except DeviceLost:
             raise
         except Exception as error:  # noqa: BLE001 a user's network may raise anything
-            self._forward_apart(name, batch, error)
+            self._bisect(name, batch, error)
             return
         self._statistics.evaluation_batches += 1
         finite = np.isfinite(value) & np.isfinite(priors).all(axis=1)
@@ -149,13 +149,13 @@ class Evaluator:
             try:
                 self._answer(request, priors[part], value[part], finite[part], policy.version)
             except Exception as error:  # noqa: BLE001 a defect costs this message
-                contain(error, self._statistics)
-                self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, TOLD)
+                record_fault(error, self._statistics)
+                self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, FAULT_TEXT)
             start = part.stop
 
     def _answer(
         self,
-        request: Request,
+        request: EvaluateRequest,
         priors: NDArray[np.float32],
         value: NDArray[np.float32],
         finite: NDArray[np.bool_],
@@ -165,16 +165,16 @@ class Evaluator:
         if not finite.all():
             refused = request.rows[~finite]
             self._statistics.forward_failed(len(refused), NOT_FINITE)
-            text = not_finite(request.observation[refused])
+            text = describe_not_finite_result(request.observation[refused])
             self._refuse(request.client, request.message, refused, ERR_INTERNAL, text)
             request, priors, value = request.pick(finite), priors[finite], value[finite]
         if len(request):
             self._statistics.evaluations += len(request)
             self._reply(request, priors, value, version)
 
-    def _forward_apart(self, name: str, batch: list[Request], error: Exception) -> None:
+    def _bisect(self, name: str, batch: list[EvaluateRequest], error: Exception) -> None:
         """A forward raised: only the row that makes it raise alone is refused."""
-        first, second = halves(batch)
+        first, second = split_in_halves(batch)
         if first:
             self._forward(name, first)
             self._forward(name, second)
@@ -183,7 +183,9 @@ class Evaluator:
         self._statistics.forward_failed(len(request), str(error))
         self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, FAILED)
 
-    def _find_states(self, batch: list[Request], zero_row: int) -> tuple[list[Request], NDArray[np.int64]]:
+    def _find_states(
+        self, batch: list[EvaluateRequest], zero_row: int
+    ) -> tuple[list[EvaluateRequest], NDArray[np.int64]]:
         """The rows that can be evaluated, and the rows of the state table that they read, int64 [B]."""
         found, states = [], []
         for request in batch:
@@ -197,8 +199,8 @@ class Evaluator:
                 except ProtocolError as error:
                     self._refuse(request.client, request.message, [row], error.code, str(error))
                 except Exception as error:  # noqa: BLE001 a defect costs this row
-                    contain(error, self._statistics)
-                    self._refuse(request.client, request.message, [row], ERR_INTERNAL, TOLD)
+                    record_fault(error, self._statistics)
+                    self._refuse(request.client, request.message, [row], ERR_INTERNAL, FAULT_TEXT)
                 else:
                     kept.append(row)
                     states.append(state)
@@ -206,16 +208,18 @@ class Evaluator:
                 found.append(dataclasses.replace(request, rows=np.array(kept, np.int64)))
         return found, np.array(states, np.int64)
 
-    def _reply(self, request: Request, priors: NDArray[np.float32], value: NDArray[np.float32], version: int) -> None:
+    def _reply(
+        self, request: EvaluateRequest, priors: NDArray[np.float32], value: NDArray[np.float32], version: int
+    ) -> None:
         tensors = {
             "row": request.rows.astype(np.int32),
             "value": value,
             "priors": priors[request.mask[request.rows] == 1],  # row-major: legal ids in order, row behind row
         }
-        self._gateway.send_to(request.client, Evaluated(id=request.message, policy_version=version), tensors)
+        self._client_socket.send_to(request.client, Evaluated(id=request.message, policy_version=version), tensors)
 
     def _refuse(self, client: Client, message: int, rows: Iterable[int], code: str, text: str) -> None:
         refused = [int(row) for row in rows]
         if refused:
             self._statistics.rows_errored[code] += len(refused)
-            self._gateway.refuse(client, message, refused, code, text)
+            self._client_socket.refuse(client, message, refused, code, text)

@@ -1,6 +1,8 @@
 """Batches as replays of captured graphs: one copy to the device, one replay, one copy back, one wait.
 
-What captures and replays is passed in: `simul.inference_server.engine.cuda` on a GPU, a stand-in where there is none.
+The device that captures and replays is passed in (`GraphDevice`): `simul.inference_server.engine.cuda` on a GPU, a
+stand-in where there is none. A `Bucket` is one batch size of one policy: static inputs and outputs on both sides, and
+the graph between them.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from logging import Logger
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -18,16 +21,136 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import TracedNetwork
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.throttle import Throttle, no_throttle
-from simul.inference_server.engine.backends import Outputs
-from simul.inference_server.engine.bucket import Bucket
-from simul.inference_server.engine.engine import BUCKETS, PolicyEngine, Ready
-from simul.inference_server.engine.graph_device import GraphDevice, Lane
+from simul.inference_server.engine.engine import BUCKETS, Inputs, Outputs, Packing, PolicyEngine, Ready, Staging
 from simul.inference_server.engine.sampling import sample_packed
-from simul.inference_server.engine.staging import Inputs, Staging
 
-# a GPU takes large batches whole: padding costs it less than a launch
+OUTPUTS = 3  # action, log-prob, value
+TOLERANCE = 0.02  # between a replay and the same operations one at a time: bfloat16's
+UNWRITTEN = 1e9
 GRAPH_BUCKETS = (*BUCKETS, 512, 1024, 2048, 4096)
 CAPTURE_ERRORS = (RuntimeError, ValueError, TypeError, IndexError)  # what torch raises about what cannot be captured
+
+
+class Graph(Protocol):
+    """Recorded work on fixed memory."""
+
+    def replay(self) -> None:
+        """Queue all of it again."""
+
+
+class Lane(Protocol):
+    """Where the graphs of one policy are captured. They share memory, since only one of them runs at a time."""
+
+    def capture(self, body: Callable[[], None]) -> Graph:
+        """Run `body` to warm up, then record it. Raises RuntimeError where it cannot be recorded."""
+
+
+class Event(Protocol):
+    """A mark in the device's queue."""
+
+    def record(self) -> None:
+        """Place it behind everything queued so far."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has reached it."""
+
+
+class GraphDevice(Protocol):
+    """A device that executes a queue in order, asynchronously to the host."""
+
+    def host_bytes(self, size: int) -> Tensor:
+        """uint8 [size] on the host, which the device can copy from and to by itself (pinned memory)."""
+
+    def copy(self, target: Tensor, source: Tensor) -> None:
+        """Queue a copy, of `host_bytes` on one side or the other."""
+
+    def event(self) -> Event:
+        """A new mark."""
+
+    def lane(self) -> Lane:
+        """A lane for a new policy; its resources are freed with the last reference."""
+
+
+class Bucket:
+    """`staging` is filled, `launch` queues the work, `collect` waits for the answers.
+
+    Buckets share no buffers: the rows that a batch leaves free hold what an earlier one left there, never other bytes.
+
+    Attributes:
+        rows: size of the padded batch. inputs: what the graph reads. outputs: float32 [3, rows], what it writes.
+    """
+
+    def __init__(
+        self, rows: int, spec: GameSpec, graphs: GraphDevice, device: torch.device, padding: tuple[int, int]
+    ) -> None:
+        """`padding`: the row of the state table that free rows read, and the one that they write."""
+        self.rows = rows
+        packing = Packing(rows, spec)
+        self._host = graphs.host_bytes(packing.size)
+        self.staging = Staging(rows, spec, self._host)
+        self._bytes = torch.zeros(packing.size, dtype=torch.uint8, device=device)
+        self.inputs = packing.views(self._bytes)
+        self.outputs = torch.zeros(OUTPUTS, rows, device=device)
+        self._arrived = graphs.host_bytes(self.outputs.nbytes).view(torch.float32).view(OUTPUTS, rows)
+        self._numbers: NDArray[np.float32] = self._arrived.numpy()
+        self._packing, self._padding = packing, padding
+        self._graphs, self._done = graphs, graphs.event()
+        self._copies: dict[int, tuple[Tensor, Tensor]] = {}  # by rows: where to, where from
+        self._launched = 0
+        self._graph: Graph
+
+    def capture(self, lane: Lane, body: Callable[[], None]) -> None:
+        """Record `body`, which computes `outputs` from `inputs`.
+
+        Raises:
+            RuntimeError: it cannot be recorded, or its replay gives other answers.
+        """
+        self._fill_at_random()
+        self._graphs.copy(self._bytes, self._host)
+        self._graph = lane.capture(body)
+        replayed = self._answers_of(self._graph.replay, UNWRITTEN)
+        expected = self._answers_of(body, -UNWRITTEN)
+        if not np.allclose(replayed, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
+            raise RuntimeError(f"the graph of {self.rows} rows gives other answers than what it was captured from")
+
+    def launch(self, rows: int) -> None:
+        """Queue copy, replay and copy for the first `rows` rows of `staging`."""
+        self._pad(rows)
+        copy = self._copies.get(rows)
+        if copy is None:
+            stop = self._packing.stop(rows)
+            copy = self._copies[rows] = self._bytes[:stop], self._host[:stop]
+        self._graphs.copy(*copy)
+        self._graph.replay()
+        self._graphs.copy(self._arrived, self.outputs)
+        self._done.record()
+        self._launched = rows
+
+    def collect(self) -> NDArray[np.float32]:
+        """Action, log_prob and value, float32 [3, rows launched]; device-to-host sync here."""
+        self._done.synchronize()
+        return self._numbers[:, : self._launched].copy()  # the next batch writes over the original
+
+    def _pad(self, rows: int) -> None:
+        self.staging.read_rows[rows:], self.staging.write_rows[rows:] = self._padding
+
+    def _fill_at_random(self) -> None:
+        """Observations without noise: the most probable action must not depend on a last bit."""
+        self._pad(0)
+        draw = np.random.default_rng(self.rows)
+        self.staging.observation[:] = draw.random(self.staging.observation.shape)
+
+    def _answers_of(self, run: Callable[[], None], before: float) -> NDArray[np.float32]:
+        """log_prob and value, float32 [2, rows], for the inputs on the device; `before` where nothing is written."""
+        self.outputs.fill_(before)
+        run()
+        self._graphs.copy(self._arrived, self.outputs)
+        self._done.record()
+        self._done.synchronize()
+        return self._numbers[1:].copy()
+
+
+# a GPU takes large batches whole: padding costs it less than a launch
 
 
 class GraphEngine(PolicyEngine):
@@ -158,7 +281,7 @@ class GraphEngine(PolicyEngine):
 
 
 def _first(error: BaseException) -> BaseException:
-    """Ending a capture that went wrong raises once more, and says less."""
+    """The first error: ending a failed capture raises a second, less specific one."""
     while error.__context__ is not None:
         error = error.__context__
     return error

@@ -52,7 +52,7 @@ LINE = 64  # bytes of a line of the processor's cache
 
 @intrinsic
 def stream_line(_typing: Any, target: Any, source: Any) -> Any:
-    """Copy LINE bytes between addresses, past the cache: for what nobody here reads soon. `target` % LINE must be 0."""
+    """Copy LINE bytes past the cache, for data that the server does not read again. `target` % LINE must be 0."""
 
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         words = ir.VectorType(ir.IntType(64), LINE // 8).as_pointer()

@@ -1,7 +1,7 @@
 """Admits the rows of a STEP message: each becomes a waiting row, an immediate reply, or an error of its own.
 
 Rows that are simply their session's next step are admitted together, as columns; what remains (starts, ends, redos,
-resends and whatever is wrong) is judged row by row, in the order of the message.
+resends and whatever is wrong) is checked row by row, in the order of the message.
 """
 
 from __future__ import annotations
@@ -27,29 +27,21 @@ from simul.common.protocol.messages import ABORTED, DECISION, FLAGS, RECORD, STA
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.batching.batcher import Chunk
 from simul.inference_server.frontend.clients import Client
-from simul.inference_server.frontend.faults import TOLD, contain
-from simul.inference_server.frontend.row_checks import Rows, unpack
+from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
+from simul.inference_server.frontend.row_checks import StepRows, unpack_step
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import PolicyTable
-from simul.inference_server.sessions.rules import (
-    END_ACKNOWLEDGED,
-    Reply,
-    Session,
-    Verdict,
-    check_end,
-    check_start,
-    judge,
-)
-from simul.inference_server.sessions.session_close import Endings
-from simul.inference_server.sessions.table import Ordinary, SessionTable
+from simul.inference_server.sessions.rules import Verdict, check_end, check_start, classify_row
+from simul.inference_server.sessions.session_close import SessionCloser
+from simul.inference_server.sessions.table import END_ACKNOWLEDGED, NextSteps, Reply, Session, SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
 
 _CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}
 
 
 @dataclass
-class Admitted:
-    """What became of a STEP message: chunks that wait, replies that go out now, errors by (code, text)."""
+class AdmittedRows:
+    """Result of a STEP message: chunks that wait, replies that go out now, errors by (code, text)."""
 
     chunks: list[Chunk] = field(default_factory=list)
     replies: list[tuple[int, Reply]] = field(default_factory=list)
@@ -72,7 +64,7 @@ class _Queued:
         self.redo.append(redo)
 
 
-class Admission:
+class RowAdmission:
     """Checks rows against the session table; the only place that opens sessions."""
 
     def __init__(
@@ -81,28 +73,28 @@ class Admission:
         sessions: SessionTable,
         policies: PolicyTable,
         recorder: Recorder,
-        endings: Endings,
+        session_closer: SessionCloser,
         statistics: Statistics,
     ) -> None:
         self._spec = spec
         self._sessions = sessions
         self._policies = policies
         self._recorder = recorder
-        self._endings = endings
+        self._session_closer = session_closer
         self._statistics = statistics
 
-    def admit(self, client: Client, message: Step, tensors: Tensors, now: float) -> Admitted:
-        """Take in a whole STEP message.
+    def admit_rows(self, client: Client, message: Step, tensors: Tensors, now: float) -> AdmittedRows:
+        """Admit the rows of a STEP message.
 
         Raises:
             ProtocolError: the message as a whole is wrong (a tensor is missing or has another shape).
         """
-        rows = unpack(self._spec, tensors, unread=message.observation_at >= 0)
-        result, queued = Admitted(), _Queued()
-        ordinary = self._sessions.begin_ordinary(client, rows.keys, rows.plain)
+        rows = unpack_step(self._spec, tensors, unread=message.observation_at >= 0)
+        result, queued = AdmittedRows(), _Queued()
+        ordinary = self._sessions.admit_next_steps(client, rows.keys, rows.plain)
         recorded = self._sessions.unroll_row.take(ordinary.slots)
         self._statistics.steps_seen += int(np.count_nonzero(recorded >= 0))
-        self._recorder.rewards(recorded, rows.reward[ordinary.rows])
+        self._recorder.add_rewards(recorded, rows.reward[ordinary.rows])
         if len(ordinary.rows) < len(ordinary.which):
             for i in np.flatnonzero(~ordinary.which).tolist():
                 try:
@@ -110,14 +102,14 @@ class Admission:
                 except ProtocolError as error:
                     result.errors.setdefault((error.code, str(error)), []).append(i)
                 except Exception as error:  # noqa: BLE001 a defect costs this row and its session
-                    contain(error, self._statistics)
+                    record_fault(error, self._statistics)
                     self._abort(client, rows.keys[i].tolist(), now)
-                    result.errors.setdefault((ERR_INTERNAL, TOLD), []).append(i)
+                    result.errors.setdefault((ERR_INTERNAL, FAULT_TEXT), []).append(i)
         result.chunks.extend(self._chunks(client, message, rows, ordinary, queued, now))
         return result
 
-    def undo(self, client: Client, tensors: Tensors, now: float) -> None:
-        """Abort every session that a message has rows of: `admit` raised, and what it had begun cannot be told.
+    def abort_sessions_of(self, client: Client, tensors: Tensors, now: float) -> None:
+        """Abort every session that a message has rows of: `admit_rows` raised, and its progress is unknown.
 
         Rows of earlier messages that wait are answered ERR_NO_SESSION by their batch.
         """
@@ -126,20 +118,20 @@ class Admission:
             for key in keys.tolist():
                 self._abort(client, key, now)
 
-    def end(self, slots: NDArray[np.int64], numbers: NDArray[np.int64], now: float) -> None:
+    def abort_slots(self, slots: NDArray[np.int64], numbers: NDArray[np.int64], now: float) -> None:
         """Abort the sessions of admitted rows that could not be queued; int64 [M] each, as in `Chunk`."""
         for slot, number in zip(slots.tolist(), numbers.tolist()):
             session = Session(self._sessions, slot)
             if session.number == number:
-                self._endings.end(session, ABORTED, None, "server_fault", now)
+                self._session_closer.close_session(session, ABORTED, None, "server_fault", now)
 
     def _abort(self, client: Client, key: list[int], now: float) -> None:
         session = self._sessions.find(client, key[0], key[1])
         if session is not None and session.episode == key[2]:
-            self._endings.end(session, ABORTED, None, "server_fault", now)
+            self._session_closer.close_session(session, ABORTED, None, "server_fault", now)
 
     def _chunks(
-        self, client: Client, message: Step, rows: Rows, ordinary: Ordinary, queued: _Queued, now: float
+        self, client: Client, message: Step, rows: StepRows, ordinary: NextSteps, queued: _Queued, now: float
     ) -> Iterator[Chunk]:
         """Admitted rows by policy and by whether they are recorded."""
         table = self._sessions
@@ -164,7 +156,7 @@ class Admission:
             yield chunk
 
     def _admit_row(
-        self, client: Client, message: Step, rows: Rows, i: int, queued: _Queued, result: Admitted, now: float
+        self, client: Client, message: Step, rows: StepRows, i: int, queued: _Queued, result: AdmittedRows, now: float
     ) -> None:
         env, seat, episode, step, attempt = rows.keys[i].tolist()
         session = self._sessions.find(client, env, seat)
@@ -175,15 +167,15 @@ class Admission:
             result.replies.append((i, END_ACKNOWLEDGED))
             return
         if not rows.finite[i]:
-            raise ProtocolError(ERR_VALUE, rows.not_finite(i))
+            raise ProtocolError(ERR_VALUE, rows.describe_not_finite(i))
         if not rows.has_legal[i]:
             raise ProtocolError(ERR_MASK, "the mask allows no action, or holds values other than 0 and 1")
         if rows.flags[i] & START and (session is None or session.episode != episode):
             session = self._open(client, message, rows, i, session, now)
         if session is not None and session.episode == episode:
             self._sessions.touch(session, now)
-        ending = client.endings.get((env, seat, episode), "")
-        verdict = judge(session, (env, seat, episode, step, attempt), ending)
+        ending = client.closed_sessions.get((env, seat, episode), "")
+        verdict = classify_row(session, (env, seat, episode, step, attempt), ending)
         assert session is not None
         if verdict is Verdict.PENDING and session.slot in queued.slots:
             raise ProtocolError(ERR_ORDER, "this row stands twice in one message; the first one is answered")
@@ -198,7 +190,7 @@ class Admission:
         else:
             self._queue(session, rows, i, verdict is Verdict.REDO, queued)
 
-    def _open(self, client: Client, message: Step, rows: Rows, i: int, old: Session | None, now: float) -> Session:
+    def _open(self, client: Client, message: Step, rows: StepRows, i: int, old: Session | None, now: float) -> Session:
         env, seat, episode, step, attempt = rows.keys[i].tolist()
         flags = int(rows.flags[i])
         if rows.policy[i] >= len(message.policies):
@@ -211,14 +203,14 @@ class Admission:
         if old is not None and episode < old.episode:
             raise ProtocolError(ERR_ORDER, f"episode {episode} is over: episode {old.episode} of this seat is running")
         if old is not None:
-            self._endings.end(old, ABORTED, None, "restarted", now)
-        session = self._sessions.open(client, env, seat, episode, flags, policy, now)
+            self._session_closer.close_session(old, ABORTED, None, "restarted", now)
+        session = self._sessions.open_session(client, env, seat, episode, flags, policy, now)
         self._sessions.temperature[session.slot] = temperature
         if flags & RECORD:
-            self._sessions.unroll_row[session.slot] = self._recorder.open()
+            self._sessions.unroll_row[session.slot] = self._recorder.open_row()
         return session
 
-    def _queue(self, session: Session, rows: Rows, i: int, redo: bool, queued: _Queued) -> None:
+    def _queue(self, session: Session, rows: StepRows, i: int, redo: bool, queued: _Queued) -> None:
         step, attempt = rows.keys[i, 3:].tolist()
         if redo:
             self._statistics.rows_redone += 1
@@ -228,7 +220,7 @@ class Admission:
         self._statistics.steps_seen += session.record and not redo
         queued.add(i, session, redo)
 
-    def _end_row(self, session: Session | None, rows: Rows, i: int, now: float) -> None:
+    def _end_row(self, session: Session | None, rows: StepRows, i: int, now: float) -> None:
         _, _, episode, step, _ = rows.keys[i].tolist()
         kind = int(rows.kind[i])
         if kind not in _CAUSES:
@@ -242,7 +234,7 @@ class Admission:
             raise ProtocolError(ERR_VALUE, "the final reward is not finite")
         if kind != ABORTED:
             self._reward(session, rows, i)
-        self._endings.end(session, kind, final, _CAUSES[kind], now)
+        self._session_closer.close_session(session, kind, final, _CAUSES[kind], now)
 
-    def _reward(self, session: Session, rows: Rows, i: int) -> None:
-        self._recorder.rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]])
+    def _reward(self, session: Session, rows: StepRows, i: int) -> None:
+        self._recorder.add_rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]])

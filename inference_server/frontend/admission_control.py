@@ -1,8 +1,9 @@
-"""Takes in STEP and EVALUATE messages: within the limits they are admitted, beyond them refused at once."""
+"""Admission control: STEP and EVALUATE messages are admitted within the limits and refused at once beyond them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from simul.common.protocol.codec import Tensors
 from simul.common.protocol.errors import (
@@ -17,26 +18,25 @@ from simul.common.protocol.errors import (
 from simul.common.protocol.messages import Evaluate, Step
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.batching.batcher import Batcher, Chunk
-from simul.inference_server.engine.evaluation import Evaluator
-from simul.inference_server.frontend.admission import Admission
-from simul.inference_server.frontend.client_socket import Gateway
-from simul.inference_server.frontend.clients import Client
-from simul.inference_server.frontend.faults import TOLD, contain
-from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.engine.evaluation import EvaluateRequest, Evaluator
+from simul.inference_server.frontend.admission import RowAdmission
+from simul.inference_server.frontend.client_socket import ClientSocket
+from simul.inference_server.frontend.clients import Client, InFlight
+from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
 from simul.inference_server.frontend.shared_memory import with_observation
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.sessions.table import SessionTable
 
 
-class Intake:
-    """Between the gateway and the queues. `closed`: the server drains and takes nothing more."""
+class AdmissionControl:
+    """Between the client socket and the queues. `closed`: the server drains and refuses every message."""
 
     def __init__(
         self,
         spec: GameSpec,
-        gateway: Gateway,
+        client_socket: ClientSocket,
         sessions: SessionTable,
-        admission: Admission,
+        admission: RowAdmission,
         batcher: Batcher,
         evaluator: Evaluator,
         in_flight: InFlight,
@@ -44,7 +44,7 @@ class Intake:
     ) -> None:
         self.closed = False
         self._spec = spec
-        self._gateway = gateway
+        self._client_socket = client_socket
         self._sessions = sessions
         self._admission = admission
         self._batcher = batcher
@@ -52,8 +52,8 @@ class Intake:
         self._in_flight = in_flight
         self._statistics = statistics
 
-    def take(self, client: Client, message: Step | Evaluate, tensors: Tensors, now: float) -> None:
-        """Admit a message's rows, or answer what is wrong with it."""
+    def admit_message(self, client: Client, message: Step | Evaluate, tensors: Tensors, now: float) -> None:
+        """Admit the rows of a message, or refuse it with an error."""
         try:
             if self.closed:
                 raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
@@ -62,8 +62,10 @@ class Intake:
             if isinstance(message, Step) and message.deadline_ms < 0:
                 raise ProtocolError(ERR_VALUE, f"deadline_ms {message.deadline_ms}; expected 0 (none) or more")
             rows = _rows(message, tensors)
-            if rows > self._in_flight.most:
-                raise ProtocolError(ERR_LIMIT, f"{rows} rows in one message; at most {self._in_flight.most}")
+            if rows > self._in_flight.max_rows_of_message:
+                raise ProtocolError(
+                    ERR_LIMIT, f"{rows} rows in one message; at most {self._in_flight.max_rows_of_message}"
+                )
             if not self._in_flight.has_room(client, rows):
                 self._refuse_busy(client, message, rows)
             elif isinstance(message, Step):
@@ -73,22 +75,35 @@ class Intake:
                 self._in_flight.add(client, len(request))
         except ProtocolError as error:
             self._statistics.messages_refused[error.code] += 1
-            self._gateway.refuse(client, message.id, (), error.code, str(error))
+            self._client_socket.refuse(client, message.id, (), error.code, str(error))
         except Exception as error:  # noqa: BLE001 nothing was queued or answered yet, see `_step`
-            contain(error, self._statistics)
+            record_fault(error, self._statistics)
             if isinstance(message, Step):
-                self._admission.undo(client, tensors, now)
+                self._admission.abort_sessions_of(client, tensors, now)
             self._statistics.messages_refused[ERR_INTERNAL] += 1
-            self._gateway.refuse(client, message.id, (), ERR_INTERNAL, TOLD)
+            self._client_socket.refuse(client, message.id, (), ERR_INTERNAL, FAULT_TEXT)
 
-    def refuse_late(self, now: float) -> None:
-        """Rows whose deadline is over get an error; their sessions stay as they were."""
-        for chunk in self._batcher.expire(now):
+    def settle(self, batch: Sequence[Chunk | EvaluateRequest]) -> None:
+        """The rows of this batch are no longer in flight."""
+        for portion in batch:
+            self._in_flight.remove(portion.client, len(portion))
+
+    def last_batch_took(self, seconds: float) -> None:
+        """Set the duration that `retry_after_ms` is computed from."""
+        self._in_flight.last_batch_sec = seconds
+
+    def open_no_sessions(self) -> None:
+        """Refuse every START from now on: the server drains."""
+        self._sessions.accepting = False
+
+    def refuse_expired(self, now: float) -> None:
+        """Refuse rows whose deadline has passed; their sessions stay as they were."""
+        for chunk in self._batcher.take_expired(now):
             self._in_flight.remove(chunk.client, len(chunk))
-            self._sessions.expire(chunk.slots, chunk.numbers)
+            self._sessions.mark_expired(chunk.slots, chunk.numbers)
             self._statistics.rows_errored[ERR_DEADLINE] += len(chunk)
             late_ms = (now - chunk.deadline) * 1000
-            self._gateway.refuse(
+            self._client_socket.refuse(
                 chunk.client, chunk.message, chunk.rows.tolist(), ERR_DEADLINE,
                 f"taken from the queue {late_ms:.0f} ms after the deadline; the session waits for this very step",
                 retry_after_ms=self._in_flight.retry_after_ms(),
@@ -97,33 +112,33 @@ class Intake:
     def _step(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
         if message.observation_at >= 0:
             tensors = with_observation(client.memory, self._spec, message.observation_at, tensors)
-        admitted = self._admission.admit(client, message, tensors, now)
+        admitted = self._admission.admit_rows(client, message, tensors, now)
         deadline = now + message.deadline_ms / 1000 if message.deadline_ms else math.inf
         for chunk in admitted.chunks:
             self._queue(chunk, deadline, now)
         if admitted.replies:
-            self._gateway.reply_again(client, message.id, admitted.replies)
+            self._client_socket.reply_again(client, message.id, admitted.replies)
         for (code, text), refused in admitted.errors.items():
             self._statistics.rows_errored[code] += len(refused)
-            self._gateway.refuse(client, message.id, refused, code, text)
+            self._client_socket.refuse(client, message.id, refused, code, text)
 
     def _queue(self, chunk: Chunk, deadline: float, now: float) -> None:
-        """From here on each part of the message is answered on its own: what fails is refused, and that only."""
+        """Queue one chunk; an error refuses only its rows."""
         chunk.deadline = deadline
         try:
-            self._batcher.add(chunk)
+            self._batcher.queue_chunk(chunk)
         except Exception as error:  # noqa: BLE001 the batcher appends last: none of these rows waits
-            contain(error, self._statistics)
-            self._admission.end(chunk.slots, chunk.numbers, now)
+            record_fault(error, self._statistics)
+            self._admission.abort_slots(chunk.slots, chunk.numbers, now)
             self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
-            self._gateway.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, TOLD)
+            self._client_socket.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, FAULT_TEXT)
         else:
             self._in_flight.add(chunk.client, len(chunk))
 
     def _refuse_busy(self, client: Client, message: Step | Evaluate, rows: int) -> None:
         limits = self._in_flight
         self._statistics.rows_errored[ERR_BUSY] += rows
-        self._gateway.refuse(
+        self._client_socket.refuse(
             client, message.id, (), ERR_BUSY,
             f"{rows} rows on top of {limits.of(client)} of yours and {limits.total} of all that wait; at most "
             f"{limits.client_limit} of a client and {limits.limit} of all may. None was admitted; send them again",

@@ -1,4 +1,4 @@
-"""The data socket: decodes what comes, knows who it is from, and answers."""
+"""The data socket: decodes messages, finds their client, and sends replies."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ from simul.common.protocol.messages import (
 )
 from simul.common.transport import RouterSocket
 from simul.inference_server.frontend.clients import Client, ClientTable
-from simul.inference_server.frontend.faults import TOLD, contain
-from simul.inference_server.frontend.handshake import Reception, SpecAsked
+from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
+from simul.inference_server.frontend.handshake import Handshake, SpecQuery
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.ops.status_reply import FiguresOf
+from simul.inference_server.ops.status_reply import StatusReply
 from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.proxy.process import ProxyProcess
-from simul.inference_server.sessions.rules import Reply
+from simul.inference_server.sessions.table import Reply
 
 RECEIVE_SEC = 0.005
 COUNT_EVERY_SEC = 0.05
 _NO_TENSORS: frozenset[str] = frozenset()
 
 
-class Gateway:
-    """Clients come and go here. A bad message is answered and counted; it never stops the server."""
+class ClientSocket:
+    """Receives requests and sends replies. A bad message is answered and counted; it never stops the server."""
 
     def __init__(
         self,
         socket: RouterSocket,
-        reception: Reception,
+        handshake: Handshake,
         clients: ClientTable,
         policies: PolicyTable,
         statistics: Statistics,
         limits: dict[str, int],
-        figures: FiguresOf,
+        figures: StatusReply,
         proxy: ProxyProcess | None = None,
     ) -> None:
         self.socket = socket
         self.proxy = proxy
         self.read_all = True  # the last `receive` left nothing behind
         self.departed: list[tuple[Client, str]] = []  # clients whose sessions must end, with the cause
-        self._reception = reception
+        self._handshake = handshake
         self._clients = clients
         self._policies = policies
         self._statistics = statistics
@@ -67,10 +67,10 @@ class Gateway:
         self._count_at = 0.0
 
     def receive(self, now: float, most: int = 1000) -> Iterator[tuple[Client, Step | Evaluate, Tensors]]:
-        """STEP and EVALUATE messages that wait; everything else is dealt with here.
+        """Yields the STEP and EVALUATE messages that wait; other messages are answered here.
 
-        It ends after `most` messages or `RECEIVE_SEC`: whoever floods shall not keep those from their batch who have
-        been read (the socket reads its peers in turns).
+        It ends after `most` messages or `RECEIVE_SEC`: a client that floods must not delay the batch of
+        rows already read (the socket reads its peers in turns).
         """
         enough = time.perf_counter() + RECEIVE_SEC
         self.read_all = False
@@ -85,7 +85,7 @@ class Gateway:
                 client = self._clients.of_peer(peer)
                 if isinstance(message, Hello):
                     expect_only(tensors, _NO_TENSORS)
-                    welcome, ended = self._reception.let_in(peer, message, now)
+                    welcome, ended = self._handshake.accept(peer, message, now)
                     self.departed.extend((older, "new_run") for older in ended)
                     self.send(peer, welcome)
                 elif client is None:
@@ -96,37 +96,37 @@ class Gateway:
                         yield client, message, tensors
                     else:
                         expect_only(tensors, _NO_TENSORS)
-                        self._converse(client, message)
+                        self._answer_other(client, message)
             except ProtocolError as error:
-                if not isinstance(error, SpecAsked):
+                if not isinstance(error, SpecQuery):
                     self._statistics.messages_refused[error.code] += 1
                 self.send(peer, Error(code=error.code, message=str(error)))
             except Exception as error:  # noqa: BLE001 a defect costs this message, not the loop
-                contain(error, self._statistics)
+                record_fault(error, self._statistics)
                 self._statistics.messages_refused[ERR_INTERNAL] += 1
-                self.send(peer, Error(code=ERR_INTERNAL, message=TOLD))
+                self.send(peer, Error(code=ERR_INTERNAL, message=FAULT_TEXT))
             if time.perf_counter() > enough:
                 return
 
     def count_connections(self, now: float) -> str:
-        """Take down what became of connections, where it is time. A sentence where the proxy has died."""
+        """Count connection events if due. Returns a sentence if the proxy has died."""
         if now < self._count_at:
             return ""
         self._count_at = now + COUNT_EVERY_SEC
         if self.socket.connections is not None:
             self._statistics.connections.update(self.socket.connections.drain())
-        return "" if self.proxy is None else self._ask_proxy(self.proxy, now)
+        return "" if self.proxy is None else self._poll_proxy(self.proxy, now)
 
-    def _ask_proxy(self, proxy: ProxyProcess, now: float) -> str:
-        sentence, statistics = proxy.look(now), self._statistics
-        statistics.connections.update(+proxy.news)
-        proxy.news.clear()
+    def _poll_proxy(self, proxy: ProxyProcess, now: float) -> str:
+        sentence, statistics = proxy.poll(now), self._statistics
+        statistics.connections.update(+proxy.new_connections)
+        proxy.new_connections.clear()
         statistics.connections_cut, statistics.proxy_restarts = proxy.cut, proxy.restarts
         statistics.unanswered_bytes = proxy.unanswered_bytes
         return sentence
 
     def close(self) -> None:
-        """The last answers go out for a moment at most."""
+        """Close the socket; queued replies are sent for a moment at most."""
         self.socket.close()
         if self.proxy is not None:
             self.proxy.close()
@@ -153,10 +153,10 @@ class Gateway:
         try:
             return self.socket.deliver(peer, encode(message, tensors))
         except Exception as error:  # noqa: BLE001
-            contain(error, self._statistics)
+            record_fault(error, self._statistics)
             return "failed"
 
-    def _converse(self, client: Client, message: Ping | StatusRequest | Close) -> None:
+    def _answer_other(self, client: Client, message: Ping | StatusRequest | Close) -> None:
         if isinstance(message, Ping):
             self.send_to(client, Pong(id=message.id, policies=self._policies.names, ready=self._figures.ready))
         elif isinstance(message, StatusRequest):

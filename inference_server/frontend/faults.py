@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 
-from simul.inference_server.engine.backends import DeviceLost
+from simul.inference_server.engine.engine import DeviceLost
 from simul.inference_server.ops.statistics import Statistics
 
 _log = logging.getLogger("simul-inference")
-TOLD = "the server failed on this message, by a fault of its own; the sessions of its rows ended as aborted"
+FAULT_TEXT = "the server failed on this message, by a fault of its own; the sessions of its rows ended as aborted"
 
 
-def contain(error: Exception, statistics: Statistics) -> None:
+def record_fault(error: Exception, statistics: Statistics) -> None:
     """Count the exception and log its traceback (throttled, see `simul.common.runtime.logs`).
 
     The caller answers ERR_INTERNAL and leaves its tables consistent. DeviceLost is raised again: no batch can succeed.

@@ -1,4 +1,4 @@
-"""Lets clients in: HELLO against what this server speaks and plays, WELCOME with all that a client has to know."""
+"""The handshake: checks HELLO against protocol and game spec, answers with WELCOME."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MAX_NAME = 64  # characters of a client's declared name
 MAX_ECHO = 40  # characters of a client's text that an answer repeats
 
 
-class SpecAsked(ProtocolError):
-    """Somebody asks which game is played here: answered as any refusal, but nobody's mistake, so it is not counted."""
+class SpecQuery(ProtocolError):
+    """A client asks for the server's spec (fingerprint `?`): answered as a refusal, not counted as one."""
 
 
-class Reception:
-    """`memory_bytes`: shared memory for a client that asks for it; 0: none."""
+class Handshake:
+    """Admits clients. `memory_bytes`: shared memory for a client that asks for it; 0: none."""
 
     def __init__(
         self, spec: GameSpec, clients: ClientTable, policies: PolicyTable, limits: dict[str, int], memory_bytes: int
@@ -30,7 +30,7 @@ class Reception:
         self._limits = limits
         self._memory_bytes = memory_bytes
 
-    def let_in(self, peer: bytes, hello: Hello, now: float) -> tuple[Welcome, list[Client]]:
+    def accept(self, peer: bytes, hello: Hello, now: float) -> tuple[Welcome, list[Client]]:
         """The answer to HELLO, and the clients whose lives it ends.
 
         Raises:
@@ -40,15 +40,17 @@ class Reception:
         self._check(hello)
         if not peer.startswith(b"\0"):  # as those begin that libzmq gives
             raise ProtocolError(ERR_VALUE, "the socket has a routing id that you chose; others could take it: set none")
-        self._clients.trusts(hello.training_token)  # also of who comes back
+        self._clients.check_training_token(hello.training_token)  # also for a client that resumes
         ended: list[Client] = []
-        client = self._clients.same_life(peer, hello.client, hello.run_id)
+        client = self._clients.find_same_run(peer, hello.client, hello.run_id)
         if client is None and hello.token:
             client = self._clients.resume(hello.token, peer, now)
         resumed = client is not None
         if client is None:
             try:
-                client, ended = self._clients.open(hello.client, hello.run_id, hello.training_token, peer, now)
+                client, ended = self._clients.register_client(
+                    hello.client, hello.run_id, hello.training_token, peer, now
+                )
             except StaleRunError as error:
                 raise ProtocolError(ERR_STALE_RUN, str(error)) from None
         client.confirmed = client.confirmed or hello.token == client.token
@@ -73,7 +75,7 @@ class Reception:
             raise ProtocolError(ERR_VERSION, f"this server speaks {PROTOCOL}; got {hello.protocol[:MAX_ECHO]!r}")
         fingerprint = self._spec.fingerprint()
         if hello.spec_fingerprint != fingerprint:
-            kind = SpecAsked if hello.spec_fingerprint == ASKED else ProtocolError
+            kind = SpecQuery if hello.spec_fingerprint == ASKED else ProtocolError
             raise kind(
                 ERR_SPEC,
                 f"this server plays {self._spec.name} with spec {fingerprint}; "
@@ -83,7 +85,7 @@ class Reception:
             raise ProtocolError(ERR_VALUE, f"a client's name has 1 to {MAX_NAME} printable characters")
 
     def _memory(self) -> SharedMemory | None:
-        """None where the system has no more to give: such a client sends its observations."""
+        """None if the system has none to give: the client then sends its observations as tensors."""
         try:
             return SharedMemory(self._memory_bytes) if self._memory_bytes else None
         except OSError:

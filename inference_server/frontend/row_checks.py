@@ -21,13 +21,13 @@ _INT64, _FLOAT32, _UINT8 = (np.dtype(name) for name in ("int64", "float32", "uin
 
 
 @dataclass(eq=False, slots=True)
-class Rows:
+class StepRows:
     """Columns of STEP (see `simul.common.protocol.messages.Step`), and bool [N] each:
 
     finite: observation and reward are finite; has_legal: the mask allows an action and is made of 0 and 1;
     plain: both, the row is a decision, and its flags are known ones.
-    unread: the observations lie where their client can still write. `finite` says nothing of them; whoever copies a row
-    judges the copy.
+    unread: the observations lie where their client can still write. `finite` says nothing of them; the copy of
+    a row is checked instead.
     """
 
     keys: NDArray[np.int64]
@@ -43,21 +43,21 @@ class Rows:
     plain: NDArray[np.bool_]
     unread: bool
 
-    def not_finite(self, row: int) -> str:
+    def describe_not_finite(self, row: int) -> str:
         """What of a row that is not `finite` is wrong."""
         if not np.isfinite(self.reward[row]):
             return f"the reward is {self.reward[row]}; expected a finite number"
-        return numbers_missing(self.observation[row])
+        return describe_not_finite(self.observation[row])
 
     def final_observation(self, row: int) -> NDArray[Any]:
         """Of an episode that was cut short, wire dtype [D]. Raises ProtocolError ERR_VALUE."""
         if not self.finite[row]:
-            raise ProtocolError(ERR_VALUE, self.not_finite(row))
+            raise ProtocolError(ERR_VALUE, self.describe_not_finite(row))
         if not self.unread:
             return self.observation[row]
         copied = self.observation[row].copy()
         if not np.isfinite(copied).all():
-            raise ProtocolError(ERR_VALUE, numbers_missing(copied))
+            raise ProtocolError(ERR_VALUE, describe_not_finite(copied))
         return copied
 
     def temperature_of(self, row: int) -> float:
@@ -76,7 +76,7 @@ class Rows:
         return temperature
 
 
-def numbers_missing(observation: NDArray[Any]) -> str:
+def describe_not_finite(observation: NDArray[Any]) -> str:
     """What is wrong with an observation [D] that is not finite."""
     places = np.flatnonzero(~np.isfinite(observation))
     first = int(places[0])
@@ -86,7 +86,7 @@ def numbers_missing(observation: NDArray[Any]) -> str:
     )
 
 
-def unpack(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> Rows:
+def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> StepRows:
     """The columns of a STEP message. `unread`: see `Rows`.
 
     Raises:
@@ -105,7 +105,7 @@ def unpack(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> Rows:
     bits, exponent, check = _FINITE[observation.dtype]
     judged = np.empty((n, 0), bits) if unread else observation.view(bits)
     check(judged, exponent, reward, mask, kind, flags, finite, has_legal, plain)
-    return Rows(
+    return StepRows(
         keys=keys,
         kind=kind,
         flags=flags,
@@ -121,7 +121,7 @@ def unpack(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> Rows:
     )
 
 
-class Asked(NamedTuple):
+class EvaluateRows(NamedTuple):
     """Columns of EVALUATE.
 
     observation: wire dtype [N, D]; mask: uint8 [N, A], 1 = legal; session: int64 [N, 3], env -1: zero state;
@@ -135,7 +135,7 @@ class Asked(NamedTuple):
     within: NDArray[np.bool_]
 
 
-def unpack_evaluate(spec: GameSpec, tensors: Tensors) -> Asked:
+def unpack_evaluate(spec: GameSpec, tensors: Tensors) -> EvaluateRows:
     """The columns of an EVALUATE message. Raises ProtocolError as `unpack` does."""
     expect_only(tensors, EVALUATE_TENSORS)
     observation = expect(tensors, "observation", spec.dtype(), (None, spec.observation_size))
@@ -146,7 +146,7 @@ def unpack_evaluate(spec: GameSpec, tensors: Tensors) -> Asked:
     mask = np.unpackbits(packed, axis=1, count=spec.num_actions, bitorder="little")
     session = expect(tensors, "session", _INT64, (n, 3)) if "session" in tensors else np.full((n, 3), -1, np.int64)
     within = packed[:, -1] <= 0xFF >> -spec.num_actions % 8
-    return Asked(observation, mask, session, finite_rows(observation), within)
+    return EvaluateRows(observation, mask, session, finite_rows(observation), within)
 
 
 def _check(

@@ -1,7 +1,7 @@
 """The server's side of shared memory: clients on this machine write their observations where the server reads them.
 
-Memory is an anonymous file that nobody can make shorter: a client can write nonsense into it, as into a message,
-but never take a page away from under the server. Only processes of the same user can open it (through /proc), and it is
+Memory is a sealed anonymous file whose size is fixed: a client can write nonsense into it, as into a message,
+but cannot remove a page that the server reads. Only processes of the same user can open it (through /proc), and it is
 gone with the last who has it. Linux only; elsewhere, and to clients from other machines, none is granted.
 """
 
@@ -40,7 +40,7 @@ class AnonymousFile:
         self.grant = messages.SharedMemory(path=shared_path(self._file), size=size, nonce=nonce)
 
     def close(self) -> None:
-        """Nobody can open it any longer; who reads it still has it."""
+        """Close the file: it can no longer be opened; existing mappings stay valid."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -20,7 +20,7 @@ from simul.common.protocol.messages import (
     UnloadPolicy,
 )
 from simul.common.transport import RouterSocket
-from simul.inference_server.frontend.faults import contain
+from simul.inference_server.frontend.faults import record_fault
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import Policy, PolicyTable
 from simul.inference_server.sessions.table import SessionTable
@@ -62,20 +62,20 @@ class Control:
                 break
             peer, frames = received
             try:
-                self._take(peer, frames)
+                self._answer_request(peer, frames)
             except Exception as error:  # noqa: BLE001 a defect costs this request, not the loop
-                contain(error, self._statistics)
+                record_fault(error, self._statistics)
                 self._refuse(peer, TOLD)
         for item in [item for item in self._building if item[2].done()]:
             self._building.remove(item)
-            self._adopt(*item)
+            self._add_policy(*item)
 
     def close(self) -> None:
         """Close the socket; a policy that is being built is given up."""
         self._builder.shutdown(wait=True, cancel_futures=True)
         self.socket.close()
 
-    def _take(self, peer: bytes, frames: list[Frame]) -> None:
+    def _answer_request(self, peer: bytes, frames: list[Frame]) -> None:
         try:
             message, _ = self._codec.decode(frames)
         except ProtocolError as error:
@@ -88,7 +88,7 @@ class Control:
             self._answer(peer, False, str(error))
 
     def _refuse(self, peer: bytes, text: str) -> None:
-        """Whoever has not shown the token learns nothing of what is served."""
+        """Answer a request without a valid token: no policy is named."""
         self._send(peer, ControlAnswer(ok=False, text=text, policies=()))
 
     def _handle(self, peer: bytes, message: TO_CONTROL) -> None:
@@ -110,11 +110,11 @@ class Control:
             self.shutdown = True
             self._answer(peer, True, "the server answers what waits and stops")
 
-    def _adopt(self, peer: bytes, name: str, future: Future[Policy]) -> None:
+    def _add_policy(self, peer: bytes, name: str, future: Future[Policy]) -> None:
         try:
             policy = future.result()
             self._policies.check_free(name)
-            self._policies.adopt(policy)
+            self._policies.add_policy(policy)
         except (CheckpointError, ConfigError, WeightsError) as error:
             self._answer(peer, False, str(error))
         except Exception as error:  # noqa: BLE001 - a user's own network may raise anything while it is built
@@ -141,4 +141,4 @@ class Control:
         try:
             self.socket.send(peer, encode(answer))
         except Exception as error:  # noqa: BLE001 the answer is lost, as one to a peer that is gone
-            contain(error, self._statistics)
+            record_fault(error, self._statistics)

@@ -1,7 +1,7 @@
 """File descriptors: every connection holds one.
 
-A server that runs out of them refuses newcomers over TCP and serves on. Over ipc libzmq ends the process
-(https://github.com/zeromq/libzmq/issues/1306), so there shall be enough, and the supervisor starts another.
+Without free ones the server refuses new TCP connections and serves on. Over ipc libzmq ends the process
+(https://github.com/zeromq/libzmq/issues/1306): hence the raised limit. The supervisor restarts a server that ended.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Exporter:
         self._collector.report = Published(metrics, durations, dict(statistics.stages.seconds))
 
     def correct(self, metrics: Mapping[str, Any]) -> None:
-        """Serve these instead, with the durations of the last report; for whoever speaks while the loop is stuck."""
+        """Serve these with the durations of the last report; called by the watchdog while the loop is stuck."""
         report = self._collector.report
         if report is not None:
             self._collector.report = report._replace(metrics=metrics)

@@ -1,4 +1,4 @@
-"""What the server says of itself: to the supervisor twice a second, to Prometheus where that is on."""
+"""Reports of the server: to the supervisor twice a second, to Prometheus if `server.prometheus_port` is set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simul.inference_server.ops.prometheus import Exporter
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.ops.watchdog import Watchdog
 from simul.inference_server.policies.table import PolicyTable
-from simul.inference_server.policies.weight_updates import Swaps
+from simul.inference_server.policies.weight_updates import WeightUpdates
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
 
@@ -24,7 +24,7 @@ COMPLAIN_EVERY_SEC = 60.0
 MOST_EVENTS = 3  # of half a second; the newest ones
 
 
-class _Complaint:
+class _CounterAlert:
     """A sentence about a counter that went up, at most once a minute."""
 
     def __init__(self, count: Callable[[], int], sentence: Callable[[int], str]) -> None:
@@ -32,8 +32,8 @@ class _Complaint:
         self._sentence = sentence
         self._told, self._next = 0, 0.0
 
-    def turn(self, now: float) -> str:
-        """What is new, or nothing."""
+    def poll(self, now: float) -> str:
+        """The sentence if the counter rose and a minute has passed, else an empty string."""
         count = self._count()
         if count == self._told or now < self._next:
             return ""
@@ -42,7 +42,7 @@ class _Complaint:
 
 
 class Reporting:
-    """`facts` never change."""
+    """Collects the metrics of all parts and sends them. `facts`: metrics that never change."""
 
     def __init__(
         self,
@@ -53,27 +53,27 @@ class Reporting:
         recorder: Recorder,
         batcher: Batcher,
         evaluator: Evaluator,
-        swaps: Swaps,
+        weight_updates: WeightUpdates,
         watchdog: Watchdog,
         reporter: Reporter,
         exporter: Exporter | None,
         facts: dict[str, Any],
     ) -> None:
         self._events: deque[str] = deque(maxlen=MOST_EVENTS)
-        self._complaints = (
-            _Complaint(
+        self._alerts = (
+            _CounterAlert(
                 lambda: statistics.forward_failures,
                 lambda rows: f"the forward failed for {rows:,} rows: {statistics.forward_failure}",
             ),
-            _Complaint(
+            _CounterAlert(
                 lambda: statistics.rows_errored[ERR_CAPACITY],
                 lambda rows: f"{rows:,} games found no session free; the last was refused to {sessions.refusal}",
             ),
-            _Complaint(
+            _CounterAlert(
                 lambda: statistics.connections["not_accepted"],
                 lambda times: f"the proxy let new connections wait {times:,} times: too many are open, or come at once",
             ),
-            _Complaint(
+            _CounterAlert(
                 lambda: statistics.faults,
                 lambda faults: f"{faults:,} messages met a fault of the server's own: {statistics.fault}",
             ),
@@ -85,7 +85,7 @@ class Reporting:
         self._recorder = recorder
         self._batcher = batcher
         self._evaluator = evaluator
-        self._swaps = swaps
+        self._weight_updates = weight_updates
         self._watchdog = watchdog
         self._reporter = reporter
         self._exporter = exporter
@@ -103,33 +103,33 @@ class Reporting:
             "policies": self._policies.versions(),
             "policy_version": self._policies.learner_version,
             "runners": {policy.name: policy.engine.runner for policy in self._policies},
-            "steps": self._recorder.steps(self._sessions.pending_recorded()),
+            "steps": self._recorder.steps(self._sessions.count_pending_recorded()),
             "unrolls": self._recorder.unrolls(),
-            "learner_alive": self._swaps.learner_alive(time.monotonic()),
+            "learner_alive": self._weight_updates.learner_alive(time.monotonic()),
             "evaluations_waiting": self._evaluator.waiting,
             "ready": self._policies.ready and self._sessions.accepting,
             "health": "ok",
         }
 
-    def say(self, event: str) -> None:
-        """A sentence for people, with the next report; nothing where it is empty."""
+    def add_event(self, event: str) -> None:
+        """Add a sentence to the next report; an empty one is ignored."""
         if event:
             self._events.append(event)
 
-    def send(self, *, state: str | None = None) -> None:
-        """Now."""
+    def send_report(self, *, state: str | None = None) -> None:
+        """Send a report now."""
         self._watchdog.metrics = self.metrics()
         self._reporter.send(self._watchdog.metrics, state=state, event="; ".join(self._events))
         self._events.clear()
         if self._exporter is not None:
             self._exporter.publish(self._watchdog.metrics, self._statistics)
 
-    def turn(self, now: float) -> None:
-        """Where it is time."""
+    def report_when_due(self, now: float) -> None:
+        """Send a report if one is due."""
         if self._reporter.due(now):
-            for complaint in self._complaints:
-                self.say(complaint.turn(now))
-            self.send()
+            for alert in self._alerts:
+                self.add_event(alert.poll(now))
+            self.send_report()
 
     def close(self) -> None:
         """Stop offering figures to Prometheus."""

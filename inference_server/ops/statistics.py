@@ -40,7 +40,7 @@ class Statistics:
         self.batch_histogram: Counter[int] = Counter()
         self.rows_errored: Counter[str] = Counter()
         self.forward_failures = 0  # rows, of those errored
-        self.forward_failure = ""  # what the last forward that failed said
+        self.forward_failure = ""  # error text of the last one
         self.faults = 0  # messages on which the server failed by a fault of its own
         self.fault = ""  # the last of them
         self.rows_cached = 0
@@ -62,8 +62,8 @@ class Statistics:
         self.unrolls_sent = 0
         self.unrolls_dropped: Counter[str] = Counter()
         self.weights_refused = 0
-        self.weights_overtaken = 0  # by newer ones, before anybody began to verify them
-        self.weights_unreadable = 0  # they did not lie where they were said to
+        self.weights_overtaken = 0  # replaced by newer ones before their verification began
+        self.weights_unreadable = 0  # not found in the memory that was announced
         self.swaps = 0
         self.weights_in_memory = 0  # of the swaps, those read out of the learner's memory
         self.offered_version = -1  # the newest of the learner's weights that arrived, taken or not

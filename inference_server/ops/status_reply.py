@@ -6,8 +6,7 @@ from simul.common.config.schema import Config, ServerConfig
 from simul.common.protocol.codec import MAX_DIMENSIONS, MAX_FRAMES, MAX_HEADER_BYTES
 from simul.common.protocol.messages import Figures
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.frontend.clients import Client, ClientTable
-from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.frontend.clients import Client, ClientTable, InFlight
 from simul.inference_server.frontend.row_checks import MAX_ROWS
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import PolicyTable
@@ -57,7 +56,7 @@ def reserved_sessions(config: Config, spec: GameSpec) -> int:
     return min(config.server.max_sessions, config.workers.count * config.workers.envs * spec.seats)
 
 
-class FiguresOf:
+class StatusReply:
     """The server's figures for one client."""
 
     def __init__(

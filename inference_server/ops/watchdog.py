@@ -14,7 +14,7 @@ LOOK_EVERY_SEC = 0.1
 
 
 class Watchdog:
-    """A thread with a socket of its own. While the loop stands still it reports the state `stuck` in its place.
+    """A thread with a socket of its own. While the loop does not turn it reports the state `stuck` for it.
 
     `tell`: called in that thread with the figures of every such report.
     """
@@ -44,16 +44,16 @@ class Watchdog:
 
     def _watch(self) -> None:
         reporter = Reporter(self._arguments, "inference_server")  # sockets do not cross threads
-        said = False
+        told = False
         while not self._stop.wait(LOOK_EVERY_SEC):
             stuck_sec = time.monotonic() - self._beat_at
             if stuck_sec < STUCK_AFTER_SEC:
-                said = False
-            elif not said or reporter.due(time.monotonic()):
-                event = "" if said else "the inference server is stuck: its loop does not turn"
+                told = False
+            elif not told or reporter.due(time.monotonic()):
+                event = "" if told else "the inference server is stuck: its loop does not turn"
                 metrics = {**self.metrics, "ready": False, "health": f"stuck for {stuck_sec:.1f} s"}
                 reporter.send(metrics, state="stuck", event=event)
                 if self._tell is not None:
                     self._tell(metrics)
-                said = True
+                told = True
         reporter.close()

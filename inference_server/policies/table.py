@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -14,8 +14,7 @@ from simul.common.nets.io import WEIGHTS_FILE, check_spec, checkpoint_folders, f
 from simul.common.protocol.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.policies.engine_factory import Prepared, Workshop
+from simul.inference_server.engine.engine import PolicyEngine, Ready
 
 LEARNER = "learner"
 MAX_NAME = 100
@@ -33,12 +32,39 @@ class Policy:
     retired_at: float = 0.0  # not 0: no longer offered; serves the sessions bound to it, and latecomers for a while
 
 
+@dataclass(frozen=True)
+class PreparedWeights:
+    """Verified weights, `ready` for the engine that serves their policy. `newcomer`: one more, which has them already.
+
+    `ready` is empty where the weights are no longer needed.
+    """
+
+    weights: Weights
+    ready: Ready
+    new_engine: PolicyEngine | None = None
+
+
+class EngineSource(Protocol):
+    """Builds engines without writing to anything that is served; `EngineFactory` in `weight_updates.py`."""
+
+    def prepare_weights(
+        self, weights: Weights, data: bytes | NDArray[Any] | None, *, joins: bool, serving: bool
+    ) -> PreparedWeights:
+        """Verify weights and make what serves them."""
+
+    def build_from_checkpoint(self, folder: Path) -> tuple[int, PolicyEngine]:
+        """A checkpoint's version, and a warm engine for its weights."""
+
+    def recycle(self, engine: PolicyEngine) -> None:
+        """Keep an engine that serves no policy any longer for the next one."""
+
+
 class PolicyTable:
     """Policies by name; swaps the learner's weights, loads and retires frozen ones."""
 
-    def __init__(self, spec: GameSpec, workshop: Workshop) -> None:
+    def __init__(self, spec: GameSpec, engine_factory: EngineSource) -> None:
         self._spec = spec
-        self._workshop = workshop
+        self._engine_factory = engine_factory
         self._policies: dict[str, Policy] = {}
         self.names: tuple[str, ...] = ()  # those that take new sessions
 
@@ -63,10 +89,10 @@ class PolicyTable:
         return {name: policy.version for name, policy in self._policies.items()}
 
     def install(self, weights: Weights, data: bytes) -> None:
-        """`prepare` and `take` at once, while nobody is served. Raises WeightsError; nothing changed."""
-        self.take(self.prepare(weights, data))
+        """`prepare` and `swap_in` at once, before the first session. Raises WeightsError; nothing changed."""
+        self.swap_in(self.prepare(weights, data))
 
-    def prepare(self, weights: Weights, data: bytes | NDArray[Any] | None) -> Prepared:
+    def prepare(self, weights: Weights, data: bytes | NDArray[Any] | None) -> PreparedWeights:
         """Verify weights, uint8 [bytes], or None where they lie in the learner's memory, and make what serves them.
 
         Changes nothing here; may run beside the main loop.
@@ -75,22 +101,24 @@ class PolicyTable:
             WeightsError: they do not fit, cannot be read, or are not newer than what is served.
         """
         if not self._wants(weights):
-            return Prepared(weights, {})
-        return self._workshop.prepare(weights, data, joins=weights.policy not in self._policies, serving=self.ready)
+            return PreparedWeights(weights, {})
+        return self._engine_factory.prepare_weights(
+            weights, data, joins=weights.policy not in self._policies, serving=self.ready
+        )
 
-    def expect(self, weights: Weights) -> None:
-        """Weights have come and will be prepared: a past self that nobody plays stays until they are taken."""
+    def keep_for_update(self, weights: Weights) -> None:
+        """Weights will be prepared: a retired past self stays until they are swapped in."""
         policy = self._policies.get(weights.policy)
         if policy is not None and policy.source == "league":
             policy.retired_at = 0.0
 
-    def take(self, prepared: Prepared) -> None:
+    def swap_in(self, prepared: PreparedWeights) -> None:
         """Serve what was prepared from the next batch on. Call it between two batches.
 
         Raises:
             WeightsError: the table has changed since they were prepared, and has no use for them; nothing changed.
         """
-        weights, spare = prepared.weights, prepared.newcomer
+        weights, spare = prepared.weights, prepared.new_engine
         try:
             if self._wants(weights):
                 policy = self._policies.get(weights.policy)
@@ -105,7 +133,7 @@ class PolicyTable:
                     raise WeightsError(f"{weights.policy} left while its weights were verified")
         finally:
             if spare is not None:
-                self._workshop.take_back(spare)
+                self._engine_factory.recycle(spare)
         self._keep_resident(weights)
 
     def _wants(self, weights: Weights) -> bool:
@@ -137,10 +165,10 @@ class PolicyTable:
             CheckpointError: missing, damaged, or of another encoder (both fingerprints are named).
             ConfigError, WeightsError: its network cannot be built, or its weights do not fit it.
         """
-        version, engine = self._workshop.external(folder)
+        version, engine = self._engine_factory.build_from_checkpoint(folder)
         return Policy(name, version, engine, "checkpoint")
 
-    def adopt(self, policy: Policy) -> None:
+    def add_policy(self, policy: Policy) -> None:
         """Serve a policy that `build_external` made."""
         self._policies[policy.name] = policy
         self._list_names()
@@ -184,7 +212,7 @@ class PolicyTable:
             if policy.retired_at and now - policy.retired_at > LATECOMERS_SEC and not sessions_bound_to(name):
                 del self._policies[name]
                 if policy.source == "league":
-                    self._workshop.take_back(policy.engine)
+                    self._engine_factory.recycle(policy.engine)
 
     def _keep_resident(self, weights: Weights) -> None:
         if weights.policy != LEARNER or weights.resident:

@@ -1,31 +1,192 @@
-"""Takes weights in from the learner: the first ones before anything is served, then newer ones between two batches.
+"""Weights on their way in: verified and built into engines on a thread beside the loop, swapped in between two batches.
 
-They are verified on a thread beside the loop, in the order in which they came; the loop only swaps them in.
+The first weights come before anything is served; newer ones are verified in the order in which they arrive. On any
+mismatch the old weights stay. Engines of the configured network are twins of the first one, with weights and a table of
+their own: nothing is recorded or compiled again when a past self joins.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from logging import Logger
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from simul.common.config.schema import NetworkConfig
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.build import build_network
+from simul.common.nets.io import (
+    WEIGHTS_FILE,
+    bytes_to_state,
+    check_spec,
+    check_state,
+    file_to_state,
+    read_meta,
+    read_verified,
+)
 from simul.common.protocol.errors import UnreadableWeightsError, WeightsError
-from simul.common.protocol.messages import Weights
+from simul.common.protocol.messages import MOST_VERSION, Weights
+from simul.common.protocol.shared_memory import open_sealed
+from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import StopFlag
+from simul.common.runtime.throttle import CpuThrottle, Throttle, no_throttle
 from simul.common.transport import DealerSocket, Poller
+from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.policies.engine_factory import Prepared
-from simul.inference_server.policies.table import LEARNER, PolicyTable
+from simul.inference_server.policies.table import LEARNER, PolicyTable, PreparedWeights
 from simul.inference_server.unrolls.learner_link import LearnerLink
 
+PIECE_BYTES = 512 * 1024  # hashed between two rests
 LEARNER_PATIENCE_SEC = 5.0
 
 
-class Swaps:
+def verify(
+    weights: Weights, data: bytes | NDArray[Any] | None, network: nn.Module, rest: Throttle = no_throttle
+) -> dict[str, Tensor]:
+    """Weights of `network` out of `data`, uint8 [bytes] as they were announced; None: out of the learner's memory.
+
+    Out of memory nothing is copied: what comes back are views of it.
+
+    Raises:
+        UnreadableWeightsError: they do not lie there.
+        WeightsError: the bytes are torn, names or shapes differ, a value is not finite, or the version is none.
+    """
+    if not 0 <= weights.policy_version <= MOST_VERSION:
+        raise WeightsError(f"expected a version of 0 to {MOST_VERSION}, got {weights.policy_version}")
+    if data is None:
+        state = _from_memory(weights)
+    else:
+        if _fingerprint(np.frombuffer(data, np.uint8).data, rest) != weights.fingerprint:
+            raise WeightsError(f"the fingerprint of {len(data)} bytes differs from the announced one: torn on the way")
+        state = bytes_to_state(bytes(data))
+    rest()
+    check_state(state, network)
+    rest()
+    return state
+
+
+def _from_memory(weights: Weights) -> dict[str, Tensor]:
+    try:
+        file = open_sealed(weights.path, weights.file_number)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UnreadableWeightsError(f"the memory cannot be read: {reason}") from None
+    try:
+        return file_to_state(f"/proc/self/fd/{file}")
+    finally:
+        os.close(file)
+
+
+def _fingerprint(data: memoryview, rest: Throttle) -> str:
+    digest = hashlib.sha256()
+    for start in range(0, len(data), PIECE_BYTES):
+        digest.update(data[start : start + PIECE_BYTES])  # other threads run meanwhile
+        rest()
+    return digest.hexdigest()
+
+
+class EngineFactory:
+    """Builds engines, `build_engine` around a network. Writes to nothing that is served."""
+
+    def __init__(
+        self,
+        spec: GameSpec,
+        network: NetworkConfig,
+        build_engine: Callable[[RecurrentNetwork], PolicyEngine],
+        warm_up_sizes: tuple[int, ...],
+    ) -> None:
+        self._spec = spec
+        self._network = network
+        self._build_engine = build_engine
+        self._warm_up_sizes = warm_up_sizes
+        self._first: PolicyEngine | None = None  # of the configured network
+        self._spare: list[PolicyEngine] = []  # they and their tables serve again, so that memory stays flat
+
+    def prepare_weights(
+        self, weights: Weights, data: bytes | NDArray[Any] | None, *, joins: bool, serving: bool
+    ) -> PreparedWeights:
+        """Verify weights, uint8 [bytes]; None: they lie in the learner's memory.
+
+        Args:
+            joins: make an engine that has them, for a policy that is not served yet.
+            serving: clients are served meanwhile; pause between pieces of work.
+
+        Raises:
+            WeightsError: they are damaged, do not fit the configured network, or are not where they should lie.
+        """
+        if self._first is None:
+            network = build_network(self._network, self._spec)
+            network.load_state_dict(verify(weights, data, network))
+            self._first = self._build_engine(network)
+            self._first.warm_up(self._warm_up_sizes)
+            return PreparedWeights(weights, self._first.network.state_dict(), self._first)
+        rest = _rests(serving)
+        state = verify(weights, data, self._first.network, rest)
+        if joins:
+            return PreparedWeights(weights, state, self._newcomer(state, serving))
+        return PreparedWeights(weights, self._first.prepare(state, rest))
+
+    def build_from_checkpoint(self, folder: Path) -> tuple[int, PolicyEngine]:
+        """A checkpoint's version, and a warm engine for its weights with the network that it names.
+
+        Raises:
+            CheckpointError: missing, damaged, or of another encoder (both fingerprints are named).
+            ConfigError, WeightsError: its network cannot be built, or its weights do not fit it.
+        """
+        meta = read_meta(folder)
+        check_spec(folder, meta, self._spec)
+        state = bytes_to_state(read_verified(folder, meta, WEIGHTS_FILE))
+        if meta.network == self._network and self._first is not None:
+            check_state(state, self._first.network)
+            return meta.version, self._twin(state, serving=True)
+        network = build_network(meta.network, meta.spec)
+        check_state(state, network)
+        network.load_state_dict(state)
+        engine = self._build_engine(network)
+        engine.warm_up(self._warm_up_sizes)
+        return meta.version, engine
+
+    def recycle(self, engine: PolicyEngine) -> None:
+        """Keep an engine of the configured network that serves no policy any longer."""
+        self._spare.append(engine)
+
+    def _newcomer(self, state: Mapping[str, Tensor], serving: bool) -> PolicyEngine:
+        try:
+            engine = self._spare.pop()
+        except IndexError:
+            return self._twin(state, serving)
+        engine.load(state, _rests(serving))
+        return engine
+
+    def _twin(self, state: Mapping[str, Tensor], serving: bool) -> PolicyEngine:
+        assert self._first is not None
+        try:
+            engine = self._first.twin()
+        except (RuntimeError, TypeError):  # a user's network that cannot be copied
+            engine = self._build_engine(build_network(self._network, self._spec))
+        engine.load(state, _rests(serving))
+        if serving:
+            engine.warm_up_beside()
+        else:
+            engine.warm_up(self._warm_up_sizes)
+        return engine
+
+
+def _rests(serving: bool) -> Throttle:
+    return CpuThrottle() if serving else no_throttle
+
+
+class WeightUpdates:
     """`link` None: weights come from a checkpoint and never change."""
 
     def __init__(self, link: LearnerLink | None, policies: PolicyTable, statistics: Statistics, log: Logger) -> None:
@@ -34,18 +195,18 @@ class Swaps:
         self._statistics = statistics
         self._log = log
         self._verifier = ThreadPoolExecutor(1, thread_name_prefix="weights-verifier")
-        self._pending: deque[tuple[Weights, Future[Prepared]]] = deque()
+        self._pending: deque[tuple[Weights, Future[PreparedWeights]]] = deque()
 
     def sockets(self) -> tuple[DealerSocket, ...]:
-        """What becomes readable when weights arrive."""
+        """Sockets that become readable when weights arrive."""
         return tuple(self._link.sockets()) if self._link is not None else ()
 
     def learner_alive(self, now: float) -> bool:
-        """Whether the learner was heard of lately."""
+        """True if the learner sent something within SILENT_AFTER_SEC."""
         return self._link is not None and self._link.alive(now)
 
     def poll(self, now: float) -> str:
-        """Install what has arrived; a sentence where something was refused (the old weights stay)."""
+        """Receive and swap in weights. Returns a sentence if some were refused (the old weights stay)."""
         if self._link is None:
             return ""
         event = ""
@@ -54,29 +215,29 @@ class Swaps:
                 self._statistics.offered_version = weights.policy_version
             if self._policies.ready:
                 self._drop_overtaken(weights)
-                self._policies.expect(weights)
+                self._policies.keep_for_update(weights)
                 self._pending.append((weights, self._verifier.submit(self._policies.prepare, weights, data)))
             else:
-                event = self._take(weights, partial(self._policies.prepare, weights, data)) or event
+                event = self._swap_in(weights, partial(self._policies.prepare, weights, data)) or event
         if self._pending and self._pending[0][1].done():  # one a turn
             weights, future = self._pending.popleft()
-            event = self._take(weights, future.result) or event
+            event = self._swap_in(weights, future.result) or event
         return event
 
     def _drop_overtaken(self, newer: Weights) -> None:
-        """Older weights that nobody has begun to verify; they get no WEIGHTS_ACK."""
+        """Drop older weights whose verification has not begun; they get no WEIGHTS_ACK."""
         for item in list(self._pending):
             weights, future = item
             if weights.policy == newer.policy and weights.policy_version < newer.policy_version and future.cancel():
                 self._pending.remove(item)
                 self._statistics.weights_overtaken += 1
 
-    def _take(self, weights: Weights, prepared: Callable[[], Prepared]) -> str:
-        """Serve them from the next batch on; a sentence where they are refused."""
+    def _swap_in(self, weights: Weights, prepared: Callable[[], PreparedWeights]) -> str:
+        """Serve them from the next batch on. Returns a sentence if they are refused."""
         assert self._link is not None
         try:
             ready, begin = prepared(), time.perf_counter()
-            self._policies.take(ready)
+            self._policies.swap_in(ready)
         except UnreadableWeightsError as error:
             self._statistics.weights_unreadable += 1
             self._link.acknowledge(weights, str(error), unreadable=True)
@@ -98,7 +259,7 @@ class Swaps:
         self._link.acknowledge(weights, reason)
         return event
 
-    def find_first(self, checkpoints: Path, stop: StopFlag) -> None:
+    def wait_for_first(self, checkpoints: Path, stop: StopFlag) -> None:
         """Take the living learner's weights; else, after a while, the newest checkpoint's. Waits for either."""
         patience = time.monotonic() + LEARNER_PATIENCE_SEC
         while not self._policies.ready and not stop:

@@ -1,4 +1,4 @@
-"""`python -m simul.inference_server.proxy CONTROL SERVER LIMITS`: started by the server, between it and everybody else.
+"""`python -m simul.inference_server.proxy CONTROL SERVER LIMITS`: started by the server, between it and public peers.
 
 libzmq gives a program a message only when all of it has arrived, and takes as many frames and bytes as there are until
 then: where it reads from any peer, neither memory nor the time until the next message has a bound. This process reads

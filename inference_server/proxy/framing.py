@@ -30,7 +30,7 @@ MOST_OF_A_HEARTBEAT = 8 + 8 + 16 + 1 + 5 + 16
 
 @dataclass(frozen=True)
 class Limits:
-    """Of peers that come through the proxy. Bytes include FRAME_COST for each frame.
+    """Limits of peers that connect through the proxy. Bytes include FRAME_COST for each frame.
 
     Attributes:
         connections: open at a time.
@@ -61,7 +61,7 @@ class Limits:
     owner_only: bool = True
 
     def as_text(self) -> str:
-        """For a command line."""
+        """As JSON, for a command line."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -283,7 +283,7 @@ class FromClient(_Frames):
 
 
 class FromServer(_Frames):
-    """What the server says: whether it answers."""
+    """Parses what the server sends: which frames are answers."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""The proxy in front of the server (`inference_server/proxy/`), seen from the server: started, watched, restarted.
+"""The proxy in front of the server (`inference_server/proxy/`), as a child process: started, watched, restarted.
 
 The server listens itself, and hands the socket over: a proxy that died is replaced behind the same socket, and
-newcomers wait meanwhile. The pair of sockets between the two is also how each of them notices the other's end.
+new connections wait meanwhile. The socket pair between the two processes tells each of the other's death.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from simul.common.transport.endpoints import BoundEndpoint, IpcAccess, listen_tc
 from simul.inference_server.proxy.framing import Limits
 
 LOOK_EVERY_SEC = 0.05
-FROZEN_SEC = 10.0  # it says something every second
+FROZEN_SEC = 10.0  # it reports every second
 LAST_SEC = 3.0
 FIRST_WAIT_SEC, LONGEST_WAIT_SEC = 0.05, 5.0  # before it is started again, doubled each time
 STEADY_SEC = 30.0
 
 
 class ProxyProcess:
-    """Everybody else's way to the server: listens at `endpoint`, passes on to the server's own ipc endpoint `server`.
+    """The proxy for peers without the run's token: from `endpoint` to the server's own ipc endpoint `server`.
 
     Raises ConfigError: `endpoint` cannot be bound.
     """
@@ -37,7 +37,7 @@ class ProxyProcess:
     def __init__(
         self, endpoint: str, server: str, limits: Limits, *, curve: bool = False, access: IpcAccess = "owner"
     ) -> None:
-        self.news: Counter[str] = Counter()  # what became of connections; the reader empties it
+        self.new_connections: Counter[str] = Counter()  # connection events by kind; the reader clears them
         self.cut: Counter[str] = Counter()  # connections that the proxies cut, by cause
         self.restarts = 0
         self.connections = 0
@@ -53,11 +53,11 @@ class ProxyProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process that is there now."""
+        """Process id of the running proxy; 0: none."""
         return self._process.pid if self._process is not None else 0
 
-    def look(self, now: float) -> str:
-        """Take in what it says. A sentence where it had to be started again."""
+    def poll(self, now: float) -> str:
+        """Read its reports. Returns a sentence if it died and will be restarted."""
         if now < self._look_at:
             return ""
         self._look_at = now + LOOK_EVERY_SEC
@@ -65,11 +65,11 @@ class ProxyProcess:
             if now >= self._start_at:
                 self._start_again(now)
             return ""
-        if self._hear(now):
+        if self._read_reports(now):
             if now - self._started_at > STEADY_SEC:
                 self._wait_sec = FIRST_WAIT_SEC
             return ""
-        self._bury()
+        self._remove_dead()
         self.restarts += 1
         self._start_at = now + self._wait_sec
         self._wait_sec = min(2 * self._wait_sec, LONGEST_WAIT_SEC)
@@ -115,13 +115,13 @@ class ProxyProcess:
             raise
         finally:
             theirs.close()
-        self._said = b""
+        self._unparsed = b""
         self._last: dict[str, Any] = {"not_accepted": 0, "cut": Counter()}
         self._started_at = self._heard_at = time.monotonic()
         self._hand_over()
 
     def _start_again(self, now: float) -> None:
-        """A little later where the system has no process or descriptor to give."""
+        """Start the proxy; try again later if the system has no process or descriptor to give."""
         with contextlib.suppress(OSError):
             self._start()
         self._start_at = now + self._wait_sec
@@ -133,8 +133,8 @@ class ProxyProcess:
         except OSError:
             return  # it is dead: the next one gets it
 
-    def _hear(self, now: float) -> bool:
-        """Figures that came. False when it is dead, or frozen."""
+    def _read_reports(self, now: float) -> bool:
+        """Read its figures. False when it is dead, or frozen."""
         while True:
             try:
                 data = self._control.recv(65536)
@@ -145,19 +145,19 @@ class ProxyProcess:
             if not data:
                 return False
             self._heard_at = now
-            *lines, self._said = (self._said + data).split(b"\n")
+            *lines, self._unparsed = (self._unparsed + data).split(b"\n")
             if lines:
-                self._take(json.loads(lines[-1]))
+                self._add_figures(json.loads(lines[-1]))
 
-    def _take(self, figures: dict[str, Any]) -> None:
+    def _add_figures(self, figures: dict[str, Any]) -> None:
         """Figures count from the start of a process; ours from the first of them."""
         cut = Counter(figures["cut"])
         self.cut += cut - self._last["cut"]
-        self.news["not_accepted"] += figures["not_accepted"] - self._last["not_accepted"]
+        self.new_connections["not_accepted"] += figures["not_accepted"] - self._last["not_accepted"]
         self._last = {"not_accepted": figures["not_accepted"], "cut": cut}
         self.connections, self.unanswered_bytes = figures["connections"], figures["unanswered_bytes"]
 
-    def _bury(self) -> None:
+    def _remove_dead(self) -> None:
         assert self._process is not None
         self._control.close()
         self._process.kill()

@@ -63,7 +63,7 @@ class Line:
 
     @property
     def last_use(self) -> float:
-        """Since when a newcomer may need its place more. Refusals do not keep it."""
+        """Time of the last answer to a client, else of the acceptance. Refusals do not count."""
         return (self.answered_at if self.is_client else 0.0) or self.accepted_at
 
     @property
@@ -274,7 +274,7 @@ class Relay:
         line.held_since = self._now if held else 0.0
 
     def _end_slow_senders(self) -> None:
-        """While others wait: whoever sends nothing of the rest of a large message, or too slowly."""
+        """While others wait: a peer that sends the rest of a large message too slowly, or not at all."""
         limits = self._limits
         for line in [line for line in self._lines if line.is_slow_sender]:
             if line.held_since and _has_more(line.client):
@@ -333,7 +333,7 @@ class Relay:
                 self._accept()
 
     def _accept(self) -> None:
-        """Newcomers, ACCEPTS until the next tick; the others wait in the kernel's backlog."""
+        """Accept new connections, ACCEPTS until the next tick; the others wait in the kernel's backlog."""
         assert self._listener is not None
         while self._accepted < ACCEPTS:
             if len(self._lines) >= self._most and not self._make_room():
@@ -357,7 +357,7 @@ class Relay:
         self._accept_again_at = self._tick_at
 
     def _open(self, client: socket.socket) -> bool:
-        """A connection to the server for a newcomer's. False where there is none to have now: try again."""
+        """Open a connection to the server for a new peer. False where none is free now: try again."""
         try:
             server = socket.socket(socket.AF_UNIX)
         except OSError:
@@ -391,7 +391,7 @@ class Relay:
                 raise Broken("other_user")
 
     def _make_room(self) -> bool:
-        """End the oldest connection that became no client's, or else the client's that was answered least recently."""
+        """End the oldest connection without a client, or else the client's that was answered least recently."""
         since = self._now - self._limits.silent_sec
         unused = [line for line in self._lines if line.last_use <= since]
         if not unused:
@@ -401,7 +401,7 @@ class Relay:
         return True
 
     def _pause(self) -> None:
-        """No newcomer for a moment; they wait in the system's queue."""
+        """Accept no connection for a moment; they wait in the kernel's backlog."""
         self._not_accepted += 1
         self._await_newcomers(False)
         self._accept_again_at = self._now + REPORT_SEC
@@ -440,7 +440,7 @@ class Relay:
             self._listen(listener)
 
     def _report(self) -> None:
-        """A line of JSON to whoever started us, where there is news; now and then anyway."""
+        """Send a line of JSON to the server when figures change, and at least now and then."""
         if self._stop or self._now < self._report_at:
             return
         self._report_at = self._now + REPORT_SEC

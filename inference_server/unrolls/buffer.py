@@ -1,8 +1,9 @@
-"""Builds unrolls out of single steps. Pure: numpy only.
+"""Builds unrolls out of single steps, in preallocated tables. Pure but for the memory that a learner can open.
 
-Every recorded session owns a row, and with it a place in preallocated tables. Step t's reward arrives with decision
-t + 1 (or the END). When T steps are complete, the decision that follows is the bootstrap row, and row 0 of the next
-unroll.
+Every recorded session owns a row, and with it a place in the tables. Step t's reward arrives with decision t + 1 (or
+the END). When T steps are complete, the decision that follows is the bootstrap row, and row 0 of the next unroll.
+A row always has a place. When its unroll is complete it lends the place to the learner on this machine and goes on in a
+spare one; what comes back is spare again. So no place is written while the learner may read it.
 """
 
 from __future__ import annotations
@@ -15,18 +16,145 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.protocol import messages
 from simul.common.protocol.messages import TERMINATED, TRUNCATED, Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
-from simul.inference_server.unrolls.memory import UnrollMemory
-from simul.inference_server.unrolls.rows import add_rewards, append_rows
-from simul.inference_server.unrolls.unroll_slots import Places
+from simul.inference_server.engine.numba_helpers import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    LINE,
+    STREAMS,
+    UINT8,
+    column,
+    compiled,
+    read,
+    stream_line,
+)
+from simul.inference_server.frontend.shared_memory import AnonymousFile
 
+MOST_LENT_BYTES = 256 * 1024 * 1024
 RESERVED_BYTES = 256 * 1024 * 1024
 
 
+@compiled(read(INT64), read(INT64), read(FLOAT32), read(INT64), column(FLOAT32, 2))
+def _add_rewards(
+    rows: NDArray[np.int64],
+    of_row: NDArray[np.int64],
+    earned: NDArray[np.float32],
+    filled: NDArray[np.int64],
+    reward: NDArray[np.float32],
+) -> None:
+    """Add to the reward of each row's last step what it `earned`, float32 [B]; -1 stands for no row."""
+    for i in range(len(rows)):
+        if rows[i] >= 0:  # a row without steps: into the place behind the last
+            reward[of_row[rows[i]], filled[rows[i]] - 1] += earned[i]
+
+
+@compiled(
+    read(INT64), read(INT64), read(BOOL), read(UINT8, 2), read(UINT8, 2), read(INT32), read(FLOAT32), read(FLOAT32),
+    INT64, column(INT64), column(UINT8, 3), column(UINT8, 3), column(INT32, 2), column(FLOAT32, 2), column(FLOAT32, 2),
+    column(INT64, 2), column(FLOAT32, 2),
+)  # fmt: skip
+def append_rows(
+    rows: NDArray[np.int64],
+    of_row: NDArray[np.int64],
+    redo: NDArray[np.bool_],
+    observation: NDArray[np.uint8],
+    mask: NDArray[np.uint8],
+    action: NDArray[np.int32],
+    log_prob: NDArray[np.float32],
+    value: NDArray[np.float32],
+    version: int,
+    filled: NDArray[np.int64],
+    observations: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+    actions: NDArray[np.int32],
+    log_probs: NDArray[np.float32],
+    values: NDArray[np.float32],
+    versions: NDArray[np.int64],
+    rewards: NDArray[np.float32],
+) -> int:
+    """Write a step of each row, arrays [B, ...], behind its last one, or over it where `redo`; how many are new."""
+    new, size = 0, observation.shape[1]
+    for i in range(len(rows)):
+        place, at = of_row[rows[i]], filled[rows[i]]
+        if redo[i]:
+            at -= 1
+        else:
+            new += 1
+        to = observations.ctypes.data + (place * observations.shape[1] + at) * size
+        if STREAMS and to % LINE == 0 and size % LINE == 0:  # half the time, and the weights stay in the cache
+            for offset in range(0, size, LINE):
+                stream_line(to + offset, observation.ctypes.data + i * size + offset)
+        else:
+            for j in range(size):  # a slice would take twice as long
+                observations[place, at, j] = observation[i, j]
+        for j in range(mask.shape[1]):
+            masks[place, at, j] = mask[i, j]
+        actions[place, at] = action[i]
+        log_probs[place, at] = log_prob[i]
+        values[place, at] = value[i]
+        versions[place, at] = version
+        rewards[place, at] = 0.0
+        filled[rows[i]] = at + 1
+    return new
+
+
+class UnrollSlots:
+    """`serial` int64 [rows + spares], beside the tables: the number of the unroll that is lent there; 0: none is."""
+
+    def __init__(self, rows: int, serial: NDArray[np.int64]) -> None:
+        self.of_row = np.arange(rows)
+        self._serial = serial
+        self._spare = list(range(len(serial) - 1, rows - 1, -1))
+        self._lent: set[int] = set()
+        self._last = 0
+
+    @property
+    def lent(self) -> int:
+        """How many places the learner may be reading."""
+        return len(self._lent)
+
+    def lend(self, row: int) -> tuple[int, int] | None:
+        """Lend the row's place: (place, serial). The row gets a spare one. None: no place is spare."""
+        if not self._spare:
+            return None
+        place = int(self.of_row[row])
+        self._lent.add(place)
+        self._last += 1
+        self._serial[place] = self._last
+        self.of_row[row] = self._spare.pop()
+        return place, self._last
+
+    def take_back(self, place: int) -> None:
+        """The place is spare again; a late reader finds another serial. Raises KeyError if it is not lent."""
+        self._lent.remove(place)
+        self._serial[place] = 0
+        self._spare.append(place)
+
+
+class UnrollMemory(AnonymousFile):
+    """Places for `rows` unrolls in the making, and for as many that the learner reads, but at most MOST_LENT_BYTES.
+
+    The system backs what is touched. Raises OSError where it has no such memory to give.
+    """
+
+    def __init__(self, layout: UnrollLayout, rows: int) -> None:
+        count = rows + max(1, min(rows, MOST_LENT_BYTES // layout.place_bytes))
+        super().__init__(layout.size(count), writable=True)
+        self.rows = rows
+        self.tables = layout.tables(self._memory, count)
+        self.places = UnrollSlots(rows, self.tables["serial"])
+        self.message = messages.UnrollMemory(
+            memory=self.grant, places=count, unroll_length=layout.unroll_length, state_size=layout.state_size
+        )
+
+
 @dataclass(slots=True)
-class Finished:
+class FinishedUnroll:
     """An unroll and its tensors, see `simul.common.protocol.messages.Unroll`.
 
     The tensors are views of the builder's tables: lend, send or copy them before their row's next step is appended.
@@ -42,7 +170,7 @@ class Finished:
         return self.message.length
 
 
-class UnrollBuilder:
+class UnrollBuffer:
     """Tables [places, T + 1, ...]; `steps_open` counts steps not yet sent or dropped.
 
     With `memory` they lie there, and there are as many rows as it has. Else room for `capacity` sessions, but no more
@@ -82,9 +210,9 @@ class UnrollBuilder:
         self._first_step[row] = 0
         return row
 
-    def rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
-        """What the last appended step of each row earned, float32 [B]; -1 stands for no row."""
-        add_rewards(rows, self._places.of_row, reward, self._filled, self._tables["reward"])
+    def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
+        """Add to the reward of the last appended step of each row, float32 [B]; -1 stands for no row."""
+        _add_rewards(rows, self._slots.of_row, reward, self._filled, self._tables["reward"])
 
     def full(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool [B]: the unroll is complete; the step that comes now is its bootstrap row."""
@@ -94,14 +222,14 @@ class UnrollBuilder:
         """bool [B]: the next appended step is the first of its unroll: `begin` needs the state before it."""
         return self._filled[rows] == 0
 
-    def close_full(self, row: int, observation: NDArray[Any], mask: NDArray[Any], value: float) -> Finished:
+    def close_full(self, row: int, observation: NDArray[Any], mask: NDArray[Any], value: float) -> FinishedUnroll:
         """The complete unroll of `row` with its bootstrap row. The row is fresh afterwards."""
         self._write_last(row, observation, mask, value)
         return self._pop(row, terminated=False, truncated=False)
 
     def begin(self, rows: NDArray[np.int64], states: NDArray[np.float32]) -> None:
         """States before the first step, float32 [B, state_size]."""
-        self._tables["state"][self._places.of_row[rows]] = states
+        self._tables["state"][self._slots.of_row[rows]] = states
 
     def append(
         self,
@@ -117,21 +245,21 @@ class UnrollBuilder:
         """Record steps, arrays [B, ...]. A redo replaces the last recorded step of its session."""
         tables = self._tables
         self.steps_open += append_rows(
-            rows, self._places.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
+            rows, self._slots.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
             self._filled, self._observation, tables["mask"], tables["action"], tables["log_prob"], tables["value"],
             tables["policy_version"], tables["reward"],
         )  # fmt: skip
 
-    def lend(self, finished: Finished) -> Finished:
-        """The same unroll in a place that stays as it is until the learner gives it back, if one is to spare."""
-        lent = self._places.lend(finished.row)
+    def lend(self, finished: FinishedUnroll) -> FinishedUnroll:
+        """Lend the unroll's place to the learner until it gives it back; the unroll as it was if no place is spare."""
+        lent = self._slots.lend(finished.row)
         if lent is None:
             return finished
         place, serial = lent
         message = msgspec.structs.replace(finished.message, place=place, serial=serial)
-        return Finished(finished.row, message, finished.tensors)
+        return FinishedUnroll(finished.row, message, finished.tensors)
 
-    def end(self, row: int, kind: int, final_observation: NDArray[Any] | None, cause: str) -> Finished | None:
+    def end(self, row: int, kind: int, final_observation: NDArray[Any] | None, cause: str) -> FinishedUnroll | None:
         """The session is over: its last unroll, or None where nothing is learned (counted under `cause`)."""
         filled = int(self._filled[row])
         finished = None
@@ -157,7 +285,7 @@ class UnrollBuilder:
         self._filled[rows] = 0
         self._free.extend(rows.tolist())
 
-    def _pop(self, row: int, *, terminated: bool, truncated: bool) -> Finished:
+    def _pop(self, row: int, *, terminated: bool, truncated: bool) -> FinishedUnroll:
         n = int(self._filled[row])
         message = Unroll(
             length=n,
@@ -169,11 +297,11 @@ class UnrollBuilder:
         self._first_step[row] += n
         self._filled[row] = 0
         self.steps_open -= n
-        return Finished(row, message, unroll_at(self._tables, int(self._places.of_row[row]), n))
+        return FinishedUnroll(row, message, unroll_at(self._tables, int(self._slots.of_row[row]), n))
 
     def _write_last(self, row: int, observation: Any, mask: Any, value: float) -> None:
         """The row behind the last step."""
-        place, at = self._places.of_row[row], self._filled[row]
+        place, at = self._slots.of_row[row], self._filled[row]
         self._tables["observation"][place, at] = observation
         self._tables["mask"][place, at] = mask
         self._tables["value"][place, at] = value
@@ -184,7 +312,7 @@ class UnrollBuilder:
         for name, table in self._tables.items():
             tables[name][: len(table)] = table
         self._add_rows(rows)
-        self._use(tables, Places(rows, tables["serial"]))
+        self._use(tables, UnrollSlots(rows, tables["serial"]))
 
     def _add_rows(self, rows: int) -> None:
         old = len(self._filled)
@@ -193,6 +321,6 @@ class UnrollBuilder:
         )
         self._free.extend(range(rows - 1, old - 1, -1))
 
-    def _use(self, tables: Tables, places: Places) -> None:
-        self._tables, self._places = tables, places
+    def _use(self, tables: Tables, slots: UnrollSlots) -> None:
+        self._tables, self._slots = tables, slots
         self._observation = tables["observation"].view(np.uint8)  # bytes: one compiled loop for every dtype

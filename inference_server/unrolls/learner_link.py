@@ -1,8 +1,8 @@
-"""The server's two wires to the learner: unrolls out, weights in.
+"""The server's two connections to the learner: unrolls out, weights in.
 
-The learner grants credits; without credits nothing is sent, so no sender ever blocks. A learner that falls
-silent is taken for dead: its sockets are opened anew, and unrolls are dropped (and counted) until it is back.
-What it had not read yet of memory that it shares with the server is taken back.
+The learner grants credits; without credits nothing is sent, so no sender ever blocks. A learner that is
+silent for SILENT_AFTER_SEC counts as dead: the sockets are opened anew, and unrolls are dropped (and counted) until it
+answers. Places of shared memory that it had not read yet are taken back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, Credit, ServerHello, Unroll, Weights, WeightsAck
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import DealerSocket
-from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.inference_server.unrolls.buffer import UnrollMemory
 
 Received = tuple[Weights, NDArray[np.uint8] | None]  # with their bytes; None: they lie in memory
 SILENT_AFTER_SEC = 3.0
@@ -54,7 +54,7 @@ class LearnerLink:
         return [socket for socket in (self._unrolls, self._weights) if socket is not None]
 
     def alive(self, now: float) -> bool:
-        """The learner was heard of lately."""
+        """True if the learner sent something within SILENT_AFTER_SEC."""
         return now - self._heard_at < SILENT_AFTER_SEC
 
     def has_room(self, now: float) -> bool:
@@ -71,7 +71,7 @@ class LearnerLink:
         """The learner lives and has the shared memory open."""
         return self._opened and self.alive(now)
 
-    def offer(self, message: Unroll, tensors: Tensors, now: float) -> bool:
+    def offer_unroll(self, message: Unroll, tensors: Tensors, now: float) -> bool:
         """Send an unroll, now or when there is credit. False when the learner is dead: it is dropped.
 
         What has no lent place is copied where it has to wait.
@@ -106,7 +106,7 @@ class LearnerLink:
                 try:
                     message, tensors = self._codec.decode(frames)
                     if isinstance(message, Credit):
-                        self._take_credit(message)
+                        self._use_credit(message)
                     elif isinstance(message, Weights):
                         data = None if message.path else expect(tensors, "safetensors", "uint8", (None,))
                         received.append((message, data))
@@ -118,7 +118,7 @@ class LearnerLink:
         return received
 
     def acknowledge(self, weights: Weights, reason: str = "", *, unreadable: bool = False) -> None:
-        """Tell the learner whether its weights were taken; `unreadable`: it shall send the bytes."""
+        """Tell the learner whether its weights were accepted; `unreadable`: asks for the bytes."""
         if self._weights is not None:
             ack = WeightsAck(
                 policy=weights.policy, policy_version=weights.policy_version,
@@ -136,14 +136,14 @@ class LearnerLink:
         for socket in self.sockets():
             socket.close()
 
-    def _take_credit(self, message: Credit) -> None:
+    def _use_credit(self, message: Credit) -> None:
         self._credit, self._opened = message.total, message.memory
         while len(self._in_flight) > max(self._sent - message.taken, 0):
             self._give_back(self._in_flight.popleft())
 
     def _give_back(self, place: int) -> None:
         if place >= 0 and self._memory is not None:
-            self._memory.places.back(place)
+            self._memory.places.take_back(place)
 
     def _connect(self, now: float, served_version: int) -> None:
         self._close_sockets()

@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.inference_server.engine.backends import Outputs
-from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.engine.engine import Outputs, PolicyEngine
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.sessions.rules import Session
-from simul.inference_server.unrolls.buffer import Finished, UnrollBuilder
+from simul.inference_server.sessions.table import Session
+from simul.inference_server.unrolls.buffer import FinishedUnroll, UnrollBuffer
 from simul.inference_server.unrolls.learner_link import LearnerLink
 
 
 class Recorder:
-    """Owns the unroll buffers' life: open, append, close, send."""
+    """Opens rows of the unroll buffer, appends steps, and sends complete unrolls to the learner."""
 
-    def __init__(self, builder: UnrollBuilder, link: LearnerLink | None, statistics: Statistics) -> None:
-        self._builder = builder
+    def __init__(self, buffer: UnrollBuffer, link: LearnerLink | None, statistics: Statistics) -> None:
+        self._buffer = buffer
         self._link = link
         self._statistics = statistics
 
@@ -27,15 +26,15 @@ class Recorder:
         """False while a living learner is full: recorded decisions wait."""
         return self._link is None or self._link.has_room(now)
 
-    def open(self) -> int:
+    def open_row(self) -> int:
         """A recorded session begins: its row of the unroll buffers."""
-        return self._builder.open()
+        return self._buffer.open()
 
-    def rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
-        """What the last step of every session earned, arrays [B]; rows -1 are not recorded."""
-        self._builder.rewards(rows, reward)
+    def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
+        """Add to the reward of the last step of every row, arrays [B]; rows -1 are not recorded."""
+        self._buffer.add_rewards(rows, reward)
 
-    def append(
+    def append_steps(
         self,
         rows: NDArray[np.int64],
         redo: NDArray[np.bool_],
@@ -48,38 +47,38 @@ class Recorder:
         now: float,
     ) -> None:
         """Record steps, arrays [B, ...]; every one of `rows` is a recorded session's."""
-        for i in np.flatnonzero(self._builder.full(rows) & ~redo).tolist():
-            self._send(self._builder.close_full(int(rows[i]), observation[i], mask[i], outputs.value[i]), now)
-        fresh = self._builder.fresh(rows)
+        for i in np.flatnonzero(self._buffer.full(rows) & ~redo).tolist():
+            self._send(self._buffer.close_full(int(rows[i]), observation[i], mask[i], outputs.value[i]), now)
+        fresh = self._buffer.fresh(rows)
         if np.count_nonzero(fresh):
-            self._builder.begin(rows[fresh], engine.states(read_rows[fresh]))
-        self._builder.append(
+            self._buffer.begin(rows[fresh], engine.states(read_rows[fresh]))
+        self._buffer.append(
             rows, redo, observation, mask, outputs.action, outputs.log_prob, outputs.value, version
         )  # fmt: skip
 
-    def end(
+    def close_row(
         self, row: int, session: Session, kind: int, final_observation: NDArray[Any] | None, cause: str, now: float
     ) -> None:
         """A recorded session is over: its last unroll goes out, or its open steps are dropped under `cause`."""
         if session.pending and not session.redoing:
             self._statistics.steps_dropped["unanswered"] += 1
-        finished = self._builder.end(row, kind, final_observation, cause)
+        finished = self._buffer.end(row, kind, final_observation, cause)
         if finished is not None:
             self._send(finished, now)
 
-    def abort(self, rows: NDArray[np.int64], unanswered: int, cause: str) -> None:
+    def drop_rows(self, rows: NDArray[np.int64], unanswered: int, cause: str) -> None:
         """Recorded sessions are over, of which so many wait for an answer: their open steps are dropped."""
         if unanswered:
             self._statistics.steps_dropped["unanswered"] += unanswered
-        self._builder.abort(rows, cause)
+        self._buffer.abort(rows, cause)
 
-    def balance(self, pending: int) -> None:
-        """Drop the recorded steps that a fault of the server's own left in no book; `pending` as for `steps`."""
+    def balance_account(self, pending: int) -> None:
+        """Count as dropped the recorded steps that a fault of the server left unaccounted; `pending` as for `steps`."""
         book = self.steps(pending)
         lost = book["seen"] - book["sent"] - sum(book["dropped"].values()) - book["open"]
         self._statistics.steps_dropped["server_fault"] += lost
 
-    def settle(self, now: float, cause: str = "learner_down") -> None:
+    def drop_unsendable(self, now: float, cause: str = "learner_down") -> None:
         """Count what waited for a learner that died. With `now` = inf, what waits for any learner."""
         for message in self._link.drop_backlog(now) if self._link else ():
             self._statistics.unrolls_sent -= 1
@@ -87,7 +86,7 @@ class Recorder:
             self._drop(message.length, cause)
 
     def unrolls(self) -> dict[str, Any]:
-        """What became of complete ones; docs/metrics.md explains each."""
+        """Counts of complete unrolls by outcome; docs/metrics.md explains each."""
         link = self._link
         waiting = link.backlog()[0] if link is not None else 0
         return {
@@ -105,16 +104,16 @@ class Recorder:
         return {
             "seen": self._statistics.steps_seen,
             "sent": self._statistics.steps_sent - waiting,
-            "dropped": dict(self._statistics.steps_dropped + self._builder.dropped),
-            "open": self._builder.steps_open + pending + waiting,
+            "dropped": dict(self._statistics.steps_dropped + self._buffer.dropped),
+            "open": self._buffer.steps_open + pending + waiting,
         }
 
-    def _send(self, finished: Finished, now: float) -> None:
+    def _send(self, finished: FinishedUnroll, now: float) -> None:
         self._statistics.unrolls_completed += 1
         try:
             if self._link is not None and self._link.reads_memory(now):
-                finished = self._builder.lend(finished)
-            taken = self._link is not None and self._link.offer(finished.message, finished.tensors, now)
+                finished = self._buffer.lend(finished)
+            taken = self._link is not None and self._link.offer_unroll(finished.message, finished.tensors, now)
         except Exception:
             self._drop(finished.steps, "server_fault")
             raise

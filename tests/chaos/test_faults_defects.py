@@ -73,10 +73,10 @@ def trainer(stand: Stand) -> Any:
 _lives = iter(range(1, 1000))
 
 WHOLE = {  # a method of the server's parts: the message is refused, and its sessions end
-    "before it is looked at": ("_in_flight", "has_room"),
-    "before its rows begin": ("_intake._admission", "admit"),
-    "when its rows have begun": ("_recorder", "rewards"),
-    "when all of it is judged": ("_intake._admission", "_chunks"),
+    "before it is looked at": ("_admission_control._in_flight", "has_room"),
+    "before its rows begin": ("_admission_control._admission", "admit_rows"),
+    "when its rows have begun": ("_recorder", "add_rewards"),
+    "when all of it is judged": ("_admission_control._admission", "_chunks"),
 }
 
 
@@ -103,7 +103,7 @@ def test_fault_14_a_defect_that_one_row_meets_costs_this_row(stand, trainer, mon
     before = count(stand, "rows_errored.ERR_INTERNAL")
     message, tensors = rows_of(stand, 1)
     tensors["keys"][:, 4] = 1  # REDO: judged row by row
-    break_once(monkeypatch, stand.server._sessions, "begin_step")
+    break_once(monkeypatch, stand.server._admission_control._sessions, "begin_step")
     assert sorted(answers_to(trainer, message, tensors)) == [("", (1, 2)), (ERR_INTERNAL, (0,))]
     assert count(stand, "rows_errored.ERR_INTERNAL") == before + 1
 
@@ -113,9 +113,9 @@ def test_fault_14_a_defect_that_one_row_meets_costs_this_row(stand, trainer, mon
 def test_fault_14_rows_that_could_not_be_queued_are_answered_once(stand, trainer, monkeypatch, begun) -> None:
     batcher = stand.server._batcher
     if begun:
-        break_once(monkeypatch, batcher._fill, "back", after=True)
+        break_once(monkeypatch, batcher._batch_wait, "client_returned", after=True)
     else:
-        break_once(monkeypatch, batcher, "add")
+        break_once(monkeypatch, batcher, "queue_chunk")
     assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, (0, 1, 2))]
     assert answers_to(trainer, *rows_of(stand, 0)) == [("", (0, 1, 2))]
 
@@ -123,7 +123,7 @@ def test_fault_14_rows_that_could_not_be_queued_are_answered_once(stand, trainer
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=1)
 @pytest.mark.parametrize("error", [TypeError, KeyError, AssertionError, Defect])
 def test_fault_14_whatever_a_network_raises_costs_the_row_that_makes_it(stand, trainer, monkeypatch, error) -> None:
-    backend = stand.server._housekeeping._policies["learner"].engine._backend
+    backend = stand.server._weight_updates._policies["learner"].engine._backend
     run = backend.run
 
     def raising(observation, mask, state):
@@ -144,7 +144,7 @@ def test_fault_14_a_defect_without_a_session(stand, trainer, monkeypatch) -> Non
     question = {"observation": np.zeros((ROWS, 12), np.float32), "mask": np.full((ROWS, 1), 31, np.uint8)}
     break_once(monkeypatch, stand.server._evaluator, "admit")
     assert answers_to(trainer, Evaluate(id=5), question) == [(ERR_INTERNAL, ())]
-    break_once(monkeypatch, stand.server._gateway._codec, "decode")
+    break_once(monkeypatch, stand.server._client_socket._codec, "decode")
     trainer.send(Ping(id=1))
     assert trainer.receive()[0].code == ERR_INTERNAL
     assert answers_to(trainer, *rows_of(stand, 1)) == [("", (0, 1, 2))]
@@ -152,7 +152,7 @@ def test_fault_14_a_defect_without_a_session(stand, trainer, monkeypatch) -> Non
 
 @pytest.mark.counts("replies_dropped", by=1)
 def test_fault_14_an_answer_that_cannot_be_sent_is_lost_alone_and_asked_for_again(stand, trainer, monkeypatch) -> None:
-    break_once(monkeypatch, stand.server._gateway.socket, "deliver")
+    break_once(monkeypatch, stand.server._client_socket.socket, "deliver")
     trainer.send(Ping(id=1))
     assert answers_to(trainer, *rows_of(stand, 1)) == [("", (0, 1, 2))]
 
@@ -160,7 +160,7 @@ def test_fault_14_an_answer_that_cannot_be_sent_is_lost_alone_and_asked_for_agai
 @pytest.mark.counts("faults", by=1)
 def test_fault_14_an_end_that_cannot_be_recorded_frees_its_slot(stand, trainer, monkeypatch) -> None:
     sessions = count(stand, "sessions")
-    break_once(monkeypatch, stand.server._recorder, "end", after=True)
+    break_once(monkeypatch, stand.server._recorder, "close_row", after=True)
     ends = pack_step(1, stand.ends(1, *range(ROWS)), stand.spec)
     assert answers_to(trainer, *ends) == [("", (0, 1, 2))]
     assert count(stand, "sessions") == sessions - ROWS
@@ -169,8 +169,8 @@ def test_fault_14_an_end_that_cannot_be_recorded_frees_its_slot(stand, trainer, 
 AFTER_THE_REPLY = {  # the rows have their actions, and their sessions end
     "before the states are taken": ("_actor._sessions", "commit", False),
     "when the states are taken": ("_actor._sessions", "commit", True),
-    "before the steps are recorded": ("_recorder", "append", False),
-    "when the steps are recorded": ("_recorder", "append", True),
+    "before the steps are recorded": ("_recorder", "append_steps", False),
+    "when the steps are recorded": ("_recorder", "append_steps", True),
 }
 
 
@@ -188,13 +188,13 @@ def test_fault_14_a_defect_after_the_reply_ends_the_sessions_of_its_batch(stand,
 
 
 @pytest.mark.counts("unrolls.dropped.server_fault", by=1)
-@pytest.mark.parametrize("owner", ["_builder", "_link"])
+@pytest.mark.parametrize("owner", ["_buffer", "_link"])
 @pytest.mark.parametrize("ends", [False, True])
 def test_fault_14_an_unroll_that_cannot_be_handed_over_is_dropped(stand, trainer, monkeypatch, owner, ends) -> None:
     for step in range(1, 4):
         assert answers_to(trainer, *rows_of(stand, step)) == [("", (0, 1, 2))]
     wait_for(lambda: stand.server._recorder._link.reads_memory(time.monotonic()))
-    break_once(monkeypatch, part(stand, f"_recorder.{owner}"), "lend" if owner == "_builder" else "offer")
+    break_once(monkeypatch, part(stand, f"_recorder.{owner}"), "lend" if owner == "_buffer" else "offer_unroll")
     dropped = count(stand, "steps.dropped.server_fault")
     last = pack_step(4, stand.ends(4, *range(ROWS)), stand.spec) if ends else rows_of(stand, 4)
     assert answers_to(trainer, *last) == [("", (0, 1, 2))]
@@ -205,7 +205,7 @@ def test_fault_14_an_unroll_that_cannot_be_handed_over_is_dropped(stand, trainer
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS)
 def test_fault_14_a_defect_while_results_are_judged_costs_the_rows_of_the_batch(stand, trainer, monkeypatch) -> None:
-    break_once(monkeypatch, stand.server._statistics, "batch")
+    break_once(monkeypatch, stand.server._operations.statistics, "batch")
     assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, (0, 1, 2))]
     assert answers_to(trainer, *rows_of(stand, 0)) == [("", (0, 1, 2))]
 
@@ -216,13 +216,13 @@ def test_fault_14_a_defect_costs_an_evaluation_or_one_of_its_rows(stand, trainer
     break_once(monkeypatch, stand.server._evaluator, "_reply")
     assert answers_to(trainer, Evaluate(id=5), question) == [(ERR_INTERNAL, (0, 1, 2))]
     question["session"] = np.array([[env, 0, 0] for env in range(ROWS)], np.int64)
-    break_once(monkeypatch, stand.server._sessions, "state_row")
+    break_once(monkeypatch, stand.server._admission_control._sessions, "state_row")
     assert sorted(answers_to(trainer, Evaluate(id=6), question)) == [("", (1, 2)), (ERR_INTERNAL, (0,))]
 
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS)
 def test_fault_14_the_view_calls_a_defect_no_failed_forward(stand, trainer, monkeypatch) -> None:
-    failures = stand.server._statistics.forward_failures
-    break_once(monkeypatch, stand.server._batcher, "add")
+    failures = stand.server._operations.statistics.forward_failures
+    break_once(monkeypatch, stand.server._batcher, "queue_chunk")
     assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, (0, 1, 2))]
-    assert stand.server._statistics.forward_failures == failures
+    assert stand.server._operations.statistics.forward_failures == failures

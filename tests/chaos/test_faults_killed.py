@@ -31,7 +31,7 @@ class Crew:
     def __init__(self, stand: Stand, folder: Path) -> None:
         self.killed: list[int] = []
         self._root, self._folder = str(stand.run_dir.root), folder
-        self._living: dict[int, tuple[str, multiprocessing.Process]] = {}
+        self._drop_ended: dict[int, tuple[str, multiprocessing.Process]] = {}
         self._run_ids = itertools.count(1)
         for number in range(PLAYERS):
             self._start(f"player-{number}")
@@ -40,16 +40,16 @@ class Crew:
         run_id = next(self._run_ids)
         process = _processes.Process(target=play, args=(self._root, name, run_id, str(self._book(run_id))))
         process.start()
-        self._living[run_id] = name, process
+        self._drop_ended[run_id] = name, process
 
     def _book(self, run_id: int) -> Path:
         return self._folder / f"{run_id}.book"
 
     def kill_one(self, dice: random.Random) -> None:
         """SIGKILL. Another takes over, under the same name or a new one."""
-        victim = dice.choice(sorted(self._living))
+        victim = dice.choice(sorted(self._drop_ended))
         wait_for(self._book(victim).exists)  # it plays
-        name, process = self._living.pop(victim)
+        name, process = self._drop_ended.pop(victim)
         process.kill()
         process.join()
         assert process.exitcode == -signal.SIGKILL  # it was well until then
@@ -58,9 +58,9 @@ class Crew:
 
     def retire(self) -> None:
         """Let the living finish what they wait for."""
-        for _, process in self._living.values():
+        for _, process in self._drop_ended.values():
             process.terminate()
-        for _, process in self._living.values():
+        for _, process in self._drop_ended.values():
             process.join(PATIENCE_SEC)
             assert process.exitcode == 0
 
@@ -70,7 +70,7 @@ class Crew:
 
     def bury(self) -> None:
         """For tests that failed: nobody may be left."""
-        for _, process in self._living.values():
+        for _, process in self._drop_ended.values():
             process.kill()
             process.join()
 

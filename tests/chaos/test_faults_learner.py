@@ -147,7 +147,7 @@ def test_fault_33_the_control_socket_obeys_who_shows_the_runs_token(stand) -> No
         answers: list[bytes] = []
         wait_for(lambda: answers.extend(map(bytes, control.receive() or ())) or len(answers) == 2)
         assert all(b"expected the run's token" in answer for answer in answers)
-        assert not stand.server._control.shutdown
+        assert not stand.server._operations.control.shutdown
 
 
 def test_fault_34_rewards_that_nothing_can_be_learned_from_end_the_learner_with_a_sentence(monkeypatch) -> None:

@@ -83,9 +83,12 @@ def test_fault_30_what_comes_while_the_rest_is_answered_is_refused() -> None:
 
             def receive_late(now: float) -> None:
                 receive(now)
-                if stand.server._intake.closed is False and stand.server._sessions.accepting is False:
+                if (
+                    stand.server._admission_control.closed is False
+                    and stand.server._admission_control._sessions.accepting is False
+                ):
                     raw.send(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec))
-                    assert Poller([stand.server._gateway.socket]).wait(PATIENCE_SEC)  # it has arrived
+                    assert Poller([stand.server._client_socket.socket]).wait(PATIENCE_SEC)  # it has arrived
 
             stand.server._receive = receive_late
             stall.go.set()

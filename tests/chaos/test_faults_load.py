@@ -44,15 +44,15 @@ def test_fault_25_a_flood_leaves_the_others_their_share() -> None:
         clients = {name: stand.client(name, training=False) for name in ("flood", "a", "b")}
         envs = {"flood": 320, "a": 60, "b": 60}
         served: Counter[str] = Counter()
-        settle, in_flight = stand.server._settle, stand.server._in_flight
+        settle, in_flight = stand.server._admission_control.settle, stand.server._admission_control._in_flight
 
         def counted(batch) -> None:
-            if all(in_flight.of(c) >= 8 for c in stand.server._housekeeping._clients if c.name in clients):
+            if all(in_flight.of(c) >= 8 for c in stand.server._client_socket._clients if c.name in clients):
                 for chunk in batch:
                     served[chunk.client.name] += len(chunk)
             settle(batch)
 
-        stand.server._settle = counted
+        stand.server._admission_control.settle = counted
         with stalled(stand) as stall:
             for name, client in clients.items():
                 client.submit([stand.decision(env, 0, flags=FREE) for env in range(envs[name])])
@@ -118,7 +118,7 @@ def test_fault_26_a_row_whose_deadline_passed_is_not_forwarded_and_may_come_agai
                 assert [action.env for action in replies.actions] == [0]
                 assert [(f.env, f.code) for f in replies.failures] == [(1, ERR_DEADLINE), (2, ERR_DEADLINE)]
                 assert count(stand, "batches") <= batches + 1
-                del stand.server._intake.refuse_late  # the clock is right again
+                del stand.server._admission_control.refuse_expired  # the clock is right again
                 second = second[1:] + second[:1]
             actions = exchange(client, second).actions
             actions += exchange(client, [stand.decision(env, 2) for env in range(3)]).actions
@@ -140,7 +140,7 @@ def test_fault_27_after_twice_the_capacity_latency_is_back_to_normal_within_a_se
     settings = {"max_batch": 8, "max_rows_waiting": 200, "max_rows_of_client": 100}
     settings["client_timeout_sec"] = overload_sec + PATIENCE_SEC  # the neighbour is silent meanwhile
     with Stand(**settings) as stand, unharmed(stand, "rows_errored.ERR_BUSY"):
-        engine = stand.server._housekeeping._policies["learner"].engine
+        engine = stand.server._weight_updates._policies["learner"].engine
         evaluate = engine.evaluate
 
         def slower(*arrays):

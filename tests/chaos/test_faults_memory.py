@@ -74,7 +74,7 @@ def liar(stand: Stand) -> Iterator[Liar]:
 @pytest.mark.counts("decisions")
 def test_fault_12_a_row_is_judged_by_one_copy_however_it_changes_while_it_is_admitted(stand, liar, monkeypatch):
     liar.lay(2)
-    unpack = admission.unpack
+    unpack = admission.unpack_step
 
     def unpack_and_scribble(*args, **more):
         liar.block.observation[0] = np.nan
@@ -82,14 +82,14 @@ def test_fault_12_a_row_is_judged_by_one_copy_however_it_changes_while_it_is_adm
         liar.block.observation[0] = 0.0
         return rows
 
-    monkeypatch.setattr(admission, "unpack", unpack_and_scribble)
+    monkeypatch.setattr(admission, "unpack_step", unpack_and_scribble)
     assert liar.step(stand, 1, episode=0) == {0: "", 1: ""}
 
 
 @pytest.mark.counts("rows_errored.ERR_VALUE", by=1)
 def test_fault_12_a_row_that_is_not_finite_when_it_is_copied_is_refused_and_may_come_again(stand, liar, monkeypatch):
     liar.lay(2)
-    add = stand.server._batcher.add
+    add = stand.server._batcher.queue_chunk
 
     def scribble(chunk) -> None:  # behind every check of the message, before its batch
         if chunk.client.name == "liar":
@@ -97,14 +97,14 @@ def test_fault_12_a_row_that_is_not_finite_when_it_is_copied_is_refused_and_may_
         add(chunk)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stand.server._batcher, "add", scribble)
+        patch.setattr(stand.server._batcher, "queue_chunk", scribble)
         assert liar.step(stand, 1, episode=0) == {0: ERR_VALUE, 1: ""}
     assert liar.texts == ["observation[7] is nan; expected finite numbers, 1 of 1500 are not"]
     mended = stand.decision(0, 0, flags=FREE)
     liar.send(*pack_step(2, [mended], stand.spec))
     message, found = liar.receive()
     assert (type(message), found["row"].tolist()) == (Actions, [0])
-    assert np.isfinite(stand.server._housekeeping._policies["learner"].engine._table.numpy()).all()
+    assert np.isfinite(stand.server._weight_updates._policies["learner"].engine._table.numpy()).all()
 
 
 @pytest.mark.counts("rows_errored.ERR_VALUE", by=1)

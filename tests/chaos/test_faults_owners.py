@@ -112,7 +112,7 @@ def test_fault_20_a_stolen_routing_id_neither_steps_nor_hears_what_is_its_owners
     ):
         owner.hello("owner")
         owner.ask(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec))
-        (peer,) = (client.peer for client in stand.server._housekeeping._clients if client.name == "owner")
+        (peer,) = (client.peer for client in stand.server._client_socket._clients if client.name == "owner")
         thief.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(52, b"\0"))
         names = b"\x0bSocket-Type\0\0\0\x06DEALER\x08Identity" + len(peer).to_bytes(4, "big") + peer
         thief.sendall(_zmtp(b"\x05READY" + names, command=True))

@@ -80,7 +80,7 @@ def most_frames(stand: Stand, monkeypatch) -> list[int]:
 
 
 def count_frames(stand: Stand, monkeypatch) -> list[int]:
-    seen, socket = [0], stand.server._gateway.socket
+    seen, socket = [0], stand.server._client_socket.socket
     receive = socket.receive
 
     def counted():
@@ -127,7 +127,7 @@ def test_fault_02_large_messages_of_many_peers_are_read_one_after_another_and_al
             client.submit([stand.decision(5, 0, flags=FREE)])
             stall.wait_until_inside()
             answered = [threads.submit(_ask_twice, peer, bytes(3 << 20)) for peer in peers]
-            held = _watch_unanswered(stand.server._gateway.proxy, 2.0)
+            held = _watch_unanswered(stand.server._client_socket.proxy, 2.0)
         assert all(future.result() for future in answered)
     assert 3 << 20 <= max(held) <= BUDGET
     assert stand.server.metrics()["connections_cut"] == cut
@@ -191,7 +191,7 @@ def test_fault_24_who_reads_no_answer_is_heard_no_longer_and_then_cut(stand, end
 
 def test_fault_05_who_says_nothing_after_the_handshake_is_let_go() -> None:
     with Stand(proxy=Limits(silent_sec=0.5)) as stand, unharmed(stand, "connections_cut.silent"):
-        proxy = psutil.Process(stand.server._gateway.proxy.pid)
+        proxy = psutil.Process(stand.server._client_socket.proxy.pid)
         with contextlib.ExitStack() as open_lines:
             peers = [open_lines.enter_context(HostilePeer(stand.run_dir.endpoint("data"))) for _ in range(20)]
             assert all(peer.hung_up() for peer in peers)
@@ -211,13 +211,13 @@ def test_fault_06_more_connections_than_the_proxy_takes_wait_and_everybody_insid
             open_lines.enter_context(open_line(stand.run_dir.endpoint("data")))
         wait_for(lambda: count(stand, "connections.not_accepted"))
         neighbour.play(5)
-        assert stand.server._gateway.proxy.connections <= limits.connections
+        assert stand.server._client_socket.proxy.connections <= limits.connections
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are Linux's")
 @pytest.mark.counts("connections.not_accepted")
 def test_fault_06_a_proxy_without_file_descriptors_waits_for_some(stand, endpoint, neighbour) -> None:
-    proxy = psutil.Process(stand.server._gateway.proxy.pid)
+    proxy = psutil.Process(stand.server._client_socket.proxy.pid)
     former = resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE)
     with contextlib.ExitStack() as open_lines, own_client(stand):
         resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE, (proxy.num_fds() + 20, former[1]))
@@ -230,8 +230,8 @@ def test_fault_06_a_proxy_without_file_descriptors_waits_for_some(stand, endpoin
 
 @pytest.mark.counts("proxy_restarts", by=2)
 def test_fault_28_a_proxy_that_is_killed_is_started_again_and_its_clients_go_on(stand, neighbour, monkeypatch) -> None:
-    proxy, said = stand.server._gateway.proxy, []
-    monkeypatch.setattr(stand.server._reporting, "say", said.append)
+    proxy, said = stand.server._client_socket.proxy, []
+    monkeypatch.setattr(stand.server._operations.reporting, "add_event", said.append)
     with own_client(stand):
         for restarts in (proxy.restarts + 1, proxy.restarts + 2):
             os.kill(proxy.pid, signal.SIGKILL)
@@ -242,7 +242,7 @@ def test_fault_28_a_proxy_that_is_killed_is_started_again_and_its_clients_go_on(
 
 @pytest.mark.counts("proxy_restarts")
 def test_fault_28_a_proxy_that_stands_still_is_replaced(stand, neighbour, monkeypatch) -> None:
-    proxy = stand.server._gateway.proxy
+    proxy = stand.server._client_socket.proxy
     before, pid = proxy.restarts, proxy.pid
     with own_client(stand), monkeypatch.context() as impatient:
         impatient.setattr("simul.inference_server.proxy.process.FROZEN_SEC", 1.5)
@@ -254,13 +254,13 @@ def test_fault_28_a_proxy_that_stands_still_is_replaced(stand, neighbour, monkey
 
 @pytest.mark.counts("connections.opened")
 def test_extra_the_endpoints_file_is_made_again_and_leads_to_the_same_proxy(stand, endpoint) -> None:
-    path, pid = Path(endpoint.removeprefix("ipc://")), stand.server._gateway.proxy.pid
+    path, pid = Path(endpoint.removeprefix("ipc://")), stand.server._client_socket.proxy.pid
     for missing in (path, path.with_name(f"{path.name}.lock")):
         missing.unlink()
         wait_for(missing.exists)
     assert path.stat().st_mode & 0o777 == 0o600
     with HostilePeer(endpoint):
-        assert stand.server._gateway.proxy.pid == pid
+        assert stand.server._client_socket.proxy.pid == pid
 
 
 def test_a_proxy_does_not_outlive_a_server_that_is_killed(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_extra_stalled_peers_do_not_hold_up_the_end_of_a_server() -> None:
     with contextlib.ExitStack() as open_lines:
         with Stand(proxy=Limits()) as stand:
             peer = open_lines.enter_context(HostilePeer(stand.run_dir.endpoint("data")))
-            proxy = psutil.Process(stand.server._gateway.proxy.pid)
+            proxy = psutil.Process(stand.server._client_socket.proxy.pid)
             flood = threading.Thread(target=_send_until_cut, args=[peer])
             flood.start()
             wait_for(lambda: count(stand, "malformed"))
@@ -298,7 +298,7 @@ def _watch_unanswered(proxy: ProxyProcess, seconds: float) -> list[int]:
     """What the proxy says that it holds; the server, which listens to it otherwise, stands still."""
     seen, end = [0], time.monotonic() + seconds
     while time.monotonic() < end:
-        proxy.look(time.monotonic())
+        proxy.poll(time.monotonic())
         seen.append(proxy.unanswered_bytes)
         time.sleep(0.05)
     return seen

@@ -26,7 +26,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
 from simul.common.transport import PullSocket
-from simul.inference_server.engine.backends import DeviceLost
+from simul.inference_server.engine.engine import DeviceLost
 from tests.support.faults import FREE, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned
@@ -84,7 +84,7 @@ def test_fault_12_numbers_that_are_none_never_reach_the_state_table(stand, clien
     assert sorted(action.env for action in replies.actions) == [3, 4]
     huge = stand.decision(9, 0, flags=FREE, observation=np.full(12, 3e38, np.float32))
     exchange(client, [huge])  # finite: answered, or refused as a forward that failed; never stored as NaN
-    assert np.isfinite(stand.server._housekeeping._policies["learner"].engine._table.numpy()).all()
+    assert np.isfinite(stand.server._weight_updates._policies["learner"].engine._table.numpy()).all()
     exchange(client, stand.ends(1, 3, 4))
 
 
@@ -203,7 +203,7 @@ def test_fault_14_people_are_told_once_a_minute_and_not_with_every_row() -> None
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=2)
 def test_fault_14_where_the_answer_is_not_finite_its_sender_is_told_so(stand, client, monkeypatch) -> None:
-    backend = stand.server._housekeeping._policies["learner"].engine._backend
+    backend = stand.server._weight_updates._policies["learner"].engine._backend
     run = backend.run
 
     def overflowing(observation, mask, state):
@@ -227,7 +227,7 @@ def test_fault_14_where_the_answer_is_not_finite_its_sender_is_told_so(stand, cl
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=48)
 def test_fault_14_results_that_are_not_finite_cost_no_further_forward(stand, client, monkeypatch, caplog) -> None:
-    engine = stand.server._housekeeping._policies["learner"].engine
+    engine = stand.server._weight_updates._policies["learner"].engine
     run, forwards = engine._backend.run, []
 
     def overflowing(observation, mask, state):

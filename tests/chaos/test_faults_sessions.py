@@ -27,7 +27,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.transport import PullSocket
 from simul.inference_server.ops import reaper
-from simul.inference_server.sessions.rules import Session
+from simul.inference_server.sessions.table import Session
 from tests.support.faults import FREE, count, let_idle, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
@@ -108,7 +108,7 @@ def test_fault_21_reaper_end_restart_and_new_life_race_and_every_slot_is_freed_o
     monkeypatch.setattr(reaper, "EVERY_SEC", 0.0)
     dice = random.Random(lives)
     with Stand(max_sessions=32) as stand, unharmed(stand, "sessions_ended.idle") as neighbour:
-        table, idle = stand.server._sessions, stand.server._sessions.idle
+        table, idle = stand.server._admission_control._sessions, stand.server._admission_control._sessions.idle
 
         def reaped(since: float) -> list[Session]:  # called by the loop, so that nothing moves while it looks
             table.check()

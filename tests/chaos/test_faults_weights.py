@@ -16,7 +16,7 @@ from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.codec import encode
 from simul.common.protocol.decisions import start_flags
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.policies import engine_factory
+from simul.inference_server.policies import weight_updates
 from tests.support.fake_learner import FakeLearner
 from tests.support.faults import assert_balanced, wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
@@ -94,7 +94,7 @@ def test_fault_32_replies_go_on_while_weights_are_verified_and_only_the_newest_w
     with Stand() as stand:
         client, every = stand.client("a"), _constant(stand, range(6))
         exchange(client, [stand.decision(0, 0)])
-        with _held(monkeypatch, engine_factory, "verify") as (inside, go):
+        with _held(monkeypatch, weight_updates, "verify") as (inside, go):
             stand.learner.publish("learner", 1, every[1])
             assert inside.wait(PATIENCE_SEC)
             for version in (2, 3, 4):
@@ -112,7 +112,7 @@ def test_fault_32_replies_go_on_while_weights_are_verified_and_only_the_newest_w
 
 def test_replies_go_on_while_a_past_self_joins_and_nothing_is_recorded_again(monkeypatch) -> None:
     with Stand() as stand:
-        client, policies = stand.client("a"), stand.server._housekeeping._policies
+        client, policies = stand.client("a"), stand.server._weight_updates._policies
         exchange(client, [stand.decision(0, 0)])
         monkeypatch.setattr("simul.inference_server.engine.engine.trace_network", None)
         with _held(monkeypatch, PolicyEngine, "twin") as (inside, go):

@@ -23,7 +23,7 @@ def test_fault_01_an_empty_or_single_frame_is_answered_as_malformed(stand, raw, 
 @pytest.mark.counts("malformed", by=2)
 def test_fault_02_too_many_frames_and_too_many_bytes_in_all_are_refused(stand, raw, monkeypatch) -> None:
     assert raw.refused([b"\x81\xa4type\xa4PING"] + [b""] * 10_000).code == ERR_LIMIT
-    monkeypatch.setattr(stand.server._gateway._codec, "_max_bytes", 1 << 20)
+    monkeypatch.setattr(stand.server._client_socket._codec, "_max_bytes", 1 << 20)
     answer = raw.refused([b"\x81\xa4type\xa4PING"] + [bytes(100_000)] * 15)
     assert answer.code == ERR_LIMIT
     assert "1500011 bytes in one message; at most 1048576" in answer.message

@@ -58,7 +58,9 @@ def test_a_checkpoint_of_another_network_is_served_under_its_name_and_goes_when_
         assert exchange(client, [stand.decision(0, 1, flags=0)]).actions[0].policy_version == 7
         assert not control.policies().policies[1].open
         exchange(client, [stand.decision(0, 2, kind=ABORTED, observation=None, mask=None)])
-        stand.server._housekeeping._policies.remove_retired(stand.server._sessions.bound_to, time.monotonic() + 60)
+        stand.server._weight_updates._policies.remove_retired(
+            stand.server._admission_control._sessions.bound_to, time.monotonic() + 60
+        )
         assert [p.name for p in control.policies().policies] == ["learner"]
         assert exchange(client, [_start(stand, 2, "rival")]).failures[0].code == ERR_POLICY
         with pytest.raises(ConfigError, match="'learner' is no policy that was loaded"):
@@ -85,14 +87,14 @@ def test_what_cannot_be_verified_is_not_served(tmp_path) -> None:
 def test_steps_go_on_while_a_policy_is_loaded(tmp_path) -> None:
     with Stand() as stand, ControlClient(stand.run_dir) as control:
         client, folder = stand.client("a"), _checkpoint(tmp_path, stand, hidden=256)
-        build, begun, go = stand.server._housekeeping._policies.build_external, threading.Event(), threading.Event()
+        build, begun, go = stand.server._weight_updates._policies.build_external, threading.Event(), threading.Event()
 
         def held(name: str, path: Path):
             begun.set()
             assert go.wait(PATIENCE_SEC)
             return build(name, path)
 
-        stand.server._housekeeping._policies.build_external = held
+        stand.server._weight_updates._policies.build_external = held
         loading = threading.Thread(target=control.load, args=("rival", folder))
         loading.start()
         assert begun.wait(PATIENCE_SEC)
@@ -103,7 +105,7 @@ def test_steps_go_on_while_a_policy_is_loaded(tmp_path) -> None:
             assert len(exchange(client, [stand.decision(0, step)]).actions) == 1
             if not loading.is_alive():
                 break
-        assert "rival" in stand.server._housekeeping._policies.names
+        assert "rival" in stand.server._weight_updates._policies.names
 
 
 def test_shutdown_answers_what_waits_and_stops() -> None:

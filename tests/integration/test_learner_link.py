@@ -16,8 +16,8 @@ from simul.common.protocol.messages import TO_LEARNER, Credit, Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
 from simul.common.transport import RouterSocket
+from simul.inference_server.unrolls.buffer import UnrollMemory
 from simul.inference_server.unrolls.learner_link import SILENT_AFTER_SEC, LearnerLink
-from simul.inference_server.unrolls.memory import UnrollMemory
 from tests.support.stand import PATIENCE_SEC
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
@@ -72,7 +72,7 @@ class Ends:
         if self.link.reads_memory(self.now) and (lent := self.memory.places.lend(row)) is not None:
             unroll = Unroll(**{name: getattr(unroll, name) for name in FACTS}, place=lent[0], serial=lent[1])
         self.memory.tables["reward"][place] = row
-        return self.link.offer(unroll, unroll_at(self.memory.tables, place, 2), self.now)
+        return self.link.offer_unroll(unroll, unroll_at(self.memory.tables, place, 2), self.now)
 
     def close(self) -> None:
         self.link.close()

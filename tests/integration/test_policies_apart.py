@@ -10,7 +10,7 @@ from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 def test_a_reply_does_not_wait_for_the_batch_of_another_policy() -> None:
     with Stand() as stand:
-        client, policies = stand.client("a"), stand.server._housekeeping._policies
+        client, policies = stand.client("a"), stand.server._weight_updates._policies
         stand.learner.publish("past/1", 1, stand.weights(seed=1), resident=("learner", "past/1"))
         wait_for(lambda: policies.names == ("learner", "past/1"))
         names = ("learner", "past/1", "learner", "past/1")

@@ -74,7 +74,7 @@ def test_the_figures_of_a_server_that_serves() -> None:
 
 def test_it_is_off_by_default_and_of_this_machine_only() -> None:
     with Stand() as stand:
-        assert stand.server._reporting._exporter is None
+        assert stand.server._operations.reporting._exporter is None
     exporter = Exporter(free_port())
     assert exporter._server.server_address[0] == "127.0.0.1"
     exporter.close()

@@ -79,7 +79,7 @@ def test_a_session_that_begins_and_ends_in_one_message_leaves_its_slot_to_the_ne
         assert [(f.episode, f.code) for f in replies.failures] == [(0, ERR_NO_SESSION)]
         assert sorted((a.env, a.episode) for a in replies.actions if a.action >= 0) == [(0, 1), (1, 0)]
         wait_for(lambda: stand.server.metrics()["batch_histogram"] == {"2": 1})  # counted behind the reply
-        stand.server._sessions.check()
+        stand.server._admission_control._sessions.check()
 
 
 def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -> None:
@@ -90,7 +90,7 @@ def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -
         def offer(*names: str) -> None:
             for name in names:
                 stand.learner.publish(name, int(name[-1]), weights[name], resident=("learner", *names))
-            wait_for(lambda: set(stand.server._housekeeping._policies.names) == {"learner", *names})
+            wait_for(lambda: set(stand.server._weight_updates._policies.names) == {"learner", *names})
 
         offer("past/0", "past/1")
         first = exchange(client, [stand.decision(0, 0, policy="past/0"), stand.decision(1, 0, policy="past/1")]).actions
@@ -102,7 +102,9 @@ def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -
         assert exchange(client, [stand.decision(0, 2)]).actions[0].policy_version == 0
         ends = [stand.decision(env, 3 - env, kind=ABORTED, observation=None, mask=None) for env in (0, 1)]
         exchange(client, ends)
-        stand.server._housekeeping._policies.remove_retired(stand.server._sessions.bound_to, time.monotonic() + 60)
+        stand.server._weight_updates._policies.remove_retired(
+            stand.server._admission_control._sessions.bound_to, time.monotonic() + 60
+        )
         offer("past/0", "past/2")  # takes the place of a freed one
         replay = exchange(client, [stand.decision(0, 0, episode=1, policy="past/0")]).actions[0]
         assert (replay.value, replay.policy_version) == (first[0].value, 0)

@@ -201,7 +201,7 @@ def test_what_is_resent_after_a_long_wait_is_answered_once() -> None:
 
 def test_a_checkpoint_of_another_encoder_is_not_served(tmp_path) -> None:
     with Stand() as stand:
-        data, policies = stand.weights(), stand.server._housekeeping._policies
+        data, policies = stand.weights(), stand.server._weight_updates._policies
         for spec, version in ((stand.spec, 7), (msgspec.structs.replace(stand.spec, encoder_version=99), 8)):
             facts = RunFacts(spec, stand.config.network, "0" * 16, 1)
             files = {WEIGHTS_FILE: data}

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from simul.inference_server.policies import verification as module
+from simul.inference_server.policies import weight_updates as module
 from tests.support.anonymous import anonymous_files
 from tests.support.faults import wait_for
 from tests.support.stand import exchange
@@ -54,7 +54,7 @@ def test_who_cannot_open_the_memory_says_so_once_and_gets_bytes(monkeypatch) -> 
         asked.append(path)
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(module, "open_unchangeable", denied)
+    monkeypatch.setattr(module, "open_sealed", denied)
     with UnrollReceiverStand() as stand:
         assert _figures(stand) == (1, 0, 1)
         _publish(stand, 1)

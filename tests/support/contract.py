@@ -24,16 +24,15 @@ from simul.inference_server.batching.batcher import Batcher
 from simul.inference_server.engine.actor import Actor
 from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.engine.evaluation import Evaluator
-from simul.inference_server.frontend.admission import Admission
-from simul.inference_server.frontend.admission_control import Intake
-from simul.inference_server.frontend.clients import Client, ClientTable
-from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.frontend.admission import RowAdmission
+from simul.inference_server.frontend.admission_control import AdmissionControl
+from simul.inference_server.frontend.clients import Client, ClientTable, InFlight
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.policies.engine_factory import Workshop
 from simul.inference_server.policies.table import PolicyTable
-from simul.inference_server.sessions.session_close import Endings
+from simul.inference_server.policies.weight_updates import EngineFactory
+from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
-from simul.inference_server.unrolls.buffer import UnrollBuilder
+from simul.inference_server.unrolls.buffer import UnrollBuffer
 from simul.inference_server.unrolls.recorder import Recorder
 
 SPEC = GameSpec(name="test", observation_size=4, num_actions=3)
@@ -77,7 +76,7 @@ class KeepingLearner:
     def reads_memory(self, now) -> bool:
         return False
 
-    def offer(self, message, tensors, now) -> bool:
+    def offer_unroll(self, message, tensors, now) -> bool:
         self.last.append((message.terminated, message.truncated, tensors["observation"][-1].tolist()))
         return True
 
@@ -105,23 +104,30 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         self.network = build_network(NETWORK, SPEC, seed=3)
         statistics, self.gateway = Statistics(), KeepingGateway()
         gateway = cast(Any, self.gateway)
-        self.policies = PolicyTable(SPEC, Workshop(SPEC, NETWORK, self._engine, (1,)))
+        self.policies = PolicyTable(SPEC, EngineFactory(SPEC, NETWORK, self._engine, (1,)))
         data = weights_to_bytes(self.network)
         self.policies.install(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
         self.sessions = SessionTable(SLOTS, seed=0)
         self.learner = KeepingLearner()
         link = cast(Any, self.learner)
-        self.recorder = recorder = Recorder(UnrollBuilder(SPEC, 3, self.network.state_size), link, statistics)
-        self.endings = Endings(self.sessions, recorder, statistics)
-        self.admission = Admission(SPEC, self.sessions, self.policies, recorder, self.endings, statistics)
+        self.recorder = recorder = Recorder(UnrollBuffer(SPEC, 3, self.network.state_size), link, statistics)
+        self.session_closer = SessionCloser(self.sessions, recorder, statistics)
+        self.row_admission = RowAdmission(SPEC, self.sessions, self.policies, recorder, self.session_closer, statistics)
         self.actor = Actor(
-            self.policies, self.sessions, recorder, self.endings, gateway, statistics, logging.getLogger("test"),
+            self.policies, self.sessions, recorder, self.session_closer, gateway, statistics, logging.getLogger("test"),
             zero_state=False,
         )  # fmt: skip
         self.batcher = Batcher(3)
         self.evaluator = Evaluator(SPEC, self.sessions, self.policies, gateway, statistics, 3)
-        self.intake = Intake(
-            SPEC, gateway, self.sessions, self.admission, self.batcher, self.evaluator, InFlight(99, 99, 3), statistics
+        self.admission_control = AdmissionControl(
+            SPEC,
+            gateway,
+            self.sessions,
+            self.row_admission,
+            self.batcher,
+            self.evaluator,
+            InFlight(99, 99, 3),
+            statistics,
         )
         self.table = ClientTable("secret")
         self.run_id, self.now, self.message, self.episode = 0, 0.0, 0, 0
@@ -136,11 +142,13 @@ class ServerWithoutSockets(RuleBasedStateMachine):
 
     def connect(self, name: str) -> list[Client]:
         self.run_id += 1
-        self.clients[name], ended = self.table.open(name, self.run_id, "secret", str(self.run_id).encode(), self.now)
+        self.clients[name], ended = self.table.register_client(
+            name, self.run_id, "secret", str(self.run_id).encode(), self.now
+        )
         return ended
 
     def forget(self, client: Client) -> None:
-        self.endings.end_all_of(client, "closed")
+        self.session_closer.close_sessions_of(client, "closed")
 
     def observation(self) -> np.ndarray:
         return np.random.default_rng(self.message).standard_normal(SPEC.observation_size).astype(np.float32)
@@ -149,7 +157,7 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         self.message += 1
         message, tensors = pack_step(self.message, [row], SPEC)
         message = type(message)(id=message.id, policies=message.policies, deadline_ms=deadline_ms)
-        self.intake.take(self.clients[seat[0]], message, tensors, self.now)
+        self.admission_control.admit_message(self.clients[seat[0]], message, tensors, self.now)
         return self.message, 0
 
     def again(self, game: Game, key: tuple[int, int], observation: np.ndarray) -> None:

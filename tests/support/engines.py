@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.inference_server.engine.backends import Outputs
-from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.engine.engine import Outputs, PolicyEngine
 
 
 def act(

@@ -53,16 +53,16 @@ def count(stand: Stand, counter: str) -> int:
 
 def _wait_for_next_turn(stand: Stand) -> None:
     """The last reply is read before its turn of the loop is over."""
-    beat = stand.server._watchdog._beat_at
-    wait_for(lambda: stand.server._watchdog._beat_at != beat)
+    beat = stand.server._operations.watchdog._beat_at
+    wait_for(lambda: stand.server._operations.watchdog._beat_at != beat)
 
 
 def let_idle(stand: Stand, *clients: str) -> None:
     """The sessions of these clients were last touched a day ago."""
     _wait_for_next_turn(stand)
-    for client in stand.server._housekeeping._clients:
+    for client in stand.server._client_socket._clients:
         if client.name in clients:
-            stand.server._sessions.touched_at[client.seats.slots] -= 86_400.0
+            stand.server._admission_control._sessions.touched_at[client.seats.slots] -= 86_400.0
 
 
 def assert_balanced(stand: Stand) -> None:
@@ -83,8 +83,8 @@ def assert_balanced(stand: Stand) -> None:
 def _assert_balanced_now(stand: Stand) -> None:
     wait_for(lambda: not stand.server.metrics()["waiting"] + stand.server.metrics()["evaluations_waiting"])
     _wait_for_next_turn(stand)
-    stand.server._sessions.check()
-    assert stand.server._in_flight.total == 0
+    stand.server._admission_control._sessions.check()
+    assert stand.server._admission_control._in_flight.total == 0
     metrics, steps = stand.server.metrics(), stand.server.metrics()["steps"]
     assert metrics["health"] == "ok"
     assert metrics["sessions_started"] == metrics["sessions"] + sum(metrics["sessions_ended"].values())

@@ -12,7 +12,7 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime import rng
-from simul.inference_server.engine.backends import DeviceBackend
+from simul.inference_server.engine.engine import DeviceBackend
 from simul.inference_server.engine.graphs import GraphEngine
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs

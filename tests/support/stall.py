@@ -29,7 +29,7 @@ class Stall:
         """
         assert self.inside.is_set()
         assert not self.go.is_set()
-        socket, arrived, deadline = self._stand.server._gateway.socket, deque(), time.monotonic() + PATIENCE_SEC
+        socket, arrived, deadline = self._stand.server._client_socket.socket, deque(), time.monotonic() + PATIENCE_SEC
         receive = socket.receive
         while len(arrived) < messages:
             if (message := receive()) is not None:
@@ -42,15 +42,15 @@ class Stall:
 
 def let_deadlines_pass(stand: Stand) -> None:
     """The server's clock goes 100 s ahead wherever it looks for late rows."""
-    intake = stand.server._intake
-    refuse_late = intake.refuse_late
-    intake.refuse_late = lambda now: refuse_late(now + 100.0)
+    intake = stand.server._admission_control
+    refuse_expired = intake.refuse_expired
+    intake.refuse_expired = lambda now: refuse_expired(now + 100.0)
 
 
 @contextmanager
 def stalled(stand: Stand) -> Iterator[Stall]:
     """The learner's policy stands still at its next forward, until `go` is set or the block ends."""
-    engine, stall = stand.server._housekeeping._policies["learner"].engine, Stall(stand)
+    engine, stall = stand.server._weight_updates._policies["learner"].engine, Stall(stand)
     forward = engine.forward
 
     def held(rows: int):
@@ -69,7 +69,7 @@ def stalled(stand: Stand) -> Iterator[Stall]:
 @contextmanager
 def slowed(stand: Stand, forward_sec: float) -> Iterator[None]:
     """Every forward of the learner's policy takes so much longer."""
-    engine = stand.server._housekeeping._policies["learner"].engine
+    engine = stand.server._weight_updates._policies["learner"].engine
     forward = engine.forward
 
     def slower(rows: int):
@@ -86,7 +86,7 @@ def slowed(stand: Stand, forward_sec: float) -> Iterator[None]:
 @contextmanager
 def poisoned(stand: Stand, marker: float, error: type[Exception] = RuntimeError) -> Iterator[None]:
     """The network raises at every batch that holds an observation whose first number is `marker`."""
-    engine = stand.server._housekeeping._policies["learner"].engine
+    engine = stand.server._weight_updates._policies["learner"].engine
     run = engine._backend.run
 
     def raising(observation, mask, state):

@@ -64,7 +64,7 @@ def worked_sec(pid: int) -> float:
 
 def test_a_stopped_host_is_killed_and_its_battles_start_again() -> None:
     config = PokemonConfig(host_timeout_sec=2.0)
-    source = PokemonSource(config, OpponentsConfig(), envs=8, seed=5, index=0, episodes=16)
+    source = PokemonSource(config, OpponentsConfig(), envs=8, seed=5, index=0, episodes=32)
     source.start()
     try:
         table = Table(source)

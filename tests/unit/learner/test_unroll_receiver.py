@@ -16,7 +16,7 @@ from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_LEARNER, Unroll, UnrollMemory
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls import memory as server_memory
+from simul.inference_server.unrolls import buffer as server_memory
 from simul.learner.batches import RejectedUnroll
 from simul.learner.unroll_receiver import CreditAllocator, UnrollMemories
 
@@ -131,7 +131,7 @@ def test_an_unroll_is_read_as_it_would_have_travelled_and_stays_what_it_was(memo
 @pytest.mark.parametrize("again", [False, True])
 def test_what_was_taken_back_is_not_learned_from(memory, memories, again) -> None:
     unroll = lent(memory)
-    memory.places.back(unroll.place)
+    memory.places.take_back(unroll.place)
     if again:  # another unroll lies there now
         memory.places.of_row[2] = unroll.place
         lent(memory, row=2)
@@ -179,7 +179,7 @@ from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.inference_server.unrolls.buffer import UnrollMemory
 spec = GameSpec("test", observation_size=5, num_actions=3, observation_dtype="float16")
 memory = UnrollMemory(UnrollLayout(spec, unroll_length=4, state_size=6), rows=3)
 memory.tables["observation"][2] = memory.tables["action"][2] = 2

@@ -18,8 +18,8 @@ from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.messages import Weights
 from simul.inference_server.build import _policies
 from simul.inference_server.engine.graphs import GraphEngine
-from simul.inference_server.policies.engine_factory import Workshop
 from simul.inference_server.policies.table import LATECOMERS_SEC, Policy, PolicyTable
+from simul.inference_server.policies.weight_updates import EngineFactory
 from tests.support.contract import NETWORK, SLOTS, SPEC
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs
@@ -59,7 +59,7 @@ def device() -> StandInGraphs:
 
 @pytest.fixture
 def policies(device) -> PolicyTable:
-    table = PolicyTable(SPEC, Workshop(SPEC, NETWORK, _build(device), (1, 2)))
+    table = PolicyTable(SPEC, EngineFactory(SPEC, NETWORK, _build(device), (1, 2)))
     _install(table, "learner", 1)
     return table
 
@@ -70,7 +70,7 @@ def _install(table: PolicyTable, name: str, version: int, resident: tuple[str, .
 
 
 def test_every_graph_is_captured_before_the_learners_policy_is_ready(device) -> None:
-    table = PolicyTable(SPEC, Workshop(SPEC, NETWORK, _build(device), (1, 2)))
+    table = PolicyTable(SPEC, EngineFactory(SPEC, NETWORK, _build(device), (1, 2)))
     ready = []
     device.before_capture = lambda: ready.append(table.ready)
     _install(table, "learner", 1)
@@ -107,7 +107,7 @@ def test_the_server_builds_engines_with_graphs_where_its_device_has_them(device)
 def test_unloading_a_policy_frees_its_graphs(device, policies) -> None:
     engine = _build(device)(build_network(NETWORK, SPEC))
     engine.warm_up((1, 2))
-    policies.adopt(Policy("other", 1, engine, "checkpoint"))
+    policies.add_policy(Policy("other", 1, engine, "checkpoint"))
     del engine
     assert len(device.living()) == 2 * len(BUCKETS)
     policies.unload("other", 0)

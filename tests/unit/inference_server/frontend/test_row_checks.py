@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import DECISION, TERMINATED
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.frontend.row_checks import unpack
+from simul.inference_server.frontend.row_checks import unpack_step
 
 D, A = 9, 4
 STRANGE = [np.nan, np.inf, -np.inf]
@@ -38,14 +38,14 @@ def test_rows_are_judged_as_numpy_judges_them(seed: int, n: int, dtype: str, ali
     }  # fmt: skip
     if not aligned:
         tensors = {name: _unaligned(array) for name, array in tensors.items()}
-    rows = unpack(GameSpec("test/rows", D, A, observation_dtype=dtype), tensors)
+    rows = unpack_step(GameSpec("test/rows", D, A, observation_dtype=dtype), tensors)
     assert rows.finite.tolist() == (np.isfinite(observation).all(axis=1) & np.isfinite(reward)).tolist()
     assert rows.has_legal.tolist() == ((mask <= 1).all(axis=1) & mask.any(axis=1)).tolist()
     assert rows.plain.tolist() == (rows.finite & rows.has_legal & (kind == DECISION) & (flags <= 7)).tolist()
     for i in np.flatnonzero(~rows.finite):
-        assert "expected" in rows.not_finite(i)
+        assert "expected" in rows.describe_not_finite(i)
 
 
 def test_a_message_without_its_columns_is_refused() -> None:
     with pytest.raises(ProtocolError, match="'observation' is missing"):
-        unpack(GameSpec("test/rows", D, A), {"keys": np.zeros((2, 5), np.int64)})
+        unpack_step(GameSpec("test/rows", D, A), {"keys": np.zeros((2, 5), np.int64)})

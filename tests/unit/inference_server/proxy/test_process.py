@@ -17,7 +17,7 @@ def test_a_system_without_processes_to_give_is_asked_again_later(tmp_path: Path,
     with monkeypatch.context() as exhausted:
         exhausted.setattr(subprocess, "Popen", refuse)
         proxy = ProxyProcess(f"ipc://{tmp_path}/data.ipc", f"ipc://{tmp_path}/own.ipc", Limits())
-        assert (proxy.pid, proxy.look(time.monotonic() + 1.0)) == (0, "")
-    proxy.look(time.monotonic() + 100.0)
+        assert (proxy.pid, proxy.poll(time.monotonic() + 1.0)) == (0, "")
+    proxy.poll(time.monotonic() + 100.0)
     assert proxy.pid
     proxy.close()

@@ -105,7 +105,7 @@ class Interleavings(ServerWithoutSockets):
         assert (session is None) == (seat not in self.games)
         if session is not None:
             for _ in range(2):
-                self.endings.end(session, ABORTED, None, "idle", self.now)
+                self.session_closer.close_session(session, ABORTED, None, "idle", self.now)
             del self.games[seat]
 
     @rule(name=st.sampled_from(NAMES), politely=st.booleans())
@@ -132,8 +132,8 @@ class Interleavings(ServerWithoutSockets):
     @rule(late=st.booleans())
     def batch(self, late) -> None:
         self.now += 1.0 if late else 0.0
-        self.intake.refuse_late(self.now)
-        taken = self.batcher.take()
+        self.admission_control.refuse_expired(self.now)
+        taken = self.batcher.take_batch()
         slots = [slot for chunk in taken for slot in chunk.slots[self.alive(chunk)].tolist()]
         assert len(slots) == len(set(slots))  # never two steps of one session in a batch
         self.actor.act(taken, self.now)
@@ -145,7 +145,7 @@ class Interleavings(ServerWithoutSockets):
         sessions = [(seat[1], 0, game.episode if game else 0)] if own else None
         self.message += 1
         message, tensors = pack_evaluate(self.message, observation[None], MASK[None], SPEC, sessions=sessions)
-        self.intake.take(self.clients[seat[0]], message, tensors, self.now)
+        self.admission_control.admit_message(self.clients[seat[0]], message, tensors, self.now)
         self.evaluator.act()
         (answer,) = self.gateway.answers[self.message, 0]
         if own and game is None:
@@ -161,7 +161,7 @@ class Interleavings(ServerWithoutSockets):
 
     @invariant()
     def every_recorded_step_is_accounted_for(self) -> None:
-        steps = self.recorder.steps(self.sessions.pending_recorded())
+        steps = self.recorder.steps(self.sessions.count_pending_recorded())
         assert steps["seen"] == steps["sent"] + sum(steps["dropped"].values()) + steps["open"]
 
     @invariant()
@@ -196,7 +196,7 @@ class InterleavingsInMemory(Interleavings):
         message = structs.replace(message, deadline_ms=deadline_ms, observation_at=64)
         client = self.clients[seat[0]]
         client.memory = cast(Any, Laid(tensors.pop("observation")))
-        self.intake.take(client, message, tensors, self.now)
+        self.admission_control.admit_message(client, message, tensors, self.now)
         return self.message, 0
 
 

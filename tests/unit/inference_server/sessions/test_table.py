@@ -13,22 +13,22 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from simul.common.protocol.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
 from simul.common.protocol.messages import RECORD, START
 from simul.inference_server.frontend.clients import ClientTable
-from simul.inference_server.sessions.rules import Session, Verdict, judge
-from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.sessions.rules import Verdict, classify_row
+from simul.inference_server.sessions.table import Session, SessionTable
 
 SLOTS = 3
 REPLY = (1, -0.5, 0.25, 7)
 
 
 def _client(name: str = "a", training: str = ""):
-    return ClientTable("secret").open(name, 1, training, name.encode(), 0.0)[0]
+    return ClientTable("secret").register_client(name, 1, training, name.encode(), 0.0)[0]
 
 
 def _commit(table: SessionTable, session: Session) -> tuple[int, int]:
     """Forward what waits; the state rows that were read and written."""
     slots = np.array([session.slot])
     read, write = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    table.state_rows(slots, np.array([session.redoing]), read, write)
+    table.find_state_rows(slots, np.array([session.redoing]), read, write)
     action, log_prob, value, version = REPLY
     table.commit(
         slots, write, np.array([action], np.int32), np.array([log_prob], np.float32),
@@ -39,7 +39,7 @@ def _commit(table: SessionTable, session: Session) -> tuple[int, int]:
 
 def test_a_step_reads_one_row_and_writes_the_other_and_a_redo_reads_the_same_again() -> None:
     table, client = SessionTable(SLOTS, seed=0), _client()
-    session = table.open(client, 0, 0, 0, START, "learner", 0.0)
+    session = table.open_session(client, 0, 0, 0, START, "learner", 0.0)
     before = 2 * SLOTS  # the row of zeros
     for step in range(4):
         table.begin_step(session, step, 0)
@@ -56,34 +56,34 @@ def test_a_step_reads_one_row_and_writes_the_other_and_a_redo_reads_the_same_aga
 def test_capacity_and_record_are_refused_with_their_codes() -> None:
     table, client = SessionTable(1, seed=0), _client()
     with pytest.raises(ProtocolError, match="training token") as denied:
-        table.open(client, 0, 0, 0, START | RECORD, "learner", 0.0)
+        table.open_session(client, 0, 0, 0, START | RECORD, "learner", 0.0)
     assert denied.value.code == ERR_DENIED
-    first = table.open(client, 0, 0, 0, START, "learner", 0.0)
+    first = table.open_session(client, 0, 0, 0, START, "learner", 0.0)
     with pytest.raises(ProtocolError) as full:
-        table.open(client, 1, 0, 0, START, "learner", 0.0)
+        table.open_session(client, 1, 0, 0, START, "learner", 0.0)
     assert full.value.code == ERR_CAPACITY
-    assert table.end(first)
-    table.open(client, 1, 0, 0, START, "learner", 0.0)
+    assert table.free_slot(first)
+    table.open_session(client, 1, 0, 0, START, "learner", 0.0)
 
 
 def test_a_client_without_the_training_token_does_not_take_every_session() -> None:
     table, stranger, worker = SessionTable(SLOTS, seed=0, max_of_client=1), _client(), _client("b", "secret")
-    table.open(stranger, 0, 0, 0, START, "learner", 0.0)
+    table.open_session(stranger, 0, 0, 0, START, "learner", 0.0)
     with pytest.raises(ProtocolError, match="1 sessions of yours") as enough:
-        table.open(stranger, 1, 0, 0, START, "learner", 0.0)
+        table.open_session(stranger, 1, 0, 0, START, "learner", 0.0)
     assert enough.value.code == ERR_CAPACITY
     for env in range(SLOTS - 1):
-        table.open(worker, env, 0, 0, START, "learner", 0.0)
+        table.open_session(worker, env, 0, 0, START, "learner", 0.0)
     assert len(table) == SLOTS
 
 
 def test_noise_depends_on_names_not_on_slots() -> None:
     table, client = SessionTable(SLOTS, seed=5), _client()
-    first = table.open(client, 4, 0, 2, START, "learner", 0.0)
+    first = table.open_session(client, 4, 0, 2, START, "learner", 0.0)
     key = first.noise_key
-    table.end(first)
-    table.open(client, 9, 0, 0, START, "learner", 0.0)
-    again = table.open(client, 4, 0, 2, START, "learner", 0.0)
+    table.free_slot(first)
+    table.open_session(client, 9, 0, 0, START, "learner", 0.0)
+    again = table.open_session(client, 4, 0, 2, START, "learner", 0.0)
     assert again.slot != first.slot
     assert again.noise_key == key
 
@@ -107,15 +107,15 @@ class Interleavings(RuleBasedStateMachine):
     def start(self, seat: tuple[int, int]) -> None:
         old = self._find(seat)
         if old is not None:
-            assert self.table.end(old)
+            assert self.table.free_slot(old)
             self.dead.append(old)
         self.episode += 1
         arguments = (self.clients[seat[0]], seat[1], 0, self.episode, START, "learner", 0.0)
         if len(self.table) == SLOTS:
             with pytest.raises(ProtocolError, match="in use"):
-                self.table.open(*arguments)
+                self.table.open_session(*arguments)
             return
-        session = self.table.open(*arguments)
+        session = self.table.open_session(*arguments)
         self.table.begin_step(session, 0, 0)
 
     @rule(seat=seats, step=st.integers(0, 4), attempt=st.integers(0, 2))
@@ -125,10 +125,10 @@ class Interleavings(RuleBasedStateMachine):
         same = session is not None and (step, attempt) == (session.step, session.attempt)
         if session is None or not (same or (not session.pending and self._follows(session, step, attempt))):
             with pytest.raises(ProtocolError) as refused:
-                judge(session, key)
+                classify_row(session, key)
             assert refused.value.code == (ERR_NO_SESSION if session is None else ERR_ORDER)
             return
-        verdict = judge(session, key)
+        verdict = classify_row(session, key)
         if same:
             assert verdict is (Verdict.PENDING if session.pending else Verdict.CACHED)
             return
@@ -153,13 +153,13 @@ class Interleavings(RuleBasedStateMachine):
             step = ahead + (session.step if session else 0)
             keys.append((env, seat, (session.episode if session else 0) - back // 3, step, attempt))
             try:
-                verdict = judge(session, keys[-1])
+                verdict = classify_row(session, keys[-1])
             except ProtocolError:
                 verdict = None
             expected.append(verdict is Verdict.ACT and seats[env, seat] == 1 and plain[len(expected)])
         columns = np.array(keys, np.int64).reshape(-1, 5)
-        slots = self.clients[client].seats.guess(columns)
-        matches, rows_admitted, slots_admitted = self.table.begin_ordinary(
+        slots = self.clients[client].seats.guess_slots(columns)
+        matches, rows_admitted, slots_admitted = self.table.admit_next_steps(
             self.clients[client], columns, np.array(plain, np.bool_)
         )
         assert rows_admitted.tolist() == np.flatnonzero(matches).tolist()
@@ -184,13 +184,13 @@ class Interleavings(RuleBasedStateMachine):
     def end(self, seat: tuple[int, int]) -> None:
         session = self._find(seat)
         if session is not None:
-            assert self.table.end(session)
+            assert self.table.free_slot(session)
             self.dead.append(session)
 
     @precondition(lambda self: self.dead)
     @rule(data=st.data())
     def end_again(self, data: st.DataObject) -> None:
-        assert not self.table.end(data.draw(st.sampled_from(self.dead)))
+        assert not self.table.free_slot(data.draw(st.sampled_from(self.dead)))
 
     @invariant()
     def every_slot_has_one_owner(self) -> None:

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls.buffer import Finished, UnrollBuilder
-from simul.inference_server.unrolls.memory import UnrollMemory
+from simul.inference_server.unrolls.buffer import FinishedUnroll, UnrollBuffer, UnrollMemory
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
 T = 4
@@ -26,10 +25,10 @@ T = 4
 class Game:
     row: int
     steps: list[dict[str, float]] = field(default_factory=list)
-    out: list[Finished] = field(default_factory=list)
-    lent: list[Finished] = field(default_factory=list)
+    out: list[FinishedUnroll] = field(default_factory=list)
+    lent: list[FinishedUnroll] = field(default_factory=list)
 
-    def keep(self, builder: UnrollBuilder, finished: Finished) -> None:
+    def keep(self, builder: UnrollBuffer, finished: FinishedUnroll) -> None:
         """What the learner copies at once is in `out`; what it leaves where it is, in `lent`."""
         finished = builder.lend(finished)
         self.out.append(_copy(finished))
@@ -41,16 +40,18 @@ def _observation(tag: float) -> np.ndarray:
     return np.full(3, tag, np.float32)
 
 
-def _copy(finished: Finished) -> Finished:
+def _copy(finished: FinishedUnroll) -> FinishedUnroll:
     """As the link sends it: the builder's buffers go on."""
-    return Finished(finished.row, finished.message, {name: array.copy() for name, array in finished.tensors.items()})
+    return FinishedUnroll(
+        finished.row, finished.message, {name: array.copy() for name, array in finished.tensors.items()}
+    )
 
 
-def _play(builder: UnrollBuilder, games: list[Game], tags: list[float], redo: list[bool]) -> None:
+def _play(builder: UnrollBuffer, games: list[Game], tags: list[float], redo: list[bool]) -> None:
     """One batch: every game takes one step whose numbers are all made of its tag."""
     rows = np.array([game.row for game in games])
     again = np.array(redo)
-    builder.rewards(rows[~again], np.array(tags, np.float32)[~again] / 2)
+    builder.add_rewards(rows[~again], np.array(tags, np.float32)[~again] / 2)
     for game, tag, was_redo in zip(games, tags, redo):
         if not was_redo and game.steps:
             game.steps[-1]["reward"] = tag / 2
@@ -77,10 +78,10 @@ def _play(builder: UnrollBuilder, games: list[Game], tags: list[float], redo: li
     redo_every=st.integers(2, 7),
 )
 def test_unrolls_are_the_games_cut_every_t_steps(lengths: list[int], kind: int, redo_every: int) -> None:
-    _games(UnrollBuilder(SPEC, T, state_size=1, capacity=2), lengths, kind, redo_every)
+    _games(UnrollBuffer(SPEC, T, state_size=1, capacity=2), lengths, kind, redo_every)
 
 
-def _games(builder: UnrollBuilder, lengths: list[int], kind: int, redo_every: int) -> list[Game]:
+def _games(builder: UnrollBuffer, lengths: list[int], kind: int, redo_every: int) -> list[Game]:
     games = [Game(builder.open()) for _ in lengths]
     tag = 1.0
     for step in range(max(lengths)):
@@ -92,7 +93,7 @@ def _games(builder: UnrollBuilder, lengths: list[int], kind: int, redo_every: in
             tag += 1
     assert builder.steps_open + sum(f.steps for game in games for f in game.out) == sum(lengths)
     for game in games:
-        builder.rewards(np.array([game.row]), np.array([0.5], np.float32))
+        builder.add_rewards(np.array([game.row]), np.array([0.5], np.float32))
         game.steps[-1]["reward"] = 0.5
         last = builder.end(game.row, kind, _observation(77.0), "aborted")
         if last is not None:
@@ -118,7 +119,7 @@ def _memory(rows: int) -> Iterator[UnrollMemory]:
 @pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 def test_what_is_lent_stays_as_it_is_until_it_comes_back(lengths: list[int], kind: int) -> None:
     with _memory(rows=5) as memory:
-        games = _games(UnrollBuilder(SPEC, T, state_size=1, memory=memory), lengths, kind, redo_every=3)
+        games = _games(UnrollBuffer(SPEC, T, state_size=1, memory=memory), lengths, kind, redo_every=3)
         lent = [finished for game in games for finished in game.lent]
         assert len(lent) == memory.places.lent == min(5, sum(len(game.out) for game in games))
         copies = {id(out.message): out for game in games for out in game.out}
@@ -126,7 +127,7 @@ def test_what_is_lent_stays_as_it_is_until_it_comes_back(lengths: list[int], kin
             for name, tensor in finished.tensors.items():
                 assert np.array_equal(tensor, copies[id(finished.message)].tensors[name])
             assert memory.tables["serial"][finished.message.place] == finished.message.serial
-            memory.places.back(finished.message.place)
+            memory.places.take_back(finished.message.place)
 
 
 def _check(game: Game, kind: int) -> None:
@@ -156,7 +157,7 @@ def _check(game: Game, kind: int) -> None:
 
 
 def test_rows_are_reused_and_aborted_steps_counted() -> None:
-    builder = UnrollBuilder(SPEC, T, state_size=1, capacity=1)
+    builder = UnrollBuffer(SPEC, T, state_size=1, capacity=1)
     first = Game(builder.open())
     _play(builder, [first], [1.0], [False])
     assert builder.end(first.row, ABORTED, None, "client_lost") is None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.inference_server.batching.fair_queue import FairQueue
-from simul.inference_server.engine.bisect_failure import halves
+from simul.inference_server.batching.batcher import FairQueue
+from simul.inference_server.engine.bisect_failure import split_in_halves
 
 
 @dataclass
@@ -40,14 +40,14 @@ def _rows(taken: list[_Portion]) -> list[tuple[str, int]]:
 
 def test_a_flood_takes_its_share_and_what_the_others_leave() -> None:
     queue = _queue(("flood", 500), ("flood", 500), ("a", 8), ("b", 30))
-    first = Counter(client for client, _ in _rows(queue.take(60)))
+    first = Counter(client for client, _ in _rows(queue.take_rows(60)))
     assert first == {"flood": 26, "a": 8, "b": 26}
-    assert Counter(client for client, _ in _rows(queue.take(60))) == {"flood": 56, "b": 4}
+    assert Counter(client for client, _ in _rows(queue.take_rows(60))) == {"flood": 56, "b": 4}
 
 
 def test_with_more_clients_than_room_everyone_has_a_turn() -> None:
     queue = _queue(*((f"c{i}", 2) for i in range(10)))
-    first, second = (_rows(queue.take(5)) for _ in range(2))
+    first, second = (_rows(queue.take_rows(5)) for _ in range(2))
     assert len({client for client, _ in first + second}) == 10
 
 
@@ -55,7 +55,7 @@ def test_with_more_clients_than_room_everyone_has_a_turn() -> None:
 def test_every_row_comes_out_once_in_its_clients_order(sizes, room) -> None:
     queue, seen = _queue(*sizes), []
     while queue:
-        taken = _rows(queue.take(room))
+        taken = _rows(queue.take_rows(room))
         assert 0 < len(taken) <= room
         seen += taken
     assert len(seen) == sum(n for _, n in sizes)
@@ -66,7 +66,7 @@ def test_every_row_comes_out_once_in_its_clients_order(sizes, room) -> None:
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=6))
 def test_halves_are_halves(sizes) -> None:
     batch = [_Portion("a", i, [("a", 10 * i + j) for j in range(n)]) for i, n in enumerate(sizes)]
-    first, second = halves(batch)
+    first, second = split_in_halves(batch)
     assert _rows(first) + _rows(second) == _rows(batch)
     assert len(_rows(first)) == sum(sizes) // 2
     assert all(len(portion) for portion in first + second)

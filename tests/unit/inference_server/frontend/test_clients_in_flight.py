@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from simul.inference_server.engine.evaluation import STEPS_BETWEEN, Evaluator
-from simul.inference_server.frontend.limits import InFlight
+from simul.inference_server.frontend.clients import InFlight
 
 
 def test_room_is_of_each_client_and_of_all() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.inference_server.unrolls.rows import append_rows
+from simul.inference_server.unrolls.buffer import append_rows
 
 N, PLACES, STEPS, ACTIONS = 6, 9, 5, 3
 CHECKOUT = Path(__file__).parents[4]
@@ -49,7 +49,7 @@ def test_rows_are_written_where_they_belong_and_nowhere_else(size: int, offset: 
 
 
 def test_without_a_compiler_they_are_written_too() -> None:
-    call = "from tests.unit.inference_server.unrolls.test_rows import *; "
+    call = "from tests.unit.inference_server.unrolls.test_buffer_rows import *; "
     call += "test_rows_are_written_where_they_belong_and_nowhere_else(64, 0)"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(CHECKOUT)}
     subprocess.run([sys.executable, "-c", call], check=True, env=environment, timeout=100)

@@ -12,9 +12,8 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.traced import traced_forward
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.engine.backends import DeviceBackend, HostBackend
+from simul.inference_server.engine.engine import DeviceBackend, HostBackend, Staging
 from simul.inference_server.engine.sampling import sample, sample_on_host
-from simul.inference_server.engine.staging import Staging
 
 SPEC = GameSpec(name="test/backends", observation_size=7, num_actions=6)
 TABLE_ROWS = 40

@@ -16,9 +16,9 @@ from simul.common.protocol.errors import WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.policies import engine_factory
-from simul.inference_server.policies.engine_factory import Workshop
+from simul.inference_server.policies import weight_updates
 from simul.inference_server.policies.table import LATECOMERS_SEC, PolicyTable
+from simul.inference_server.policies.weight_updates import EngineFactory
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})
@@ -37,7 +37,7 @@ def _engine(network) -> PolicyEngine:
 
 
 def _table(network: NetworkConfig = NETWORK) -> PolicyTable:
-    table = PolicyTable(SPEC, Workshop(SPEC, network, _engine, (1, 2)))
+    table = PolicyTable(SPEC, EngineFactory(SPEC, network, _engine, (1, 2)))
     _install(table, "learner", 1, network)
     return table
 
@@ -86,16 +86,16 @@ def test_what_was_prepared_in_vain_is_not_lost() -> None:
     data = weights_to_bytes(build_network(NETWORK, SPEC, seed=2))
     message = Weights(policy="past/2", policy_version=2, fingerprint=fingerprint(data), resident=("past/2",))
     twice = [table.prepare(message, data) for _ in range(2)]  # the learner has sent it again meanwhile
-    assert twice[0].newcomer is not twice[1].newcomer
+    assert twice[0].new_engine is not twice[1].new_engine
     for prepared in twice:
-        table.take(prepared)
-    assert table["past/2"].engine is twice[0].newcomer
+        table.swap_in(prepared)
+    assert table["past/2"].engine is twice[0].new_engine
     _install(table, "past/3", 3)
-    assert table["past/3"].engine is twice[1].newcomer
+    assert table["past/3"].engine is twice[1].new_engine
     newer = table.prepare(Weights(policy="learner", policy_version=5, fingerprint=fingerprint(data)), data)
     _install(table, "learner", 6)
     with pytest.raises(WeightsError, match="learner is at version 6; got 5"):
-        table.take(newer)
+        table.swap_in(newer)
     assert table.versions()["learner"] == 6
 
 
@@ -105,17 +105,17 @@ def test_a_past_self_that_is_named_again_stays_while_its_weights_are_verified() 
     _install(table, "learner", 3, resident=("learner",))
     data = weights_to_bytes(build_network(NETWORK, SPEC, seed=2))
     again = Weights(policy="past/2", policy_version=2, fingerprint=fingerprint(data), resident=("past/2",))
-    table.expect(again)
+    table.keep_for_update(again)
     prepared = table.prepare(again, data)
-    assert prepared.newcomer is None, "it is served already"
+    assert prepared.new_engine is None, "it is served already"
     table.remove_retired(lambda name: 0, time.monotonic() + 2 * LATECOMERS_SEC)
-    table.take(prepared)
+    table.swap_in(prepared)
     assert "past/2" in table.names
 
 
 def test_whoever_prepares_weights_rests_after_every_piece_while_others_are_served(monkeypatch) -> None:
     rested = []
-    monkeypatch.setattr(engine_factory, "CpuThrottle", lambda: lambda: rested.append(True))
+    monkeypatch.setattr(weight_updates, "CpuThrottle", lambda: lambda: rested.append(True))
     table = _table()
     assert not rested, "nobody was served yet"
     _install(table, "learner", 3)

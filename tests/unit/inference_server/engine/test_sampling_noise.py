@@ -7,7 +7,7 @@ import pytest
 
 from simul.common.protocol.messages import GREEDY, START
 from simul.common.runtime import rng
-from simul.inference_server.engine.noise import draw_gumbel
+from simul.inference_server.engine.sampling import draw_gumbel
 from simul.inference_server.frontend.clients import ClientTable
 from simul.inference_server.sessions.table import SessionTable
 
@@ -18,9 +18,9 @@ UNTOUCHED = 77.0
 def _table() -> SessionTable:
     """400 sessions at different steps and attempts; every seventh is greedy."""
     table = SessionTable(400, seed=5)
-    client = ClientTable("secret").open("a", 1, "", b"a", 0.0)[0]
+    client = ClientTable("secret").register_client("a", 1, "", b"a", 0.0)[0]
     for env in range(400):
-        session = table.open(client, env, 0, env % 3, START | (GREEDY if env % 7 == 0 else 0), "learner", 0.0)
+        session = table.open_session(client, env, 0, env % 3, START | (GREEDY if env % 7 == 0 else 0), "learner", 0.0)
         table.begin_step(session, env % 11, env % 5 // 3)
     return table
 
