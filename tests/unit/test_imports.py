@@ -1,0 +1,17 @@
+"""Imports between modules have no circles. Who may import whom is for `lint-imports`."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+
+import grimp
+
+
+def test_no_circle_of_modules_typing_only_imports_included():
+    graph = grimp.build_graph("simul")
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert len(imports) > 200
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        raise AssertionError(" -> ".join(error.args[1])) from None
