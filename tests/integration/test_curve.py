@@ -190,7 +190,7 @@ def test_bad_keys_are_sentences(keys):
     with pytest.raises(ConfigError, match="chmod 600"):
         client_keys(keys)
     (keys / "server.key").write_text("nothing")
-    with pytest.raises(ConfigError, match="no public key of a server"):
+    with pytest.raises(ConfigError, match="is not a server's public key"):
         client_keys(keys)
     (keys / "server.key_secret").unlink()
     config = Config(server=ServerConfig(endpoint="tcp://*:5555", curve_keys=str(keys)))
