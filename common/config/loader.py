@@ -24,18 +24,23 @@ from simul.common.runtime.installation import ROOT
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
 CONFIGS = ROOT / "configs"
+DEFAULT_MODE = "default"  # the file without its modes
 MAX_LEVELS = 20
 TOO_DEEP = "nested too deeply, or contains itself: sections contain keys only"
 
 
-def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
+def load_config(path: Path | str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE) -> Config:
     """The configuration in the file at `path`, or shipped by the name `path`, with `a.b=c` overrides on top.
+
+    Args:
+        mode: a section of the file's `modes`, whose settings apply above the others.
 
     Raises:
         ConfigError: names every problem at once.
     """
     problems: Problems = {}
     tree = _read(shipped_config(path), problems)
+    _apply_mode(tree, mode, problems)
     _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
     for override in overrides:
         _override(tree, override, problems)
@@ -47,6 +52,25 @@ def shipped_config(path: Path | str) -> Path:
     path = Path(path)
     shipped = CONFIGS / f"{path}.yaml"
     return shipped if len(path.parts) == 1 and not path.suffix and not path.exists() and shipped.is_file() else path
+
+
+def _apply_mode(tree: Tree, mode: str, problems: Problems) -> None:
+    modes = tree.pop("modes", {})
+    if not isinstance(modes, dict) or not all(isinstance(settings, dict) for settings in modes.values()):
+        problems["modes"] = f"expected sections of settings by name; got {describe_value(modes)}"
+    elif mode in modes:
+        _merge(tree, modes[mode])
+    elif mode != DEFAULT_MODE:
+        raise ConfigError(f"There is no mode {mode!r}; the configuration has {', '.join([DEFAULT_MODE, *modes])}.")
+
+
+def _merge(tree: Tree, above: Tree) -> None:
+    """Settings of `above` replace those of `tree`, section by section."""
+    for key, value in above.items():
+        if isinstance(value, dict) and isinstance(tree.get(key), dict):
+            _merge(tree[key], value)
+        else:
+            tree[key] = value
 
 
 def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = ()) -> Config:

@@ -25,7 +25,7 @@ from typing import Any, Self
 
 import yaml
 
-from simul.common.config.loader import config_from_tree, load_config
+from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
@@ -36,6 +36,7 @@ KEPT_LINES = 30  # of what a command printed, for the text of an error
 def train(
     config: str | Path | Mapping[str, Any] = "pokemon",
     *,
+    mode: str = DEFAULT_MODE,
     run_dir: str | Path | None = None,
     origin: str | Path | None = None,
     progress: bool = True,
@@ -45,6 +46,7 @@ def train(
 
     Args:
         config: a YAML file, the name of a shipped one (`pokemon`, `cartpole`, `memory`), or its sections as a dict.
+        mode: a section of the file's `modes`, such as `test` or `quick`.
         run_dir: where the run lies; default: `run_dir` of the configuration. A run that lies there is resumed.
         origin: a checkpoint or a run directory whose weights a new run begins with.
         progress: print the run's lines.
@@ -54,13 +56,13 @@ def train(
         ConfigError: the configuration is wrong; names every problem at once.
     """
     changes = _flat(overrides)
-    arguments = ["--plain"]
+    arguments = ["--plain", "--mode", mode]
     temporary: Path | None = None
     if isinstance(config, Mapping):
         checked = config_from_tree(dict(config), "the dict", changes)
         path = temporary = _written(config)
     else:
-        checked = load_config(config, changes)
+        checked = load_config(config, changes, mode)
         path = Path(config)
     root = Path(run_dir if run_dir is not None else checked.run_dir).absolute()
     if origin is not None:

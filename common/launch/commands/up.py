@@ -15,7 +15,11 @@ def add_up(up: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     up.add_argument(
         "config", nargs="?", type=path, default=DEFAULT, metavar="CONFIG",
-        help="a YAML file, such as those in configs/ (default: configs/pokemon.yaml of the checkout)",
+        help="a YAML file, or a shipped one by name: pokemon, cartpole, memory (default: pokemon)",
+    )  # fmt: skip
+    up.add_argument(
+        "--mode", default="default", metavar="NAME",
+        help="a section of the configuration's `modes`: pokemon and cartpole have test (seconds) and quick (minutes)",
     )  # fmt: skip
     up.add_argument(
         "--run-dir", type=path, metavar="DIR", help="where the run lies (default: run_dir of the configuration)"
@@ -42,7 +46,7 @@ def _up(options: argparse.Namespace) -> int:
     overrides = list(options.overrides)
     if options.stop_after_decisions is not None:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
-    config = load_config(options.config, overrides)
+    config = load_config(options.config, overrides, options.mode)
     run_dir = RunDir(options.run_dir or config.run_dir)
     origin = InitialCheckpoint(options.origin, run_dir) if options.origin else None
     display = EventLogDisplay(make_display(options.plain), run_dir.logs / EVENT_LOG)

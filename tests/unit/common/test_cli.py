@@ -85,7 +85,7 @@ def test_the_version_is_that_of_the_package(capsys):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("up", ["Train: start everything", "CONFIG", "configs/pokemon.yaml"]),
+        ("up", ["Train: start everything", "CONFIG", "(default: pokemon)", "--mode NAME"]),
         ("eval", ["of each pair (default: 1000)", "step games (default: 1)", "Play checkpoints"]),
         ("policies load", ["Serve a checkpoint, frozen, under a name of its own."]),
         ("keys new", ["Make a server's and a client's."]),

@@ -45,6 +45,37 @@ def test_what_holds_itself_has_no_end(tmp_path):
             load_config("configs/cartpole.yaml", [f"learner.clip={value}"])
 
 
+MODES = """
+seed: 3
+workers: {count: 4, envs: 5}
+modes: {small: {seed: 7, workers: {count: 1}}, wrong: {learner: {clp: 1}}}
+"""
+
+
+def test_a_mode_lies_above_the_file_and_below_overrides(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text(MODES)
+    config = load_config(path, ["workers.envs=6"], "small")
+    assert (config.seed, config.workers.count, config.workers.envs) == (7, 1, 6)
+    config = load_config(path)
+    assert (config.seed, config.workers.count, config.workers.envs) == (3, 4, 5)
+    with pytest.raises(ConfigError, match="There is no mode 'tiny'; the configuration has default, small, wrong"):
+        load_config(path, mode="tiny")
+    with pytest.raises(ConfigError, match=r"learner\.clp: there is no such key; did you mean learner\.clip"):
+        load_config(path, mode="wrong")
+
+
+@pytest.mark.parametrize("modes", ["3", "[test]", "{test: 3}"])
+def test_modes_are_sections(load, modes):
+    assert list(problems_of(load, f"modes: {modes}")) == ["modes"]
+
+
+@pytest.mark.parametrize("name", ["cartpole", "pokemon"])
+def test_modes_of_shipped_configurations_have_runs_of_their_own(name):
+    runs = [load_config(name, mode=mode).run_dir for mode in ("default", "test", "quick")]
+    assert runs == [f"runs/{name}", f"runs/{name}-test", f"runs/{name}-quick"]
+
+
 def test_an_empty_file_is_the_defaults(load):
     assert load("") == Config()
 
