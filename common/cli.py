@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
@@ -30,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if rest and options.run is not _loadtest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
+    if options.stop_at_eof:
+        threading.Thread(target=_stop_at_eof, daemon=True).start()
     try:
         return int(options.run(options))
     except ConfigError as error:
@@ -47,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="simul", description="One mind playing every table.")
+    parser.add_argument("--stop-at-eof", action="store_true", help=argparse.SUPPRESS)  # see launch/api.py
     parser.add_argument("--version", action="version", version=f"simul {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -77,6 +82,13 @@ def _parser() -> argparse.ArgumentParser:
     doctor = command("doctor", "what is missing on this machine, and the command that installs it")
     doctor.set_defaults(run=_doctor)
     return parser
+
+
+def _stop_at_eof() -> None:
+    """The process that owns this one holds the other end of standard input, and has ended."""
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _version() -> str:

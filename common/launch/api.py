@@ -219,7 +219,10 @@ class Server:
 
 
 class _Command:
-    """`simul ...` in a process of its own session: Ctrl-C reaches this process, which passes it on."""
+    """`simul ...` in a process of its own session: Ctrl-C reaches this process, which passes it on.
+
+    The command stops when its standard input ends, which is when this process does, a kill -9 included.
+    """
 
     def __init__(self, arguments: Sequence[str], progress: bool, *, result: bool = False) -> None:
         self.result = ""
@@ -228,8 +231,8 @@ class _Command:
         self._arrived = threading.Condition()
         self._over = False
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "simul.common.cli", *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            [sys.executable, "-P", "-m", "simul.common.cli", "--stop-at-eof", *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if result else subprocess.STDOUT, start_new_session=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": _import_path()},
         )  # fmt: skip
@@ -288,7 +291,7 @@ class _Command:
     def _finish(self) -> None:
         for reader in self._readers:
             reader.join()
-        for pipe in (self._process.stdout, self._process.stderr):
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
         atexit.unregister(self.stop)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -75,6 +78,26 @@ def test_ctrl_c_while_waiting_ends_the_run_cleanly(tmp_path: Path, capsys) -> No
     threading.Thread(target=_interrupt_when_training, args=[run]).start()
     assert run.wait()["decisions"] > 0
     assert "stopping" in capsys.readouterr().out
+
+
+OWNER = """
+import os, sys, time, simul
+run = simul.train({config!r}, run_dir={root!r}, progress=False)
+while run.status().get("phase") != "training":
+    time.sleep(0.1)
+print(run._command._process.pid, flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_run_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    code = OWNER.format(config=SMALL, root=str(root))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as owner:
+        supervisor = psutil.Process(int(owner.stdout.readline()))
+        owner.kill()
+    supervisor.wait(PATIENCE_SEC)
+    assert json.loads((root / "summary.json").read_text())["decisions"] > 0
 
 
 def _interrupt_when_training(run: simul.Run) -> None:
