@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     if options.stop_at_eof:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
         threading.Thread(target=_stop_at_eof, daemon=True).start()
     try:
         return int(options.run(options))

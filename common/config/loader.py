@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +52,22 @@ def shipped_config(path: Path | str) -> Path:
     """The file of a shipped configuration (`pokemon`, `cartpole`); any other path as it is."""
     path = Path(path)
     shipped = CONFIGS / f"{path}.yaml"
-    return shipped if len(path.parts) == 1 and not path.suffix and not path.exists() and shipped.is_file() else path
+    return shipped if len(path.parts) == 1 and not path.suffix and shipped.is_file() else path
 
 
 def _apply_mode(tree: Tree, mode: str, problems: Problems) -> None:
     modes = tree.pop("modes", {})
-    if not isinstance(modes, dict) or not all(isinstance(settings, dict) for settings in modes.values()):
+    if not isinstance(modes, dict):
         problems["modes"] = f"expected sections of settings by name; got {describe_value(modes)}"
-    elif mode in modes:
+        return
+    for name, settings in modes.items():
+        if not isinstance(name, str) or name == DEFAULT_MODE:
+            problems[f"modes.{name}"] = f"expected a name in quotes, not {DEFAULT_MODE}; got {describe_value(name)}"
+        elif not isinstance(settings, dict):
+            problems[f"modes.{name}"] = f"expected a section of settings; got {describe_value(settings)}"
+    if problems:
+        return
+    if mode in modes:
         _merge(tree, modes[mode])
     elif mode != DEFAULT_MODE:
         raise ConfigError(f"There is no mode {mode!r}; the configuration has {', '.join([DEFAULT_MODE, *modes])}.")
@@ -73,9 +82,12 @@ def _merge(tree: Tree, above: Tree) -> None:
             tree[key] = value
 
 
-def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = ()) -> Config:
+def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE) -> Config:
     """The configuration in plain builtins (a checkpoint's meta.json), checked like a file."""
     problems: Problems = {}
+    tree = deepcopy(tree)
+    _apply_mode(tree, mode, problems)
+    _spread_mix(tree, problems)
     for override in overrides:
         _override(tree, override, problems)
     return _to_config(tree, problems, source)
@@ -117,7 +129,8 @@ def _read(path: Path, problems: Problems) -> Tree:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"The configuration {path} cannot be read: {reason}.") from None
+        shipped = ", ".join(sorted(file.stem for file in CONFIGS.glob("*.yaml")))
+        raise ConfigError(f"The configuration {path} cannot be read: {reason}. Shipped by name: {shipped}.") from None
     loader = _Loader(text)
     try:
         tree = loader.get_single_data()

@@ -4,7 +4,7 @@ import simul
 
 with simul.train("cartpole", stop_after_decisions=100_000) as run:
     summary = run.wait()                       # shows progress; Ctrl-C ends the run as on the command line
-print(simul.evaluate(run.run_dir, episodes=100)["mean_score"])
+print(simul.evaluate(run.run_dir, episodes=100)["mean_return"])
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 import yaml
 
 from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
 
+CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
+STOPPED_EARLY = (130, -signal.SIGINT)  # exit codes of a command that was stopped before it had its handlers
 KEPT_LINES = 30  # of what a command printed, for the text of an error
 
 
@@ -59,8 +62,9 @@ def train(
     arguments = ["--plain", "--mode", mode]
     temporary: Path | None = None
     if isinstance(config, Mapping):
-        checked = config_from_tree(dict(config), "the dict", changes)
+        checked = config_from_tree(_plain(config), "the dict", changes, mode)
         path = temporary = _written(config)
+        atexit.register(path.unlink, missing_ok=True)
     else:
         checked = load_config(config, changes, mode)
         path = Path(config)
@@ -80,6 +84,7 @@ class Run:
         self.run_dir = run_dir
         self._command = command
         self._temporary = temporary
+        self._started_at = time.time()
 
     def __enter__(self) -> Self:
         return self
@@ -89,6 +94,8 @@ class Run:
     ) -> None:
         self._command.stop()
         self._clean_up()
+        if kind is None:
+            self._command.check()
 
     @property
     def running(self) -> bool:
@@ -97,10 +104,12 @@ class Run:
 
     def status(self) -> dict[str, Any]:
         """The figures of status.json, as `simul status --json` prints them; {} before the first."""
-        return _read_json(RunDir(self.run_dir).root / "status.json")
+        return self._read_json("status.json")
 
     def wait(self) -> dict[str, Any]:
-        """Wait for the end of the run; its summary.json. Ctrl-C stops the run first, a second one at once.
+        """Wait for the end of the run; its summary.json, {} where it stopped before it was ready.
+
+        Ctrl-C stops the run, a second one at once.
 
         Raises:
             ConfigError: the run did not start; its text says why.
@@ -109,12 +118,22 @@ class Run:
         self._command.wait()
         self._clean_up()
         self._command.check()
-        return _read_json(self.run_dir / "summary.json")
+        return self._read_json("summary.json")
 
     def stop(self) -> dict[str, Any]:
         """Drain, save and end, as Ctrl-C does; the run's summary.json. Raises SimulError."""
         self._command.stop()
         return self.wait()
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        """A file of this run; {} before it is written. An older run in the same directory left one, too."""
+        path = self.run_dir / name
+        try:
+            if path.stat().st_mtime < self._started_at - CLOCK_GRAIN_SEC:
+                return {}
+            return dict(json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            return {}
 
     def _clean_up(self) -> None:
         if self._temporary is not None:
@@ -123,7 +142,7 @@ class Run:
 
 def evaluate(
     *checkpoints: str | Path,
-    opponents: Sequence[str] = (),
+    opponents: str | Sequence[str] = (),
     episodes: int = 100,
     workers: int = 1,
     replays: str | Path | None = None,
@@ -140,12 +159,13 @@ def evaluate(
         mirror: every Pokémon battle is played twice, with the seats exchanged.
 
     Raises:
-        ConfigError, SimulError.
+        ConfigError: a checkpoint or a setting is refused.
+        SimulError: the evaluation failed.
     """
     arguments = ["eval", "--json", "--battles", str(episodes), "--workers", str(workers)]
     for checkpoint in checkpoints:
         arguments += ["--checkpoint", str(checkpoint)]
-    for opponent in opponents:
+    for opponent in (opponents,) if isinstance(opponents, str) else opponents:
         arguments += ["--opponent", opponent]
     if replays is not None:
         arguments += ["--replays", str(replays)]
@@ -170,7 +190,8 @@ def serve(
     """Serve a checkpoint on its own, as `simul serve` does; returns when clients may connect.
 
     Raises:
-        ConfigError, SimulError: it did not start; the text says why.
+        ConfigError: a checkpoint or a setting is refused.
+        SimulError: the server did not start.
     """
     arguments = ["serve", "--plain", "--checkpoint", str(checkpoint)]
     if endpoint is not None:
@@ -180,7 +201,11 @@ def serve(
     for change in _flat(overrides):
         arguments += ["--set", change]
     command = _Command(arguments, progress)
-    line = command.wait_for_line(" endpoint ")
+    try:
+        line = command.wait_for_line(" endpoint ")
+    except BaseException:  # Ctrl-C while it starts
+        command.stop()
+        raise
     if line is None:
         command.wait()
         command.check()
@@ -221,12 +246,14 @@ class Server:
 class _Command:
     """`simul ...` in a process of its own session: Ctrl-C reaches this process, which passes it on.
 
-    The command stops when its standard input ends, which is when this process does, a kill -9 included.
+    The command stops when its standard input ends: because it is asked to, or because this process has ended, a kill -9
+    included. A signal could be lost before the command has its handlers.
     """
 
     def __init__(self, arguments: Sequence[str], progress: bool, *, result: bool = False) -> None:
         self.result = ""
         self._progress = progress
+        self._asked = False
         self._lines: list[str] = []
         self._arrived = threading.Condition()
         self._over = False
@@ -250,9 +277,10 @@ class _Command:
 
     def wait(self) -> None:
         """Until it has ended. Ctrl-C asks it to stop; a second one stops it at once."""
-        while self.running:
+        while True:
             try:
                 self._process.wait()
+                break
             except KeyboardInterrupt:
                 self._signal()
         self._finish()
@@ -277,7 +305,7 @@ class _Command:
     def check(self) -> None:
         """Raises ConfigError or SimulError where it failed."""
         code = self._process.returncode
-        if code:
+        if code and not (self._asked and code in STOPPED_EARLY):
             raise (ConfigError if code == 2 else SimulError)(self.last_lines() or f"simul ended with exit code {code}.")
 
     def last_lines(self) -> str:
@@ -285,8 +313,13 @@ class _Command:
         return "\n".join(self._lines[-KEPT_LINES:])
 
     def _signal(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGINT)
+        """Ask it to stop; the second time: now."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(ProcessLookupError, BrokenPipeError):
+            if self._asked:
+                self._process.send_signal(signal.SIGINT)
+            self._asked = True
+            self._process.stdin.close()
 
     def _finish(self) -> None:
         for reader in self._readers:
@@ -340,16 +373,11 @@ def _flat(tree: Mapping[str, Any], above: str = "") -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Paths as text, tuples as lists: what YAML holds."""
+    """A copy. Paths as text, tuples as lists, NumPy's numbers as Python's: what YAML holds."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
     return str(value) if isinstance(value, Path) else value
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_bytes()))
-    except FileNotFoundError:
-        return {}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -73,6 +74,15 @@ def test_what_a_command_refuses_is_the_commands_own_sentence(tmp_path: Path) -> 
         simul.serve(tmp_path / "no-such", progress=False)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell's background process ignores Ctrl-C."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_while_waiting_ends_the_run_cleanly(tmp_path: Path, capsys) -> None:
     run = simul.train(SMALL, run_dir=tmp_path / "run")
     threading.Thread(target=_interrupt_when_training, args=[run]).start()
@@ -100,11 +110,13 @@ def test_a_run_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
     assert json.loads((root / "summary.json").read_text())["decisions"] > 0
 
 
+def test_a_run_stops_while_it_starts_and_tells_no_older_runs_figures(run: simul.Run) -> None:
+    started = simul.train(SMALL, run_dir=run.run_dir, progress=False)
+    assert started.status() == {}
+    assert started.stop() == {}
+
+
 def _interrupt_when_training(run: simul.Run) -> None:
     while run.running and run.status().get("phase") != "training":
         time.sleep(0.1)
-    signal.raise_signal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else _interrupt_main()
-
-
-def _interrupt_main() -> None:
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)

@@ -70,7 +70,7 @@ install_packages() {
     say "installing the Python packages (several minutes and 1.5 GB, or 5 where pip takes the CUDA build, the first time)"
     quiet=
     [ -t 1 ] || quiet=-q # on a terminal pip shows its progress
-    .venv/bin/python -m pip install --disable-pip-version-check $quiet -c constraints.txt -e '.[dev]' || fail \
+    .venv/bin/python -m pip install --disable-pip-version-check $quiet -c constraints.txt -e '.[dev]' --config-settings editable_mode=compat || fail \
         "pip could not install the packages (see above). It needs the package index:" \
         "check the network or the proxy, then run make setup again."
 }

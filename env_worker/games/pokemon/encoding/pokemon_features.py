@@ -28,7 +28,6 @@ from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row,
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 
 HALF = 2  # bytes of a float16
-BLOCK_BYTES = layout.POKEMON_WIDTH * HALF
 PAIR_WIDTH = 5  # deals, deals_effectiveness, takes, takes_effectiveness, moves_first
 BODY_WIDTH = layout.POKEMON_WIDTH - PAIR_WIDTH
 MOVE_NUMBERS = 5  # power, accuracy, priority, physical, special

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 
 import msgspec
 import pytest
@@ -65,9 +66,34 @@ def test_a_mode_lies_above_the_file_and_below_overrides(tmp_path):
         load_config(path, mode="wrong")
 
 
-@pytest.mark.parametrize("modes", ["3", "[test]", "{test: 3}"])
-def test_modes_are_sections(load, modes):
-    assert list(problems_of(load, f"modes: {modes}")) == ["modes"]
+@pytest.mark.parametrize(
+    ("modes", "problem"),
+    [
+        ("3", "modes"),
+        ("[test]", "modes"),
+        ("{test: 3}", "modes.test"),
+        ("{on: {seed: 2}}", "modes.True"),
+        ("{default: {}}", "modes.default"),
+    ],
+)
+def test_modes_are_sections_with_names(load, modes, problem):
+    assert list(problems_of(load, f"modes: {modes}")) == [problem]
+
+
+def test_a_dict_is_read_as_a_file_is_and_stays_as_it_was():
+    tree = {"game": "pokemon", "opponents": "random:1.0", "modes": {"small": {"workers": {"count": 1}}}}
+    before = deepcopy(tree)
+    config = config_from_tree(tree, "the dict", ["opponents.random=0.5", "opponents.self_play=0.5"], "small")
+    assert (config.workers.count, config.opponents.random) == (1, 0.5)
+    assert tree == before
+
+
+def test_a_shipped_name_is_found_beside_a_folder_of_that_name(tmp_path, monkeypatch):
+    (tmp_path / "cartpole").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load_config("cartpole").gymnasium.id == "CartPole-v1"
+    with pytest.raises(ConfigError, match=r"cartpol cannot be read.*Shipped by name: cartpole, memory, pokemon"):
+        load_config("cartpol")
 
 
 @pytest.mark.parametrize("name", ["cartpole", "pokemon"])

@@ -1,4 +1,4 @@
-// The field at one decision, and its effect on damage and speed. The same as fieldState.py and features.py.
+// The field at one decision, and its effect on damage and speed. The same as field_state.py and features.py.
 
 export const TRICK_ROOM = 5; // index in `field`; its age follows
 export const SIDE_WIDTH = 14; // hazards (4), screens (5), their age (5)
