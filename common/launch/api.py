@@ -1,10 +1,12 @@
 """The Python API: the commands as functions. Each starts the same processes as the command of its name.
 
+```python
 import simul
 
 with simul.train("cartpole", stop_after_decisions=100_000) as run:
     summary = run.wait()                       # shows progress; Ctrl-C ends the run as on the command line
 print(simul.evaluate(run.run_dir, episodes=100)["mean_return"])
+```
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ import yaml
 
 from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
 from simul.common.protocol.errors import ConfigError, SimulError
-from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
+from simul.common.runtime.installation import import_path
 
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 STOPPED_EARLY = (130, -signal.SIGINT)  # exit codes of a command that was stopped before it had its handlers
@@ -261,7 +263,7 @@ class _Command:
             [sys.executable, "-P", "-m", "simul.common.cli", "--stop-at-eof", *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if result else subprocess.STDOUT, start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": _import_path()},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": import_path()},
         )  # fmt: skip
         lines = self._process.stderr if result else self._process.stdout
         self._readers = [threading.Thread(target=self._read_lines, args=[lines], daemon=True)]
@@ -345,11 +347,6 @@ class _Command:
     def _read_result(self) -> None:
         assert self._process.stdout is not None
         self.result = self._process.stdout.read().decode()
-
-
-def _import_path() -> str:
-    paths = [str(IMPORT_ROOT) if IN_CHECKOUT else "", os.environ.get("PYTHONPATH", "")]
-    return os.pathsep.join(path for path in paths if path)
 
 
 def _written(config: Mapping[str, Any]) -> Path:

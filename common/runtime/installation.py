@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,3 +15,9 @@ IN_CHECKOUT = (ROOT / "pyproject.toml").is_file()
 
 SETUP_POKEMON = "make setup" if IN_CHECKOUT else "simul setup-pokemon"
 """The command that fetches the battle simulator and Node."""
+
+
+def import_path(folder: str = "") -> str:
+    """PYTHONPATH of processes started here: this checkout, then `folder`, then what it was."""
+    paths = [str(IMPORT_ROOT) if IN_CHECKOUT else "", folder, os.environ.get("PYTHONPATH", "")]
+    return os.pathsep.join(path for path in paths if path)

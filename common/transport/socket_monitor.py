@@ -12,7 +12,7 @@ from typing import Literal
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-ConnectionState = Literal["connected", "not_allowed", "other_mechanism", "hung_up", "mute", "nobody"]
+ConnectionState = Literal["connected", "not_allowed", "other_mechanism", "hung_up", "mute", "no_listener"]
 # Most informative first: a refused peer reconnects repeatedly, and not every attempt reports its reason.
 _SIGNS: tuple[tuple[zmq.Event, ConnectionState], ...] = (
     (zmq.Event.HANDSHAKE_SUCCEEDED, "connected"),
@@ -36,11 +36,11 @@ class ConnectionMonitor:
 
         `connected`: the ZeroMQ handshake succeeded; `not_allowed`: the server does not list this client's key;
         `other_mechanism`: only one side has CURVE keys; `hung_up`: the other side closed during the handshake (a wrong
-        key, or keys on one side only); `mute`: the listener does not speak ZeroMQ; `nobody`: there is no listener.
+        key, or keys on one side only); `mute`: the listener does not speak ZeroMQ; `no_listener`: nothing listens there.
         """
         while self._events.poll(0):
             self._seen.add(parse_monitor_message(self._events.recv_multipart())["event"])
-        return next((state for sign, state in _SIGNS if sign in self._seen), "nobody")
+        return next((state for sign, state in _SIGNS if sign in self._seen), "no_listener")
 
     def close(self) -> None:
         """Stop recording, before the socket is closed."""

@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
+from simul.common.runtime.installation import import_path
 from simul.common.transport.endpoints import BoundEndpoint, IpcAccess, listen_tcp, listen_unix
 from simul.inference_server.proxy.framing import Limits
 
@@ -102,8 +102,7 @@ class ProxyProcess:
     def _start(self) -> None:
         self._control, theirs = socket.socketpair()
         self._control.setblocking(False)
-        paths = [str(IMPORT_ROOT) if IN_CHECKOUT else "", os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+        environment = {**os.environ, "PYTHONPATH": import_path()}
         line = [sys.executable, "-P", "-m", "simul.inference_server.proxy", str(theirs.fileno()), self._server,
                 self._limits.as_text()]  # fmt: skip
         try:

@@ -249,8 +249,8 @@ class Relay:
         """Above `shared_bytes` one connection at a time may hold LARGE_BYTES and more; the others are not read."""
         shared = self._limits.shared_bytes
         crowded = self._total > (shared * 3 // 4 if self._crowded else shared)
-        over = self._in_turn is None or (line is self._in_turn and not line.large_since)
-        if crowded != self._crowded or (crowded and over and self._lines):
+        over = not line.large_since if line is self._in_turn else self._in_turn is None and line.large_since > 0.0
+        if crowded != self._crowded or (crowded and over):
             self._crowded = crowded
             self._next_turn()
         else:

@@ -62,7 +62,7 @@ def test_fault_20_whoever_never_read_its_welcome_connects_with_the_same_run_id(s
     hello = Hello(PROTOCOL, "unheard", 7, stand.spec.fingerprint())
     with unharmed(stand, "messages_refused.ERR_STALE_RUN", by=2):
         with RawClient(stand.run_dir.endpoint("data"), stand.spec) as lost:
-            lost.hello("unheard", run_id=7)  # nobody keeps the token
+            lost.hello("unheard", run_id=7)  # its token is lost
             client = stand.client("unheard", training=False, run_id=7)
             exchange(client, [stand.decision(0, 0, flags=FREE)])
             assert lost.ask(hello).code == ERR_STALE_RUN  # a client that plays is replaced no more

@@ -50,7 +50,7 @@ def explain_error(error: Error) -> str:
 
 def explain_silence(fate: ConnectionState, *, with_keys: bool) -> str:
     """Why there was no answer, as far as the connection tells."""
-    if fate == "nobody":
+    if fate == "no_listener":
         return "nothing listens there. Fix: start a run with `simul up`, or name its endpoint (server.endpoint)."
     if fate == "not_allowed":
         return "the server does not know this key. Fix: put the public key (client.key) into the server's DIR/allowed/."

@@ -15,7 +15,7 @@ from typing import IO
 import psutil
 
 from simul.common.config.run_directory import RunDir
-from simul.common.runtime.installation import IMPORT_ROOT, IN_CHECKOUT
+from simul.common.runtime.installation import import_path
 from simul.common.runtime.lifecycle import STOP_SIGNAL
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
@@ -32,11 +32,10 @@ def role_command(role: str) -> list[str]:
 
 def role_environment(threads: int) -> dict[str, str]:
     """Environment of a role: Simul first on the import path, then the working directory (for module:Class)."""
-    paths = [str(IMPORT_ROOT) if IN_CHECKOUT else "", os.getcwd(), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,
         **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "PYTHONPATH": import_path(os.getcwd()),
         "PYTHONUNBUFFERED": "1",
     }
 
