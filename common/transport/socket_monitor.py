@@ -36,7 +36,7 @@ class ConnectionMonitor:
 
         `connected`: the ZeroMQ handshake succeeded; `not_allowed`: the server does not list this client's key;
         `other_mechanism`: only one side has CURVE keys; `hung_up`: the other side closed during the handshake (a wrong
-        key, or keys on one side only); `mute`: the listener does not speak ZeroMQ; `no_listener`: nothing listens there.
+        key, or keys on one side only); `mute`: the listener does not speak ZeroMQ; `no_listener`: none is there.
         """
         while self._events.poll(0):
             self._seen.add(parse_monitor_message(self._events.recv_multipart())["event"])
