@@ -12,8 +12,11 @@ from tests.support.stand_ins import PROGRAM
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and terminals of POSIX")
 OFTEN = "from simul.common.launch.monitoring import view; view.PLAIN_EVERY_SEC = 0.1\n"
-# a terminal of its own, which tells it with SIGHUP when it closes
-CONTROLLED = "import fcntl, termios; fcntl.ioctl(1, termios.TIOCSCTTY, 0)\n"
+# A terminal of its own, which tells it with SIGHUP when it closes. The tests may run under `nohup`, the run does not.
+CONTROLLED = (
+    "import fcntl, signal, termios; fcntl.ioctl(1, termios.TIOCSCTTY, 0); "
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+)
 
 
 def _goes_on(run) -> None:
