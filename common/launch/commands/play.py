@@ -123,7 +123,7 @@ def _player(config: Config, what: str) -> str:
 
 
 def _active_run(root: Path | None) -> RunDir:
-    """The run at `root`, else of the one that is active. Raises ConfigError where it is not active."""
+    """The run at `root`, else the one that is active. Raises ConfigError where it is not active."""
     from simul.common.launch.processes.run_lock import choose_run, living_owner
     from simul.common.protocol.errors import ConfigError
 
