@@ -12,8 +12,11 @@ The worker's loop calls it like this:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+from simul.common.config.matchups import Pairing
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.specs import GameSpec
 
@@ -62,3 +65,36 @@ class EnvSource(Protocol):
 
     def close(self) -> None:
         """Stop everything; running episodes count as aborted by `shutdown`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """What a source is built with beside the configuration of its game.
+
+    Attributes:
+        index: of the worker.
+        envs: number of envs to host.
+        seed: of everything drawn; no other worker has it.
+        record, greedy: flags of every session.
+        episodes: finish exactly this many, then be idle; None: no end.
+        mirror_seed: seed of episodes that are played again with exchanged seats; the same for all workers.
+        pairings: schedule of an evaluation; empty: opponents are drawn by the shares of the configuration.
+        replays: folder for replays; None: none are written.
+    """
+
+    index: int
+    envs: int
+    seed: int
+    record: bool
+    greedy: bool
+    episodes: int | None
+    mirror_seed: int = 0
+    pairings: Sequence[Pairing] = ()
+    replays: Path | None = None
+
+    def of_envs(self) -> dict[str, Any]:
+        """The keyword arguments that every source takes."""
+        return {
+            "envs": self.envs, "seed": self.seed, "record": self.record, "greedy": self.greedy,
+            "episodes": self.episodes,
+        }  # fmt: skip

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from benchmarks.pokemon_layers.window import serve
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.loader import load_config
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.errors import EnvError
 from simul.common.protocol.messages import DECISION

@@ -19,12 +19,11 @@ from simul.common.config.opponents import MIX, parse_mix
 from simul.common.config.schema import Config
 from simul.common.config.validation import Problems, Tree, broken_rules, check_section, describe_value
 from simul.common.protocol.errors import ConfigError
-from simul.common.runtime.installation import ROOT
+from simul.common.runtime.installation import CONFIGS
 
 # YAML 1.1 reads 3e-4 as a string; YAML 1.2 reads the number, as here.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
-CONFIGS = ROOT / "configs"
 DEFAULT_MODE = "default"  # the file without its modes
 MAX_LEVELS = 20
 TOO_DEEP = "nested too deeply, or contains itself: sections contain keys only"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 
+from simul.common.config.game_description import POLICIES
+from simul.common.config.games import GAMES
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.errors import ConfigError
 
 KINDS: tuple[str, ...] = OpponentsConfig.__struct_fields__
-SCRIPTED = tuple(kind for kind in KINDS if kind not in ("self_play", "past"))  # need no network
+SCRIPTED = tuple(kind for kind in KINDS if kind not in POLICIES)  # of all games; they need no network
 MIX = "random:0.2,self:0.8"  # example, for messages
-SHORT = {"self": "self_play", "max": "max_base_power", "heuristics": "simple_heuristics"}
+SHORT = {"self": "self_play"} | {short: full for game in GAMES.values() for short, full in game.short_names.items()}
 
 
 def opponent_kind(name: str, among: tuple[str, ...] = KINDS) -> str:

@@ -3,91 +3,56 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
-Share = Annotated[float, Meta(ge=0.0, le=1.0)]
-Positive = Annotated[int, Meta(ge=1)]
-NonNegative = Annotated[int, Meta(ge=0)]
-Few = Annotated[int, Meta(ge=1, le=1024)]  # processes, threads
-Many = Annotated[int, Meta(ge=1, le=10**6)]  # of things that take memory each
-Port = Annotated[int, Meta(ge=0, le=65535)]
-NonEmptyText = Annotated[str, Meta(min_length=1)]
-PositiveFloat = Annotated[float, Meta(gt=0.0)]
-NonNegativeFloat = Annotated[float, Meta(ge=0.0)]
+from simul.common.config.games import GAMES, GamesConfig
+from simul.common.config.section import (
+    Few,
+    Many,
+    NonNegative,
+    NonNegativeFloat,
+    Port,
+    Positive,
+    PositiveFloat,
+    Section,
+    Share,
+)
+
+S = TypeVar("S", bound=Section)
 
 
-class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of every section: frozen, unknown keys are errors."""
+def _with_scripted(section: type[S]) -> type[S]:
+    """`section` with a share, 0 by default, for each scripted opponent of the built-in games."""
+    kinds = dict.fromkeys(kind for game in GAMES.values() for kind in game.scripted)
+    extended = msgspec.defstruct(
+        section.__name__,
+        [(kind, Share, 0.0) for kind in kinds],
+        bases=(section,),
+        module=section.__module__,
+        namespace={"__doc__": section.__doc__},
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+    return cast(type[S], extended)
 
 
+@_with_scripted
 class OpponentsConfig(Section, frozen=True):
     """Opponents of the learner's seat, as shares of the games. They must add up to 1."""
 
     self_play: Share = 1.0  # the current policy on every seat; all seats learn
     past: Share = 0.0  # frozen past selves; until the first exists, this share plays itself
-    random: Share = 0.0
-    max_base_power: Share = 0.0
-    simple_heuristics: Share = 0.0
-    damage: Share = 0.0  # the attack that does most now, by the damage formula
-
-
-class RewardsConfig(Section, frozen=True):
-    """Rewards of a Pokémon seat. Every weight except win_loss is shaping; 0 turns it off."""
-
-    win_loss: float = 1.0  # at the end: win +, loss -, tie 0
-    knockout: NonNegativeFloat = 0.0  # + for each foe that faints, - for each own Pokemon
-    pokemon_count: NonNegativeFloat = 0.0  # at the end: for each living Pokemon ahead, - for each behind
-    hp_delta: NonNegativeFloat = 0.0  # for each full bar of hp gained on the foe, - for each lost
-    fail_immune: NonNegativeFloat = 0.0  # - for each own move that fails or meets an immunity
-    switch_penalty: NonNegativeFloat = 0.0  # - for each own switch where a move was possible
-    free_switches: NonNegative = 0  # so many switches in a row cost nothing (Maple: 7)
-    turn_penalty: NonNegativeFloat = 0.0  # - for each turn played
-    potential_based: bool = True  # shaping is taken back at the end, so that it changes no optimum; false: it is kept
-
-
-class ShowdownAddress(Section, frozen=True):
-    """A Showdown server that battles may be played on."""
-
-    host: str
-    port: Port
-    max_connections: Annotated[int, Meta(ge=2)] = 4  # of all workers; two accounts are a pair that plays each other
-
-
-class PokemonConfig(Section, frozen=True):
-    """Battles on a local simulator host."""
-
-    format: str = "gen9randombattle"
-    teams: str = ""  # file or folder of teams (Showdown's export) for formats that draw none; both seats draw from it
-    max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
-    team_uses: Positive = 4  # of formats that draw teams: a team plays so many battles of training; 1: all are new
-    accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
-    encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here
-    transport: Literal["ipc", "websocket"] = "ipc"  # a simulator host beside the worker, or Showdown servers
-    local_servers: Positive = 1  # websocket: so many servers of each worker's own, where `servers` names none
-    servers: tuple[ShowdownAddress, ...] = ()  # websocket: [{host, port, max_connections}], used instead of our own
-    damage_attackers: Literal[0, 3, 6] = 3  # own Pokémon whose damage is observed; of 3, two are likely switches
-    set_knowledge: bool = False  # observe what foes may still have, by the sets of random battles
-    replies_per_write: NonNegative = 0  # requests that a host gathers before it writes; 0: all that one read asks for
-    host_timeout_sec: PositiveFloat = 20.0  # a simulator host that is silent for so long hangs: it is replaced
-    rewards: RewardsConfig = RewardsConfig()
-
-
-class GymnasiumConfig(Section, frozen=True):
-    """Any Gymnasium env with a discrete action space."""
-
-    id: str = "CartPole-v1"  # a registered id, or module:Class
-    kwargs: dict[str, Any] = {}
-    reward_scale: PositiveFloat = 1.0
 
 
 class NetworkConfig(Section, frozen=True):
     """The network that plays."""
 
-    name: str = "mlp_lstm"  # mlp_lstm | pokemon | module:Class
-    options: dict[str, Any] = {}  # keyword arguments of the network
+    name: str = "mlp_lstm"  # mlp_lstm, a network made for the game, or module:Class
+    options: dict[str, Any] = field(default_factory=dict)  # keyword arguments of the network
 
 
 class WorkersConfig(Section, frozen=True):
@@ -155,16 +120,9 @@ class LearnerConfig(Section, frozen=True):
     past_resident: NonNegative = 3  # at most so many past selves are served at once
 
 
-class Config(Section, frozen=True):
+class Config(GamesConfig, frozen=True):
     """Everything a run needs."""
 
-    game: str = "gymnasium"  # pokemon | gymnasium | module:Class of an EnvSource-compatible env
-    game_options: dict[str, Any] = {}  # keyword arguments of module:Class
-    run_dir: NonEmptyText = "runs/default"
-    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
-    stop_after_decisions: NonNegative = 0  # 0: until Ctrl-C
-    pokemon: PokemonConfig = PokemonConfig()
-    gymnasium: GymnasiumConfig = GymnasiumConfig()
     opponents: OpponentsConfig = OpponentsConfig()
     network: NetworkConfig = NetworkConfig()
     workers: WorkersConfig = WorkersConfig()
@@ -172,6 +130,21 @@ class Config(Section, frozen=True):
     learner: LearnerConfig = LearnerConfig()
 
     def fingerprint(self) -> str:
-        """First 16 hex digits of SHA-256 over all values but the run directory."""
-        plain = msgspec.structs.replace(self, run_dir="", stop_after_decisions=0)
+        """First 16 hex digits of SHA-256 over all values but the run directory.
+
+        A game's section and shares count where they are not the defaults, or where the game is `in_every_fingerprint`.
+        """
+        plain = msgspec.to_builtins(msgspec.structs.replace(self, run_dir="", stop_after_decisions=0))
+        defaults = msgspec.to_builtins(type(self)())
+        later = [name for name, game in GAMES.items() if not game.in_every_fingerprint]
+        _drop(plain, later, defaults)
+        always = {kind for game in GAMES.values() if game.in_every_fingerprint for kind in game.opponents}
+        _drop(plain["opponents"], [kind for kind in plain["opponents"] if kind not in always], defaults["opponents"])
         return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()[:16]
+
+
+def _drop(plain: dict[str, Any], keys: Iterable[str], defaults: Mapping[str, Any]) -> None:
+    """Remove those of `keys` whose value is the default."""
+    for key in keys:
+        if plain[key] == defaults[key]:
+            del plain[key]

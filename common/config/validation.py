@@ -14,7 +14,9 @@ from typing import Any
 
 from msgspec import inspect
 
+from simul.common.config.games import GAMES, game_called
 from simul.common.config.schema import Config
+from simul.common.config.section import Rule
 from simul.common.protocol.errors import ConfigError
 from simul.common.transport import check_endpoint, client_keys, server_keys
 
@@ -143,47 +145,42 @@ def describe_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-Rule = tuple[tuple[str, ...], str]  # (dotted paths that the rule reads, the first is reported; sentence)
-
-GAMES = ("pokemon", "gymnasium")
-NETWORKS = ("mlp_lstm", "pokemon")
+NETWORKS = ("mlp_lstm",)  # for any game
+MADE_FOR_A_GAME = {name: reads for game in GAMES.values() for name, reads in game.networks.items()}
 _MODULE_CLASS = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 
 
 def broken_rules(config: Config) -> Iterator[Rule]:
     """Rules that `config` breaks; each sentence gives the reason."""
     yield from _names(config)
+    yield from config.game_section.broken_rules()
     yield from _opponents(config)
     yield from _sizes(config)
     yield from _server(config)
 
 
 def _names(config: Config) -> Iterator[Rule]:
-    for path, name, known in (("game", config.game, GAMES), ("network.name", config.network.name, NETWORKS)):
+    network, networks = config.network.name, (*NETWORKS, *MADE_FOR_A_GAME)
+    for path, name, known in (("game", config.game, tuple(GAMES)), ("network.name", network, networks)):
         if name not in known and not _MODULE_CLASS.match(name):
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             yield (path,), f"expected {', '.join(known)} or module:Class, got {name!r}{hint}"
-    if config.network.name == "pokemon" and config.game == "gymnasium":
+    if config.game in GAMES and network in MADE_FOR_A_GAME and network not in GAMES[config.game].networks:
+        fitting = " or ".join((*NETWORKS, *GAMES[config.game].networks))
         yield (
             ("network.name", "game"),
-            "the network pokemon reads the Pokémon observation layout; use mlp_lstm for the game gymnasium",
-        )
-    if config.game == "pokemon" and config.pokemon.transport == "websocket" and "bo3" in config.pokemon.format:
-        yield (
-            ("pokemon.format", "pokemon.transport"),
-            "over WebSocket a best of three takes rooms of its own, which are not played; name the format without bo3, "
-            "or set transport: ipc, which plays it as single games",
+            f"the network {network} {MADE_FOR_A_GAME[network]}; use {fitting} for the game {config.game}",
         )
 
 
 def _opponents(config: Config) -> Iterator[Rule]:
     shares = {name: getattr(config.opponents, name) for name in config.opponents.__struct_fields__}
     paths = tuple(f"opponents.{name}" for name in shares)
-    known = {"pokemon": tuple(shares), "gymnasium": ("self_play",)}.get(config.game, ("self_play", "past"))
+    known = game_called(config.game).opponents
     if unknown := [name for name, share in shares.items() if share and name not in known]:
-        reason = "has one seat and no opponents" if config.game == "gymnasium" else "has none of Pokémon's bots"
-        yield ("opponents", "game", *paths), f"the game {config.game} {reason}; leave {', '.join(unknown)} out"
+        has = f"has only the opponents {', '.join(known)}" if len(known) > 1 else "has one seat and no opponents"
+        yield ("opponents", "game", *paths), f"the game {config.game} {has}; leave {', '.join(unknown)} out"
         return
     if abs(sum(shares.values()) - 1.0) > 1e-6:
         parts = " + ".join(f"{name} {share:g}" for name, share in shares.items() if share)
@@ -208,7 +205,7 @@ def _sizes(config: Config) -> Iterator[Rule]:
             f"expected at least unroll_length x minibatches = {least}, because every minibatch takes whole unrolls; "
             f"got {learner.batch_steps}",
         )
-    seats = 2 if config.game == "pokemon" else 1
+    seats = game_called(config.game).seats
     wanted = workers.count * workers.envs * seats
     if server.max_sessions < wanted:
         yield (

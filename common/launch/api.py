@@ -50,7 +50,7 @@ def train(
     """Start a training run, as `simul up` does, and return at once.
 
     Args:
-        config: a YAML file, the name of a shipped one (`pokemon`, `cartpole`, `memory`), or its sections as a dict.
+        config: a YAML file, the name of a shipped one such as `pokemon` or `cartpole`, or its sections as a dict.
         mode: a section of the file's `modes`, such as `test` or `quick`.
         run_dir: where the run lies; default: `run_dir` of the configuration. A run that lies there is resumed.
         origin: a checkpoint or a run directory whose weights a new run begins with.
@@ -157,8 +157,8 @@ def evaluate(
     Args:
         checkpoints: checkpoints or run directories; several, with the opponents: everybody plays everybody else.
         opponents: scripted opponents by name.
-        replays: a folder in which every Pokémon battle is written down.
-        mirror: every Pokémon battle is played twice, with the seats exchanged.
+        replays: a folder in which every battle is written down, for a game that has replays.
+        mirror: every battle is played twice, with the seats exchanged.
 
     Raises:
         ConfigError: a checkpoint or a setting is refused.

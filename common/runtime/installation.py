@@ -11,10 +11,10 @@ ROOT = Path(__file__).resolve().parents[2]
 IMPORT_ROOT = Path(__file__).absolute().parents[3]
 """Holds the package `simul`: the checkout, or site-packages."""
 
-IN_CHECKOUT = (ROOT / "pyproject.toml").is_file()
+CONFIGS = ROOT / "configs"
+"""Holds the shipped configurations."""
 
-SETUP_POKEMON = "make setup" if IN_CHECKOUT else "simul setup-pokemon"
-"""The command that fetches the battle simulator and Node."""
+IN_CHECKOUT = (ROOT / "pyproject.toml").is_file()
 
 
 def import_path(folder: str = "") -> str:

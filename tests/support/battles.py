@@ -7,7 +7,8 @@ from collections import Counter
 
 import numpy as np
 
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.messages import DECISION, START
 from simul.env_worker.games.pokemon.source.source import PokemonSource

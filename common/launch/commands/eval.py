@@ -15,7 +15,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
-        help="Pokémon: random, max_base_power, simple_heuristics, damage; several: a round robin",
+        help="a scripted opponent of the game, such as random (any other name lists them); several: a round robin",
     )  # fmt: skip
     evaluate.add_argument(
         "--battles",
@@ -28,9 +28,9 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )
     evaluate.add_argument(
         "--no-mirror", dest="mirror", action="store_false",
-        help="Pokémon: new teams and dice for every battle; default: each is played twice, with the seats exchanged",
+        help="new seeds for every battle; default: each is played twice, with the seats exchanged",
     )  # fmt: skip
-    evaluate.add_argument("--replays", type=path, metavar="DIR", help="write every battle there, as log and HTML page")
+    evaluate.add_argument("--replays", type=path, metavar="DIR", help="write every battle there, as log and page")
     evaluate.add_argument(
         "--workers", type=int, default=1, metavar="W", help="processes that step games (default: %(default)s)"
     )

@@ -1,6 +1,6 @@
 """`simul play`: the agent on a Showdown server, against people and other programs.
 
-The player is a process of its own (`MODULE`), which gets every option that this command does not use itself.
+The player is a process of its own (`Game.player`), which gets every option that this command does not use itself.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from simul.common.config.option_types import path
-from simul.common.config.showdown import check_name, check_server
 
-MODULE = "simul.env_worker.games.pokemon.showdown.play"
+if TYPE_CHECKING:
+    from simul.common.config.run_directory import RunDir
+    from simul.common.config.schema import Config
+
 LONGEST_PATIENCE_SEC = 3600.0
 
 
@@ -64,6 +67,8 @@ def _seconds(text: str) -> float:
 
 
 def _play(options: argparse.Namespace) -> int:
+    from simul.common.config.games.pokemon import check_name, check_server
+
     check_server(options.server)
     if options.username is not None:
         check_name(options.username)
@@ -85,7 +90,7 @@ def play(
     Args:
         checkpoint: is served for as long as play lasts; None: the server of `run_dir` is asked.
         run_dir: default: the run that is active.
-        arguments: of the player itself, see `MODULE`.
+        arguments: of the player itself.
 
     Raises:
         ConfigError, RoleDied: with a sentence.
@@ -93,26 +98,36 @@ def play(
     from simul.common.launch.processes.role_process import run_in_foreground
     from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
     from simul.common.launch.supervisor.inference_only import frozen_run
-    from simul.common.protocol.errors import ConfigError
 
     with ExitStack() as served:
         if checkpoint is None:
-            root = _active_run(run_dir)
+            run = _active_run(run_dir)
+            player = _player(run.read_config(), f"run in {run.root}")
         else:
             folder = newest_checkpoint(checkpoint)
             config = config_of(folder, overrides)
-            if config.game != "pokemon":
-                raise ConfigError(f"The checkpoint {folder} plays {config.game}; `simul play` is for Pokémon.")
-            root = served.enter_context(frozen_run(folder, config)).root
-        return run_in_foreground(MODULE, ["--run-dir", str(root), f"--parent={os.getpid()}", *arguments])
+            player = _player(config, f"checkpoint {folder}")
+            run = served.enter_context(frozen_run(folder, config))
+        return run_in_foreground(player, ["--run-dir", str(run.root), f"--parent={os.getpid()}", *arguments])
 
 
-def _active_run(root: Path | None) -> Path:
-    """Of the run at `root`, else of the one that is active. Raises ConfigError where it is not active."""
+def _player(config: Config, what: str) -> str:
+    """The module that plays the configured game. Raises ConfigError where there is none; `what` names its origin."""
+    from simul.common.config.games import GAMES, game_called
+    from simul.common.protocol.errors import ConfigError
+
+    if player := game_called(config.game).player:
+        return player
+    played = ", ".join(name for name, game in GAMES.items() if game.player)
+    raise ConfigError(f"The {what} plays {config.game}; `simul play` is for {played}.")
+
+
+def _active_run(root: Path | None) -> RunDir:
+    """The run at `root`, else the one that is active. Raises ConfigError where it is not active."""
     from simul.common.launch.processes.run_lock import choose_run, living_owner
     from simul.common.protocol.errors import ConfigError
 
     run_dir = choose_run(root, active_only=True)
     if living_owner(run_dir) is None:
         raise ConfigError(f"No run is active in {run_dir.root}. Start it with `simul up`, or name a --checkpoint.")
-    return run_dir.root
+    return run_dir

@@ -6,20 +6,21 @@ import argparse
 from contextlib import nullcontext
 
 from simul.common.config.option_types import path
-from simul.common.runtime.installation import ROOT
+from simul.common.runtime.installation import CONFIGS
 
-DEFAULT = ROOT / "configs" / "pokemon.yaml"
+DEFAULT = CONFIGS / "pokemon.yaml"
+SHIPPED = sorted(file.stem for file in CONFIGS.glob("*.yaml"))
 
 
 def add_up(up: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     up.add_argument(
         "config", nargs="?", type=path, default=DEFAULT, metavar="CONFIG",
-        help="a YAML file, or a shipped one by name: pokemon, cartpole, memory (default: pokemon)",
+        help=f"a YAML file, or a shipped one by name: {', '.join(SHIPPED)} (default: {DEFAULT.stem})",
     )  # fmt: skip
     up.add_argument(
         "--mode", default="default", metavar="NAME",
-        help="a section of the configuration's `modes`: pokemon and cartpole have test (seconds) and quick (minutes)",
+        help="a section of the configuration's `modes`: most shipped ones have test (seconds) and quick (minutes)",
     )  # fmt: skip
     up.add_argument(
         "--run-dir", type=path, metavar="DIR", help="where the run lies (default: run_dir of the configuration)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import subprocess
@@ -11,42 +10,22 @@ import tempfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
+
+from simul.common.config.games import GAMES
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.role_process import role_environment
 from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import ConfigError
-from simul.common.runtime.installation import IN_CHECKOUT, ROOT, SETUP_POKEMON
+from simul.common.runtime.installation import IN_CHECKOUT, ROOT
 from simul.common.transport import PullSocket
 
 LEAST_PYTHON = (3, 11)
-LEAST_NODE = 22
 SETUP = "make setup" if IN_CHECKOUT else "pip install --force-reinstall simul"
-FIND_NODE = """
-import sys
-from simul.common.protocol.errors import ConfigError
-from simul.env_worker.games.pokemon.simulator.node import find_node
-try:
-    choice = find_node()
-except ConfigError as error:
-    sys.exit(str(error))
-print(choice.version, choice.path, f"({choice.why})")
-"""
-MEASURE_COST = """
-import sys
-from simul.common.protocol.errors import SimulError
-from simul.env_worker.games.loading import check_simulator
-from simul.env_worker.games.pokemon.simulator.cost import measure_cost
-try:
-    check_simulator()
-    print(measure_cost())
-except SimulError as error:
-    sys.exit(str(error))
-"""
 
 
-class Finding(NamedTuple):
+class Finding(msgspec.Struct, frozen=True):
     """One check: its name, what it found, and the command that fixes it ("": nothing is wrong)."""
 
     name: str
@@ -72,8 +51,9 @@ def findings() -> Iterator[Finding]:
     yield _python()
     yield _packages()
     yield _torch()
-    yield _node()
-    yield _simulator()
+    for name, game in GAMES.items():
+        if game.checks:
+            yield from game_findings(name, game.checks)
     yield _write_permission()
     yield _sockets()
 
@@ -109,13 +89,12 @@ def _torch() -> Finding:
     return _run("torch", [sys.executable, "-P", "-c", code])
 
 
-def _node() -> Finding:
-    fix = f"unset SIMUL_NODE, or point it at a Node >= {LEAST_NODE}" if os.environ.get("SIMUL_NODE") else SETUP_POKEMON
-    return _run("node", [sys.executable, "-P", "-c", FIND_NODE], fix)
-
-
-def _simulator() -> Finding:
-    return _run("simulator", [sys.executable, "-P", "-c", MEASURE_COST], SETUP_POKEMON)
+def game_findings(name: str, module: str) -> list[Finding]:
+    """What the checks of the game `name` find (`Game.checks`); one finding where `module` does not run."""
+    returncode, output, errors = _output([sys.executable, "-P", "-m", module])
+    if returncode:
+        return [Finding(name, _last_line(errors), SETUP)]
+    return [msgspec.json.decode(line, type=Finding) for line in output.splitlines()]
 
 
 def _write_permission() -> Finding:
@@ -138,11 +117,20 @@ def _sockets() -> Finding:
 
 
 def _run(name: str, command: list[str], fix: str = SETUP) -> Finding:
+    returncode, output, errors = _output(command)
+    return Finding(name, _last_line(output or errors), fix if returncode else "")
+
+
+def _output(command: list[str]) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr) of a process; one that does not end counts as failed."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=120, check=False, env=role_environment(1), cwd=ROOT
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(name, str(error), fix)
-    words = (done.stdout.strip() or done.stderr.strip() or "it printed nothing").splitlines()[-1]
-    return Finding(name, words, "" if done.returncode == 0 else fix)
+        return 1, "", str(error)
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def _last_line(text: str) -> str:
+    return (text or "it printed nothing").splitlines()[-1]

@@ -11,6 +11,8 @@ import msgspec
 from rich.console import Console
 
 from simul.common.client.control import ControlClient
+from simul.common.config.game_description import Game
+from simul.common.config.games import GAMES, game_called
 from simul.common.config.loader import load_config
 from simul.common.config.matchups import Contestant, Pairing, encode_pairings, round_robin, share_out
 from simul.common.config.opponents import SCRIPTED, opponent_kind
@@ -26,9 +28,8 @@ from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.protocol.errors import ConfigError
-from simul.common.runtime.installation import ROOT
+from simul.common.runtime.installation import CONFIGS
 
-BOTS_CONFIG = ROOT / "configs" / "pokemon.yaml"  # where there is no checkpoint to take the configuration from
 TABLE_COLUMNS = 30  # per contestant, where the output is no terminal
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
@@ -51,12 +52,7 @@ def evaluate(
     for named, option in ((bots, "--opponent"), (folders, "--checkpoint")):
         if len(set(named)) < len(named):
             raise ConfigError(f"{option} names the same one twice.")
-    if not folders and len(bots) < 2:
-        raise ConfigError(
-            "Name a --checkpoint. Pokémon's bots play without one, two of them or more: "
-            f"--opponent {' --opponent '.join(SCRIPTED)}."
-        )
-    config = config_of(folders[0], overrides) if folders else load_config(BOTS_CONFIG, overrides)
+    config = config_of(folders[0], overrides) if folders else _config_of_bots(bots, overrides)
     _check_game(config, len(folders), bots)
     each = ["--greedy", *(["--replays", str(replays.absolute())] if replays is not None else [])]
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
@@ -64,7 +60,7 @@ def evaluate(
         *(Contestant(label, policy=policy) for label, policy in zip(checkpoint_labels(folders), served)),
         *(Contestant(bot, bot=bot) for bot in bots),
     ]
-    pairings = round_robin(contestants, episodes, mirrored=mirror and seeds_are_drawn_here(config))
+    pairings = round_robin(contestants, episodes, mirrored=mirror and config.game_section.draws_seeds())
     workers = min(workers, (episodes + 1) // 2 if pairings else episodes)
     signals = Signals()
     signals.install()
@@ -163,17 +159,30 @@ class EvalRunner:
         return False
 
 
-def seeds_are_drawn_here(config: Config) -> bool:
-    """Whether the workers draw the seeds of teams and dice; False where a Showdown server does."""
-    return config.pokemon.transport == "ipc"
+def _config_of_bots(bots: Sequence[str], overrides: Sequence[str]) -> Config:
+    """The shipped configuration of the first game that has all of `bots`. Raises ConfigError."""
+    with_bots = {name: game for name, game in GAMES.items() if game.pairings and len(game.scripted) > 1}
+    if len(bots) < 2:
+        raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
+    for game in with_bots.values():
+        if set(bots) <= set(game.scripted):
+            return load_config(CONFIGS / f"{game.configuration}.yaml", overrides)
+    raise ConfigError(f"No game has all of the opponents {', '.join(bots)}: {_bots_of(with_bots)}.")
+
+
+def _bots_of(games: Mapping[str, Game]) -> str:
+    return "; ".join(f"{name}: --opponent {' --opponent '.join(game.scripted)}" for name, game in games.items())
 
 
 def _check_game(config: Config, checkpoints: int, bots: Sequence[str]) -> None:
-    if config.game == "pokemon" and checkpoints == 1 and not bots:
-        raise ConfigError(f"Name an opponent, or a second --checkpoint: --opponent {', '.join(SCRIPTED)}.")
-    if config.game != "pokemon" and (bots or checkpoints > 1):
-        name = config.gymnasium.id if config.game == "gymnasium" else config.game
+    game = game_called(config.game)
+    if not game.pairings and (bots or checkpoints > 1):
+        name = getattr(config.game_section, game.variant) if game.variant else config.game
         raise ConfigError(f"The game {name} has no opponents; leave --opponent out, and name one --checkpoint.")
+    if game.pairings and checkpoints == 1 and not bots:
+        raise ConfigError(f"Name an opponent, or a second --checkpoint: --opponent {', '.join(game.scripted)}.")
+    for bot in bots:
+        opponent_kind(bot, game.scripted)
 
 
 def _single(

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from simul.common.config.games import game_called
 from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.role_reports import counts, number
 
@@ -119,7 +120,7 @@ def run_line(snapshot: Snapshot) -> str:
 
 def episodes_of(game: str) -> str:
     """What the episodes of a configuration's `game` are called."""
-    return "battles" if game == "pokemon" else "episodes"
+    return game_called(game).episodes
 
 
 def format_number(value: float | None, digits: int = 0) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from simul.common.config.games import GAMES
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.monitoring.accounting import build_accounts, imbalances, unroll_figures
@@ -24,7 +25,10 @@ from simul.common.launch.processes.process_group import ROLE_TITLES
 from simul.common.launch.processes.role_reports import counts, number
 from simul.common.launch.processes.run_lock import write_atomically
 
-PACKAGES = ("simul", "torch", "numpy", "pyzmq", "msgspec", "poke-env", "gymnasium", "safetensors")
+PACKAGES = (
+    *("simul", "torch", "numpy", "pyzmq", "msgspec", "safetensors"),
+    *(package for game in GAMES.values() for package in game.packages),
+)
 
 
 def write_summary(run_dir: RunDir, config: Config, snapshot: Snapshot) -> str:

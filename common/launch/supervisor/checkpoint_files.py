@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
@@ -98,7 +99,7 @@ def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
         game, network = meta["spec"]["name"], meta["network"]
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         raise ConfigError(f"{checkpoint}/meta.json does not say which game and network it is for.") from None
-    return config_from_tree({**_game_section(game), "network": network}, f"{checkpoint}/meta.json", overrides)
+    return config_from_tree({**game_section_of(game), "network": network}, f"{checkpoint}/meta.json", overrides)
 
 
 def spec_of(folder: Path) -> GameSpec:
@@ -110,12 +111,13 @@ def spec_of(folder: Path) -> GameSpec:
         raise ConfigError(f"{folder}/meta.json does not say which game it is for. Name another checkpoint.") from None
 
 
-def _game_section(name: str) -> dict[str, Any]:
-    """Settings for the game that a spec calls `name`: pokemon/FORMAT, gymnasium/ID or module:Class."""
+def game_section_of(name: str) -> dict[str, Any]:
+    """Settings for the game that a spec calls `name`: a built-in one's name and /VARIANT, or module:Class."""
     kind, _, which = name.partition("/")
-    if kind == "pokemon":
-        return {"game": kind, "pokemon": {"format": which}}
-    return {"game": kind, "gymnasium": {"id": which}} if kind == "gymnasium" else {"game": name}
+    if kind not in GAMES:
+        return {"game": name}
+    variant = GAMES[kind].variant
+    return {"game": kind, kind: {variant: which}} if variant else {"game": kind}
 
 
 class _Named(msgspec.Struct):

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from simul.common.config.games import GAMES
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.processes.process_group import Command, RoleDied
@@ -73,8 +74,7 @@ def _changed(run_dir: RunDir, config: Config) -> str:
 def _game(config: Config) -> dict[str, Any]:
     """Settings that determine the game and its observations, by dotted key."""
     plain = msgspec.to_builtins(config)
-    inner = {f"{name}.{key}": value for name in ("pokemon", "gymnasium", "game_options") for key, value in
-             plain[name].items()}  # fmt: skip
+    inner = {f"{name}.{key}": value for name in (*GAMES, "game_options") for key, value in plain[name].items()}
     return {"game": plain["game"], **inner}
 
 

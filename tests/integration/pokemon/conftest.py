@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node

@@ -10,8 +10,9 @@ import time
 import msgspec
 import pytest
 
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Contestant, Pairing
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from tests.support.battles import make_source, played
 
 

@@ -14,7 +14,8 @@ import time
 import psutil
 import pytest
 
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.messages import ABORTED
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper

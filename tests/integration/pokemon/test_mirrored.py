@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Contestant, Pairing
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.source import matchmaking as battle_module

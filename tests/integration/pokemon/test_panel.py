@@ -12,7 +12,7 @@ import msgspec
 import psutil
 import pytest
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec

@@ -6,7 +6,7 @@ import pytest
 from poke_env.player import RandomPlayer, SimpleHeuristicsPlayer
 from poke_env.teambuilder import Teambuilder
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
 from simul.common.runtime.installation import ROOT

@@ -17,7 +17,7 @@ import pytest
 from poke_env.player import SimpleHeuristicsPlayer
 
 from simul.common import cli
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.launch.supervisor.checkpoint_files import config_of
 from simul.common.launch.supervisor.inference_only import frozen_run
 from simul.common.protocol.specs import GameSpec
@@ -164,4 +164,4 @@ def test_a_checkpoint_of_another_layout_or_game_is_refused(tmp_path, capsys):
     assert "another encoder" in errors
     folder = checkpoint(tmp_path / "game", GameSpec("gymnasium/CartPole-v1", 4, 2))
     assert cli.main(["play", "--checkpoint", str(folder), "--accept", "1"]) == 2
-    assert "plays gymnasium; `simul play` is for Pokémon" in capsys.readouterr().err
+    assert "plays gymnasium; `simul play` is for pokemon" in capsys.readouterr().err

@@ -9,7 +9,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from simul.common.config.schema import OpponentsConfig, PokemonConfig, RewardsConfig
+from simul.common.config.games.pokemon import PokemonConfig, RewardsConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.messages import DECISION
 from simul.env_worker.games.pokemon.source.rewards import PARTS

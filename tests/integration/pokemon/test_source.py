@@ -10,7 +10,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from simul.common.config.schema import OpponentsConfig, PokemonConfig, RewardsConfig
+from simul.common.config.games.pokemon import PokemonConfig, RewardsConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from tests.support.battles import Table, check_accounts, make_source, played, seated
@@ -141,7 +142,8 @@ def test_a_killed_host_costs_its_battles_only():
 MEMORY_SCRIPT = """
 import random, select, statistics, sys, time
 import psutil
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 source = PokemonSource(PokemonConfig(), OpponentsConfig(), envs=64, seed=1, index=0, episodes={battles})

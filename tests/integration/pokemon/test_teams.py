@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.encoding.layout import PREVIEW_START
 from simul.env_worker.games.pokemon.formats.teams import check_battles

@@ -73,7 +73,7 @@ def test_eval_without_a_checkpoint_there(tmp_path, capsys):
 @pytest.mark.parametrize("arguments", [(), ("--opponent", "damage")])
 def test_eval_says_who_can_play_without_a_checkpoint(capsys, arguments):
     assert cli.main(["eval", *arguments]) == 2
-    assert "Name a --checkpoint. Pokémon's bots play without one, two of them or more" in capsys.readouterr().err
+    assert "Name a --checkpoint. Bots play without one, two of them or more: pokemon: " in capsys.readouterr().err
 
 
 def test_the_version_is_that_of_the_package(capsys):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 

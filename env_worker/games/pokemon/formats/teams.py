@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.formats.spec import encoder_of, is_doubles
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from poke_env import AccountConfiguration, ServerConfiguration, ShowdownServerConfiguration
 
-from simul.common.config.showdown import PUBLIC, check_name, websocket_url
+from simul.common.config.games.pokemon import PUBLIC, check_name, websocket_url
 
 
 def server_at(text: str) -> ServerConfiguration:

@@ -19,9 +19,9 @@ from poke_env import AccountConfiguration
 from poke_env.concurrency import POKE_LOOP
 
 from simul.common.client.client import InferenceClient
+from simul.common.config.games.pokemon import LOCAL
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.config.showdown import LOCAL
 from simul.common.launch.evaluation.result import wilson
 from simul.common.protocol.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.runtime.lifecycle import StopFlag

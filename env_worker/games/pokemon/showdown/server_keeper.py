@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from simul.common.config.schema import ShowdownAddress
+from simul.common.config.games.pokemon import ShowdownAddress
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.showdown.address import server_at
 from simul.env_worker.games.pokemon.showdown.server_session import (

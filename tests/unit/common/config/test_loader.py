@@ -8,6 +8,7 @@ from copy import deepcopy
 import msgspec
 import pytest
 
+from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
@@ -183,7 +184,11 @@ def test_overrides_that_do_not_parse(load, override):
             "none ",
         ),
         ("opponents: {self_play: 0.5, past: 0.5}", "opponents", "one seat and no opponents; leave past out"),
-        ("game: my:Env\nopponents: random:0.5,past:0.5", "opponents", "none of Pokémon's bots; leave random out"),
+        (
+            "game: my:Env\nopponents: random:0.5,past:0.5",
+            "opponents",
+            "has only the opponents self_play, past; leave random",
+        ),
         ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
         ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
         ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),
@@ -244,13 +249,23 @@ def test_every_shipped_configuration_loads_and_comments_every_line(path):
         assert not line.strip() or re.search(r"(^|\s)#\s+\S", line), f"no comment: {line}"
 
 
-def test_the_default_configuration_shows_every_key():
+def keys_shown_in(name: str) -> set[str]:
+    """Dotted keys that have a line in a shipped configuration."""
     shown: list[str] = []
-    for line in (CONFIGS / "pokemon.yaml").read_text().splitlines():
+    for line in (CONFIGS / f"{name}.yaml").read_text().splitlines():
         if found := re.match(r"^((?: {2})*)([a-z_]+):", line):
             above = shown[-1].split(".")[: len(found[1]) // 2] if shown else []
             shown.append(".".join([*above, found[2]]))
-    assert set(config_keys()) - set(shown) == set()
+    return set(shown)
+
+
+def test_the_default_configuration_shows_every_key_and_another_game_shows_its_own():
+    missing = set(config_keys()) - keys_shown_in("pokemon")
+    for name, game in GAMES.items():
+        own = {key for key in missing if key.startswith(f"{name}.")} | {f"opponents.{kind}" for kind in game.scripted}
+        assert own - keys_shown_in(game.configuration) == set()
+        missing -= own
+    assert missing == set()
 
 
 @pytest.mark.parametrize("key", ["reward_win", "reward_faint", "reward_hp"])

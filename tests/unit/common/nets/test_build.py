@@ -91,7 +91,7 @@ def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
         ("a_users_module:Plain", {"action": 3}, "no option 'action'; did you mean actions"),
         ("mlp_lstm", {"hidden": "many"}, "cannot be built with {'hidden': 'many'}"),
         ("mlp_lstm", {"hidden": -5}, "cannot be built with {'hidden': -5}: .*negative dimension"),
-        ("a_users_module:Missing", {}, "cannot be imported"),
+        ("a_users_module:Missing", {}, "has no class 'Missing'"),
         ("no_such_module_here:X", {}, "cannot be imported"),
         ("a_users_module:NoModule", {}, "not a class of torch.nn.Module"),
         ("a_users_module:NoNumbers", {}, r"returns nan or inf for ordinary observations .*; expected finite logits"),

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.config.schema import Config, GymnasiumConfig, WorkersConfig
+from simul.common.config.games.gymnasium import GymnasiumConfig
+from simul.common.config.schema import Config, WorkersConfig
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games import loading
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed
+from simul.env_worker.games.pokemon.simulator import folder
 
 ROOT = Path(__file__).parents[4]
 MEMORY = "simul.env_worker.games.gymnasium.memory:MemoryEnv"
@@ -157,6 +158,11 @@ def test_errors_are_sentences(config, says):
         game_spec(config)
 
 
+def test_replays_of_a_game_that_writes_none(tmp_path):
+    with pytest.raises(ConfigError, match=r"The game gymnasium writes no replays\. Leave --replays out"):
+        build(gym("CartPole-v1"), replays=tmp_path)
+
+
 def test_worker_seeds_do_not_overlap():
     seeds = [
         worker_seed(seed, index, evaluation=evaluation)
@@ -167,16 +173,16 @@ def test_worker_seeds_do_not_overlap():
 
 
 def test_missing_npm_packages_are_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "SIM_HOST", tmp_path)
+    monkeypatch.setattr(folder, "SIM_HOST", tmp_path)
     with pytest.raises(ConfigError, match=r"npm packages are missing\. Run `make setup`"):
-        loading.game_spec(Config(game="pokemon"))
+        game_spec(Config(game="pokemon"))
 
 
 def test_a_bad_simul_node_is_said_with_the_spec(tmp_path, monkeypatch):
     package = tmp_path / "node_modules" / "pokemon-showdown" / "package.json"
     package.parent.mkdir(parents=True)
     package.touch()
-    monkeypatch.setattr(loading, "SIM_HOST", tmp_path)
+    monkeypatch.setattr(folder, "SIM_HOST", tmp_path)
     monkeypatch.setenv("SIMUL_NODE", str(tmp_path / "absent"))
     with pytest.raises(ConfigError, match=r"SIMUL_NODE=.*absent"):
-        loading.game_spec(Config(game="pokemon"))
+        game_spec(Config(game="pokemon"))

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.config.schema import Config, PokemonConfig
-from simul.common.launch.evaluation.eval_runner import checkpoint_labels, evaluate, seeds_are_drawn_here
+from simul.common.config.game_description import Game
+from simul.common.config.games import GAMES
+from simul.common.config.opponents import SCRIPTED
+from simul.common.launch.evaluation import eval_runner
+from simul.common.launch.evaluation.eval_runner import checkpoint_labels, evaluate
 from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from tests.support.checkpoints import write_checkpoint
 
 
 def test_labels_of_checkpoints_are_short_and_distinct():
@@ -22,6 +27,7 @@ def test_labels_of_checkpoints_are_short_and_distinct():
         (["heuristic"], "no opponent 'heuristic'. Did you mean heuristics"),
         (["self"], "no opponent 'self'"),
         (["max", "max_base_power"], "--opponent names the same one twice"),
+        (["max"], "Bots play without one, two of them or more: pokemon: --opponent random --opponent "),
     ],
 )
 def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
@@ -29,6 +35,24 @@ def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
         evaluate([], opponents=opponents, episodes=5)
 
 
-def test_battles_are_mirrored_only_where_their_seeds_are_ours():
-    assert seeds_are_drawn_here(Config())
-    assert not seeds_are_drawn_here(Config(pokemon=PokemonConfig(transport="websocket")))
+@pytest.mark.parametrize(
+    ("game", "opponents", "sentence"),
+    [
+        ("gymnasium/CartPole-v1", ["random"], "The game CartPole-v1 has no opponents; leave --opponent out"),
+        ("my_module:Env", ["random"], "The game my_module:Env has no opponents"),
+        ("pokemon/gen9randombattle", [], "Name an opponent, or a second --checkpoint: --opponent random, max_base_"),
+    ],
+)
+def test_who_can_play_against_a_checkpoint_depends_on_its_game(game, opponents, sentence, tmp_path):
+    spec = GameSpec(name=game, observation_size=4, num_actions=2)
+    folder = write_checkpoint(tmp_path / "000000001", spec, 1)
+    with pytest.raises(ConfigError, match=sentence):
+        evaluate([folder], opponents=opponents, episodes=5)
+
+
+def test_bots_of_different_games_do_not_meet(monkeypatch):
+    chess = Game(opponents=("self_play", "random", "mirror"), pairings=True)
+    monkeypatch.setitem(GAMES, "chess", chess)
+    monkeypatch.setattr(eval_runner, "SCRIPTED", (*SCRIPTED, "mirror"))
+    with pytest.raises(ConfigError, match=r"No game has all of the opponents damage, mirror: pokemon: .*; chess: "):
+        evaluate([], opponents=["damage", "mirror"], episodes=5)

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.run_directory import RunDir
-from simul.common.config.schema import Config, PokemonConfig
+from simul.common.config.schema import Config
 from simul.common.launch.supervisor.game_spec import check_same_encoder
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 import torch
 
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.loader import load_config
-from simul.common.config.schema import NetworkConfig, PokemonConfig
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.models.pokemon import TEAM, PokemonDoublesNetwork, PokemonNetwork
 from simul.common.protocol.errors import ConfigError

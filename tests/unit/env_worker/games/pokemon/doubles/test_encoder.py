@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, NUM_ACTIONS, meaning

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.battle_view.counters import move_key
 from simul.env_worker.games.pokemon.encoding.layout import POSSIBLE_MOVES

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from simul.common.config.schema import RewardsConfig
+from simul.common.config.games.pokemon import RewardsConfig
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts, TallyKeeper
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices

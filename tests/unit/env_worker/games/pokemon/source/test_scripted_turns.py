@@ -4,7 +4,8 @@ import select
 
 import pytest
 
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.env_worker.games.pokemon.simulator.host import HostTick, SimRecord
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import TURN_SEC, ScriptedTurns

@@ -2,7 +2,8 @@
 
 import pytest
 
-from simul.common.config.schema import OpponentsConfig, PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.messages import ABORTED, DECISION, START
 from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper

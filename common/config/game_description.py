@@ -1,0 +1,66 @@
+"""What the rest of the system must know about a game without importing its code. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from simul.common.config.section import Rule, Section
+
+POLICIES = ("self_play", "past")  # opponents that a policy plays; all others are scripted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Game:
+    """A game as validation, launcher and view see it. The defaults are those of a single-player game.
+
+    Attributes:
+        configuration: a shipped configuration that plays it, by name.
+        seats: players of one env; the game's spec says the same.
+        opponents: kinds that the section `opponents` may give a share to.
+        short_names: of scripted opponents, short to full.
+        networks: built-in networks made for this game's observation, beside those for any: name -> what it reads.
+        episodes: what its episodes are called, plural.
+        variant: key of its section whose value follows the slash in the spec's name; "": the name has no slash.
+        pairings: True if its source plays the pairings of an evaluation (`simul.common.config.matchups`).
+        replays: True if its source writes replays.
+        player: module of the process behind `simul play`; "": the game cannot be played so.
+        checks: module that prints the game's findings for `simul doctor`, each as a line of JSON; "": there are none.
+        packages: distributions whose versions a run's summary states.
+        in_every_fingerprint: True if its section and opponents count in the fingerprint of every configuration. Later
+            games leave it out, so that adding one changes no fingerprint.
+    """
+
+    configuration: str = ""
+    seats: int = 1
+    opponents: tuple[str, ...] = POLICIES[:1]
+    short_names: Mapping[str, str] = field(default_factory=dict)
+    networks: Mapping[str, str] = field(default_factory=dict)
+    episodes: str = "episodes"
+    variant: str = ""
+    pairings: bool = False
+    replays: bool = False
+    player: str = ""
+    checks: str = ""
+    packages: tuple[str, ...] = ()
+    in_every_fingerprint: bool = False
+
+    @property
+    def scripted(self) -> tuple[str, ...]:
+        """Its opponents that need no network."""
+        return tuple(kind for kind in self.opponents if kind not in POLICIES)
+
+
+class GameSection(Section, frozen=True):
+    """Base of a game's own section. This class itself stands for a game of one's own, which has no section."""
+
+    description: ClassVar[Game] = Game(opponents=POLICIES)
+
+    def broken_rules(self) -> Iterator[Rule]:
+        """Rules over several keys of this section that it breaks; each sentence gives the reason."""
+        yield from ()
+
+    def draws_seeds(self) -> bool:
+        """True if the workers draw the seeds of all chance, so that a game can be played again with exchanged seats."""
+        return True

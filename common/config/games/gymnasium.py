@@ -1,0 +1,22 @@
+"""Gymnasium in the configuration: its section, and what the rest of the system knows about it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from msgspec import field
+
+from simul.common.config.game_description import Game, GameSection
+from simul.common.config.section import PositiveFloat
+
+
+class GymnasiumConfig(GameSection, frozen=True):
+    """Any Gymnasium env with a discrete action space."""
+
+    description: ClassVar[Game] = Game(
+        configuration="cartpole", variant="id", packages=("gymnasium",), in_every_fingerprint=True
+    )
+
+    id: str = "CartPole-v1"  # a registered id, or module:Class
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    reward_scale: PositiveFloat = 1.0

@@ -1,0 +1,128 @@
+"""Pokémon in the configuration: its section, what the rest of the system knows about it, and the checks of a Showdown
+server and user name on the command line. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Meta
+
+from simul.common.config.game_description import POLICIES, Game, GameSection
+from simul.common.config.section import NonNegative, NonNegativeFloat, Port, Positive, PositiveFloat, Rule, Section
+from simul.common.protocol.errors import ConfigError
+
+PATH = "/showdown/websocket"
+PUBLIC = "showdown"  # stands for the public server
+LOCAL = "local"  # stands for a local server that `simul play` starts
+LONGEST_NAME = 18  # Showdown truncates longer names
+SCHEMES = {"ws": "ws", "wss": "wss", "http": "ws", "https": "wss"}
+
+
+class RewardsConfig(Section, frozen=True):
+    """Rewards of a Pokémon seat. Every weight except win_loss is shaping; 0 turns it off."""
+
+    win_loss: float = 1.0  # at the end: win +, loss -, tie 0
+    knockout: NonNegativeFloat = 0.0  # + for each foe that faints, - for each own Pokemon
+    pokemon_count: NonNegativeFloat = 0.0  # at the end: for each living Pokemon ahead, - for each behind
+    hp_delta: NonNegativeFloat = 0.0  # for each full bar of hp gained on the foe, - for each lost
+    fail_immune: NonNegativeFloat = 0.0  # - for each own move that fails or meets an immunity
+    switch_penalty: NonNegativeFloat = 0.0  # - for each own switch where a move was possible
+    free_switches: NonNegative = 0  # so many switches in a row cost nothing (Maple: 7)
+    turn_penalty: NonNegativeFloat = 0.0  # - for each turn played
+    potential_based: bool = True  # shaping is taken back at the end, so that it changes no optimum; false: it is kept
+
+
+class ShowdownAddress(Section, frozen=True):
+    """A Showdown server that battles may be played on."""
+
+    host: str
+    port: Port
+    max_connections: Annotated[int, Meta(ge=2)] = 4  # of all workers; two accounts are a pair that plays each other
+
+
+class PokemonConfig(GameSection, frozen=True):
+    """Battles on a local simulator host."""
+
+    description: ClassVar[Game] = Game(
+        configuration="pokemon",
+        seats=2,
+        opponents=(
+            *POLICIES,
+            "random",
+            "max_base_power",
+            "simple_heuristics",
+            "damage",  # the attack that does most now, by the damage formula
+        ),
+        short_names={"max": "max_base_power", "heuristics": "simple_heuristics"},
+        networks={"pokemon": "reads the Pokémon observation layout"},
+        episodes="battles",
+        variant="format",
+        pairings=True,
+        replays=True,
+        player="simul.env_worker.games.pokemon.showdown.play",
+        checks="simul.env_worker.games.pokemon.simulator.checks",
+        packages=("poke-env",),
+        in_every_fingerprint=True,
+    )
+
+    format: str = "gen9randombattle"
+    teams: str = ""  # file or folder of teams (Showdown's export) for formats that draw none; both seats draw from it
+    max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
+    team_uses: Positive = 4  # of formats that draw teams: a team plays so many battles of training; 1: all are new
+    accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
+    encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here
+    transport: Literal["ipc", "websocket"] = "ipc"  # a simulator host beside the worker, or Showdown servers
+    local_servers: Positive = 1  # websocket: so many servers of each worker's own, where `servers` names none
+    servers: tuple[ShowdownAddress, ...] = ()  # websocket: [{host, port, max_connections}], used instead of our own
+    damage_attackers: Literal[0, 3, 6] = 3  # own Pokémon whose damage is observed; of 3, two are likely switches
+    set_knowledge: bool = False  # observe what foes may still have, by the sets of random battles
+    replies_per_write: NonNegative = 0  # requests that a host gathers before it writes; 0: all that one read asks for
+    host_timeout_sec: PositiveFloat = 20.0  # a simulator host that is silent for so long hangs: it is replaced
+    rewards: RewardsConfig = RewardsConfig()
+
+    def broken_rules(self) -> Iterator[Rule]:
+        if self.transport == "websocket" and "bo3" in self.format:
+            yield (
+                ("pokemon.format", "pokemon.transport"),
+                "over WebSocket a best of three takes rooms of its own, which are not played; name the format without "
+                "bo3, or set transport: ipc, which plays it as single games",
+            )
+
+    def draws_seeds(self) -> bool:
+        return self.transport == "ipc"
+
+
+def check_server(text: str) -> None:
+    """Whether `text` names a server: `showdown`, `local`, HOST:PORT or a URL. Raises ConfigError."""
+    if text not in (PUBLIC, LOCAL):
+        websocket_url(text)
+
+
+def websocket_url(text: str) -> str:
+    """The URL of HOST:PORT, or of a ws(s):// or http(s):// URL. Raises ConfigError."""
+    try:
+        parts = urlsplit(text if "://" in text else f"ws://{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if not host or parts.scheme not in SCHEMES or re.search(r"\s", text):
+        raise ConfigError(
+            f"--server {text!r} is not the address of a Showdown server: expected HOST:PORT, a URL like "
+            f"ws://127.0.0.1:8000{PATH}, `{PUBLIC}` for the public one, or `{LOCAL}` for one of our own."
+        )
+    name = f"[{host}]" if ":" in host else host
+    place = name if port is None else f"{name}:{port}"
+    path = parts.path if parts.path.strip("/") else PATH
+    return f"{SCHEMES[parts.scheme]}://{place}{path}"
+
+
+def check_name(name: str) -> None:
+    """Raises ConfigError where Showdown would refuse or change the name."""
+    if len(name) > LONGEST_NAME:
+        raise ConfigError(f"--username {name!r} has {len(name)} characters; Showdown takes {LONGEST_NAME} at most.")
+    if not re.search(r"[A-Za-z0-9]", name) or re.search(r"[|,\n]", name) or name != name.strip():
+        raise ConfigError(f"--username {name!r} is not a Showdown name: expected letters and digits, without | and ,")

@@ -1,0 +1,34 @@
+"""Base class of every section of the configuration, the types of their numbers, and the keys above the sections."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Positive = Annotated[int, Meta(ge=1)]
+NonNegative = Annotated[int, Meta(ge=0)]
+Few = Annotated[int, Meta(ge=1, le=1024)]  # processes, threads
+Many = Annotated[int, Meta(ge=1, le=10**6)]  # of things that take memory each
+Port = Annotated[int, Meta(ge=0, le=65535)]
+NonEmptyText = Annotated[str, Meta(min_length=1)]
+PositiveFloat = Annotated[float, Meta(gt=0.0)]
+NonNegativeFloat = Annotated[float, Meta(ge=0.0)]
+
+Rule = tuple[tuple[str, ...], str]  # (dotted paths that the rule reads, the first is reported; sentence)
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of every section: frozen, unknown keys are errors."""
+
+
+class RunConfig(Section, frozen=True):
+    """Which game is run, and where: the keys above the sections."""
+
+    game: str = "gymnasium"  # a name of `simul.common.config.games`, or module:Class of a game of one's own
+    game_options: dict[str, Any] = {}  # keyword arguments of module:Class
+    run_dir: NonEmptyText = "runs/default"
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
+    stop_after_decisions: NonNegative = 0  # 0: until Ctrl-C

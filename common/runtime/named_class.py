@@ -1,0 +1,28 @@
+"""A class of the user's, named in the configuration as module:Class."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from simul.common.protocol.errors import ConfigError
+
+
+def load_class(name: str) -> Callable[..., Any]:
+    """The class (or factory) called `module:Class`. Raises ConfigError."""
+    module_name, _, class_name = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise ConfigError(
+            f"The module {module_name!r} of {name!r} cannot be imported: {type(error).__name__}: {error}. "
+            "Run from the directory that holds it, or install it."
+        ) from error
+    found = getattr(module, class_name, None)
+    if not callable(found):
+        near = difflib.get_close_matches(class_name, [n for n in dir(module) if not n.startswith("_")], 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"The module {module_name!r} has no class {class_name!r}.{hint}")
+    return found

@@ -1,0 +1,38 @@
+"""Pokémon for the worker: the source and the spec of the configured format."""
+
+from __future__ import annotations
+
+import msgspec
+
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import Config
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.formats.teams import check_battles
+from simul.env_worker.games.pokemon.showdown.shares import share_of
+from simul.env_worker.games.pokemon.simulator.folder import check_simulator
+from simul.env_worker.games.pokemon.source.source import PokemonSource
+from simul.env_worker.source import SourceOptions
+
+
+def build(config: Config, options: SourceOptions) -> PokemonSource:
+    """The source of worker `options.index`, not yet started. Raises ConfigError."""
+    check_simulator()
+    return PokemonSource(
+        _of_worker(config, options.index), config.opponents, index=options.index, discount=config.learner.discount,
+        mirror_seed=options.mirror_seed, pairings=options.pairings, replays=options.replays, **options.of_envs(),
+    )  # fmt: skip
+
+
+def spec(config: Config) -> GameSpec:
+    """The spec of the format; the simulator has confirmed format and teams. Raises ConfigError."""
+    check_simulator()
+    check_battles(_of_worker(config, 0))  # raises before other processes are started
+    return pokemon_spec(config.pokemon)
+
+
+def _of_worker(config: Config, index: int) -> PokemonConfig:
+    """The section for worker `index`: with its share of what is limited for all workers together."""
+    return msgspec.structs.replace(
+        config.pokemon, servers=share_of(config.pokemon.servers, index, config.workers.count)
+    )
