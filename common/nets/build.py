@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from simul.common.nets.models.mlp_lstm import MlpLstm
 from simul.common.nets.models.pokemon import pokemon_network
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.installation import import_user_module
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {"mlp_lstm": MlpLstm, "pokemon": pokemon_network}
 TRIAL_BATCH = 3
@@ -116,7 +116,7 @@ def _import(name: str) -> type[nn.Module]:
     if not colon:
         raise ConfigError(f"Unknown network {name!r}: expected {', '.join(NETWORKS)} or module:Class.")
     try:
-        kind = getattr(importlib.import_module(module_name), class_name)
+        kind = getattr(import_user_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"The network {name} cannot be imported: {error}.") from None
     if not (isinstance(kind, type) and issubclass(kind, nn.Module)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from simul.common.config.matchups import Pairing
 from simul.common.config.schema import Config, PokemonConfig
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.installation import SETUP_POKEMON
+from simul.common.runtime.installation import SETUP_POKEMON, append_working_directory, import_user_module
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.gymnasium.spaces import check_env
 from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST
@@ -118,7 +117,7 @@ def load_class(name: str) -> Callable[..., Any]:
     """The class (or factory) called `module:Class`. Raises ConfigError."""
     module_name, _, class_name = name.partition(":")
     try:
-        module = importlib.import_module(module_name)
+        module = import_user_module(module_name)
     except Exception as error:
         raise ConfigError(
             f"The module {module_name!r} of {name!r} cannot be imported: {type(error).__name__}: {error}. "
@@ -166,4 +165,5 @@ def _env_maker(config: Config) -> tuple[Callable[[], gymnasium.Env], str, float]
         near = difflib.get_close_matches(env_id, list(gymnasium.registry), 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"Gymnasium knows no environment {env_id!r}.{hint} A class of yours is named module:Class.")
+    append_working_directory()  # for `module:Env-v0`, which Gymnasium imports
     return (lambda: gymnasium.make(env_id, disable_env_checker=True, **kwargs)), name, scale
