@@ -1,0 +1,2 @@
+if __name__ != "simul.env_worker":
+    raise ImportError("import simul.env_worker: a second name makes a second copy of every module")

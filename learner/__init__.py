@@ -1,0 +1,2 @@
+if __name__ != "simul.learner":
+    raise ImportError("import simul.learner: a second name makes a second copy of every module")

@@ -31,11 +31,10 @@ from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, RunFacts, restore
 from simul.learner.league import League
 from simul.learner.learner import Learner, LearningSchedule, Progress, linear
-from simul.learner.server_handshake import ServerHandshake
 from simul.learner.training_log import TrainingLog
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.update import Updater
-from simul.learner.weight_publisher import LastVersionFile
+from simul.learner.weight_publisher import LastVersionFile, ServerHandshake
 
 
 def main() -> int:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from simul.common.nets.io import WEIGHTS_FILE
-from simul.learner.checkpoints import OPTIMIZER_FILE, Checkpoint, CheckpointStore, RunFacts, optimizer_to_bytes
+from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.learner.checkpoints import Checkpoint, CheckpointStore, RunFacts, optimizer_to_bytes
 from simul.learner.league import League
 
 GOES_ON = "Training goes on."

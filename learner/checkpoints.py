@@ -23,24 +23,21 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from simul.common.config.schema import NetworkConfig
-from simul.common.nets.io import (
+from simul.common.config.checkpoint_meta import (
     META_FILE,
+    OPTIMIZER_FILE,
     WEIGHTS_FILE,
     CheckpointMeta,
-    bytes_to_state,
     check_spec,
-    check_state,
     checkpoint_folders,
-    fingerprint,
-    first_nonfinite,
     read_meta,
     read_verified,
 )
+from simul.common.config.schema import NetworkConfig
+from simul.common.nets.io import bytes_to_state, check_state, fingerprint, first_nonfinite
 from simul.common.protocol.errors import CheckpointError, WeightsError
 from simul.common.protocol.specs import GameSpec
 
-OPTIMIZER_FILE = "optimizer.safetensors"
 KEEP_NEWEST = 2
 _ASIDE = ".writing-"
 _DAMAGED = "damaged-"

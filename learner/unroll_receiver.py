@@ -19,8 +19,7 @@ from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
 from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
 from simul.common.transport import EndpointMonitor, Poller, RouterSocket
 from simul.learner.batches import ReceivedUnroll, RejectedUnroll, UnrollChecker
-from simul.learner.server_handshake import ServerHandshake
-from simul.learner.weight_publisher import MOST_AT_ONCE, WeightPublisher
+from simul.learner.weight_publisher import MOST_AT_ONCE, ServerHandshake, WeightPublisher
 
 QUIET_SEC = 0.1  # without a message for so long, everything that servers sent before they ended has arrived
 LAST_READS_SEC = 2.0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.run_directory import RunDir
 from simul.common.nets.build import build_network
-from simul.common.nets.io import WEIGHTS_FILE, weights_to_bytes
+from simul.common.nets.io import weights_to_bytes
 from simul.learner.checkpoints import RunFacts, write_folder
 
 

@@ -1,4 +1,4 @@
-"""Weights as immutable safetensors bytes, checkpoints on disk, and `load_policy`. No pickle."""
+"""Weights as immutable safetensors bytes, and `load_policy`. No pickle."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, load_file, save
 from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
-from simul.common.config.schema import NetworkConfig
+from simul.common.config.checkpoint_meta import (
+    META_FILE,
+    WEIGHTS_FILE,
+    CheckpointMeta,
+    checkpoint_folders,
+    read_meta,
+    read_verified,
+)
 from simul.common.nets.build import build_network
 from simul.common.protocol.errors import CheckpointError, ConfigError, WeightsError
-from simul.common.protocol.specs import GameSpec
 
 
 def weights_to_bytes(module: nn.Module) -> bytes:
@@ -70,34 +75,6 @@ def _read(reader: Callable[..., dict[str, Tensor]], source: bytes | str) -> dict
         return reader(source)
     except SafetensorError as error:
         raise WeightsError(f"these bytes are not a safetensors file: {error}") from None
-
-
-WEIGHTS_FILE = "weights.safetensors"
-META_FILE = "meta.json"
-
-
-class CheckpointMeta(msgspec.Struct, frozen=True):
-    """meta.json of a checkpoint: everything but tensors.
-
-    Attributes:
-        version: policy version of the weights.
-        decisions: decisions learned from so far.
-        files: SHA-256 of each file beside it.
-        milestone: never deleted.
-    """
-
-    version: int
-    decisions: int
-    spec_fingerprint: str
-    spec: GameSpec
-    network: NetworkConfig
-    config_fingerprint: str
-    seed: int
-    time: str
-    packages: dict[str, str]
-    files: dict[str, str]
-    milestone: bool = False
-    updates: int = 0
 
 
 class Policy(nn.Module):
@@ -159,39 +136,3 @@ def _newest_valid(path: Path) -> tuple[Path, CheckpointMeta, bytes]:
             first_error = first_error or error
     assert first_error is not None
     raise first_error
-
-
-def checkpoint_folders(folder: Path) -> list[Path]:
-    """Checkpoints in a run's `checkpoints/`, newest version first, valid or not."""
-    if not folder.is_dir():
-        return []
-    return sorted((p for p in folder.iterdir() if len(p.name) == 9 and p.name.isdigit()), reverse=True)
-
-
-def read_meta(folder: Path) -> CheckpointMeta:
-    """meta.json of a checkpoint. Raises CheckpointError."""
-    try:
-        return msgspec.json.decode((folder / META_FILE).read_bytes(), type=CheckpointMeta)
-    except OSError as error:
-        raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror}.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"The checkpoint {folder} is damaged: {META_FILE}: {error}.") from None
-
-
-def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "") -> None:
-    """Raises CheckpointError for a checkpoint of another encoder, with both fingerprints and `advice`."""
-    if meta.spec_fingerprint != spec.fingerprint():
-        words = f"{path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}"
-        raise CheckpointError(f"The checkpoint {words}, this game here has {spec.fingerprint()}. {advice}".rstrip())
-
-
-def read_verified(folder: Path, meta: CheckpointMeta, name: str) -> bytes:
-    """Content of a checkpoint's file, verified by its hash in meta.json. Raises CheckpointError."""
-    try:
-        data = (folder / name).read_bytes()
-    except OSError as error:
-        fault = "is damaged" if isinstance(error, FileNotFoundError) else "cannot be read"
-        raise CheckpointError(f"The checkpoint {folder} {fault}: {name}: {error.strerror}.") from None
-    if fingerprint(data) != meta.files.get(name):
-        raise CheckpointError(f"The checkpoint {folder} is damaged: {name} does not have the hash that was written.")
-    return data

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.installation import import_user_module
 
 
 def load_class(name: str) -> Callable[..., Any]:
     """The class (or factory) called `module:Class`. Raises ConfigError."""
     module_name, _, class_name = name.partition(":")
     try:
-        module = importlib.import_module(module_name)
+        module = import_user_module(module_name)
     except Exception as error:
         raise ConfigError(
             f"The module {module_name!r} of {name!r} cannot be imported: {type(error).__name__}: {error}. "

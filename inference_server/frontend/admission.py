@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +31,9 @@ from simul.inference_server.frontend.clients import Client
 from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
 from simul.inference_server.frontend.row_checks import StepRows, unpack_step
 from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.sessions.rules import Verdict, check_end, check_start, classify_row
-from simul.inference_server.sessions.session_close import SessionCloser
+from simul.inference_server.sessions.session_close import SessionCloser, StepRecorder
 from simul.inference_server.sessions.table import END_ACKNOWLEDGED, NextSteps, Reply, Session, SessionTable
-from simul.inference_server.unrolls.recorder import Recorder
 
 _CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}
 
@@ -64,6 +63,22 @@ class _Queued:
         self.redo.append(redo)
 
 
+class ServedPolicy(Protocol):
+    """Where a policy comes from: learner, league or checkpoint."""
+
+    @property
+    def source(self) -> str: ...
+
+
+class ServedPolicies(Protocol):
+    """What admission asks of `simul.inference_server.policies.table.PolicyTable`."""
+
+    def versions(self) -> dict[str, int]:
+        """Served versions by name."""
+
+    def __getitem__(self, name: str) -> ServedPolicy: ...
+
+
 class RowAdmission:
     """Checks rows against the session table; the only place that opens sessions."""
 
@@ -71,8 +86,8 @@ class RowAdmission:
         self,
         spec: GameSpec,
         sessions: SessionTable,
-        policies: PolicyTable,
-        recorder: Recorder,
+        policies: ServedPolicies,
+        recorder: StepRecorder,
         session_closer: SessionCloser,
         statistics: Statistics,
     ) -> None:

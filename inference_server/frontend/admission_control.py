@@ -12,7 +12,6 @@ from simul.common.protocol.errors import (
     ERR_INTERNAL,
     ERR_LIMIT,
     ERR_NOT_READY,
-    ERR_VALUE,
     ProtocolError,
 )
 from simul.common.protocol.messages import Evaluate, Step
@@ -23,6 +22,7 @@ from simul.inference_server.frontend.admission import RowAdmission
 from simul.inference_server.frontend.client_socket import ClientSocket
 from simul.inference_server.frontend.clients import Client, InFlight
 from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
+from simul.inference_server.frontend.row_checks import check_request
 from simul.inference_server.frontend.shared_memory import with_observation
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.sessions.table import SessionTable
@@ -57,10 +57,7 @@ class AdmissionControl:
         try:
             if self.closed:
                 raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
-            if message.id < 0:
-                raise ProtocolError(ERR_VALUE, f"id {message.id}; expected 0 or more")
-            if isinstance(message, Step) and message.deadline_ms < 0:
-                raise ProtocolError(ERR_VALUE, f"deadline_ms {message.deadline_ms}; expected 0 (none) or more")
+            check_request(message)
             rows = _rows(message, tensors)
             if rows > self._in_flight.max_rows_of_message:
                 raise ProtocolError(

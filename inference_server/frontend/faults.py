@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from simul.inference_server.engine.engine import DeviceLost
 from simul.inference_server.ops.statistics import Statistics
 
 _log = logging.getLogger("simul-inference")
@@ -16,6 +15,8 @@ def record_fault(error: Exception, statistics: Statistics) -> None:
 
     The caller answers ERR_INTERNAL and leaves its tables consistent. DeviceLost is raised again: no batch can succeed.
     """
+    from simul.inference_server.engine.engine import DeviceLost  # imports torch, which the mock server does without
+
     if isinstance(error, DeviceLost):
         raise error
     statistics.faults += 1

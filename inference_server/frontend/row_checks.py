@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.codec import Tensors, expect, expect_only
 from simul.common.protocol.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
-from simul.common.protocol.messages import DECISION, EVALUATE_TENSORS, FLAGS, RECORD, STEP_TENSORS
+from simul.common.protocol.messages import DECISION, EVALUATE_TENSORS, FLAGS, RECORD, STEP_TENSORS, Evaluate, Step
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.finite import finite_rows
 from simul.inference_server.engine.numba_helpers import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
@@ -84,6 +84,14 @@ def describe_not_finite(observation: NDArray[Any]) -> str:
         f"observation[{first}] is {observation[first]}; expected finite numbers, "
         f"{len(places)} of {len(observation)} are not"
     )
+
+
+def check_request(message: Step | Evaluate) -> None:
+    """Check the numbers of a request's header. Raises ProtocolError ERR_VALUE."""
+    if message.id < 0:
+        raise ProtocolError(ERR_VALUE, f"id {message.id}; expected 0 or more")
+    if isinstance(message, Step) and message.deadline_ms < 0:
+        raise ProtocolError(ERR_VALUE, f"deadline_ms {message.deadline_ms}; expected 0 (none) or more")
 
 
 def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> StepRows:

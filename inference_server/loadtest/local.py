@@ -9,11 +9,12 @@ import numpy as np
 import torch
 
 from simul.common.client.columns import Answer, Columns
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import Config
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
-from simul.common.nets.io import WEIGHTS_FILE, bytes_to_state
+from simul.common.nets.io import bytes_to_state
 from simul.common.nets.traced import traced_forward
 from simul.common.protocol.messages import Error
 from simul.common.protocol.specs import GameSpec

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import torch
 
+from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE, CheckpointMeta
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, NetworkConfig
@@ -17,7 +18,7 @@ from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.nets.build import build_network
-from simul.common.nets.io import META_FILE, WEIGHTS_FILE, CheckpointMeta, fingerprint, weights_to_bytes
+from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys, connectable

@@ -22,18 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE, check_spec, read_meta, read_verified
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
-from simul.common.nets.io import (
-    WEIGHTS_FILE,
-    bytes_to_state,
-    check_spec,
-    check_state,
-    file_to_state,
-    read_meta,
-    read_verified,
-)
+from simul.common.nets.io import bytes_to_state, check_state, file_to_state
 from simul.common.protocol.errors import UnreadableWeightsError, WeightsError
 from simul.common.protocol.messages import MOST_VERSION, Weights
 from simul.common.protocol.shared_memory import open_sealed

@@ -25,7 +25,7 @@ HANDSHAKE_FRAMES = 2  # commands of a CURVE client: HELLO, INITIATE
 WELCOME = b"\xa4type\xa7WELCOME"  # in the answer that makes a peer a client
 MESSAGE_BYTES = 128 << 20
 # The answer of libzmq itself to a heartbeat, with CURVE: command name, nonce, box, flags, PONG and its longest context.
-MOST_OF_A_HEARTBEAT = 8 + 8 + 16 + 1 + 5 + 16
+MAX_HEARTBEAT_BYTES = 8 + 8 + 16 + 1 + 5 + 16
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Limits:
         return cls(**json.loads(text))
 
 
-class Broken(Exception):
+class LimitExceeded(Exception):
     """A peer is over a limit that no client meets by chance. `cause`: as it is counted."""
 
     def __init__(self, cause: str) -> None:
@@ -159,23 +159,23 @@ class FromClient(_Frames):
 
     def __init__(self, limits: Limits) -> None:
         super().__init__()
-        self.foreign = False  # not ZMTP 3: the server ends it after its first bytes
+        self.not_zmtp = False  # not ZMTP 3: the server ends it after its first bytes
         self.frames = 0
         self._limits = limits
-        self._opaque = False
+        self._encrypted = False
         self._unfinished = 0
         self._complete = 0
-        self._hidden = 0  # bytes of frames whose messages' ends cannot be seen
+        self._encrypted_bytes = 0  # bytes of frames whose messages' ends cannot be seen
         self._handshake = HANDSHAKE_FRAMES
         self._commands = 0  # since the last tick
         self._message_frames = 0
         self._flags = 0
-        self._names_command = False  # the next byte is the length of a command's name
+        self._at_command_name = False  # the next byte is the length of a command's name
 
     @property
     def pending(self) -> int:
         """Bytes without an answer, and what their frames cost."""
-        return self._unfinished + self._complete + self._hidden
+        return self._unfinished + self._complete + self._encrypted_bytes
 
     @property
     def is_unfinished(self) -> bool:
@@ -183,19 +183,19 @@ class FromClient(_Frames):
         return self._unfinished > 0
 
     @property
-    def may_go_on(self) -> bool:
+    def may_continue(self) -> bool:
         """Whether more bytes of a message may come."""
-        return self._opaque or self._unfinished > 0
+        return self._encrypted or self._unfinished > 0
 
     @property
     def awaits_answer(self) -> bool:
         """Whether a message has been sent that the server has not answered."""
-        return self._complete + self._hidden > 0
+        return self._complete + self._encrypted_bytes > 0
 
     @property
-    def opaque(self) -> bool:
+    def encrypted(self) -> bool:
         """Whether the ends of messages cannot be seen."""
-        return self._opaque
+        return self._encrypted
 
     @property
     def full(self) -> bool:
@@ -204,26 +204,26 @@ class FromClient(_Frames):
         return self.frames > limits.unanswered_frames or self.pending > limits.unanswered_bytes
 
     def feed(self, data: memoryview, most: int = sys.maxsize) -> int:
-        """Bytes came. How many were taken: those of at most so many frames. Raises Broken."""
+        """Bytes came. How many were taken: those of at most so many frames. Raises LimitExceeded."""
         at = 0
         if len(self.greeting) < GREETING_BYTES:
             at = self._greet(data)
-            said = self.greeting
-            self.foreign = (
-                said[0] != 0xFF
-                or (len(said) >= SIGNATURE_BYTES and said[SIGNATURE_BYTES - 1] != 0x7F)
-                or (len(said) > SIGNATURE_BYTES and said[SIGNATURE_BYTES] < 3)
+            greeting = self.greeting
+            self.not_zmtp = (
+                greeting[0] != 0xFF
+                or (len(greeting) >= SIGNATURE_BYTES and greeting[SIGNATURE_BYTES - 1] != 0x7F)
+                or (len(greeting) > SIGNATURE_BYTES and greeting[SIGNATURE_BYTES] < 3)
             )
-            self._opaque = len(said) == GREETING_BYTES and said[12:17] == b"CURVE"
-        return len(data) if self.foreign else self._parse(data, at, most)
+            self._encrypted = len(greeting) == GREETING_BYTES and greeting[12:17] == b"CURVE"
+        return len(data) if self.not_zmtp else self._parse(data, at, most)
 
-    def answered(self, said: Answers) -> None:
+    def answered(self, answers: Answers) -> None:
         """The server sent something."""
-        if self._opaque:
-            self.frames -= min(self.frames, said.number * self._limits.message_frames + said.short)
-            worth = said.size * self._limits.answer_worth + said.short * (FRAME_COST + MOST_OF_A_HEARTBEAT)
-            self._hidden -= min(self._hidden, worth)
-        elif said.number:
+        if self._encrypted:
+            self.frames -= min(self.frames, answers.number * self._limits.message_frames + answers.short)
+            worth = answers.size * self._limits.answer_worth + answers.short * (FRAME_COST + MAX_HEARTBEAT_BYTES)
+            self._encrypted_bytes -= min(self._encrypted_bytes, worth)
+        elif answers.number:
             self.frames = self._complete = 0
 
     def tick(self) -> None:
@@ -231,46 +231,46 @@ class FromClient(_Frames):
         self._commands = 0
 
     def begin(self, flags: int, size: int) -> None:
-        """Raises Broken."""
+        """Raises LimitExceeded."""
         limits = self._limits
         self._flags = flags
         if flags & COMMAND:
             if size > COMMAND_BYTES:
-                raise Broken("frame")
+                raise LimitExceeded("frame")
             if flags & MORE:
-                raise Broken("commands")
-            self._names_command = size > 0
+                raise LimitExceeded("commands")
+            self._at_command_name = size > 0
             self._commands += 1
             if self._commands > COMMANDS:
-                raise Broken("commands")
+                raise LimitExceeded("commands")
         elif size > limits.message_bytes:
-            raise Broken("message")
+            raise LimitExceeded("message")
         self.frames += 1
-        if self._opaque:
-            self._hidden += FRAME_COST
+        if self._encrypted:
+            self._encrypted_bytes += FRAME_COST
             return
         self._unfinished += FRAME_COST
         if not flags & COMMAND:
             self._message_frames += 1
             if self._message_frames > limits.message_frames:
-                raise Broken("frames")
+                raise LimitExceeded("frames")
 
     def body(self, first: int, some: int, left: int) -> None:
-        """Raises Broken."""
-        if self._names_command:
-            self._names_command = False
+        """Raises LimitExceeded."""
+        if self._at_command_name:
+            self._at_command_name = False
             if first in PASSED_ON:
-                raise Broken("commands")
-        if self._opaque:
-            self._hidden += some
+                raise LimitExceeded("commands")
+        if self._encrypted:
+            self._encrypted_bytes += some
             if not left and self._handshake:
                 self._handshake -= 1
                 if self._flags & COMMAND:  # libzmq deals with it at once
-                    self.frames = self._hidden = 0
+                    self.frames = self._encrypted_bytes = 0
             return
         self._unfinished += some
         if self._unfinished > self._limits.message_bytes + self._limits.message_frames * FRAME_COST:
-            raise Broken("message")
+            raise LimitExceeded("message")
         if left:
             return
         if self._flags & COMMAND:  # libzmq deals with it at once
@@ -299,7 +299,7 @@ class FromServer(_Frames):
         """Handshakes and heartbeats are commands; with CURVE a heartbeat looks like a short frame."""
         if flags & COMMAND:
             return
-        if size > MOST_OF_A_HEARTBEAT or self.greeting[12:16] == b"NULL":
+        if size > MAX_HEARTBEAT_BYTES or self.greeting[12:16] == b"NULL":
             self._answers.number += 1
             self._answers.size += size
         else:

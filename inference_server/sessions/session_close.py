@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from simul.inference_server.frontend.clients import Client
 from simul.inference_server.frontend.faults import record_fault
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.sessions.table import Session, SessionTable
-from simul.inference_server.unrolls.recorder import Recorder
 
 _CAUSE_TEXTS = {  # error text for a client that continues a session which the server closed
     "idle": "no step of it came for longer than the server's idle_timeout_sec",
@@ -20,10 +19,28 @@ _CAUSE_TEXTS = {  # error text for a client that continues a session which the s
 }
 
 
+class StepRecorder(Protocol):
+    """What sessions tell the recorder, `simul.inference_server.unrolls.recorder.Recorder`."""
+
+    def open_row(self) -> int:
+        """The row of the unroll buffers for a new recorded session."""
+
+    def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
+        """Rewards float32 [M] of rows int64 [M]; rows -1 are not recorded."""
+
+    def close_row(
+        self, row: int, session: Session, kind: int, final_observation: NDArray[Any] | None, cause: str, now: float
+    ) -> None:
+        """A recorded session is over; `kind`: TERMINATED, TRUNCATED or ABORTED."""
+
+    def drop_rows(self, rows: NDArray[np.int64], unanswered: int, cause: str) -> None:
+        """Recorded sessions are over, of which so many wait for an answer: their open steps are dropped."""
+
+
 class SessionCloser:
     """The only place that closes sessions: slot, recorded steps and counters change together."""
 
-    def __init__(self, sessions: SessionTable, recorder: Recorder, statistics: Statistics) -> None:
+    def __init__(self, sessions: SessionTable, recorder: StepRecorder, statistics: Statistics) -> None:
         self._sessions = sessions
         self._recorder = recorder
         self._statistics = statistics

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.nets.io import WEIGHTS_FILE, load_policy
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.nets.io import load_policy
 from simul.common.protocol.codec import encode
 from simul.common.protocol.errors import NothingLearnedError
 from simul.common.protocol.messages import (

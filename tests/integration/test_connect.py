@@ -1,24 +1,31 @@
-"""`simul connect` against a real server, against nobody, and as a stand-in for a server."""
+"""`simul connect` against a real server, against nobody, and the mock server beside a real one."""
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from simul.common import cli
 from simul.common.client.client import InferenceClient
+from simul.common.client.pending import pack_step
 from simul.common.launch.diagnostics import connection_check as module
+from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
+from simul.common.protocol.messages import PROTOCOL, TO_CLIENT, Error, Hello, Step
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import RouterSocket, new_keys, server_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from simul.inference_server.mock_server import MockServer
+from tests.support.raw_client import RawClient
+from tests.support.stand import PATIENCE_SEC, SPEC, Stand, exchange
 
 
 @pytest.fixture
@@ -104,10 +111,10 @@ def test_what_is_no_run_is_a_sentence(tmp_path, capsys):
     assert "is no run directory" in capsys.readouterr().err
 
 
-def test_the_stand_in_shows_a_client_its_frames(tmp_path):
+def test_the_mock_server_shows_a_client_its_frames(tmp_path):
     where = endpoint()
     line = [sys.executable, "-m", "simul.common.cli", "connect", "--listen", where]
-    process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         assert "spec (any)" in process.stdout.readline()
         client = InferenceClient(where, name="mine", spec=GameSpec("mine", 4, 2))
@@ -123,8 +130,87 @@ def test_the_stand_in_shows_a_client_its_frames(tmp_path):
             assert line, words
             words += line
     finally:
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         process.communicate(timeout=PATIENCE_SEC)
     assert process.returncode == 0
     assert "observation: float32 [1, 4] declared = 16 bytes, found: 0.5, 0.5, 0.5, 0.5" in words
-    assert "wrong (rows [0]): ERR_ORDER: START is at step 0; got step 9. Fix: count the steps" in words
+    assert (
+        "wrong (rows [0]): ERR_ORDER: expected step 1 attempt 0, or step 0 attempt 1; got step 9 attempt 0. Fix: count"
+        in words
+    )
+
+
+def row(**more):
+    """One row of STEP as the columns of one message; those named are replaced."""
+    _, tensors = pack_step(1, [Decision(0, 0, 0, 0, flags=1, observation=[0.0] * D, mask=[1] * A)], SPEC)
+    return {**tensors, **{name: np.array(values, tensors[name].dtype) for name, values in more.items()}}
+
+
+def key(env=0, episode=0, step=0, attempt=0):
+    return [[env, 0, episode, step, attempt]]
+
+
+def answered(answer, tensors):
+    """By row: that it is answered, or the error in full; an error of the whole message is that of its row 0."""
+    if isinstance(answer, Error):
+        return dict.fromkeys(answer.rows or (0,), f"{answer.code}: {answer.message}")
+    return dict.fromkeys(tensors["row"].tolist(), "answered")
+
+
+D, A = SPEC.observation_size, SPEC.num_actions
+MESSAGES = [  # in this order, to one server: (columns of its rows, more of the header)
+    (row(), {}),
+    (row(), {}),  # the same row again
+    (row(keys=key(step=1), flags=[0]), {}),
+    (row(keys=key(step=1, attempt=1), flags=[0]), {}),  # the game refused the action
+    (row(keys=key(step=1, attempt=3), flags=[0]), {}),
+    (row(keys=key(step=4), flags=[0]), {}),
+    (row(keys=key(step=2), flags=[8]), {}),
+    (row(keys=key(step=2), flags=[0], mask=[[0] * A]), {}),
+    (row(keys=key(step=2), flags=[0], mask=[[2] * A]), {}),
+    (row(keys=key(step=2), flags=[0], reward=[np.nan]), {}),
+    (row(keys=key(step=2), flags=[0], observation=[[np.inf] * D]), {}),
+    (row(keys=key(step=2), flags=[0]), {"id": -1}),
+    (row(keys=key(step=2), flags=[0]), {"deadline_ms": -1}),
+    (row(keys=key(step=2), flags=[0]), {"observation_at": 64}),
+    (row(keys=key(step=2), flags=[0], kind=[4]), {}),
+    (row(keys=key(step=2), flags=[0], kind=[2], observation=[[np.nan] * D]), {}),
+    (row(keys=key(step=7), flags=[0], kind=[1]), {}),
+    (row(keys=key(step=2), flags=[0], kind=[1]), {}),
+    (row(keys=key(step=2), flags=[0], kind=[1]), {}),  # the end again
+    (row(keys=key(step=3), flags=[0]), {}),
+    (row(keys=key(env=1, step=1)), {}),
+    (row(keys=key(env=1), policy=[1]), {}),
+    (row(keys=key(env=1)), {"policies": ("other",)}),
+    ({**row(keys=key(env=1)), "temperature": np.array([0.5], np.float32)}, {}),
+    ({**row(keys=key(env=2)), "temperature": np.array([0.0], np.float32)}, {}),
+    ({**row(keys=key(env=2)), "temperature": np.array([101.0], np.float32)}, {}),
+    ({**row(keys=key(env=2)), "temperature": np.array([1.0], np.float64)}, {}),
+    ({name: column for name, column in row().items() if name != "reward"}, {}),
+    (row(keys=key(env=1, episode=-1)), {}),
+    (row(keys=key(env=1, episode=1)), {}),
+    ({name: np.concatenate((column, column)) for name, column in row(keys=key(env=3)).items()}, {}),
+    (row(keys=key(env=4), flags=[3]), {}),
+]
+
+
+def test_the_mock_server_admits_and_refuses_what_the_server_admits_and_refuses():
+    mock, codec, codes = MockServer(SPEC), Codec(TO_CLIENT), set()
+    with Stand() as stand, RawClient(stand.run_dir.endpoint("data"), SPEC) as client:
+        client.hello()
+        hello = Hello(protocol=PROTOCOL, client="raw", run_id=1, spec_fingerprint="")
+        mock.handle([bytes(frame) for frame in encode(hello)])
+        for number, (columns, header) in enumerate(MESSAGES):
+            message = Step(**{"id": number, **header})
+            client.send(message, columns)
+            wanted: dict[int, str] = {}
+            while len(wanted) < len(columns["keys"]):
+                wanted |= answered(*client.receive())
+            found: dict[int, str] = {}
+            for frames in mock.handle([bytes(frame) for frame in encode(message, columns)])[1]:
+                found |= answered(*codec.decode([bytes(frame) for frame in frames]))
+            assert found == wanted, number
+            codes |= {text.split(":")[0] for text in wanted.values()}
+    assert codes == {
+        "answered", "ERR_ORDER", "ERR_VALUE", "ERR_MASK", "ERR_NO_SESSION", "ERR_POLICY", "ERR_SHAPE", "ERR_DENIED",
+    }  # fmt: skip

@@ -13,9 +13,10 @@ import pytest
 
 from simul.common import cli
 from simul.common.client.control import ControlClient
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.io import WEIGHTS_FILE, weights_to_bytes
+from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.errors import ERR_DENIED, ERR_POLICY, ConfigError
 from simul.common.protocol.messages import ABORTED
 from simul.learner.checkpoints import RunFacts, write_folder

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.pending import pack_step
-from simul.common.nets.io import WEIGHTS_FILE
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.errors import (
     ERR_DENIED,

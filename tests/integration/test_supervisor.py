@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import subprocess
@@ -18,7 +17,9 @@ from simul.common.launch.monitoring.accounting import imbalances
 from simul.common.launch.processes.process_group import MOST_FAILED_STARTS
 from simul.common.launch.processes.run_lock import read_json
 from simul.common.launch.processes.signals import ECHO_SEC
+from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
+from tests.support.checkpoints import write_small_checkpoint
 from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM, STAND_IN
 
@@ -165,10 +166,7 @@ def test_ctrl_c_under_make_on_a_terminal_is_a_clean_end(tmp_path):
 
 def test_eval_plays_exactly_so_many_and_prints_only_json(simul, tmp_path):
     checkpoint = tmp_path / "run" / "checkpoints" / "000000007"
-    checkpoint.mkdir(parents=True)
-    (checkpoint / "weights.safetensors").write_bytes(b"weights")
-    files = {"weights.safetensors": hashlib.sha256(b"weights").hexdigest()}
-    (checkpoint / "meta.json").write_bytes(msgspec.json.encode({"version": 7, "files": files}))
+    write_small_checkpoint(checkpoint, 7, spec=GameSpec("pokemon/gen9randombattle", 3, 2))
     (tmp_path / "run" / "config.yaml").write_text("game: pokemon\nnetwork: {name: pokemon}\n")
     arguments = ("eval", "--checkpoint", str(tmp_path / "run"), "--opponent", "random", "--battles", "41")
     code, output = simul(*arguments, "--workers", "2", "--json").result()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec import structs
 from safetensors.torch import save
 
+from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.io import WEIGHTS_FILE, weights_to_bytes
+from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.specs import GameSpec
-from simul.learner.checkpoints import OPTIMIZER_FILE, RunFacts, write_folder
+from simul.learner.checkpoints import RunFacts, write_folder
 
 SMALL = NetworkConfig(options={"hidden": 16})
 
@@ -20,4 +22,14 @@ def write_checkpoint(path: Path, spec: GameSpec, version: int) -> Path:
     network = build_network(SMALL, spec, seed=version)
     files = {WEIGHTS_FILE: weights_to_bytes(network), OPTIMIZER_FILE: save({})}
     write_folder(path, RunFacts(spec, SMALL, "0" * 16, 1).meta(version, 0, 0, files, False), files)
+    return path
+
+
+def write_small_checkpoint(
+    path: Path, version: int, *, spec: GameSpec, network: NetworkConfig = SMALL, spec_fingerprint: str = ""
+) -> Path:
+    """A checkpoint whose weights file holds a few bytes; `spec_fingerprint`: instead of the spec's own."""
+    files = {WEIGHTS_FILE: b"weights %d" % version}
+    meta = RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False)
+    write_folder(path, structs.replace(meta, spec_fingerprint=spec_fingerprint or meta.spec_fingerprint), files)
     return path

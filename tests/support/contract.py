@@ -41,7 +41,7 @@ SLOTS, ENVS, NAMES = 4, 3, ("a", "b")
 MASK = np.ones(SPEC.num_actions, np.uint8)
 
 
-class KeepingGateway:
+class RecordingClientSocket:
     """Keeps what would be sent: (message, row) -> (value or None, error code or None)."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class KeepingGateway:
             self.answers.setdefault((message.id, row), []).append(number)
 
 
-class KeepingLearner:
+class RecordingLearner:
     """Takes every unroll: (terminated, truncated, the last observation)."""
 
     def __init__(self) -> None:
@@ -102,26 +102,26 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         super().__init__()
         torch.manual_seed(0)
         self.network = build_network(NETWORK, SPEC, seed=3)
-        statistics, self.gateway = Statistics(), KeepingGateway()
-        gateway = cast(Any, self.gateway)
+        statistics, self.client_socket = Statistics(), RecordingClientSocket()
+        client_socket = cast(Any, self.client_socket)
         self.policies = PolicyTable(SPEC, EngineFactory(SPEC, NETWORK, self._engine, (1,)))
         data = weights_to_bytes(self.network)
         self.policies.install(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
         self.sessions = SessionTable(SLOTS, seed=0)
-        self.learner = KeepingLearner()
+        self.learner = RecordingLearner()
         link = cast(Any, self.learner)
         self.recorder = recorder = Recorder(UnrollBuffer(SPEC, 3, self.network.state_size), link, statistics)
         self.session_closer = SessionCloser(self.sessions, recorder, statistics)
         self.row_admission = RowAdmission(SPEC, self.sessions, self.policies, recorder, self.session_closer, statistics)
         self.actor = Actor(
-            self.policies, self.sessions, recorder, self.session_closer, gateway, statistics, logging.getLogger("test"),
-            zero_state=False,
+            self.policies, self.sessions, recorder, self.session_closer, client_socket, statistics,
+            logging.getLogger("test"), zero_state=False,
         )  # fmt: skip
         self.batcher = Batcher(3)
-        self.evaluator = Evaluator(SPEC, self.sessions, self.policies, gateway, statistics, 3)
+        self.evaluator = Evaluator(SPEC, self.sessions, self.policies, client_socket, statistics, 3)
         self.admission_control = AdmissionControl(
             SPEC,
-            gateway,
+            client_socket,
             self.sessions,
             self.row_admission,
             self.batcher,
@@ -162,16 +162,16 @@ class ServerWithoutSockets(RuleBasedStateMachine):
 
     def again(self, game: Game, key: tuple[int, int], observation: np.ndarray) -> None:
         """A row that waits was sent again: nothing happens, unless its deadline had passed."""
-        assert key not in self.gateway.answers
-        if game.waiting["keys"][-1] in self.gateway.answers:  # ERR_DEADLINE: this copy is the one that counts now
+        assert key not in self.client_socket.answers
+        if game.waiting["keys"][-1] in self.client_socket.answers:  # ERR_DEADLINE: this copy is the one that counts now
             game.waiting["observation"] = observation
             game.waiting["keys"].append(key)
 
     def settle(self) -> None:
         for game in self.games.values():
-            if game.waiting is None or game.waiting["keys"][-1] not in self.gateway.answers:
+            if game.waiting is None or game.waiting["keys"][-1] not in self.client_socket.answers:
                 continue
-            (answer,) = self.gateway.answers[game.waiting["keys"][-1]]
+            (answer,) = self.client_socket.answers[game.waiting["keys"][-1]]
             if answer == ERR_DEADLINE:
                 continue
             redo = game.waiting["attempt"] > 0

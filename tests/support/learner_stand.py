@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from simul.common.client.client import InferenceClient
+from simul.common.config.checkpoint_meta import CheckpointMeta
 from simul.common.config.schema import LearnerConfig
-from simul.common.nets.io import CheckpointMeta
 from simul.common.protocol.messages import TERMINATED
 from simul.common.runtime.lifecycle import RoleArguments, StopFlag
 from simul.learner.__main__ import _run

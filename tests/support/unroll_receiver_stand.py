@@ -7,8 +7,8 @@ from typing import Any
 from simul.common.nets.build import build_network
 from simul.common.transport import RouterSocket
 from simul.learner.batches import UnrollChecker
-from simul.learner.server_handshake import ServerHandshake
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
+from simul.learner.weight_publisher import ServerHandshake
 from tests.support.stand import Stand
 
 

@@ -1,4 +1,4 @@
-"""`simul connect`: its command line. `diagnostics/connection_check.py` and `mock_server.py` do the work."""
+"""`simul connect`: its command line. `diagnostics/connection_check.py` and the mock server do the work."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ def add_connect(parser: argparse.ArgumentParser) -> None:
 
 def _connect(options: argparse.Namespace) -> int:
     if options.listen is not None:
-        from simul.common.launch.diagnostics.mock_server import listen
+        from simul.common.launch.processes.role_process import run_in_foreground
 
-        return listen(options.listen, options.target, spec=options.spec)
+        run_dir = [] if options.target is None else [f"--run-dir={options.target}"]
+        spec = [] if options.spec is None else [f"--spec={options.spec}"]
+        return run_in_foreground("simul.inference_server.mock_server", [*run_dir, *spec, "--", options.listen])
     from simul.common.launch.diagnostics.connection_check import check_connection
 
     return check_connection(options.target, keys=options.keys, spec=options.spec)

@@ -63,11 +63,13 @@ def _policies(options: argparse.Namespace) -> int:
 
 def _newest_folder(given: Path) -> Path:
     """A checkpoint as it is given, or the newest of a run directory; the server verifies it. Raises ConfigError."""
+    from simul.common.config.checkpoint_meta import META_FILE, checkpoint_folders
     from simul.common.protocol.errors import ConfigError
 
-    if (given / "meta.json").exists() or not (given / "checkpoints").is_dir():
+    if (given / META_FILE).exists() or not (given / "checkpoints").is_dir():
         return given
-    newest = max((p for p in (given / "checkpoints").glob("[0-9]" * 9) if (p / "meta.json").exists()), default=None)
+    folders = checkpoint_folders(given / "checkpoints")
+    newest = next((folder for folder in folders if (folder / META_FILE).exists()), None)
     if newest is None:
         raise ConfigError(f"The run directory {given} has no checkpoint yet.")
     return newest

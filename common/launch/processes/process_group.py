@@ -280,14 +280,18 @@ class RunningRoles:
         """True when there are reports; False after `timeout_sec`."""
         return self._poller.wait(timeout_sec)
 
-    def receive_reports(self, timeout_sec: float = 0.0) -> list[str]:
-        """Receive what has arrived; wait for a report where there is none. Returns sentences for the view."""
+    def receive_reports(self, timeout_sec: float = 0.0, *, of_failures: bool = True) -> list[str]:
+        """Receive what has arrived; wait for a report where there is none. Returns sentences for the view.
+
+        `of_failures`: with those of roles that failed; False where RoleDied carries them.
+        """
         self.wait(timeout_sec)
         reports, refused = self._receiver.receive()
         sentences = [*self._endpoints.restore_missing(time.monotonic()), *refused]
         for report in reports:
             self.on_report(report)
-            sentences += self.reports.add_report(report, time.monotonic())
+            events = self.reports.add_report(report, time.monotonic())
+            sentences += events if of_failures or report.state != "failed" else []
         return sentences
 
     def on_report(self, report: Report) -> None:

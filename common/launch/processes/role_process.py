@@ -31,11 +31,11 @@ def role_command(role: str) -> list[str]:
 
 
 def role_environment(threads: int) -> dict[str, str]:
-    """Environment of a role: Simul first on the import path, then the working directory (for module:Class)."""
+    """Environment of a role. Its import path begins with Simul; `import_user_module` finds the working directory."""
     return {
         **os.environ,
         **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
-        "PYTHONPATH": import_path(os.getcwd()),
+        "PYTHONPATH": import_path(),
         "PYTHONUNBUFFERED": "1",
     }
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
+from simul.common.config.checkpoint_meta import (
+    META_FILE,
+    OPTIMIZER_FILE,
+    WEIGHTS_FILE,
+    CheckpointMeta,
+    checkpoint_folders,
+    decode_meta,
+)
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
@@ -22,10 +29,7 @@ from simul.common.config.schema import Config
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
-WEIGHTS_FILE = "weights.safetensors"
-OPTIMIZER_FILE = "optimizer.safetensors"
 ASIDE = ".writing-"  # prefix of unfinished checkpoints, which the learner removes
-_VERSION = re.compile(r"[0-9]{9}")
 
 
 def _to_stderr(note: str) -> None:
@@ -44,12 +48,12 @@ def newest_checkpoint(path: Path, say: Callable[[str], object] = _to_stderr) -> 
 
 
 def _newest_checkpoint(path: Path, say: Callable[[str], object]) -> Path:
-    if (path / "meta.json").is_file():
+    if (path / META_FILE).is_file():
         if fault := find_fault(path):
             raise ConfigError(f"The checkpoint {path} {fault}. Name another one.")
         return path
     for parent in (path / "checkpoints", path):
-        folders = sorted((p for p in _listed(parent) if _VERSION.fullmatch(p.name) and p.is_dir()), reverse=True)
+        folders = checkpoint_folders(parent)
         faults: list[str] = []
         for folder in folders:
             fault = find_fault(folder)
@@ -63,19 +67,10 @@ def _newest_checkpoint(path: Path, say: Callable[[str], object]) -> Path:
     raise ConfigError(f"There is no checkpoint in {path}: expected a folder with meta.json, or a run directory.")
 
 
-def _listed(folder: Path) -> list[Path]:
-    """The content of a folder, [] where it is none. Raises OSError where it may not be read."""
-    try:
-        return list(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
 def find_fault(folder: Path) -> str:
     """Why a checkpoint cannot be used, as the rest of a sentence about it; "" where it is whole."""
     try:
-        meta = msgspec.json.decode((folder / "meta.json").read_bytes())
-        wanted = meta["files"][WEIGHTS_FILE]
+        wanted = decode_meta(folder).files[WEIGHTS_FILE]
         with (folder / WEIGHTS_FILE).open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError as error:
@@ -84,7 +79,7 @@ def find_fault(folder: Path) -> str:
         return f"cannot be read: {Path(str(error.filename)).name}: {error.strerror}"
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return f"is damaged: meta.json: {str(error).rstrip('.')}"
-    except (KeyError, TypeError):
+    except KeyError:
         return f"is damaged: meta.json does not hold the hash of {WEIGHTS_FILE}"
     return "" if found == wanted else f"is damaged: {WEIGHTS_FILE} does not have the hash that was written"
 
@@ -95,19 +90,19 @@ def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
     if beside.is_file() and beside.stat().st_size:  # empty: left by a full disk
         return load_config(beside, overrides)
     try:
-        meta = msgspec.json.decode((checkpoint / "meta.json").read_bytes())
-        game, network = meta["spec"]["name"], meta["network"]
-    except (OSError, msgspec.DecodeError, KeyError, TypeError):
+        meta = decode_meta(checkpoint)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         raise ConfigError(f"{checkpoint}/meta.json does not say which game and network it is for.") from None
-    return config_from_tree({**game_section_of(game), "network": network}, f"{checkpoint}/meta.json", overrides)
+    network = msgspec.to_builtins(meta.network)
+    tree = {**game_section_of(meta.spec.name), "network": network}
+    return config_from_tree(tree, f"{checkpoint}/meta.json", overrides)
 
 
 def spec_of(folder: Path) -> GameSpec:
     """The game spec in meta.json of a checkpoint. Raises ConfigError."""
     try:
-        meta = msgspec.json.decode((folder / "meta.json").read_bytes())
-        return msgspec.convert(meta["spec"], GameSpec)
-    except (OSError, msgspec.MsgspecError, KeyError, TypeError):
+        return decode_meta(folder).spec
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         raise ConfigError(f"{folder}/meta.json does not say which game it is for. Name another checkpoint.") from None
 
 
@@ -118,20 +113,6 @@ def game_section_of(name: str) -> dict[str, Any]:
         return {"game": name}
     variant = GAMES[kind].variant
     return {"game": kind, kind: {variant: which}} if variant else {"game": kind}
-
-
-class _Named(msgspec.Struct):
-    name: str
-
-
-class _Meta(msgspec.Struct):
-    """The keys of meta.json that are read here."""
-
-    version: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
-    spec_fingerprint: str
-    spec: _Named
-    network: _Named
-    files: dict[str, str]
 
 
 class InitialCheckpoint:
@@ -167,24 +148,23 @@ class InitialCheckpoint:
             )
         notes: list[str] = []
         origin = newest_checkpoint(self._path, notes.append)
-        meta = _read(origin)
-        facts = _checked_meta(meta, origin)
-        if facts.spec_fingerprint != spec.fingerprint():
+        meta = decode_meta(origin)
+        if meta.spec_fingerprint != spec.fingerprint():
             raise ConfigError(
                 f"The checkpoint {origin} of --from is of another game or encoder: it has the spec fingerprint "
-                f"{facts.spec_fingerprint} ({facts.spec.name}), this configuration {spec.fingerprint()} "
+                f"{meta.spec_fingerprint} ({meta.spec.name}), this configuration {spec.fingerprint()} "
                 f"({spec.name}). Nothing was changed."
             )
-        if facts.network.name != network:
+        if meta.network.name != network:
             raise ConfigError(
-                f"The checkpoint {origin} of --from has the network {facts.network.name}, this configuration "
-                f"{network}: set network.name to {facts.network.name}. Nothing was changed."
+                f"The checkpoint {origin} of --from has the network {meta.network.name}, this configuration "
+                f"{network}: set network.name to {meta.network.name}. Nothing was changed."
             )
-        target = self._run_dir.checkpoints / f"{facts.version:09d}"
-        _copy(origin, target, {**meta, "decisions": 0, "updates": 0, "milestone": True})
+        target = self._run_dir.checkpoints / f"{meta.version:09d}"
+        _copy(origin, target, msgspec.structs.replace(meta, decisions=0, updates=0, milestone=True))
         self._copied = target
         self._run_dir.write_origin(str(self._path))
-        moments = "" if OPTIMIZER_FILE in facts.files else ", which has no moments of Adam: they start at 0"
+        moments = "" if OPTIMIZER_FILE in meta.files else ", which has no moments of Adam: they start at 0"
         return " ".join([*notes, f"the run begins with {origin}{moments}"])
 
     def undo(self) -> None:
@@ -195,38 +175,26 @@ class InitialCheckpoint:
                 self._run_dir.write_origin("")
 
 
-def _checked_meta(meta: Any, folder: Path) -> _Meta:
-    """Raises ConfigError where a key is missing or wrong."""
-    try:
-        return msgspec.convert(meta, _Meta)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"The checkpoint {folder} is damaged: meta.json: {error}.") from None
-
-
-def _read(folder: Path) -> Any:
-    return msgspec.json.decode((folder / "meta.json").read_bytes())
-
-
-def _copy(origin: Path, target: Path, meta: dict[str, Any]) -> None:
+def _copy(origin: Path, target: Path, meta: CheckpointMeta) -> None:
     """Copy a checkpoint atomically: written aside, then renamed. Raises ConfigError, OSError."""
-    files = {name: _verified(origin, name, meta) for name in (WEIGHTS_FILE, OPTIMIZER_FILE) if name in meta["files"]}
+    files = {name: _verified(origin, name, meta) for name in (WEIGHTS_FILE, OPTIMIZER_FILE) if name in meta.files}
     aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=target.parent))
     try:
         for name, data in files.items():
             (aside / name).write_bytes(data)
-        (aside / "meta.json").write_bytes(msgspec.json.format(msgspec.json.encode(meta)))
+        (aside / META_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(meta)))
         aside.rename(target)
     except OSError:
         shutil.rmtree(aside, ignore_errors=True)
         raise
 
 
-def _verified(origin: Path, name: str, meta: dict[str, Any]) -> bytes:
+def _verified(origin: Path, name: str, meta: CheckpointMeta) -> bytes:
     """A file of a checkpoint. Raises ConfigError where it cannot be read or does not have its hash."""
     try:
         data = (origin / name).read_bytes()
     except OSError as error:
         raise ConfigError(f"The checkpoint {origin} of --from cannot be read: {name}: {error.strerror}.") from None
-    if hashlib.sha256(data).hexdigest() != meta["files"][name]:
+    if hashlib.sha256(data).hexdigest() != meta.files[name]:
         raise ConfigError(f"The checkpoint {origin} of --from is damaged: {name} does not have the hash of meta.json.")
     return data

@@ -14,13 +14,14 @@ from typing import Any
 import msgspec
 import yaml
 
+from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
 from simul.common.config.games import GAMES
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.processes.process_group import Command, RoleDied
 from simul.common.launch.processes.role_process import kill_session, role_environment
 from simul.common.launch.processes.temporary import temporary_folder
-from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 
 LIMIT_SEC = 120.0
@@ -45,11 +46,10 @@ def ask_for_spec(config: Config, command: Command, stopped: Callable[[], bool] =
 
 def check_same_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
     """Raise ConfigError where the newest checkpoint of the run was made for another game or encoder than `config`'s."""
-    for folder in sorted(run_dir.checkpoints.glob("[0-9]" * 9), reverse=True):
+    for folder in checkpoint_folders(run_dir.checkpoints):
         try:
-            meta = msgspec.json.decode((folder / "meta.json").read_bytes())
-            theirs = meta["spec_fingerprint"]
-        except (OSError, msgspec.DecodeError, KeyError, TypeError):
+            theirs = read_meta(folder).spec_fingerprint
+        except CheckpointError:
             continue  # damaged: the learner reports it, and loads the one before
         if theirs != spec.fingerprint():
             raise ConfigError(

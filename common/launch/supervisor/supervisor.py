@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from contextlib import closing
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
@@ -12,16 +11,14 @@ from simul.common.launch.monitoring.snapshot import RunMonitor, Snapshot, Status
 from simul.common.launch.monitoring.summary import write_summary
 from simul.common.launch.monitoring.view import Display
 from simul.common.launch.processes import run_lock
-from simul.common.launch.processes.process_group import ROLE_TITLES, Command, ProcessGroup, RoleDied
-from simul.common.launch.processes.report_receiver import ReportReceiver
+from simul.common.launch.processes.process_group import ROLE_TITLES, Command, RoleDied, RunningRoles
 from simul.common.launch.processes.role_process import role_command
-from simul.common.launch.processes.role_reports import RoleReports, number
+from simul.common.launch.processes.role_reports import number
 from simul.common.launch.processes.signals import Signals
 from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.common.launch.supervisor.game_spec import StartStopped
 from simul.common.launch.supervisor.preflight import prepare_run
 from simul.common.protocol.errors import ConfigError
-from simul.common.transport import EndpointMonitor, Poller
 
 POLL_SEC = 0.1
 SNAPSHOT_EVERY_SEC = 1.0
@@ -49,8 +46,8 @@ class Supervisor:
         self._display = display
         self._command = command
         self._origin = origin
-        self._reports = RoleReports()
-        self._group = ProcessGroup(run_dir, self._reports, command)
+        self._roles = RunningRoles(run_dir, command)
+        self._reports, self._group = self._roles.reports, self._roles.group
         self._monitor = RunMonitor(str(run_dir.root), self._reports, self._group, config.game)
         self._signals = Signals()
         self._next_snapshot = 0.0
@@ -76,14 +73,12 @@ class Supervisor:
         self._run_dir.create()
         run_lock.check_unowned(self._run_dir)
         self._signals.install()
-        self._receiver = ReportReceiver(self._run_dir)
-        self._poller, self._endpoints = Poller([self._receiver.socket]), EndpointMonitor(self._receiver.socket)
-        with closing(self._receiver):
+        with self._roles:
             run_lock.claim(self._run_dir)
             try:
                 return self._run()
             finally:
-                self._group.kill_all()
+                self._roles.close()
                 self._run_dir.remove_sockets()
                 run_lock.release(self._run_dir)
                 self._display.close()
@@ -143,18 +138,12 @@ class Supervisor:
     def _poll(self) -> None:
         """Receive reports; once a second, or when the state of a process changed, write status.json and draw."""
         self._exclude_own_pause()
-        reports, refused = self._receiver.receive()
-        for sentence in refused:
+        for sentence in self._roles.receive_reports(of_failures=self._trained):
             self._say(sentence)
-        for report in reports:
-            sentences = self._reports.add_report(report, time.monotonic())
-            if report.state != "failed" or self._trained:  # else RoleDied carries it
-                for sentence in sentences:
-                    self._say(sentence)
         if time.monotonic() >= self._next_snapshot or self._monitor.states_changed(time.monotonic()):
             self._next_snapshot = time.monotonic() + SNAPSHOT_EVERY_SEC
             self._display.update(self._take_snapshot())
-        self._poller.wait(POLL_SEC)
+        self._roles.wait(POLL_SEC)
 
     def _exclude_own_pause(self) -> None:
         """A pause of this process, or of the whole machine, must not count as silence of the roles."""
@@ -167,7 +156,7 @@ class Supervisor:
         self._group.measure()
         run_lock.restore_claim(self._run_dir)
         snapshot = self._monitor.take_snapshot(self._phase, time.monotonic())
-        for sentence in [*self._monitor.take_alerts(), *self._endpoints.restore_missing(time.monotonic())]:
+        for sentence in self._monitor.take_alerts():
             self._say(sentence)
         self._status_file.write(snapshot)
         return snapshot

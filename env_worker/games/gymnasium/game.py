@@ -11,6 +11,7 @@ import gymnasium
 from simul.common.config.schema import Config
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.installation import append_working_directory
 from simul.common.runtime.named_class import load_class
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.gymnasium.spaces import check_env
@@ -55,4 +56,5 @@ def _registered(config: Config) -> tuple[EnvMaker, str]:
         near = difflib.get_close_matches(env_id, list(gymnasium.registry), 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"Gymnasium knows no environment {env_id!r}.{hint} A class of yours is named module:Class.")
+    append_working_directory()  # for `module:Env-v0`, which Gymnasium imports
     return (lambda: gymnasium.make(env_id, disable_env_checker=True, **kwargs)), name

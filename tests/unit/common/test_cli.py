@@ -102,7 +102,7 @@ def test_the_commands_import_no_role_and_no_torch():
     code = """
 import sys
 import simul.common.cli
-from simul.common.launch.diagnostics import connection_check, doctor, mock_server
+from simul.common.launch.diagnostics import connection_check, doctor
 from simul.common.launch.evaluation import eval_runner
 from simul.common.launch.supervisor import inference_only, supervisor
 roles = ['simul.' + role for role in ('inference_server', 'env_worker', 'learner')]

@@ -7,13 +7,14 @@ import os
 import pytest
 import torch
 
+from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.nets.io import WEIGHTS_FILE, load_policy, weights_to_bytes
+from simul.common.nets.io import load_policy, weights_to_bytes
 from simul.common.protocol.errors import CheckpointError
 from simul.learner import checkpoints
 from simul.learner.checkpoint_schedule import CheckpointSchedule
-from simul.learner.checkpoints import OPTIMIZER_FILE, CheckpointStore, optimizer_to_bytes, restore
+from simul.learner.checkpoints import CheckpointStore, optimizer_to_bytes, restore
 from simul.learner.league import League
 
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.nets.build import build_network
-from simul.common.nets.io import WEIGHTS_FILE, weights_to_bytes
+from simul.common.nets.io import weights_to_bytes
 from simul.learner.league import League, spread
 
 

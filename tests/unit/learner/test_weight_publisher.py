@@ -13,8 +13,7 @@ from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
 from simul.common.protocol.shared_memory import open_sealed
-from simul.learner.server_handshake import MOST_UNNOTED, ServerHandshake
-from simul.learner.weight_publisher import FILE, LastVersionFile, WeightPublisher
+from simul.learner.weight_publisher import FILE, MOST_UNNOTED, LastVersionFile, ServerHandshake, WeightPublisher
 from tests.support.anonymous import anonymous_files
 
 

@@ -8,11 +8,11 @@ from simul.inference_server.proxy.framing import (
     COMMAND_BYTES,
     COMMANDS,
     FRAME_COST,
-    MOST_OF_A_HEARTBEAT,
+    MAX_HEARTBEAT_BYTES,
     Answers,
-    Broken,
     FromClient,
     FromServer,
+    LimitExceeded,
     Limits,
 )
 
@@ -62,9 +62,9 @@ def test_a_message_counts_until_it_is_complete_and_answered(step: int) -> None:
     ],
 )
 def test_no_message_is_larger_than_the_limits(bytes_: bytes, cause: str, step: int) -> None:
-    with pytest.raises(Broken) as broken:
+    with pytest.raises(LimitExceeded) as exceeded:
         fed(NULL, bytes_, step=step)
-    assert broken.value.cause == cause
+    assert exceeded.value.cause == cause
 
 
 def test_messages_up_to_the_limits_pass_for_ever_where_they_are_answered() -> None:
@@ -81,7 +81,7 @@ def test_messages_up_to_the_limits_pass_for_ever_where_they_are_answered() -> No
 @pytest.mark.parametrize("step", [0, 1])
 def test_with_curve_an_answer_settles_what_it_may_be_worth_and_the_handshake_counts_for_nothing(step: int) -> None:
     peer = fed(CURVE, READY, step=step)
-    assert (peer.opaque, peer.pending, peer.frames, peer.awaits_answer) == (True, 0, 0, False)
+    assert (peer.encrypted, peer.pending, peer.frames, peer.awaits_answer) == (True, 0, 0, False)
     peer.feed(memoryview((b"\x02" + (1000).to_bytes(8, "big") + bytes(1000)) * 2))
     assert (peer.pending, peer.frames, peer.awaits_answer) == (2 * (1000 + FRAME_COST), 2, True)
     peer.answered(ANSWER)
@@ -112,7 +112,7 @@ def test_with_curve_a_heartbeat_settles_a_heartbeat() -> None:
     assert (peer.pending, peer.frames) == (0, 0)
     peer.feed(memoryview(b"\x02" + (1000).to_bytes(8, "big") + bytes(1000)))
     peer.answered(Answers(short=1))
-    assert peer.pending == 1000 - MOST_OF_A_HEARTBEAT
+    assert peer.pending == 1000 - MAX_HEARTBEAT_BYTES
 
 
 def test_more_commands_than_a_client_sends_are_not_parsed_on() -> None:
@@ -121,9 +121,9 @@ def test_more_commands_than_a_client_sends_are_not_parsed_on() -> None:
     for _ in range(10):
         peer.tick()
         peer.feed(memoryview(ping * COMMANDS))
-    with pytest.raises(Broken) as broken:
+    with pytest.raises(LimitExceeded) as exceeded:
         peer.feed(memoryview(ping))
-    assert broken.value.cause == "commands"
+    assert exceeded.value.cause == "commands"
 
 
 @pytest.mark.parametrize("greeting", [NULL, CURVE])
@@ -154,7 +154,7 @@ def test_a_heartbeat_is_no_answer() -> None:
 def test_what_is_no_zmtp_3_is_told_by_its_first_bytes_and_not_read_on(said: bytes) -> None:
     peer = FromClient(LIMITS)
     peer.feed(memoryview(said))
-    assert (peer.foreign, peer.pending) == (True, 0)
+    assert (peer.not_zmtp, peer.pending) == (True, 0)
 
 
 def test_limits_travel_as_text() -> None:

@@ -54,11 +54,11 @@ class Stage:
     def look_after(self, seconds: float) -> None:
         """So much later."""
         self.relay._now += seconds
-        self.relay._look()
+        self.relay._check_timeouts()
 
     def close(self) -> None:
-        for line in list(self.relay._lines):
-            self.relay._end(line)
+        for connection in list(self.relay._connections):
+            self.relay._close_connection(connection)
         self.relay._listen(None)
         self.relay._selector.close()
 
@@ -74,19 +74,19 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 def test_who_waits_for_an_answer_is_not_silent_and_is_cut_late(stage: Stage) -> None:
     """A server that stands still is not the fault of its clients."""
     stage.peer(GREETING + READY + frame(b"hello"))
-    while not any(line.sent.awaits_answer for line in stage.relay._lines):
+    while not any(connection.from_client.awaits_answer for connection in stage.relay._connections):
         stage.relay._turn()
     stage.peer(GREETING + READY)
     stage.accept()  # the kernel's queue has place again
-    while len(stage.relay._lines) < 2:
+    while len(stage.relay._connections) < 2:
         stage.relay._turn()
-    (waits,) = (line for line in stage.relay._lines if line.sent.awaits_answer)
+    (waits,) = (connection for connection in stage.relay._connections if connection.from_client.awaits_answer)
     stage.look_after(11.0)
-    assert stage.relay._lines == {waits}
+    assert stage.relay._connections == {waits}
     assert stage.relay._cut == {"silent": 1}
     waits.stuck_since = stage.relay._now
     stage.look_after(29.0)
-    assert stage.relay._lines == {waits}
+    assert stage.relay._connections == {waits}
     stage.look_after(2.0)
     assert stage.relay._cut == {"silent": 1, "unanswered": 1}
 
@@ -98,9 +98,9 @@ def test_newcomers_are_accepted_at_a_pace_and_wait_while_the_server_accepts_none
     stage.relay._tick_at = NEVER
     while stage.relay._accepts:
         stage.relay._turn()
-    assert len(stage.relay._lines) == ACCEPTS
+    assert len(stage.relay._connections) == ACCEPTS
     stage.relay._tick_at, stage.relay._accept_again_at = 0.0, stage.relay._now
-    while len(stage.relay._lines) < 2 * ACCEPTS:
+    while len(stage.relay._connections) < 2 * ACCEPTS:
         stage.relay._turn()
     assert not stage.relay._cut
 
@@ -109,13 +109,13 @@ def test_newcomers_are_accepted_at_a_pace_and_wait_while_the_server_accepts_none
 def test_newcomers_wait_while_the_servers_queue_is_full(stage: Stage) -> None:
     for _ in range(5):
         stage.peer()
-    while stage.relay._newcomer is None:
+    while stage.relay._accepted_socket is None:
         stage.relay._turn()
-    assert len(stage.relay._lines) < 5
-    while len(stage.relay._lines) < 5:
-        before = len(stage.relay._lines)
+    assert len(stage.relay._connections) < 5
+    while len(stage.relay._connections) < 5:
+        before = len(stage.relay._connections)
         stage.accept()
-        while len(stage.relay._lines) == before:
+        while len(stage.relay._connections) == before:
             stage.relay._turn()
     assert not stage.relay._cut
     assert stage.relay._not_accepted
@@ -123,13 +123,13 @@ def test_newcomers_wait_while_the_servers_queue_is_full(stage: Stage) -> None:
 
 def test_one_turn_takes_no_more_frames_of_a_peer_than_it_should(stage: Stage) -> None:
     stage.peer(GREETING + READY + b"\x00\x00" * 1000)
-    while not stage.relay._lines:
+    while not stage.relay._connections:
         stage.relay._turn()
-    (line,) = stage.relay._lines
+    (connection,) = stage.relay._connections
     seen = [0]
     while seen[-1] < 1000:
         stage.relay._turn()
-        seen.append(line.sent.frames)
+        seen.append(connection.from_client.frames)
     assert max(after - before for before, after in pairwise(seen)) <= FRAMES
     server, passed = stage.accept(), b""
     while len(passed) < len(GREETING + READY) + 2000:
@@ -140,24 +140,24 @@ def test_one_turn_takes_no_more_frames_of_a_peer_than_it_should(stage: Stage) ->
 def test_who_never_became_a_client_makes_room_first_however_often_it_was_refused(stage: Stage) -> None:
     stage.server.listen(100)
     hello = GREETING + READY + frame(b"hello")
-    lines = []
+    connections = []
     for answer in (b"\x82\xa4type\xa7WELCOME", b"\x82\xa4type\xa5ERROR"):
         stage.peer(hello)
-        while len(stage.relay._lines) == len(lines):
+        while len(stage.relay._connections) == len(connections):
             stage.relay._turn()
-        (line,) = stage.relay._lines.difference(lines)
-        lines.append(line)
-        while not line.sent.awaits_answer:
+        (connection,) = stage.relay._connections.difference(connections)
+        connections.append(connection)
+        while not connection.from_client.awaits_answer:
             stage.relay._turn()
         stage.accept().sendall(GREETING + READY + frame(answer))
-        while line.sent.awaits_answer:
+        while connection.from_client.awaits_answer:
             stage.relay._turn()
-    client, refused = lines
+    client, refused = connections
     assert (client.is_client, refused.is_client) == (True, False)
     refused.answered_at = client.answered_at + 10.5
     stage.relay._now = client.answered_at + 11.0
-    assert stage.relay._make_room()
-    assert stage.relay._lines == {client}
+    assert stage.relay._evict_oldest()
+    assert stage.relay._connections == {client}
 
 
 def test_large_messages_are_read_one_after_another_and_who_stops_within_one_is_cut(tmp_path: Path) -> None:
@@ -167,17 +167,17 @@ def test_large_messages_are_read_one_after_another_and_who_stops_within_one_is_c
         head = GREETING + READY + b"\x02" + (1 << 20).to_bytes(8, "big")
         for _ in range(3):
             stage.peer(head + bytes(60_000))
-        while sum(line.counted > 60_000 for line in stage.relay._lines) < 3:
+        while sum(connection.counted_bytes > 60_000 for connection in stage.relay._connections) < 3:
             stage.relay._turn()
         turn = stage.relay._in_turn
         stage.relay._tick_at = NEVER
-        others = [line for line in stage.relay._lines if line is not turn]
-        assert all(line.held_since for line in others)
+        others = [connection for connection in stage.relay._connections if connection is not turn]
+        assert all(connection.held_since for connection in others)
         waits = others[0]
         waits.heard_at = stage.relay._now + 5.0
         stage.look_after(5.5)  # `turn` and the third one sent nothing of the rest
         assert stage.relay._cut == {"budget": 2}
-        assert stage.relay._lines == {waits}
+        assert stage.relay._connections == {waits}
         assert not waits.held_since
         stage.close()
 
@@ -188,9 +188,9 @@ def test_who_sends_a_large_message_too_slowly_is_cut_while_others_wait_and_only_
         stage.server.listen(100)
         head = GREETING + READY + b"\x02" + (1 << 20).to_bytes(8, "big")
         stage.peer(head + bytes(60_000))
-        while not any(line.large_since for line in stage.relay._lines):
+        while not any(connection.large_since for connection in stage.relay._connections):
             stage.relay._turn()
-        (slow,) = stage.relay._lines
+        (slow,) = stage.relay._connections
         slow.heard_at += 100.0
         stage.look_after(31.0)
         assert not stage.relay._cut
@@ -198,5 +198,5 @@ def test_who_sends_a_large_message_too_slowly_is_cut_while_others_wait_and_only_
         while not stage.relay._crowded:
             stage.relay._turn()
         stage.look_after(31.0)
-        assert slow not in stage.relay._lines
+        assert slow not in stage.relay._connections
         stage.close()

@@ -40,7 +40,7 @@ class Interleavings(ServerWithoutSockets):
         )
         key = self.send(seat, row)
         if full:
-            assert self.gateway.answers[key] == [ERR_CAPACITY]
+            assert self.client_socket.answers[key] == [ERR_CAPACITY]
             return
         zero = self.network.initial_state(1)
         game = self.games[seat] = Game(self.episode, record, zero, zero)
@@ -54,13 +54,13 @@ class Interleavings(ServerWithoutSockets):
         row = Decision(seat[1], 0, episode, step, observation=observation, mask=MASK, reward=1.0)
         key = self.send(seat, row, deadline_ms)
         if game is None:
-            assert self.gateway.answers[key] == [ERR_NO_SESSION]
+            assert self.client_socket.answers[key] == [ERR_NO_SESSION]
         elif game.waiting is None:
             game.waiting = {"observation": observation, "keys": [key], "step": step, "attempt": 0}
         elif (game.waiting["step"], game.waiting["attempt"]) == (step, 0):
             self.again(game, key, observation)
         else:
-            assert self.gateway.answers[key] == [ERR_ORDER]
+            assert self.client_socket.answers[key] == [ERR_ORDER]
 
     @rule(seat=seats)
     def redo(self, seat) -> None:
@@ -76,7 +76,7 @@ class Interleavings(ServerWithoutSockets):
         elif (game.waiting["step"], game.waiting["attempt"]) == (game.step, game.attempt + 1):
             self.again(game, key, observation)
         else:
-            assert self.gateway.answers[key] == [ERR_ORDER]
+            assert self.client_socket.answers[key] == [ERR_ORDER]
 
     @rule(seat=seats)
     def resend_what_was_answered(self, seat) -> None:
@@ -84,7 +84,7 @@ class Interleavings(ServerWithoutSockets):
         if game is None or game.step < 0 or game.waiting is not None:
             return
         row = Decision(seat[1], 0, game.episode, game.step, game.attempt, observation=self.observation(), mask=MASK)
-        assert self.gateway.answers[self.send(seat, row)] == [game.value]
+        assert self.client_socket.answers[self.send(seat, row)] == [game.value]
 
     @rule(seat=seats, kind=st.sampled_from((TERMINATED, TRUNCATED, ABORTED)))
     def end(self, seat, kind) -> None:
@@ -94,7 +94,7 @@ class Interleavings(ServerWithoutSockets):
             step = game.waiting["step"]
         learned, row = len(self.learner.last), Decision(seat[1], 0, episode, step, kind=kind, observation=final)
         for _ in range(2):  # acknowledged, known or not, however often it comes
-            assert self.gateway.answers[self.send(seat, row)] == [0.0]
+            assert self.client_socket.answers[self.send(seat, row)] == [0.0]
         ends = {TERMINATED: (True, False, [0.0] * len(final)), TRUNCATED: (False, True, final.tolist())}
         to_learn = game is not None and game.record and game.step >= 0 and kind != ABORTED
         assert self.learner.last[learned:] == ([ends[kind]] if to_learn else [])
@@ -147,7 +147,7 @@ class Interleavings(ServerWithoutSockets):
         message, tensors = pack_evaluate(self.message, observation[None], MASK[None], SPEC, sessions=sessions)
         self.admission_control.admit_message(self.clients[seat[0]], message, tensors, self.now)
         self.evaluator.act()
-        (answer,) = self.gateway.answers[self.message, 0]
+        (answer,) = self.client_socket.answers[self.message, 0]
         if own and game is None:
             assert answer == ERR_NO_SESSION
         else:
@@ -166,13 +166,13 @@ class Interleavings(ServerWithoutSockets):
 
     @invariant()
     def no_row_is_answered_twice(self) -> None:
-        assert all(len(answers) == 1 for answers in self.gateway.answers.values())
+        assert all(len(answers) == 1 for answers in self.client_socket.answers.values())
 
     def teardown(self) -> None:
         while self.batcher.waiting:
             self.batch(late=False)
         for game in self.games.values():  # every row was answered; one that was late may still come again
-            assert game.waiting is None or self.gateway.answers[game.waiting["keys"][-1]] == [ERR_DEADLINE]
+            assert game.waiting is None or self.client_socket.answers[game.waiting["keys"][-1]] == [ERR_DEADLINE]
 
 
 class Laid(NamedTuple):

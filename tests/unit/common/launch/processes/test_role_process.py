@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 import sys
 
 import pytest
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.processes.role_process import RoleProcess
+from simul.common.config.schema import Config
+from simul.common.launch.processes.role_process import RoleProcess, role_command
+from simul.common.runtime.installation import ROOT
 
 
 @pytest.fixture
@@ -37,3 +41,26 @@ def test_a_sigterm_of_ours_is_a_good_end(tmp_path, asked):
         child._process.terminate()
     child._process.wait(100)
     assert child.exited_cleanly() is asked
+
+
+def test_a_game_of_the_working_directory_is_found_and_its_other_files_shadow_nothing(tmp_path):
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    run_dir.write_config(Config(game="own_game:Corridor"))
+    (tmp_path / "own_game.py").write_text("import sibling\nfrom simul_examples import Corridor\n")
+    (tmp_path / "sibling.py").touch()
+    shutil.copy(ROOT / "examples" / "custom_env.py", tmp_path / "simul_examples.py")
+    for shadow in ("numpy.py", "msgspec.py", "simul.py", "common.py"):
+        (tmp_path / shadow).write_text("raise RuntimeError('a file of the working directory shadows a module')")
+    line = [*role_command("env_worker"), "--run-dir", str(run_dir.root), "--print-spec"]
+    code = f"import os, subprocess, sys; os.chdir({str(tmp_path)!r})\n"
+    code += "from simul.common.launch.processes.role_process import role_environment\n"
+    code += f"sys.exit(subprocess.run({line!r}, env=role_environment(1)).returncode)"
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, json.loads(done.stdout)["name"]) == (0, "own_game:Corridor"), done.stderr
+
+
+@pytest.mark.parametrize("folder", ["common", "env_worker", "inference_server", "learner"])
+def test_a_second_import_name_is_refused(folder):
+    done = subprocess.run([sys.executable, "-c", f"import {folder}"], cwd=ROOT, capture_output=True, text=True)
+    assert f"ImportError: import simul.{folder}: a second name makes a second copy of every module" in done.stderr

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 
 import msgspec
 import pytest
 
+from simul.common.config.checkpoint_meta import OPTIMIZER_FILE
 from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import NetworkConfig
 from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, find_fault, newest_checkpoint
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.learner.checkpoints import OPTIMIZER_FILE, CheckpointStore
-from tests.support.checkpoints import SMALL, write_checkpoint
+from simul.learner.checkpoints import CheckpointStore
+from tests.support.checkpoints import SMALL, write_checkpoint, write_small_checkpoint
 
 
 @pytest.fixture
 def checkpoints(tmp_path):
+    spec = GameSpec("pokemon/gen9randombattle", 3, 2)
     for version in (0, 9, 10):
         folder = tmp_path / "checkpoints" / f"{version:09}"
-        folder.mkdir(parents=True)
-        network = {"name": "pokemon", "options": {}}
-        weights = b"weights %d" % version
-        files = {"weights.safetensors": hashlib.sha256(weights).hexdigest()}
-        spec = {"name": "pokemon/gen9randombattle"}
-        meta = {"version": version, "spec": spec, "network": network, "files": files}
-        (folder / "weights.safetensors").write_bytes(weights)
-        (folder / "meta.json").write_bytes(msgspec.json.encode(meta))
+        write_small_checkpoint(folder, version, spec=spec, network=NetworkConfig("pokemon"))
     (tmp_path / "checkpoints" / "torn").mkdir()
     return tmp_path / "checkpoints"
 
@@ -134,12 +129,12 @@ def test_another_encoder_a_damaged_one_and_none_are_refused_and_nothing_is_writt
         InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
     with pytest.raises(ConfigError, match="There is no checkpoint in"):
         InitialCheckpoint(tmp_path / "nowhere", run_dir).copy_into_run(SPEC, NETWORK)
-    (damaged / "meta.json").write_text('{"files": 3}')
-    with pytest.raises(ConfigError, match=r"meta.json does not hold the hash"):
-        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
     five = old / "checkpoints" / "000000005"
     meta = msgspec.json.decode((five / "meta.json").read_bytes())
-    for wrong in ({"version": "5"}, {"version": -1}, {"spec": None}):
+    (five / "meta.json").write_bytes(msgspec.json.encode({**meta, "files": {}}))
+    with pytest.raises(ConfigError, match=r"meta.json does not hold the hash"):
+        InitialCheckpoint(five, run_dir).copy_into_run(SPEC, NETWORK)
+    for wrong in ({"version": "5"}, {"version": -1}, {"spec": None}, {"files": 3}):
         (five / "meta.json").write_bytes(msgspec.json.encode({**meta, **wrong}))
         with pytest.raises(ConfigError, match=r"is damaged: meta.json: .*`\$\."):
             InitialCheckpoint(five, run_dir).copy_into_run(SPEC, NETWORK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
 import pytest
 
@@ -12,30 +12,30 @@ from simul.common.config.schema import Config
 from simul.common.launch.supervisor.game_spec import check_same_encoder
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from tests.support.checkpoints import write_small_checkpoint
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
 
 
-def _checkpoint(run_dir: RunDir, version: int, text: str) -> None:
+def _checkpoint(run_dir: RunDir, version: int, spec_fingerprint: str = "") -> Path:
     folder = run_dir.checkpoints / f"{version:09d}"
-    folder.mkdir(parents=True)
-    (folder / "meta.json").write_text(text)
+    return write_small_checkpoint(folder, version, spec=SPEC, spec_fingerprint=spec_fingerprint)
 
 
 def test_the_newest_readable_checkpoint_decides(tmp_path) -> None:
     run_dir = RunDir(tmp_path)
     check_same_encoder(run_dir, SPEC, Config())  # a fresh run
-    _checkpoint(run_dir, 1, json.dumps({"spec_fingerprint": "of-another-game"}))
+    _checkpoint(run_dir, 1, "of-another-game")
     with pytest.raises(ConfigError, match=f"of-another-game.*{SPEC.fingerprint()}"):
         check_same_encoder(run_dir, SPEC, Config())
-    _checkpoint(run_dir, 2, json.dumps({"spec_fingerprint": SPEC.fingerprint()}))
-    _checkpoint(run_dir, 3, "torn {")
+    _checkpoint(run_dir, 2)
+    (_checkpoint(run_dir, 3) / "meta.json").write_text("torn {")
     check_same_encoder(run_dir, SPEC, Config())
 
 
 def test_what_was_set_otherwise_is_named(tmp_path) -> None:
     run_dir = RunDir(tmp_path)
-    _checkpoint(run_dir, 1, json.dumps({"spec_fingerprint": "of-another-layout"}))
+    _checkpoint(run_dir, 1, "of-another-layout")
     run_dir.write_config(Config(game="pokemon", pokemon=PokemonConfig(damage_attackers=0)))
     with pytest.raises(ConfigError, match=r"Changed since then: pokemon\.damage_attackers is 3, was 0\. Choose"):
         check_same_encoder(run_dir, SPEC, Config(game="pokemon"))

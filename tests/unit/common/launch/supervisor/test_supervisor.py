@@ -19,16 +19,16 @@ from simul.common.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervis
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
+from tests.support.checkpoints import write_small_checkpoint
 
 
 def test_a_refused_start_leaves_the_settings_of_the_run(tmp_path):
     run_dir = RunDir(tmp_path)
-    checkpoint = run_dir.checkpoints / "000000001"
-    checkpoint.mkdir(parents=True)
-    (checkpoint / "meta.json").write_text('{"spec_fingerprint": "of-another-game"}')
+    spec = GameSpec(name="test", observation_size=3, num_actions=2)
+    write_small_checkpoint(run_dir.checkpoints / "000000001", 1, spec=spec, spec_fingerprint="of-another-game")
     (tmp_path / "config.yaml").write_text("seed: 7\n")
     (tmp_path / "spec.json").write_text("{}")
-    text = msgspec.json.encode(GameSpec(name="test", observation_size=3, num_actions=2)).decode()
+    text = msgspec.json.encode(spec).decode()
     supervisor = Supervisor(
         Config(), run_dir, make_display(True), lambda role: [sys.executable, "-c", f"print({text!r})"]
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import msgpack
 import msgspec
@@ -11,12 +13,12 @@ import pytest
 
 from simul.common.client.pending import pack_step
 from simul.common.launch.diagnostics.frame_dump import describe_frames
-from simul.common.launch.diagnostics.mock_server import MockServer
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, PROTOCOL, TERMINATED, TO_CLIENT, Close, Error, Hello, Ping
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
+from simul.inference_server.mock_server import MockServer
 
 SPEC = GameSpec("toy", 3, 2)
 HELLO = Hello(protocol=PROTOCOL, client="c", run_id=1, spec_fingerprint="f")
@@ -123,16 +125,17 @@ def spoilt(**columns):
         ({"observation": np.zeros((1, 3))}, "ERR_SHAPE", "expected float32 [1, 3], got float64 [1, 3]"),
         ({"observation": np.zeros((1, 4), np.float32)}, "ERR_SHAPE", "got float32 [1, 4]"),
         ({"extra": np.zeros(1)}, "ERR_SHAPE", "tensor 'extra' is not of this message"),
-        ({"flags": np.array([9], np.uint8)}, "ERR_VALUE", "flags 9; expected a sum of 1, 2 and 4"),
-        ({"observation": np.full((1, 3), np.nan, np.float32)}, "ERR_VALUE", "NaN"),
-        ({"reward": np.array([np.inf], np.float32)}, "ERR_VALUE", "reward is not finite"),
-        ({"kind": np.array([9], np.uint8)}, "ERR_VALUE", "kind 9 is unknown"),
-        ({"mask": np.zeros((1, 2), np.uint8)}, "ERR_MASK", "the mask is [0, 0]. Fix"),
+        ({"flags": np.array([9], np.uint8)}, "ERR_VALUE", "flags 9; expected a sum of 1 START, 2 RECORD and 4 GREEDY"),
+        ({"observation": np.full((1, 3), np.nan, np.float32)}, "ERR_VALUE", "observation[0] is nan; expected finite"),
+        ({"reward": np.array([np.inf], np.float32)}, "ERR_VALUE", "the reward is inf; expected a finite number"),
+        ({"kind": np.array([9], np.uint8)}, "ERR_VALUE", "kind 9; expected 0 (decision) to 3 (aborted)"),
+        ({"mask": np.zeros((1, 2), np.uint8)}, "ERR_MASK", "the mask allows no action"),
         ({"mask": np.full((1, 2), 255, np.uint8)}, "ERR_MASK", "1 legal and 0 not"),
-        ({"policy": np.array([1], np.uint8)}, "ERR_POLICY", "only `learner`"),
-        ({"keys": np.array([[1, 0, 0, 0, 0]], np.int64).byteswap()}, "ERR_VALUE", "byte-swapped"),
+        ({"policy": np.array([1], np.uint8)}, "ERR_SHAPE", "policy index 1 of 1 names"),
+        ({"temperature": np.zeros(1, np.float32)}, "ERR_VALUE", "temperature 0; expected 0.001 to 100"),
+        ({"flags": np.array([3], np.uint8)}, "ERR_DENIED", "RECORD needs the run's training token"),
         ({"flags": np.zeros(1, np.uint8)}, "ERR_NO_SESSION", "flag START (1) at step 0"),
-        ({"keys": np.array([[0, 0, 0, 1, 0]], np.int64)}, "ERR_ORDER", "START is at step 0; got step 1"),
+        ({"keys": np.array([[0, 0, 0, 1, 0]], np.int64)}, "ERR_ORDER", "START belongs to step 0; got step 1"),
     ],
 )
 def test_rows_that_do_not_fit_are_explained(columns, code, said):
@@ -149,8 +152,19 @@ def test_a_bad_row_does_not_hold_up_its_mates_and_steps_are_counted():
     words, [(_, tensors), (error, _)] = tell(mock, *pack_step(2, [other, decision(5)], SPEC))
     assert tensors["row"].tolist() == [0]
     assert (error.code, error.rows) == ("ERR_ORDER", (1,))
-    assert "wrong (rows [1]): ERR_ORDER: expected step 1; got step 5" in words
+    assert "wrong (rows [1]): ERR_ORDER: expected step 1 attempt 0, or step 0 attempt 1; got step 5" in words
     assert tell(mock, *pack_step(3, [decision(7, kind=ABORTED)], SPEC))[1][0][1]["action"].tolist() == [-1]
+
+
+def test_numbers_in_the_other_byte_order_are_pointed_out():
+    words, _ = tell(after_hello(), *spoilt(keys=np.array([[1, 0, 0, 0, 0]], np.int64).byteswap()))
+    assert "the keys look byte-swapped; numbers are little-endian" in words
+
+
+def test_it_needs_no_torch():
+    code = "import sys, simul.inference_server.mock_server; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_a_header_full_of_nonsense_stays_short():

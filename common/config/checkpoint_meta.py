@@ -1,0 +1,82 @@
+"""The files of a checkpoint and its meta.json, read without torch; every reader of meta.json uses this module."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from simul.common.config.schema import NetworkConfig
+from simul.common.protocol.errors import CheckpointError
+from simul.common.protocol.specs import GameSpec
+
+WEIGHTS_FILE = "weights.safetensors"
+OPTIMIZER_FILE = "optimizer.safetensors"
+META_FILE = "meta.json"
+
+
+class CheckpointMeta(msgspec.Struct, frozen=True):
+    """meta.json of a checkpoint: everything but tensors.
+
+    Attributes:
+        version: policy version of the weights.
+        decisions: decisions learned from so far.
+        files: SHA-256 of each file beside it.
+        milestone: never deleted.
+    """
+
+    version: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
+    decisions: int
+    spec_fingerprint: str
+    spec: GameSpec
+    network: NetworkConfig
+    config_fingerprint: str
+    seed: int
+    time: str
+    packages: dict[str, str]
+    files: dict[str, str]
+    milestone: bool = False
+    updates: int = 0
+
+
+def checkpoint_folders(folder: Path) -> list[Path]:
+    """Checkpoints in a run's `checkpoints/`, newest version first, valid or not."""
+    if not folder.is_dir():
+        return []
+    return sorted((p for p in folder.iterdir() if len(p.name) == 9 and p.name.isdigit() and p.is_dir()), reverse=True)
+
+
+def decode_meta(folder: Path) -> CheckpointMeta:
+    """meta.json of a checkpoint. Raises OSError, msgspec.DecodeError, UnicodeDecodeError."""
+    return msgspec.json.decode((folder / META_FILE).read_bytes(), type=CheckpointMeta)
+
+
+def read_meta(folder: Path) -> CheckpointMeta:
+    """meta.json of a checkpoint. Raises CheckpointError."""
+    try:
+        return decode_meta(folder)
+    except OSError as error:
+        raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"The checkpoint {folder} is damaged: {META_FILE}: {error}.") from None
+
+
+def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "") -> None:
+    """Raises CheckpointError for a checkpoint of another encoder, with both fingerprints and `advice`."""
+    if meta.spec_fingerprint != spec.fingerprint():
+        words = f"{path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}"
+        raise CheckpointError(f"The checkpoint {words}, this game here has {spec.fingerprint()}. {advice}".rstrip())
+
+
+def read_verified(folder: Path, meta: CheckpointMeta, name: str) -> bytes:
+    """Content of a checkpoint's file, verified by its hash in meta.json. Raises CheckpointError."""
+    try:
+        data = (folder / name).read_bytes()
+    except OSError as error:
+        fault = "is damaged" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise CheckpointError(f"The checkpoint {folder} {fault}: {name}: {error.strerror}.") from None
+    if hashlib.sha256(data).hexdigest() != meta.files.get(name):
+        raise CheckpointError(f"The checkpoint {folder} is damaged: {name} does not have the hash that was written.")
+    return data
