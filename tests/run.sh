@@ -1,6 +1,6 @@
 #!/bin/sh
 # `make test`: everything but what is marked slow. Most tests wait for processes and clocks, so three groups run at once.
-# The groups in the background give way to the first one; their results are printed at the end.
+# The results of the groups in the background are printed at the end.
 # With arguments: one pytest, which gets them.
 set -u
 
@@ -10,9 +10,9 @@ GAMES="tests/integration/pokemon tests/unit/env_worker"
 
 logs=$(mktemp -d)
 # shellcheck disable=SC2086 # one word a folder
-nice -n 5 "$PY" -m pytest -m "not slow" -p no:cacheprovider $GAMES >"$logs/games" 2>&1 &
+"$PY" -m pytest -m "not slow" -p no:cacheprovider $GAMES >"$logs/games" 2>&1 &
 games=$!
-nice -n 5 "$PY" -m pytest -m "not slow" -p no:cacheprovider tests/chaos tests/unit --ignore=tests/unit/env_worker >"$logs/chaos" 2>&1 &
+"$PY" -m pytest -m "not slow" -p no:cacheprovider tests/chaos tests/unit --ignore=tests/unit/env_worker >"$logs/chaos" 2>&1 &
 chaos=$!
 trap 'kill "$games" "$chaos" 2>/dev/null; rm -rf "$logs"' EXIT
 trap 'exit 130' INT TERM

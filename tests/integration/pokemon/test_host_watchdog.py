@@ -64,8 +64,9 @@ def worked_sec(pid: int) -> float:
 
 
 def test_a_stopped_host_is_killed_and_its_battles_start_again() -> None:
+    """A busy machine may leave a host alone for so long, too: then it is killed more often, and battles start later."""
     config = PokemonConfig(host_timeout_sec=2.0)
-    source = PokemonSource(config, OpponentsConfig(), envs=8, seed=5, index=0, episodes=32)
+    source = PokemonSource(config, OpponentsConfig(), envs=8, seed=5, index=0)
     source.start()
     try:
         table = Table(source)
@@ -78,15 +79,16 @@ def test_a_stopped_host_is_killed_and_its_battles_start_again() -> None:
         while psutil.pid_exists(pid):
             table.turn()  # the one that sees its end may begin the battles of its successor
             assert time.monotonic() < stopped + PATIENCE_SEC, source.metrics()
-        table.play()
-        assert len(table.starts) > before
+        while len(table.starts) <= before:
+            table.turn()
+            assert time.monotonic() < stopped + PATIENCE_SEC, source.metrics()
         metrics = source.metrics()
     finally:
         source.close()
     check_accounts(metrics)
     aborted = {(end.env, end.episode) for end in table.ends.values() if end.kind == ABORTED}
-    assert metrics["episodes"]["aborted"]["host_died"] == len(aborted) > 0
-    assert metrics["host_restarts"] >= 1  # a host that a busy machine leaves alone for 2 s is killed, too
+    assert metrics["episodes"]["aborted"]["host_died"] >= len(aborted) > 0  # the others had not been asked anything
+    assert metrics["host_restarts"] >= 1
     assert any("hung (silent for 2 s) and was killed" in event for event in metrics["events"])
 
 
