@@ -21,7 +21,7 @@ from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from tests.support.pokemon.wild_teams import wild_team
+from tests.support.pokemon.audit.teams import custom_team
 
 RECORDER = Path(__file__).with_name("record.mjs")
 Truth = dict[str, Any]
@@ -59,11 +59,11 @@ def random_battles(battle_format: str, count: int, first: int = 0) -> list[Battl
     return [BattleJob(battle_format, number) for number in range(first, first + count)]
 
 
-def wild_battles(battle_format: str, count: int, first: int = 0) -> list[BattleJob]:
-    """Battles of teams that no rule allows."""
+def custom_battles(battle_format: str, count: int, first: int = 0) -> list[BattleJob]:
+    """Battles of teams that no validator has seen."""
     gen = generation(battle_format)
     return [
-        BattleJob(battle_format, n, (wild_team(gen, (n, "audit", 0)), wild_team(gen, (n, "audit", 1))))
+        BattleJob(battle_format, n, (custom_team(gen, (n, 0)), custom_team(gen, (n, 1))))
         for n in range(first, first + count)
     ]
 
