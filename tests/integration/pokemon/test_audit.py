@@ -29,16 +29,16 @@ PENDING = {
     "own.species": "formes",
     "foe.species": "formes",
     "own.stats": "Transform",
-    "own.ability": "Trace in generations 3 to 6",
+    "own.ability": "Trace, Skill Swap and copies in gens 3 to 6",
     "foe.ability": "formes",
     "own.types": "formes, added types",
     "foe.types": "formes, added types",
     "foe.item": "berries that were eaten",
     "own.toxic_stage": "Poison Heal at full hp",
     "foe.toxic_stage": "Poison Heal at full hp",
-    "foe.moves": "moves that others call",
-    "own.moves_pp": "pp of benched Pokemon",
-    "foe.moves_pp": "pp of benched Pokemon",
+    "foe.moves": "moves that a foe calls (Assist, Nature Power) count as its own",
+    "own.moves_pp": "gens 1 and 2 count each turn of Thrash, Fly and their like",
+    "foe.moves_pp": "gens 1 and 2 count each turn of Thrash, Fly and their like",
 }
 KINDS = kinds()
 SHORT = [

@@ -51,7 +51,10 @@ APPROXIMATIONS = {
         "`last_move`",
         "a move that is not among those of its user (called, copied, or used before it transformed) may count or not",
     ),
-    "copied pp": ("`own.moves_pp`", "gens 1 to 4: pp of copied moves are a fraction of what the model may have"),
+    "copied pp": (
+        "`own.moves_pp`, `foe.moves_pp`",
+        "pp of copied moves (Mimic; Transform until gen 4) are a fraction of what the move has elsewhere",
+    ),
     "early bird": ("`sleep_turns`", "the ability Early Bird counts each lost turn twice"),
     "sleep talk": (
         "`sleep_turns`",
@@ -307,7 +310,8 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     rows, moves = vocabulary(), mon["moves"][:4]
     species = mon["base_species" if mon["transformed"] else "species"]
     yield Claim(f"{name}.species", [species_row(species)])
-    yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)])
+    if view.gen >= 3:  # there are none before
+        yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)])
     yield Claim(f"{name}.item", [rows.item.get(mon["item"] or NO_ITEM, 0)])
     yield Claim(f"{name}.moves", padded([move_row(move) for move in moves]))
     yield Claim(f"{name}.tera_type", [tera_row(mon["tera_type"]) if view.gen == 9 else 0.0])
@@ -326,8 +330,13 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     excuse = "illusion" if any(other["disguised"] for other in team) else ""
     yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])], excuse)
     yield Claim(f"{name}.level", [mon["level"] / 100])
-    excuse = "copied pp" if view.gen <= 4 and mon["transformed"] else ""
-    yield Claim(f"{name}.moves_pp", padded([pp / most for _, pp, most in mon["slots"][:4]]), excuse)
+    pp = padded([left / most for _, left, most in mon["slots"][:4]])
+    yield Claim(f"{name}.moves_pp", pp, pp_excuse(view.gen, mon))
+
+
+def pp_excuse(gen: int, mon: Mon) -> str:
+    own = [name for name, _, _ in mon["slots"]] == [name for name, _, _ in mon["base_slots"]]
+    return "" if own or (mon["transformed"] and gen >= 5) else "copied pp"
 
 
 def slot_claim(name: str, mon: Mon) -> Claim:
@@ -354,12 +363,14 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
     rows = vocabulary()
     species = mon["base_species" if mon["transformed"] else "species"]
     yield Claim(f"{name}.species", [species_row(species)])
-    yield Claim(f"{name}.ability", [frozenset((0.0, rows.ability.get(standing["ability"], 0)))])
+    if view.gen >= 3:  # there are none before
+        yield Claim(f"{name}.ability", [frozenset((0.0, rows.ability.get(standing["ability"], 0)))])
     yield Claim(f"{name}.item", [frozenset((0.0, rows.item.get(standing["item"] or NO_ITEM, 0)))])
     pp = foe_pp(standing)
     yield Claim(f"{name}.moves", [frozenset((0.0, *pp))] * 4)
     shown = view.observed(f"{name}.moves")
-    yield Claim(f"{name}.moves_pp", [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown])
+    left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
+    yield Claim(f"{name}.moves_pp", left, pp_excuse(view.gen, standing))
     yield Claim(f"{name}.present", [1.0])
     recovery = foe_excuse(mon, standing)
     yield Claim(f"{name}.hp", [shown_hp(view.foe, view.foe["pokemon"].index(mon))], recovery)
