@@ -85,6 +85,7 @@ class _Offer(NamedTuple):
     """What a generation has, by id."""
 
     abilities: dict[str, list[str]]  # of each species
+    names: dict[str, str]  # what the protocol calls each species
     moves: list[str]
     rare_moves: list[str]
     items: list[str]
@@ -108,6 +109,7 @@ def _offer(gen: int) -> _Offer:
     moves = [name for name, move in data.moves.items() if not ("isZ" in move or "isMax" in move)]
     return _Offer(
         own,
+        {name: data.pokedex[name].get("baseSpecies", name).lower() for name in own},
         moves,
         [move for move in RARE_MOVES if move in data.moves],
         " ".join(items for first, items in ITEMS.items() if first <= gen).split(),
@@ -119,7 +121,11 @@ def custom_team(gen: int, seed: object) -> str:
     """A packed team of six, three of them rare; the same seed gives the same team."""
     rng, offer = random.Random(f"{gen} {seed}"), _offer(gen)
     rare = rng.sample(offer.rare, min(3, len(offer.rare)))
-    names = rng.sample([name for name in offer.abilities if name not in [one.species for one in rare]], 6 - len(rare))
+    taken = {offer.names[one.species] for one in rare}
+    others = [name for name in offer.abilities if offer.names[name] not in taken]
+    names = rng.sample(others, 6 - len(rare))
+    while len({offer.names[name] for name in names}) < len(names):  # formes of one species have one name in battle
+        names = rng.sample(others, 6 - len(rare))
     members = [*rare, *(RarePokemon(1, 9, name, "", "", []) for name in names)]
     return "]".join(_packed(rng, gen, offer, member) for member in rng.sample(members, 6))
 
