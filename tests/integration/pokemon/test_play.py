@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from poke_env.player import RandomPlayer, SimpleHeuristicsPlayer
+from poke_env.player import ForfeitBattleOrder, RandomPlayer, SimpleHeuristicsPlayer
 from poke_env.teambuilder import Teambuilder
 
 from simul.common.config.games.pokemon import PokemonConfig
@@ -15,6 +17,7 @@ from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.showdown import agent as agent_module
 from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer, PackedTeams
 from simul.env_worker.games.pokemon.showdown.challenges import PlayEnded
+from simul.env_worker.games.pokemon.showdown.play import report
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop
@@ -47,6 +50,29 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
     assert len(replays) == 6
     assert len(agent.battles) == 1, "battles that are over are forgotten: memory does not grow with their number"
     assert all("|win|" in replay.read_text() and "|turn|2" in replay.read_text() for replay in replays)
+
+
+class Quitter(RandomPlayer):
+    """Forfeits every other battle."""
+
+    def choose_move(self, battle):
+        number = list(self.battles).index(battle.battle_tag)
+        return ForfeitBattleOrder() if number % 2 else super().choose_move(battle)
+
+
+def test_forfeited_battles_are_not_in_the_win_rate(server, stand):
+    foe = server.player(Quitter, "Quitter 1")
+    with playing(server, stand, "Agent Quit") as (agent, _, table):
+        accepted = on_loop(foe._accept_challenges(None, 4, None))
+        table.serve(agent.challenge("Quitter 1", 4), StopFlag())
+        accepted.result(PATIENCE_SEC)
+        lines = report(agent, as_json=False).splitlines()
+        result = json.loads(report(agent, as_json=True))
+    assert (sum(agent.tally.values()), dict(agent.early)) == (2, {"wins": 2})
+    assert lines[1].startswith("2 more ended by forfeit or inactivity: 2 wins, 0 losses; with them the win rate is ")
+    assert (result["battles"], result["early_wins"], result["early_losses"]) == (2, 2, 0)
+    assert result["win_rate"] == result["wins"] / 2
+    assert result["win_rate_with_early"] == (result["wins"] + 2) / 4
 
 
 def test_a_team_preview_is_picked_one_by_one(server, stand):

@@ -14,7 +14,7 @@ from simul.env_worker.games.pokemon.damage.formula import hit_before_roll, rolls
 from simul.env_worker.games.pokemon.damage.moves import damage_move
 from simul.env_worker.games.pokemon.damage.pairs import Attacker, Defender
 from simul.env_worker.games.pokemon.damage.rules import tables
-from simul.env_worker.games.pokemon.damage.types import FACTS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.types import FACTS, PREPARING, Fighter, Surroundings
 from simul.env_worker.games.pokemon.encoding.profiles import type_row
 from simul.env_worker.games.pokemon.simulator.node import find_node
 
@@ -31,6 +31,7 @@ WEATHERS = {
     "deltastream": ("", 3),
 }
 TERRAINS = {f"{name}terrain": f"{name}_terrain" for name in ("electric", "grassy", "misty", "psychic")}
+RISEN = ("meteorbeam", "electroshot")  # the user's stage was raised before the hit that was recorded
 GROWING = {"tripleaxel": 20, "triplekick": 10}  # with every hit; the tables hold the average
 Hit = dict[str, Any]
 
@@ -52,7 +53,10 @@ def foreseen(gen: int, hit: Hit) -> np.ndarray | None:
         return None
     if name in GROWING:
         move = move._replace(power=GROWING[name] * hit["hit"])
-    ((_, move_used),) = Attacker(gen, fighter(hit["user"]), ((name, move),), False, around).moves
+    user = fighter(hit["user"])
+    if name in RISEN:
+        user = user._replace(effects=(*user.effects, PREPARING))
+    ((_, move_used),) = Attacker(gen, user, ((name, move),), False, around).moves
     defender = Defender(gen, fighter(hit["foe"]), tuple(hit["screens"]), around, {})
     blow = hit_before_roll(tables(gen), move_used, defender.target_for(move_used))
     return np.array([0] if blow is None else rolls(blow))

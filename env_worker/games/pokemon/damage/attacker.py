@@ -21,6 +21,7 @@ from simul.env_worker.games.pokemon.damage.moves import (
     PHYSICAL,
     PINCH,
     PLAIN,
+    RISES,
     SLOWER,
     SPECIAL,
     STRUGGLES,
@@ -43,6 +44,7 @@ from simul.env_worker.games.pokemon.damage.queries import (
     effective_item,
     grounded,
     speed,
+    takes_type,
     with_simple_stages,
 )
 from simul.env_worker.games.pokemon.damage.rules import ATTACK_FIRST, STAGES, Rule, Tables
@@ -51,6 +53,7 @@ from simul.env_worker.games.pokemon.damage.types import (
     MOST_WAITING,
     ONE,
     PAIR_FACTS,
+    PREPARING,
     AttackerMove,
     Fighter,
     PairRule,
@@ -140,6 +143,7 @@ def _applicable(found: tuple[Rule, ...], true: int) -> tuple[Rule, ...]:
 LAST_PAIRED = TARGET_HP  # the kinds of power from WEIGHT on need user and target
 MOLD_BREAKERS = ("moldbreaker", "teravolt", "turboblaze")
 SCRAPPY = ("scrappy", "mindseye")
+_RISE = {"contrary": -1, "simple": 2}  # stages that a move of RISES adds, otherwise 1
 _PHYSICAL, _SPECIAL, _RETYPED = FACTS["physical"], FACTS["special"], FACTS["retyped"]
 _SPEEDS = facts("slower faster")
 _UNCHANGED = (ONE,) * STAGES
@@ -229,6 +233,8 @@ def _attack(gen: int, user: Fighter, move: DamageMove, category: int, first: int
         return 0, 0
     place = 1 if move.bits & OWN_DEFENCE else 0 if category == PHYSICAL else 2
     stat, stage = user.stats[place + 1], user.stages[place]
+    if move.bits & RISES and PREPARING not in user.effects:
+        stage = max(-6, min(6, stage + _RISE.get(user.ability, 1)))
     if move.bits & CRITS:
         stage = max(stage, 0)
     boosted, plain = at_stage(gen, stat, stage), at_stage(gen, stat, 0)
@@ -240,6 +246,8 @@ def _attack(gen: int, user: Fighter, move: DamageMove, category: int, first: int
 def _stab(gen: int, user: Fighter, kind: int, move: DamageMove) -> int:
     if move.bits & STRUGGLES or kind == 19:
         return ONE
+    if takes_type(gen, user.ability, user.types, user.base_types, user.terastallized):
+        return 6144
     now, born = kind in user.types, kind in user.base_types
     if user.terastallized and user.tera == STELLAR:
         return 8192 if now or born else 4915

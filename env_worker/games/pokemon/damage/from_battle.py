@@ -26,7 +26,14 @@ from simul.env_worker.games.pokemon.damage.moves import (
     USERS_HP,
     damage_move,
 )
-from simul.env_worker.games.pokemon.damage.types import FACTS, NO_SURROUNDINGS, SUPPRESSED, Fighter, Surroundings
+from simul.env_worker.games.pokemon.damage.types import (
+    FACTS,
+    NO_SURROUNDINGS,
+    PREPARING,
+    SUPPRESSED,
+    Fighter,
+    Surroundings,
+)
 from simul.env_worker.games.pokemon.encoding.expected_damage import Body
 
 UNKNOWN_ITEM = "unknown_item"
@@ -139,7 +146,8 @@ def fighter_inputs(mon: Pokemon, body: Body, exact_hp: bool, out: bool, down: in
     stages, effects = _NO_STAGES, _NO_EFFECTS
     if out:
         stages = _STAGES(mon._boosts)
-        effects = _effects(mon._effects) if mon._effects else _NO_EFFECTS
+        if mon._effects or _is_preparing(mon):
+            effects = _effects(mon)
     return FighterInputs(mon._species, body, mon._status, hp, full, stages, effects, down)
 
 
@@ -177,5 +185,12 @@ def _steps(hp: int, full: int) -> int:
     return 2 if 3 * hp <= full else 3 if 2 * hp <= full else 5
 
 
-def _effects(effects: Mapping[Any, int]) -> tuple[str, ...]:
-    return tuple(sorted([_EFFECTS[effect._value_] for effect in effects if effect._value_ in _EFFECTS]))
+def _is_preparing(mon: Pokemon) -> bool:
+    return mon._preparing_move is not None or bool(mon._preparing_target)
+
+
+def _effects(mon: Pokemon) -> tuple[str, ...]:
+    found = [_EFFECTS[effect._value_] for effect in mon._effects if effect._value_ in _EFFECTS]
+    if _is_preparing(mon):
+        found.append(PREPARING)
+    return tuple(sorted(found))

@@ -71,7 +71,8 @@ ODDITIES = {"freezedry": FREEZE_DRY, "flyingpress": FLYING_PRESS, "thousandarrow
     STRUGGLES,
     EXPLODES,
     UNFORCED,  # terastallizing does not lift its power to 60
-) = (1 << place for place in range(10))
+    RISES,  # it raises the user's special attack before it hits
+) = (1 << place for place in range(11))
 SCREEN_BREAKERS = {"brickbreak", "psychicfangs", "ragingbull"}
 _SPECIAL_TYPES = ["FIRE", "WATER", "GRASS", "ICE", "ELECTRIC", "PSYCHIC", "DRAGON", "DARK"]
 
@@ -170,6 +171,7 @@ def _bits(gen: int, move_id: str, entry: dict[str, Any]) -> int:
         move_id == "struggle" and gen >= 2,
         gen <= 4 and move_id in ("explosion", "selfdestruct"),
         bool(entry.get("multihit")) or entry["priority"] > 0 or _odd_power(entry),
+        move_id in ("meteorbeam", "electroshot"),
     )
     return sum(1 << place for place, flag in enumerate(flags) if flag)
 

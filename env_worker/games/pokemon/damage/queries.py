@@ -86,6 +86,15 @@ SPEED_ABILITIES = {
 }
 
 
+def takes_type(
+    gen: int, ability: str, types: tuple[int, ...], base_types: tuple[int, ...], terastallized: bool
+) -> bool:
+    """Whether its ability gives it the type of the move that it uses; in gen 9 only until its types have changed."""
+    if ability not in ("protean", "libero") or terastallized:
+        return False
+    return gen <= 8 or types[: len(base_types)] == base_types
+
+
 def item_removable(fighter: Fighter) -> bool:
     """Whether Knock Off can remove its item."""
     item = fighter.item

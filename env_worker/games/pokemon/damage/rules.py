@@ -112,6 +112,7 @@ any | power | 6144 | electric electric_terrain user_grounded | 6-7
 any | power | 6144 | grass grassy_terrain user_grounded | 6-7
 any | power | 6144 | psychic psychic_terrain user_grounded | 6-7
 any | power | 2048 | dragon misty_terrain target_grounded | 6-9
+any | immune | 0 | early psychic_terrain target_grounded | 7-9
 """
 MOVE = """
 earthquake bulldoze magnitude | power | 2048 | grassy_terrain target_grounded | 6-9

@@ -44,6 +44,7 @@ def words(mask: int) -> tuple[int, int]:
     return mask & ((1 << LOW_BITS) - 1), mask >> LOW_BITS
 
 
+PREPARING = "PREPARING"  # the effect of having begun a move that takes two turns
 SUPPRESSED = ""  # an ability or item that is unknown, gone or without effect
 
 

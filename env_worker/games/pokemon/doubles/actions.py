@@ -23,6 +23,9 @@ Request = dict[str, Any]
 Entry = dict[str, Any]
 
 
+OTHER_MOVES = (2, 3)  # Z-moves and max moves may be usable where the move itself is disabled
+
+
 class Meaning(NamedTuple):
     """What an action stands for; `member`, `move`: -1 where it is none. gimmick: 0 none, 1 mega .. 4 tera."""
 
@@ -141,11 +144,9 @@ def _allow_moves(choices: SlotChoices, request: Request, slot: int, spent: int) 
     for index, entry in enumerate(offered[:4]):
         move = index if aligned else known_slot(entry["id"], known, index)
         choices.move_entries[move] = entry
-        if entry.get("disabled"):
-            continue
         for kind, form in enumerate(forms):
             shape = form[index] if allowed[kind] and form is not None else None
-            if shape is None or shape.get("disabled"):
+            if shape is None or shape.get("disabled") or (entry.get("disabled") and kind not in OTHER_MOVES):
                 continue
             for target in _targets(shape.get("target", ""), request, slot):
                 action = FIRST_MOVE + PER_GIMMICK * kind + PER_MOVE * move + target + 2

@@ -85,7 +85,7 @@ class MatchupCache:
     def _offence_of(self, profile: Profile) -> Offence:
         found = self._offences.get(id(profile))
         if found is None:
-            found = self._offences[id(profile)] = offence_of(profile)
+            found = self._offences[id(profile)] = offence_of(self._gen, profile)
         return found
 
     def _target(self, body: Body) -> Defence:

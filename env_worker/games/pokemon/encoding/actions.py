@@ -80,20 +80,28 @@ def _allow_switches(choices: Choices, side: list[dict[str, Any]], position: Call
 
 def _allow_moves(choices: Choices, asked: dict[str, Any], known: list[str]) -> None:
     offered = asked["moves"]
-    gimmicks = [(FIRST_MOVE + 4 * kind, asked[key]) for kind, key in _GIMMICK_KINDS if asked.get(key)]
+    gimmicks = [(FIRST_MOVE + 4 * kind, _forms(asked, key)) for kind, key in _GIMMICK_KINDS if asked.get(key)]
     mask, entries, slots = choices.mask, choices.move_entries, choices.move_slots
     aligned = len(offered) == len(known)
     for index, entry in enumerate(offered[:4]):
         move = index if aligned else known_slot(entry["id"], known, index)
         entries[move] = entry
         slots[move] = index + 1
-        if entry.get("disabled"):
-            continue
-        mask[FIRST_MOVE + move] = 1
-        for first, gimmick in gimmicks:
-            # canZMove lists what each slot becomes; the others hold for every move.
-            if not isinstance(gimmick, list) or gimmick[index]:
+        usable = not entry.get("disabled")
+        mask[FIRST_MOVE + move] = usable
+        for first, forms in gimmicks:
+            if usable if forms is None else forms[index] and not forms[index].get("disabled"):
                 mask[first + move] = 1
+
+
+def _forms(asked: dict[str, Any], gimmick: str) -> list[Any] | None:
+    """What a gimmick makes of each move, None where the move stays: only then it must be usable itself.
+
+    A choice lock or Disable does not forbid the Z-move or max move of the move that it disables.
+    """
+    if gimmick == "canDynamax":
+        return list(asked["maxMoves"]["maxMoves"])
+    return asked[gimmick] if gimmick == "canZMove" else None
 
 
 def known_slot(move_id: str, known: list[str], index: int) -> int:

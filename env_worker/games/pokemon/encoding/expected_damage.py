@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from simul.env_worker.games.pokemon.damage.queries import takes_type
 from simul.env_worker.games.pokemon.encoding.movedex import PHYSICAL, STATUS, MoveInfo, type_chart
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 
@@ -106,13 +107,13 @@ class Defence(NamedTuple):
     per_hp: float
 
 
-def offence_of(profile: Profile, made: dict[MoveInfo, MoveOffence] | None = None) -> Offence:
+def offence_of(gen: int, profile: Profile, made: dict[MoveInfo, MoveOffence] | None = None) -> Offence:
     """The offence of a profile. `made`: cache of its body's moves."""
     user = profile.body
     made = {} if made is None else made
     for move in profile.moves:
         if move is not None and move.category != STATUS and move not in made:
-            made[move] = _move_offence(user, move)
+            made[move] = _move_offence(gen, user, move)
     slots = tuple([None if move is None else made.get(move) for move in profile.moves])
     known = [move for move in slots if move is not None]
     if profile.guess:
@@ -146,7 +147,7 @@ def _multipliers(gen: int, types: tuple[int, ...], immune: int) -> tuple[float, 
     return tuple(taken)
 
 
-def _move_offence(user: Body, move: MoveInfo) -> MoveOffence:
+def _move_offence(gen: int, user: Body, move: MoveInfo) -> MoveOffence:
     kind = user.types[0] if user.terastallized and move.row == _TERA_BLAST else move.type
     tera_kind = 0
     if user.tera and not user.terastallized and not move.fixed:
@@ -154,7 +155,7 @@ def _move_offence(user: Body, move: MoveInfo) -> MoveOffence:
     return MoveOffence(
         kind,
         0 if move.category == PHYSICAL else 1,
-        1.0 if move.fixed else _stab(user, kind),
+        1.0 if move.fixed else _stab(gen, user, kind),
         _scale(user, move),
         0 if move.hits_defence else 1,
         move.accuracy,
@@ -187,7 +188,9 @@ def _assumed(user: Body, kind: int) -> MoveOffence:
     return MoveOffence(kind, special, 1.5, scale, special, 1.0, False, False, 0.0, 0.0, 0, 1.0)
 
 
-def _stab(user: Body, kind: int) -> float:
+def _stab(gen: int, user: Body, kind: int) -> float:
+    if takes_type(gen, user.ability, user.types, user.base_types, user.terastallized):
+        return 1.5
     if not user.terastallized:
         return (2.0 if user.ability == "adaptability" else 1.5) if kind in user.types else 1.0
     if kind in user.types:

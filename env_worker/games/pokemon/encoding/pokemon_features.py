@@ -105,7 +105,7 @@ class PokemonBlock:
         self.names = names
         moves = tuple([move_info(gen, name) for name in names])
         self.profile = Profile(self.profile.body, moves, guess)
-        self.offence = offence_of(self.profile, self._made)
+        self.offence = offence_of(gen, self.profile, self._made)
         rows = [move_row(name) for name in names]
         _MOVES.pack_into(self._buffer, self._at + _KIND.size, *rows, *_NO_MOVES[len(rows) :])
         known = b"".join([_known_move(move) for move in moves]).ljust(_KNOWN_BYTES, b"\0")

@@ -88,7 +88,8 @@ class AgentPlayer(Player):
         self._bridge = bridge
         self._policy, self._greedy, self._replays, self._extras = policy, greedy, replays, extras
         self._stopping = False
-        self.tally: Counter[str] = Counter()  # wins, losses, ties
+        self.tally: Counter[str] = Counter()  # wins, losses, ties of battles that were played out
+        self.early: Counter[str] = Counter()  # wins, losses by forfeit or inactivity
         self.given_up = 0  # battles forfeited because we were told to stop
         self.defaulted = 0  # choices left to the server after it refused all of ours
         self._known: set[str] = set()  # tags of all battles, finished ones too
@@ -219,7 +220,8 @@ class AgentPlayer(Player):
     def _battle_finished_callback(self, battle: AbstractBattle) -> None:
         assert isinstance(battle, RoomBattle)
         if not battle.given_up:
-            self.tally["wins" if battle.won else "losses" if battle.lost else "ties"] += 1
+            counts = self.early if battle.ended_early else self.tally
+            counts["wins" if battle.won else "losses" if battle.lost else "ties"] += 1
         end = battle.finish()
         if end is not None:
             self._bridge.tell(end)

@@ -111,16 +111,19 @@ class PlayLoop:
 
 
 def report(agent: AgentPlayer, *, as_json: bool) -> str:
-    """The record so far. Battles that were not played out are not counted."""
-    back = agent.rejoins
+    """The record so far. The rate is that of battles that were played out; a second one has those ended early, too."""
+    back, early = agent.rejoins, agent.early
     tally = {name: agent.tally[name] for name in ("wins", "losses", "ties")}
     games = sum(tally.values())
     cut_off = sum(not battle.given_up for battle in agent.running())
     low, high = wilson(tally["wins"], games)
     rate = tally["wins"] / games if games else None
+    ended = games + early.total()
+    rate_of_all = (tally["wins"] + early["wins"]) / ended if ended else None
     if as_json:
         result = {
             "battles": games, **tally, "win_rate": rate, "wilson_95": (low, high),
+            "early_wins": early["wins"], "early_losses": early["losses"], "win_rate_with_early": rate_of_all,
             "given_up": agent.given_up, "cut_off": cut_off, "defaults": agent.defaulted,
             "rejoined": back.rejoined, "started_over": back.started_over, "vanished": back.vanished,
         }  # fmt: skip
@@ -128,6 +131,11 @@ def report(agent: AgentPlayer, *, as_json: bool) -> str:
     words = f"{games} battles: " + ", ".join(f"{count} {name}" for name, count in tally.items())
     if rate is not None:
         words += f"; win rate {rate:.3f} (95%: {low:.3f} to {high:.3f})"
+    if early:
+        words += (
+            f"\n{early.total()} more ended by forfeit or inactivity: {early['wins']} wins, {early['losses']} losses"
+        )
+        words += f"; with them the win rate is {rate_of_all:.3f}."
     if agent.given_up:
         words += f"\n{agent.given_up} more were forfeited when play was stopped."
     if cut_off:

@@ -6,11 +6,10 @@ from typing import Any
 
 import orjson
 
-from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, ROOM_ONLY, SEATS
+from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, ROOM_ONLY, SEATS, early_end
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord
 
 TURN_LIMIT = 1000  # the simulator declares a tie beyond it
-UNFAIR = ("lost due to inactivity", "forfeited")  # ends without a result for training
 
 
 class Room:
@@ -33,7 +32,7 @@ class Room:
         self._lines: tuple[list[str], list[str]] = ([], [])  # of each account
         self._numbers = [0, 0]  # of each seat's latest request
         self._turn = 0
-        self._unfair = ""
+        self._ended_early = ""  # such an end is no result for training
         self._ended = [False, False]  # by account: its end has arrived
         self._log: list[str] | None = [] if log else None
 
@@ -59,8 +58,8 @@ class Room:
             else:
                 if kind == "turn":
                     self._turn = max(self._turn, int(rest))
-                elif kind == "-message" and any(words in rest for words in UNFAIR):
-                    self._unfair = "inactivity" if "inactivity" in rest else "forfeit"
+                elif kind == "-message":
+                    self._ended_early = early_end(rest) or self._ended_early
                 lines.append(line)
 
     def choice(self, seat: int, request_number: int, choice: str, now: float) -> str:
@@ -118,8 +117,8 @@ class Room:
             tick.records.append(SimRecord(self.battle, self._seats[account], 0, lines, None))
         if not all(self._ended):
             return
-        if self._unfair:
-            self.end(tick, self._unfair)
+        if self._ended_early:
+            self.end(tick, self._ended_early)
             return
         self.over = True
         if self._log is not None:

@@ -27,6 +27,17 @@ ROOM_ONLY = frozenset(
 # Answers to a choice that came too late or twice; the request it was about is not open any more.
 NOTHING_OPEN = ("[Invalid choice] Can't do anything", "[Invalid choice] Sorry", "[Invalid choice] There's nothing")
 SEATS = ("p1", "p2")
+# What the server says of an end that was not played out, and what it is called.
+EARLY_ENDS = {
+    " lost due to inactivity": "inactivity",
+    " forfeited": "forfeit",
+    " lost by having an inappropriate name": "forfeit",
+}
+
+
+def early_end(message: str) -> str:
+    """What ended a battle before it was played out, "" for any other `-message` of the server."""
+    return next((cause for words, cause in EARLY_ENDS.items() if words in message), "")
 
 
 class OnlineSeat(ReadingSeat):
@@ -50,6 +61,7 @@ class RoomBattle(Battle):
     Attributes:
         seat: ours, from the first request on.
         given_up: True = forfeited because play was stopped.
+        ended_early: `inactivity` or `forfeit` where one of them decided the battle, else empty.
         refusal: `unavailable` or `invalid` where the last choice was refused, else empty.
         heard: True = after a rejoin, the server confirmed that it has our choice.
     """
@@ -63,6 +75,7 @@ class RoomBattle(Battle):
         self.seat: OnlineSeat | None = None
         self.refusal = ""
         self.given_up = False
+        self.ended_early = ""
         self.heard = False
         self.env = env
         self._policy = policy
@@ -82,6 +95,8 @@ class RoomBattle(Battle):
             return
         if split_message[1] == "turn":
             self._turn = int(split_message[2])
+        elif split_message[1] == "-message":
+            self.ended_early = early_end(split_message[2]) or self.ended_early
         self._replay_data.append(split_message)
         if split_message[0] == "" and split_message[1] not in ROOM_ONLY and split_message[1] not in SKIPPED_LINES:
             (self._log if self._again is None else self._again).append("|".join(split_message))

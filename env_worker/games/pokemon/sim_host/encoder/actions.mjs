@@ -47,19 +47,21 @@ export class Choices {
 
 	allowMoves(asked, known) {
 		const offered = asked.moves;
-		const gimmicks = [asked.canMegaEvo, asked.canZMove, asked.canDynamax, asked.canTerastallize];
+		const maxMoves = asked.canDynamax ? asked.maxMoves.maxMoves : undefined;
+		const gimmicks = [asked.canMegaEvo, asked.canZMove, maxMoves, asked.canTerastallize];
 		const aligned = offered.length === known.length;
 		for (let i = 0; i < offered.length && i < 4; i++) {
 			const entry = offered[i];
 			const move = aligned ? i : knownSlot(entry.id, known, i);
 			this.moveEntries[move] = entry;
 			this.moveSlots[move] = i + 1;
-			if (entry.disabled) continue;
-			this.mask[FIRST_MOVE + move] = 1;
+			if (!entry.disabled) this.mask[FIRST_MOVE + move] = 1;
 			for (let kind = 0; kind < 4; kind++) {
 				const gimmick = gimmicks[kind];
-				// canZMove lists what each slot becomes; the others hold for every move.
-				if (gimmick && (!Array.isArray(gimmick) || gimmick[i])) this.mask[FIRST_MOVE + 4 * (kind + 1) + move] = 1;
+				if (!gimmick) continue;
+				// Z-moves and max moves may be usable where the move itself is disabled.
+				const form = Array.isArray(gimmick) ? gimmick[i] : entry;
+				if (form && !form.disabled) this.mask[FIRST_MOVE + 4 * (kind + 1) + move] = 1;
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 // The encoder's estimate of damage between two Pokemon, before stages; damage/ has the exact formula.
 // The same as expected_damage.py and profiles.py, number for number.
 
+import { takesType } from './damage/queries.mjs';
+
 export const PHYSICAL = 0, SPECIAL = 1, STATUS = 2;
 const AVERAGE_ROLL = 0.925;
 const ASSUMED_POWER = 75; // of a foe's unrevealed STAB moves
@@ -117,7 +119,7 @@ class MoveOffence {
 function moveOffence(tables, user, move) {
 	const blast = move.row === tables.teraBlast;
 	const type = user.terastallized && blast ? user.type1 : move.type;
-	const made = new MoveOffence(type, move.category === PHYSICAL ? 0 : 1, move.fixed ? 1 : stab(user, type),
+	const made = new MoveOffence(type, move.category === PHYSICAL ? 0 : 1, move.fixed ? 1 : stab(tables.gen, user, type),
 		scale(tables, user, move), move.hitsDefence ? 0 : 1, move.accuracy);
 	made.foeAttack = move.foeAttack;
 	made.fixed = move.fixed;
@@ -148,7 +150,8 @@ function has(type, type1, type2) {
 	return type === type1 || (type2 !== 0 && type === type2);
 }
 
-function stab(user, type) {
+function stab(gen, user, type) {
+	if (takesType(gen, user.ability, user.type1, user.type2, user.base1, user.base2, user.terastallized)) return 1.5;
 	const now = has(type, user.type1, user.type2);
 	if (!user.terastallized) return now ? (user.ability === 'adaptability' ? 2 : 1.5) : 1;
 	const born = has(type, user.base1, user.base2);

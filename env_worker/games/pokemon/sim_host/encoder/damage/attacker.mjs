@@ -2,15 +2,16 @@
 
 import {
 	FIRE, ICE, ONE, PSYCHIC, STELLAR, TYPELESS, WATER, chain, divide, grounded, hasType, held, holds, modify, moveType, speed,
-	staged, stagesOf,
+	staged, stagesOf, takesType,
 } from './queries.mjs';
 
 export const PHYSICAL = 1, SPECIAL = 2;
 export const CRITS = 1, BETTER_SIDE = 2, OWN_DEFENCE = 4, FOE_ATTACK = 8, HITS_DEFENCE = 16, IGNORES_STAGES = 32,
-	IGNORES_ABILITY = 64, STRUGGLES = 128, EXPLODES = 256, UNFORCED = 512;
+	IGNORES_ABILITY = 64, STRUGGLES = 128, EXPLODES = 256, UNFORCED = 512, RISES = 1024;
 const USER_HP = 6, PINCH = 7, BOOSTS = 8, NO_ITEM = 9, FALLEN = 10;
 const TERA_TYPE = 1, FIRST_TYPE = 5; // where a move's type comes from
 const MOST_WAITING = 3;
+const PREPARING = 'PREPARING';
 
 export class AttackerMove {
 	/** @param {object} user a Fighter; @param {object} around Surroundings */
@@ -41,7 +42,7 @@ export class AttackerMove {
 		this.finalMod = mods[stage.final];
 		this.earlyMod = mods[stage.early];
 		this.middleMod = mods[stage.middle];
-		this.stab = stabOf(user, type, move);
+		this.stab = stabOf(gen, user, type, move);
 		this.weather = weatherOf(tables, around, type, move.id);
 		this.burned = gen > 2 && user.status === 'BRN' && category === PHYSICAL && user.ability !== 'guts' &&
 			(gen <= 5 || move.id !== 'facade');
@@ -96,7 +97,10 @@ export class AttackerMove {
 		this.attack = this.attackPlain = 0;
 		if (move.bits & FOE_ATTACK) return;
 		const place = move.bits & OWN_DEFENCE ? 1 : category === PHYSICAL ? 0 : 2;
-		const stat = user.stats[place + 1], stage = move.bits & CRITS ? Math.max(stages[place], 0) : stages[place];
+		const stat = user.stats[place + 1];
+		let stage = stages[place];
+		if (move.bits & RISES && !user.effects.includes(PREPARING)) stage = Math.max(-6, Math.min(6, stage + riseOf(user)));
+		if (move.bits & CRITS) stage = Math.max(stage, 0);
 		this.attack = staged(gen, stat, stage);
 		this.attackPlain = staged(gen, stat, 0);
 		if (gen <= 2 && place === 0 && user.status === 'BRN') this.attack = Math.max(divide(this.attack, 2), 1);
@@ -109,7 +113,7 @@ export class AttackerMove {
 /** Whether a move is the same after its user terastallizes. */
 export function sameTerastallized(gen, user, tera, attackerMove, move, around) {
 	return move.typeKind !== TERA_TYPE && move.typeKind !== FIRST_TYPE && !(move.bits & (BETTER_SIDE | STRUGGLES)) &&
-		!hasType(tera.types, attackerMove.type) && stabOf(tera, attackerMove.type, move) === attackerMove.stab &&
+		!hasType(tera.types, attackerMove.type) && stabOf(gen, tera, attackerMove.type, move) === attackerMove.stab &&
 		grounded(gen, tera, around) === grounded(gen, user, around);
 }
 
@@ -153,8 +157,15 @@ function rulesOf(tables, user, move) {
 	return found;
 }
 
-function stabOf(user, type, move) {
+/** Stages that a move of RISES adds to the special attack before it hits. */
+function riseOf(user) {
+	return user.ability === 'contrary' ? -1 : user.ability === 'simple' ? 2 : 1;
+}
+
+function stabOf(gen, user, type, move) {
 	if (move.bits & STRUGGLES || type === TYPELESS) return ONE;
+	const { types, baseTypes } = user;
+	if (takesType(gen, user.ability, types[0], types[1] ?? 0, baseTypes[0], baseTypes[1] ?? 0, user.terastallized)) return 6144;
 	const now = hasType(user.types, type), born = hasType(user.baseTypes, type);
 	if (user.terastallized && user.tera === STELLAR) return now || born ? 8192 : 4915;
 	const both = user.terastallized && user.tera === type && born;

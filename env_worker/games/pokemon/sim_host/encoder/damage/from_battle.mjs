@@ -54,7 +54,7 @@ export class Condition {
 		const hp = exactHp ? mon.hp || 0 : steps(tables, mon, profile), maxHp = exactHp ? mon.maxHp || 1 : SIXTHS;
 		const status = mon.status === null || mon.status === 'FNT' ? '' : mon.status;
 		const stages = out ? digits(mon.boosts) : 0;
-		const effects = out && mon.effects.size ? known(tables, mon).join() : '';
+		const effects = out && (mon.effects.size || mon.preparing) ? known(tables, mon).join() : '';
 		if (hp === this.hp && maxHp === this.maxHp && status === this.status && stages === this.stages &&
 			effects === this.effects) return false;
 		this.hp = hp;
@@ -103,6 +103,7 @@ function digits(boosts) {
 function known(tables, mon) {
 	const found = [];
 	for (const name of mon.effects.keys()) if (tables.effects.has(name)) found.push(name);
+	if (mon.preparing) found.push('PREPARING');
 	return found.sort();
 }
 

@@ -60,6 +60,12 @@ export function speed(tables, fighter, stages, around) {
 	return Math.max(value, 1);
 }
 
+/** Whether its ability gives it the type of the move that it uses; in gen 9 only until its types have changed. */
+export function takesType(gen, ability, type1, type2, base1, base2, terastallized) {
+	if ((ability !== 'protean' && ability !== 'libero') || terastallized) return false;
+	return gen <= 8 || (type1 === base1 && (base2 === 0 || type2 === base2));
+}
+
 /** Whether knock off finds an item it can take. */
 export function removable(tables, fighter) {
 	const { item, species } = fighter;

@@ -48,6 +48,12 @@ def test_gen_1_has_39_rolls_of_255ths():
         (mon(NORMAL, stages=(0, 0, 2, 0, 0)), "surf", mon(NORMAL, ability="unaware"), 63),
         (mon(NORMAL), "surf", mon(NORMAL, stages=(0, 0, 0, 6, 0)), 17),
         (mon(NORMAL, status="BRN"), "surf", mon(NORMAL), 63),
+        (mon(NORMAL, ability="protean"), "surf", mon(NORMAL), 94),
+        (mon(FIRE, base_types=(NORMAL,), ability="libero"), "surf", mon(NORMAL), 63),  # once each time it comes in
+        (mon(FIRE, tera=FIRE, terastallized=True, ability="protean"), "surf", mon(NORMAL), 63),
+        (mon(NORMAL), "meteorbeam", mon(NORMAL), 124),  # 34 * 120 * 300 // 200 // 50 + 2: it rises by a stage first
+        (mon(NORMAL, effects=("PREPARING",)), "meteorbeam", mon(NORMAL), 83),  # it has risen
+        (mon(NORMAL, ability="contrary"), "meteorbeam", mon(NORMAL), 56),
         (mon(NORMAL), "seismictoss", mon(NORMAL), 80),
         (mon(NORMAL), "superfang", mon(NORMAL, hp=50), 75),
     ],
@@ -82,6 +88,18 @@ def test_what_does_nothing(user, name, foe):
 )
 def test_what_hits_after_all(user, name, foe):
     assert min(hit(user, name, foe)) > 0
+
+
+def test_until_gen_8_protean_takes_every_type():
+    assert max(hit(mon(FIRE, base_types=(NORMAL,), ability="protean"), "surf", mon(NORMAL), gen=8)) == 94
+
+
+def test_psychic_terrain_keeps_priority_moves_from_what_stands_on_it():
+    psychic = Surroundings(FACTS["psychic_terrain"])
+    assert set(hit(mon(NORMAL), "quickattack", mon(NORMAL), psychic)) == {0}
+    assert min(hit(mon(NORMAL), "quickattack", mon(NORMAL, FLYING), psychic)) > 0
+    assert min(hit(mon(NORMAL), "bodyslam", mon(NORMAL), psychic)) > 0
+    assert min(hit(mon(NORMAL), "quickattack", mon(NORMAL), Surroundings(FACTS["misty_terrain"]))) > 0
 
 
 def test_weather_and_screens():

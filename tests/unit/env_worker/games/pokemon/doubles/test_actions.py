@@ -154,6 +154,15 @@ def test_dynamaxed_moves_have_targets_of_their_own():
     assert {action for action in legal(is_, 0) if action >= FIRST_MOVE} == {10, 11, 14}
 
 
+def test_a_disabled_move_may_be_usable_as_a_max_or_z_move():
+    moves = [{"id": "a", "target": "normal", "disabled": True}, {"id": "b", "target": "self", "disabled": True}]
+    grown = [{"move": "A", "target": "adjacentFoe"}, {"move": "Max Guard", "target": "self", "disabled": True}]
+    request = turn(trapped=True, moves=moves, canDynamax=True, maxMoves={"maxMoves": grown}, canTerastallize="Fire")
+    assert legal(request, 0) == {70, 71}
+    z_moves = [{"move": "Z", "target": "adjacentFoe"}, None]
+    assert legal(turn(trapped=True, moves=moves, canZMove=z_moves), 0) == {50, 51}
+
+
 def test_trapped_and_commanding():
     assert legal(turn(trapped=True), 0) == {7, 10, 11, 14}
     team = [TEAM[0] | {"commanding": True}, *TEAM[1:]]

@@ -20,7 +20,11 @@ def test_mask_and_orders_agree_with_poke_env(seat):
         if active is not None and (active.transformed or (stock.can_z_move and "hiddenpower" in active.moves)):
             continue
         mask = SinglesEnv.get_action_mask(stock)
-        assert list(choices.mask) == mask + [0] * (26 - len(mask))
+        ours = list(choices.mask)
+        for z_move, max_move, usable in zip(range(14, 18), range(18, 22), ours[6:10]):
+            if not usable:  # poke-env forbids the Z-move and the max move of a disabled move
+                ours[z_move] = ours[max_move] = 0
+        assert ours == mask + [0] * (26 - len(mask))
         for action in np.flatnonzero(mask):
             order = SinglesEnv.action_to_order(np.int64(action), stock).message.split(maxsplit=2)[1:]
             assert in_names(choices.command(int(action)), request) == in_names_of_order(order)
@@ -94,6 +98,15 @@ def test_disabled_moves_and_gimmicks():
     choices = legal_choices(request_of(moves, trapped=True, canZMove=z_moves), position)
     assert choices.mask[14:18] == bytes([0, 1, 0, 0])
     assert choices.command(15) == "move 2 zmove"
+
+
+def test_a_disabled_move_may_be_usable_as_a_max_or_z_move():
+    moves = [{"id": "a"}, {"id": "b", "disabled": True}, {"id": "c", "disabled": True}, {"id": "d", "disabled": True}]
+    grown = [{"move": "A"}, {"move": "B"}, {"move": "C", "disabled": True}, {"move": "D"}]
+    assert legal(request_of(moves, trapped=True, canDynamax=True, maxMoves={"maxMoves": grown})) == [6, 18, 19, 21]
+    assert legal(request_of(moves, trapped=True, canZMove=[None, {"move": "Z"}, None, None])) == [6, 15]
+    assert legal(request_of(moves, trapped=True, canMegaEvo=True)) == [6, 10]
+    assert legal(request_of(moves, trapped=True, maxMoves={"maxMoves": grown})) == [6], "it is dynamaxed already"
 
 
 def test_a_locked_move_stays_in_its_slot_and_goes_out_as_the_only_one():

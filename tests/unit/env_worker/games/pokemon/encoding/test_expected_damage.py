@@ -26,11 +26,11 @@ def body(*types: int, **more) -> Body:
 
 
 def hit(user: Body, move: str, target: Body) -> MoveDamage:
-    return move_damage(offence_of(Profile(user, (move_info(9, move),))).slots[0], defence_of(9, target))
+    return move_damage(offence_of(9, Profile(user, (move_info(9, move),))).slots[0], defence_of(9, target))
 
 
 def attack(profile: Profile, target: Body) -> BestDamage:
-    return best_damage(offence_of(profile).all, defence_of(9, target))
+    return best_damage(offence_of(9, profile).all, defence_of(9, target))
 
 
 def test_type_chart():
@@ -55,6 +55,8 @@ def test_a_neutral_blow_follows_the_formula():
         (body(NORMAL), "earthquake", body(FLYING), 0.0),
         (body(FIRE, base_types=(WATER,), terastallized=True), "surf", body(NORMAL), 1.5),
         (body(WATER, base_types=(WATER,), terastallized=True), "surf", body(NORMAL), 2.0),
+        (body(NORMAL, ability="protean"), "surf", body(NORMAL), 1.5),
+        (body(FIRE, base_types=(NORMAL,), ability="protean"), "surf", body(NORMAL), 1.0),
         (body(WATER, item="choicespecs"), "surf", body(NORMAL, item="assaultvest"), 1.5),
     ],
 )

@@ -1,0 +1,88 @@
+"""Compares observations with the claims of slices.py and keeps the books."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from functools import cache
+
+from simul.env_worker.games.pokemon.formats.spec import is_doubles
+from tests.support.pokemon.audit.battles import AuditedRow
+from tests.support.pokemon.audit.slices import NOT_AUDITED, Claim, Expected, claims, places
+
+HALF_PRECISION = 2.0**-11
+EXAMPLES = 5  # kept of each slice
+
+
+class Audit:
+    """What a comparison found, by kind of slice ("own.species" for those of all six).
+
+    Attributes:
+        rows: observations compared.
+        compared: slices compared.
+        wrong: those that differ from the state.
+        excused: those that differ where an approximation allows it, by its name.
+        examples: the first differences of each kind of slice.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.compared: Counter[str] = Counter()
+        self.wrong: Counter[str] = Counter()
+        self.excused: Counter[str] = Counter()
+        self.examples: defaultdict[str, list[str]] = defaultdict(list)
+
+    def read(self, rows: Iterable[AuditedRow]) -> Audit:
+        """Compare every row."""
+        for row in rows:
+            self.rows += 1
+            known = places(is_doubles(row.job.format))
+            observation = row.observation.tolist()
+            for claim in claims(row):
+                place = known[claim.name]
+                self._check(row, claim, observation[place.start : place.start + place.size])
+        return self
+
+    def _check(self, row: AuditedRow, claim: Claim, found: list[float]) -> None:
+        kind = kind_of(claim.name)
+        assert len(found) == len(claim.numbers), claim.name
+        same = all(map(_agree, claim.numbers, found))
+        if claim.excused:
+            self.excused[claim.excused] += not same
+            return
+        self.compared[kind] += 1
+        if same:
+            return
+        self.wrong[kind] += 1
+        if len(self.examples[kind]) < EXAMPLES:
+            self.examples[kind].append(f"{row.place}: {claim.name} is {found}, the simulator has {claim.numbers}")
+
+
+def kinds() -> list[str]:
+    """All kinds of slices that are audited, of both layouts."""
+    found = {kind_of(name) for in_doubles in (False, True) for name in places(in_doubles)}
+    return sorted(kind for kind in found if not any(re.fullmatch(pattern, kind) for pattern in NOT_AUDITED))
+
+
+@cache
+def kind_of(name: str) -> str:
+    """A slice's name without `global` and the number of its block; in doubles the active Pokemon are own or foe."""
+    name = re.sub(r"^(partner_)?(own|foe|move)\.\d\.", r"\2.", name).removeprefix("global.")
+    name = re.sub(r"^(self|partner)\.", "", name)
+    return re.sub(
+        r"^(self|partner|left_foe|right_foe)_active", lambda m: f"{'foe' if 'foe' in m[1] else 'own'}_active", name
+    )
+
+
+def _agree(expected: Expected, found: float) -> bool:
+    if expected is None:
+        return True
+    if isinstance(expected, frozenset):
+        return any(_close(one, found) for one in expected)
+    return _close(expected, found)
+
+
+def _close(expected: float, found: float) -> bool:
+    """Equal as half floats; ids, which are below 2048, therefore are equal."""
+    return abs(expected - found) <= HALF_PRECISION * abs(expected)

@@ -1,0 +1,239 @@
+// Plays seeded battles on the pinned simulator and prints what each seat was sent beside the simulator's own state.
+//   node record.mjs < JOBS
+// In, JSON lines: {"tables": encoder_tables(gen)} for the battles of singles that follow, and battles:
+//   {"format", "seed": [a, b, c, d], "team_seeds": [seed, seed], "teams": [packed|null, packed|null], "turns": most,
+//    "choices": {"p1": [text, ...], "p2": [...]} | null}; without choices both seats choose at random.
+// Out, JSON lines, one a request: {"seat", "lines", "request", "truth": null at a team preview,
+//   "row": the host encoder's observation as base64 (float16), null in doubles}; then {"end": turns}.
+//
+// The state is read from the simulator's objects, never from the protocol. What these do not keep (when an effect
+// began, who has come out in which order) is noted as the simulator makes it.
+
+import { createInterface } from 'node:readline';
+
+import { Tables } from '../../../../env_worker/games/pokemon/sim_host/encoder/host_tables.mjs';
+import { HostedBattle } from '../../../../env_worker/games/pokemon/sim_host/hosted_battle.mjs';
+import { randomChoice, seededRandom } from '../../../../env_worker/games/pokemon/sim_host/random_choice.mjs';
+import { SeatView } from '../../../../env_worker/games/pokemon/sim_host/seat_view.mjs';
+import { loadSimulator } from '../../../../env_worker/games/pokemon/sim_host/simulator.mjs';
+
+const { sim } = loadSimulator(true);
+const GIMMICKS = ['', ' mega', ' zmove', ' dynamax', ' terastallize'];
+const TARGETS = ['', ' 1', ' 2', ' -1', ' -2'];
+const SWITCH_SHARE = 0.2; // of the turns of singles that leave a choice
+
+const startTurn = new WeakMap(); // state of an effect -> the turn in which it was made
+const byRest = new WeakSet(); // state of a sleep that Rest began
+const sleepLength = new WeakMap(); // state of a sleep -> its length in turns
+const appeared = new WeakMap(); // side -> its Pokemon as they look from outside, in order of appearance
+const spent = new WeakSet(); // sides that have used their gimmick
+const disguised = new WeakSet(); // Pokemon that another one has looked like
+
+const { initEffectState, add } = sim.Battle.prototype;
+sim.Battle.prototype.initEffectState = function (...args) {
+	const state = initEffectState.apply(this, args);
+	startTurn.set(state, this.turn ?? 0);
+	return state;
+};
+sim.Battle.prototype.add = function (...parts) {
+	const [kind, pokemon] = parts;
+	if (kind === 'switch' || kind === 'drag' || kind === 'replace') {
+		const { side, illusion } = pokemon, shown = illusion ?? pokemon;
+		if (!appeared.has(side)) appeared.set(side, new Set());
+		appeared.get(side).add(shown);
+		if (illusion) disguised.add(illusion).add(pokemon);
+	}
+	if (['-mega', '-burst', '-zpower', '-terastallize'].includes(kind)) spent.add(pokemon.side);
+	if (kind === '-start' && parts[2] === 'Dynamax') spent.add(pokemon.side);
+	return add.apply(this, parts);
+};
+const { setStatus } = sim.Pokemon.prototype;
+sim.Pokemon.prototype.setStatus = function (status, source, sourceEffect, ...rest) {
+	const done = setStatus.call(this, status, source, sourceEffect, ...rest);
+	if (done && this.status === 'slp') {
+		sleepLength.set(this.statusState, this.statusState.time);
+		if ((sourceEffect ?? this.battle.effect)?.id === 'rest') byRest.add(this.statusState);
+	}
+	return done;
+};
+
+const lastUsed = new WeakMap(); // Pokemon -> the move that it used last since it came in
+const { moveUsed, clearVolatile } = sim.Pokemon.prototype;
+sim.Pokemon.prototype.moveUsed = function (move, ...rest) {
+	const ids = move.baseMove ? [move.id, move.baseMove] : [move.id]; // a max move and what it was made from
+	lastUsed.set(this, { ids, powered: Boolean(move.isZ || move.isMax) });
+	return moveUsed.call(this, move, ...rest);
+};
+sim.Pokemon.prototype.clearVolatile = function (...args) {
+	lastUsed.delete(this);
+	return clearVolatile.apply(this, args);
+};
+
+/** Numbers and texts of an effect's state; what points at others is left out. */
+function plain(state) {
+	const found = { start: startTurn.get(state) };
+	for (const key in state) if (['number', 'string', 'boolean'].includes(typeof state[key])) found[key] = state[key];
+	return found;
+}
+
+/** Turns lost to sleep; Rest sets a length of its own after the status has begun. */
+function sleptTurns({ status, statusState: state }) {
+	if (status !== 'slp') return 0;
+	return (state.startTime ?? (byRest.has(state) ? 3 : sleepLength.get(state))) - state.time;
+}
+
+const states = effects => Object.fromEntries(Object.entries(effects).map(([id, state]) => [id, plain(state)]));
+
+function pokemonTruth(mon, order) {
+	const entry = mon.getSwitchRequestData();
+	return {
+		species: mon.species.id, base_species: mon.baseSpecies.id, level: mon.level,
+		ability: mon.ability, base_ability: mon.baseAbility, item: mon.item,
+		moves: entry.moves, base_moves: mon.baseMoves, slots: mon.moveSlots.map(({ id, pp, maxpp }) => [id, pp, maxpp]),
+		base_slots: mon.baseMoveSlots.map(({ id, pp, maxpp }) => [id, pp, maxpp]),
+		types: mon.getTypes(), added_type: mon.addedType, tera_type: mon.teraType ?? '', terastallized: mon.terastallized ?? '',
+		hp: mon.hp, max_hp: mon.maxhp, shared_hp: mon.getHealth().shared, fainted: mon.fainted, active: mon.isActive,
+		position: mon.position, status: mon.status, status_state: plain(mon.statusState), resting: byRest.has(mon.statusState), slept: sleptTurns(mon),
+		stats: ['atk', 'def', 'spa', 'spd', 'spe'].map(stat => mon.storedStats[stat]), boosts: mon.boosts,
+		volatiles: states(mon.volatiles), last_moves: lastUsed.get(mon)?.ids ?? [], powered: lastUsed.get(mon)?.powered ?? false, active_turns: mon.activeTurns,
+		transformed: mon.transformed, illusion: mon.illusion ? order.indexOf(mon.illusion) : -1,
+		disguised: disguised.has(mon),
+	};
+}
+
+function sideTruth(side, order) {
+	return {
+		pokemon: order.map(mon => pokemonTruth(mon, order)),
+		appeared: [...appeared.get(side) ?? []].map(mon => order.indexOf(mon)),
+		slots: side.active.map(mon => mon ? order.indexOf(mon) : -1), // who stands where
+		line_up: side.pokemon.map(mon => order.indexOf(mon)), // as commands number them
+		conditions: states(side.sideConditions),
+		spent: spent.has(side),
+	};
+}
+
+/** Whether the simulator takes a choice; the side is as before afterwards. */
+function accepts(side, choice) {
+	const flags = side.active.map(mon => mon?.switchFlag);
+	side.clearChoice();
+	side.emitChoiceError = message => {
+		side.choice.error = message;
+		return false;
+	};
+	side.send = () => {};
+	const accepted = side.choose(choice);
+	delete side.emitChoiceError;
+	delete side.send;
+	side.active.forEach((mon, slot) => { if (mon) mon.switchFlag = flags[slot]; }); // a revival takes it back
+	side.clearChoice();
+	return accepted;
+}
+
+/** The slot that is asked first; a slot that cannot act passes by itself. */
+const askedSlot = side => Math.max(side.active.findIndex(mon => side.requestState === 'switch' ? mon?.switchFlag :
+	mon && !mon.fainted && !mon.volatiles.commanding), 0);
+
+/** The one thing that it can do where the simulator leaves no choice of moves, '' otherwise. */
+function lockOf(side) {
+	const mon = side.active[askedSlot(side)];
+	if (side.requestState !== 'move') return '';
+	const { moves } = mon.getMoveRequestData();
+	return moves.length === 1 && (mon.getLockedMove() || !mon.getMoves().length || moves[0].id !== mon.moveSlots[0].id ||
+		mon.moveSlots.length > 1) ? moves[0].id : '';
+}
+
+/** All that the slot could say. What a locked or dynamaxed Pokemon says of a gimmick is not heard. */
+function words(side) {
+	const targets = side.active.length > 1 ? TARGETS : [''], mon = side.active[askedSlot(side)];
+	const gimmicks = lockOf(side) ? [''] : GIMMICKS.filter(word => word !== ' dynamax' || !mon.volatiles.dynamax);
+	const found = side.pokemon.map((_, place) => `switch ${place + 1}`);
+	for (let move = 1; move <= 4; move++) {
+		for (const gimmick of gimmicks) for (const target of targets) found.push(`move ${move}${target}${gimmick}`);
+	}
+	return side.active.length > 1 ? ['pass', ...found] : found;
+}
+
+/** What the simulator takes from the slot that is asked first. */
+const legal = side => words(side).filter(choice => accepts(side, choice));
+
+class Seat {
+	constructor() {
+		this.told = null; // [request number, lines, request] of an open request
+		this.view = null;
+	}
+}
+
+function play(job, tables) {
+	const seats = [new Seat(), new Seat()];
+	const outbox = {
+		record: (id, seat, number, lines, request) => { seats[seat].told = request && [number, lines, request]; },
+		error: (id, seat, number, kind) => {
+			if (kind !== 'unavailable') throw new Error(`${kind} choice in ${JSON.stringify(job)}`);
+		},
+		end() {},
+		unparsed() {},
+	};
+	const command = { b: 0, format: job.format, seed: job.seed, team_seeds: job.team_seeds, teams: job.teams };
+	const hosted = new HostedBattle(sim, command, outbox);
+	const { battle } = hosted;
+	const random = seededRandom(job.seed.reduce((mixed, part) => Math.imul(mixed, 31) + part, 7));
+	const orders = [null, null];
+	const singles = battle.gameType === 'singles';
+	seats.forEach((seat, index) => { if (singles) seat.view = new SeatView(tables, index); });
+	while (!hosted.ended && battle.turn <= job.turns) {
+		const asked = seats.map((seat, index) => ({ seat, index })).filter(({ seat }) => seat.told);
+		if (!asked.length) throw new Error(`nobody is asked in ${JSON.stringify(job)}`);
+		battle.sides.forEach((side, n) => { if (!side.activeRequest?.teamPreview) orders[n] ??= [...side.pokemon]; });
+		const choices = asked.map(({ seat, index }) => {
+			const [number, , request] = seat.told;
+			const accepted = show(battle, seat, index, orders);
+			const script = job.choices?.[`p${index + 1}`];
+			return script ? script[number - 1] ?? 'default' : chosen(request, accepted, singles, random);
+		});
+		asked.forEach(({ seat, index }, place) => {
+			const [number] = seat.told;
+			seat.told = null;
+			hosted.choose(index, number, choices[place]);
+		});
+	}
+	process.stdout.write(`${JSON.stringify({ end: battle.turn })}\n`);
+	hosted.destroy();
+}
+
+/** A random choice, half of the time with a gimmick where one is possible; it switches only now and then. */
+function chosen(request, accepted, singles, random) {
+	if (!singles || request.teamPreview) return randomChoice(request, random);
+	const pick = choices => choices[Math.floor(random() * choices.length)];
+	const switches = accepted.filter(choice => choice.startsWith('switch'));
+	const moves = accepted.filter(choice => choice.startsWith('move'));
+	if (!moves.length || (switches.length && random() < SWITCH_SHARE)) return pick(switches);
+	const special = moves.filter(choice => choice.split(' ').length > 2);
+	return pick(special.length && random() < 0.5 ? special : moves);
+}
+
+/** Prints a request and the state beside it; returns what the simulator accepts, null at a team preview. */
+function show(battle, seat, index, orders) {
+	const [, lines, request] = seat.told, { view } = seat;
+	const preview = Boolean(request.teamPreview);
+	let row = null;
+	if (view !== null) {
+		if (preview) view.seePreview(lines.split('\n'), request);
+		else view.see(lines.split('\n'), request);
+		row = Buffer.from(view.shown.bytes).toString('base64');
+	}
+	const truth = preview ? null : {
+		turn: battle.turn, seat: index, weather: battle.field.weather, weather_state: plain(battle.field.weatherState),
+		terrain: battle.field.terrain, terrain_state: plain(battle.field.terrainState),
+		rooms: states(battle.field.pseudoWeather), sides: battle.sides.map((side, n) => sideTruth(side, orders[n])),
+		lock: lockOf(battle.sides[index]), legal: legal(battle.sides[index]),
+	};
+	process.stdout.write(`${JSON.stringify({ seat: index, lines, request, truth, row })}\n`);
+	return truth && truth.legal;
+}
+
+let tables = null;
+for await (const line of createInterface({ input: process.stdin })) {
+	const job = JSON.parse(line);
+	if (job.tables) tables = new Tables(job.tables);
+	else play(job, tables);
+}

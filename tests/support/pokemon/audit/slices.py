@@ -1,0 +1,478 @@
+"""The observation as the simulator's state (record.mjs) says it must be: slice by slice, own or public facts only.
+
+Written from the simulator's objects alone. Where the observation is approximate on purpose, `APPROXIMATIONS` names it;
+docs/pokemon.md has the same list.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from poke_env.battle.pokemon_type import PokemonType
+
+from simul.common.protocol.specs import Slice
+from simul.env_worker.games.pokemon.doubles import layout as doubles
+from simul.env_worker.games.pokemon.encoding import layout
+from simul.env_worker.games.pokemon.encoding.layout import VOLATILES
+from simul.env_worker.games.pokemon.encoding.vocabulary import NO_ITEM, vocabulary
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
+from tests.support.pokemon.audit.battles import AuditedRow, Truth
+
+# What a number must be: this; one of these; anything.
+Expected = float | frozenset[float] | None
+Numbers = Sequence[Expected]
+Mon = dict[str, Any]
+Side = dict[str, Any]
+
+
+class Claim(NamedTuple):
+    """What one slice must hold. `excused`: the approximation that allows another value, "" for none."""
+
+    name: str
+    numbers: Numbers
+    excused: str = ""
+
+
+# What is approximate on purpose, as docs/pokemon.md lists it: name -> (slices, meaning).
+APPROXIMATIONS = {
+    "illusion": (
+        "`foe.*`, `foe_side.team_hp`, `own.revealed`",
+        "of a foe that has looked like another one, and of that other one: what was shown, by name",
+    ),
+    "silent recovery": (
+        "`foe.hp`, `foe.status` and its counters, `foe_side.team_hp`",
+        "Regenerator and Natural Cure of a foe show when it comes back",
+    ),
+    "borrowed moves": (
+        "`last_move`",
+        "a move that is not among those of its user (called, copied, or used before it transformed) may count or not",
+    ),
+    "copied pp": (
+        "`own.moves_pp`, `foe.moves_pp`",
+        "pp of copied moves (Mimic; Transform until gen 4) are a fraction of what the move has elsewhere",
+    ),
+    "early bird": ("`sleep_turns`", "the ability Early Bird counts each lost turn twice"),
+    "sleep talk": (
+        "`sleep_turns`",
+        "gen 3: turns of Sleep Talk and Snore, which the simulator gives back after a switch",
+    ),
+    "old toxic": (
+        "`toxic_stage`",
+        "gens 1 and 2: Leech Seed and switches change the simulator's counter in their own way",
+    ),
+}
+# Slices that are no facts of the simulator's state (patterns of their kinds), and what checks them instead.
+NOT_AUDITED = {
+    r"(own|foe)\.((left|right)\.)?(deals|takes|moves_first).*": "estimates: tests of expected_damage.py",
+    r"(own|foe)\.moves_known": "numbers of the moves in `moves`: tests of the layout",
+    r"foe\.stats": "estimated from species and level",
+    r"preview.*": "no turn is played: recorded previews",
+    r"first\..*": "the seat's own choice: tests of doubles",
+    r"move\.(?!(id|pp|usable|present)$).*": "what the move is, and estimates",
+    r"damage\..*": "the damage formula: real hits",
+}
+
+
+WEATHERS = {
+    "sunnyday": 0,
+    "desolateland": 0,
+    "raindance": 1,
+    "primordialsea": 1,
+    "sandstorm": 2,
+    "snowscape": 3,
+    "hail": 3,
+    "deltastream": 4,
+}
+TERRAINS = {"electricterrain": 0, "grassyterrain": 1, "mistyterrain": 2, "psychicterrain": 3}
+SCREENS = (("reflect",), ("lightscreen",), ("auroraveil",), ("safeguard", "mist"), ("tailwind",))
+BOOSTS = ("atk", "def", "spa", "spd", "spe", "accuracy", "evasion")
+VOLATILE_IDS = (
+    "substitute",
+    "confusion",
+    "leechseed",
+    "taunt",
+    "encore",
+    "disable",
+    "yawn",
+    "perishsong",
+    "saltcure",
+    "partiallytrapped trapped noretreat octolock ingrain",
+    "protosynthesis quarkdrive",
+    "flashfire charge",
+    "torment attract throatchop healblock imprison embargo",
+    "dynamax",
+)
+assert len(VOLATILE_IDS) == len(VOLATILES)
+PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
+STATUSES = ("brn", "frz", "par", "psn", "slp", "tox")
+GIMMICKS = ("", " mega", " zmove", " dynamax", " terastallize")
+
+
+def one_hot(place: int | None, size: int) -> list[float]:
+    """All 0 for None."""
+    return [float(i == place) for i in range(size)]
+
+
+def age(turn: int, state: dict[str, Any] | None) -> float:
+    """Turns since an effect began / 8, 0 for none."""
+    return min((turn - state["start"]) / 8, 1.0) if state else 0.0
+
+
+def species_row(name: str) -> float:
+    return vocabulary().species.get(name, 0)
+
+
+def move_row(name: str) -> float:
+    """Of a move as the simulator spells it in a list of moves (`return102`)."""
+    rows = vocabulary().move
+    return rows.get(name) or rows.get(name.rstrip("0123456789"), 0)
+
+
+def type_rows(names: Sequence[str]) -> list[float]:
+    """The first two."""
+    rows = [float(PokemonType.from_name(name).value) for name in names[:2]]
+    return rows + [0.0] * (2 - len(rows))
+
+
+def tera_row(name: str) -> float:
+    return float(PokemonType.from_name(name).value) if name else 0.0
+
+
+class View(NamedTuple):
+    """One row, with the sides as its seat calls them."""
+
+    gen: int
+    doubles: bool
+    row: AuditedRow
+    truth: Truth
+    own: Side
+    foe: Side
+
+    def observed(self, name: str) -> list[float]:
+        """What a slice holds: for claims about what is shown."""
+        place = places(self.doubles)[name]
+        return self.row.observation[place.start : place.start + place.size].tolist()
+
+
+@cache
+def places(in_doubles: bool) -> dict[str, Slice]:
+    """The layout's slices by name."""
+    return {part.name: part for part in (doubles.slices() if in_doubles else layout.slices())}
+
+
+def view_of(row: AuditedRow) -> View:
+    sides = row.truth["sides"]
+    battle_format = row.job.format
+    return View(
+        generation(battle_format), is_doubles(battle_format), row, row.truth, sides[row.seat], sides[1 - row.seat]
+    )
+
+
+def claims(row: AuditedRow) -> Iterator[Claim]:
+    """All that one observation must hold."""
+    view = view_of(row)
+    yield from field_claims(view)
+    yield from request_claims(view)
+    yield from move_claims(view)
+    yield from side_claims(view, "own")
+    yield from side_claims(view, "foe")
+    yield from active_claims(view)
+    for place, mon in enumerate(view.own["pokemon"][:6]):
+        yield from own_claims(view, f"own.{place}", mon)
+    yield from foe_team_claims(view)
+
+
+def field_claims(view: View) -> Iterator[Claim]:
+    """Turn, weather, terrain, trick room."""
+    truth, turn = view.truth, view.truth["turn"]
+    rooms = truth["rooms"]
+    yield Claim("global.turn", [min(turn / 100, 1.0)])
+    if view.doubles:
+        yield Claim("global.right", [float(view.row.slot)])
+    yield Claim("global.weather", one_hot(WEATHERS.get(truth["weather"]), 5))
+    yield Claim("global.weather_turns", [age(turn, truth["weather_state"] if truth["weather"] else None)])
+    yield Claim("global.terrain", one_hot(TERRAINS.get(truth["terrain"]), 4))
+    yield Claim("global.terrain_turns", [age(turn, truth["terrain_state"] if truth["terrain"] else None)])
+    yield Claim("global.trick_room", [float("trickroom" in rooms)])
+    yield Claim("global.trick_room_turns", [age(turn, rooms.get("trickroom"))])
+
+
+def side_claims(view: View, whose: str) -> Iterator[Claim]:
+    """Hazards, screens, remaining strength of one side."""
+    side: Side = getattr(view, whose)
+    conditions, turn = side["conditions"], view.truth["turn"]
+    layers = [conditions.get(name, {}).get("layers", 0) for name in ("spikes", "toxicspikes")]
+    hazards = ["stealthrock" in conditions, min(layers[0] / 3, 1.0), min(layers[1] / 2, 1.0), "stickyweb" in conditions]
+    yield Claim(f"global.{whose}_side.hazards", [float(number) for number in hazards])
+    found = [[conditions[name] for name in names if name in conditions] for names in SCREENS]
+    yield Claim(f"global.{whose}_side.screens", [float(bool(of_kind)) for of_kind in found])
+    ages: list[Expected] = [frozenset(age(turn, state) for state in of_kind or [None]) for of_kind in found]
+    yield Claim(f"global.{whose}_side.screen_turns", ages)
+    team = side["pokemon"]
+    yield Claim(f"global.{whose}_side.alive", [sum(not mon["fainted"] for mon in team) / 6])
+    yield Claim(f"global.{whose}_side.gimmick_used", [float(side["spent"])])
+    hp = [hp_fraction(mon) if whose == "own" else shown_hp(side, place) for place, mon in enumerate(team)]
+    excuses = [foe_excuse(mon, mon) for mon in team] if whose == "foe" else []
+    yield Claim(f"global.{whose}_side.team_hp", [sum(hp) / 6], next(filter(None, excuses), ""))
+
+
+def foe_excuse(mon: Mon, standing: Mon) -> str:
+    """Why the hp of a foe may be others. `standing`: who it really is."""
+    if mon["disguised"] or standing["disguised"]:
+        return "illusion"
+    return "silent recovery" if not mon["active"] and mon["ability"] in ("regenerator", "naturalcure") else ""
+
+
+def hp_fraction(mon: Mon) -> float:
+    return mon["hp"] / mon["max_hp"] if not mon["fainted"] else 0.0
+
+
+def shown_hp(side: Side, place: int) -> float:
+    """Of a foe, as its hp are shown: in percent or pixels; full before it has come out."""
+    if place not in side["appeared"]:
+        return 1.0
+    text = real(side, place)["shared_hp"]
+    found = re.match(r"(\d+)/(\d+)", text)
+    return int(found[1]) / int(found[2]) if found else 0.0
+
+
+def real(side: Side, place: int) -> Mon:
+    """Who stands where a foe seems to stand: itself, or the Pokemon that looks like it."""
+    impostors = [mon for mon in side["pokemon"] if mon["active"] and mon["illusion"] == place]
+    return impostors[0] if impostors else side["pokemon"][place]
+
+
+def active_claims(view: View) -> Iterator[Claim]:
+    """The Pokemon on the field; of a fainted one nothing is claimed."""
+    own, foe = view.own, view.foe
+    if view.doubles:
+        slot = view.row.slot
+        standing = (("self", own, slot), ("partner", own, 1 - slot), ("left_foe", foe, 0), ("right_foe", foe, 1))
+    else:
+        standing = (("own", own, 0), ("foe", foe, 0))
+    for name, side, slot in standing:
+        place = side["slots"][slot] if slot < len(side["slots"]) else -1
+        if place >= 0 and not side["pokemon"][place]["fainted"]:
+            yield from one_active(view, f"global.{name}_active", side["pokemon"][place])
+
+
+def one_active(view: View, name: str, mon: Mon) -> Iterator[Claim]:
+    volatiles = mon["volatiles"]
+    lasts = mon["last_moves"]
+    borrowed = lasts and not mon["powered"] and lasts[-1] not in [slot for slot, _, _ in mon["slots"]]
+    rows = frozenset(map(move_row, lasts)) or frozenset((0.0,))
+    yield Claim(f"{name}.last_move", [rows], "borrowed moves" if borrowed else "")
+    yield Claim(f"{name}.boosts", [mon["boosts"][stat] / 6 for stat in BOOSTS])
+    yield Claim(f"{name}.volatiles", [volatile_number(volatiles, ids.split()) for ids in VOLATILE_IDS])
+    yield Claim(f"{name}.recharging", [float("mustrecharge" in volatiles)])
+    charged = volatiles.get("twoturnmove", {}).get("move")  # its own effect ends when it is used
+    yield Claim(f"{name}.preparing", [float(charged in volatiles)])
+    yield Claim(f"{name}.protect_count", [min(protect_count(view.gen, volatiles.get("stall")) / 3, 1.0)])
+    yield Claim(f"{name}.turns_active", [min(mon["active_turns"] / 8, 1.0)])
+    yield Claim(f"{name}.transformed", [float(mon["transformed"])])
+
+
+def volatile_number(volatiles: dict[str, Any], ids: list[str]) -> float:
+    found = [volatiles[name] for name in ids if name in volatiles]
+    if not found:
+        return 0.0
+    return PERISH.get(found[0]["duration"], 1.0) if ids == ["perishsong"] else 1.0
+
+
+def protect_count(gen: int, stall: dict[str, Any] | None) -> int:
+    """Consecutive successes, from what the simulator multiplies or divides with each."""
+    if stall is None:
+        return 0
+    if gen == 2:
+        return round(math.log2(255 / stall["counter"]))
+    return round(math.log(stall["counter"], 2 if gen in (3, 4, 5) else 3))
+
+
+def condition_claims(view: View, name: str, mon: Mon, excuse: str = "") -> Iterator[Claim]:
+    """Status and its counters."""
+    status = mon["status"]
+    yield Claim(f"{name}.status", one_hot(STATUSES.index(status) if status in STATUSES else None, 6), excuse)
+    talks = view.gen == 3 and {"sleeptalk", "snore"} & set(mon["moves"])
+    counted = excuse or ("early bird" if mon["ability"] == "earlybird" else "sleep talk" if talks else "")
+    yield Claim(f"{name}.sleep_turns", [min(mon["slept"] / 7, 1.0)], counted)
+    yield Claim(f"{name}.resting", [float(mon["resting"])], excuse)
+    stage = mon["status_state"].get("stage", mon["volatiles"].get("residualdmg", {}).get("counter", 0))
+    excuse = excuse or ("old toxic" if view.gen <= 2 else "")
+    yield Claim(f"{name}.toxic_stage", [min(stage / 15, 1.0) if status == "tox" else 0.0], excuse)
+
+
+def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
+    """An own Pokemon: everything is known."""
+    rows, moves = vocabulary(), mon["moves"][:4]
+    species = mon["base_species" if mon["transformed"] else "species"]
+    yield Claim(f"{name}.species", [species_row(species)])
+    if view.gen >= 3:  # there are none before
+        yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)])
+    yield Claim(f"{name}.item", [rows.item.get(mon["item"] or NO_ITEM, 0)])
+    yield Claim(f"{name}.moves", padded([move_row(move) for move in moves]))
+    yield Claim(f"{name}.tera_type", [tera_row(mon["tera_type"]) if view.gen == 9 else 0.0])
+    yield Claim(f"{name}.present", [1.0])
+    yield Claim(f"{name}.hp", [hp_fraction(mon)])
+    yield Claim(f"{name}.fainted", [float(mon["fainted"])])
+    if not mon["fainted"]:
+        yield Claim(f"{name}.active", [float(mon["active"])])
+        if view.doubles:
+            yield slot_claim(name, mon)
+        yield from condition_claims(view, name, mon)
+        yield Claim(f"{name}.types", type_rows(mon["types"]))
+        yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])])
+        yield Claim(f"{name}.terastallized", [float(bool(mon["terastallized"]))])
+    team = view.own["pokemon"]
+    excuse = "illusion" if any(other["disguised"] for other in team) else ""
+    yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])], excuse)
+    yield Claim(f"{name}.level", [mon["level"] / 100])
+    pp = padded([left / most for _, left, most in mon["slots"][:4]])
+    yield Claim(f"{name}.moves_pp", pp, pp_excuse(view.gen, mon))
+
+
+def pp_excuse(gen: int, mon: Mon) -> str:
+    own = [name for name, _, _ in mon["slots"]] == [name for name, _, _ in mon["base_slots"]]
+    return "" if own or (mon["transformed"] and gen >= 5) else "copied pp"
+
+
+def slot_claim(name: str, mon: Mon) -> Claim:
+    """Where it stands in doubles."""
+    return Claim(f"{name}.slot", one_hot(mon["position"] if mon["active"] else None, 2))
+
+
+def padded(numbers: Sequence[Expected]) -> list[Expected]:
+    return [*numbers, *[0.0] * (4 - len(numbers))]
+
+
+def foe_team_claims(view: View) -> Iterator[Claim]:
+    """Foes that have been out, in order of appearance."""
+    side = view.foe
+    for block, place in enumerate(side["appeared"][:6]):
+        mon, standing = side["pokemon"][place], real(side, place)
+        excuse = "illusion" if mon["disguised"] or standing["disguised"] else ""
+        for claim in foe_claims(view, f"foe.{block}", mon, standing):
+            yield claim._replace(excused=excuse or claim.excused)
+
+
+def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim]:
+    """A foe: what is shown of it is true. `standing`: who it really is."""
+    rows = vocabulary()
+    species = mon["base_species" if mon["transformed"] else "species"]
+    yield Claim(f"{name}.species", [species_row(species)])
+    if view.gen >= 3:  # there are none before
+        yield Claim(f"{name}.ability", [frozenset((0.0, rows.ability.get(standing["ability"], 0)))])
+    yield Claim(f"{name}.item", [frozenset((0.0, rows.item.get(standing["item"] or NO_ITEM, 0)))])
+    pp = foe_pp(standing)
+    yield Claim(f"{name}.moves", [frozenset((0.0, *pp))] * 4)
+    shown = view.observed(f"{name}.moves")
+    left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
+    yield Claim(f"{name}.moves_pp", left, pp_excuse(view.gen, standing))
+    yield Claim(f"{name}.present", [1.0])
+    recovery = foe_excuse(mon, standing)
+    yield Claim(f"{name}.hp", [shown_hp(view.foe, view.foe["pokemon"].index(mon))], recovery)
+    yield Claim(f"{name}.fainted", [float(standing["fainted"])])
+    if not standing["fainted"]:
+        yield Claim(f"{name}.active", [float(standing["active"])])
+        if view.doubles:
+            yield slot_claim(name, standing)
+        yield from condition_claims(view, name, standing, recovery)
+        yield Claim(f"{name}.types", type_rows(standing["types"]))
+        yield Claim(f"{name}.tera_type", [tera_row(standing["terastallized"])])
+        yield Claim(f"{name}.terastallized", [float(bool(standing["terastallized"]))])
+    yield Claim(f"{name}.revealed", [1.0])
+    yield Claim(f"{name}.level", [mon["level"] / 100])
+
+
+def foe_pp(mon: Mon) -> dict[float, set[float]]:
+    """Fractions of pp left by the row of a move; the type of a hidden power is not shown."""
+    found: dict[float, set[float]] = {}
+    for name, left, most in (*mon["slots"], *mon["base_slots"]):
+        found.setdefault(move_row(name), set()).add(left / most)
+    for name, (_, left, most) in zip(mon["moves"], mon["slots"]):
+        found.setdefault(move_row(name), set()).add(left / most)
+    return found
+
+
+def request_claims(view: View) -> Iterator[Claim]:
+    """The mask, and what the request says, by what the simulator accepts; what it hides from the seat is left open."""
+    legal = set(view.truth["legal"])
+    asked = (view.row.request.get("active") or [{}, {}])[view.row.slot] or {}
+    hidden_switch = bool(asked.get("maybeTrapped"))
+    hidden_moves = bool(asked.get("maybeDisabled") or asked.get("maybeLocked"))
+    words = double_words(view) if view.doubles else single_words(view)
+    standing = [place for place in view.own["slots"] if place >= 0 and not view.own["pokemon"][place]["fainted"]]
+    lonely = view.doubles and len(standing) < 2
+    mask: list[Expected] = []
+    for word in words:
+        kind = word.split(" ")[0]
+        unknown = (kind == "switch" and hidden_switch) or (kind == "move" and hidden_moves)
+        unknown = unknown or (kind == "pass" and view.row.slot == 1)  # the left slot's pass is accepted, too
+        unknown = unknown or (" -" in word and lonely)  # the simulator lets it aim at a partner that has fainted
+        mask.append(None if unknown else float(word in legal))
+    yield Claim("mask", mask)
+    who = "self." if view.doubles else ""
+    forced = not any(word.startswith("move") for word in legal)
+    yield Claim(f"global.{who}force_switch", [float(forced)])
+    switches = [
+        view.own["pokemon"][view.own["line_up"][int(word[-1]) - 1]] for word in legal if word.startswith("switch")
+    ]
+    yield Claim("global.reviving", [float(any(mon["fainted"] for mon in switches))])
+    yield Claim(f"global.{who}maybe_trapped", [float(hidden_switch)])
+    benched = any(not mon["fainted"] and not mon["active"] for mon in view.own["pokemon"])
+    if benched and not forced and not hidden_switch:
+        yield Claim(f"global.{who}trapped", [float(not switches)])
+    if not hidden_moves:
+        gimmicks = [float(any(word.endswith(suffix) for word in legal)) for suffix in GIMMICKS[1:]]
+        yield Claim(f"global.{who}can_gimmick", gimmicks)
+
+
+def single_words(view: View) -> list[str]:
+    """The words of each action, "" where it has none; see encoding/actions.py."""
+    words = [switch_word(view, member) for member in range(6)]
+    return words + [move_word(view, move, gimmick) for gimmick in GIMMICKS for move in range(4)]
+
+
+def double_words(view: View) -> list[str]:
+    """The same in doubles, see doubles/actions.py."""
+    words = ["pass", *[switch_word(view, member) for member in range(6)]]
+    for gimmick in GIMMICKS:
+        for move in range(4):
+            words += [move_word(view, move, f" {aim}{gimmick}" if aim else gimmick) for aim in (-2, -1, 0, 1, 2)]
+    return words
+
+
+def switch_word(view: View, member: int) -> str:
+    line_up = view.own["line_up"]
+    return f"switch {line_up.index(member) + 1}" if member in line_up else ""
+
+
+def move_word(view: View, move: int, rest: str) -> str:
+    """A locked move stays in its slot, any other only choice is in the first; it goes out as number 1."""
+    lock, names = view.truth["lock"], [name for name, _, _ in acting(view)["slots"]]
+    if not lock:
+        return f"move {move + 1}{rest}"
+    return f"move 1{rest}" if move == (names.index(lock) if lock in names else 0) else ""
+
+
+def acting(view: View) -> Mon:
+    """The own Pokemon that decides."""
+    mon: Mon = view.own["pokemon"][view.own["slots"][view.row.slot]]
+    return mon
+
+
+def move_claims(view: View) -> Iterator[Claim]:
+    """The moves that the deciding Pokemon offers; of a locked one nothing is claimed."""
+    legal, mon = view.truth["legal"], acting(view)
+    asked = (view.row.request.get("active") or [{}, {}])[view.row.slot] or {}
+    if view.truth["lock"] or not any(word.startswith("move") for word in legal) or asked.get("maybeDisabled"):
+        return
+    for k, (name, (_, left, most)) in enumerate(zip(mon["moves"][:4], mon["slots"])):
+        yield Claim(f"move.{k}.present", [1.0])
+        yield Claim(f"move.{k}.id", [move_row(name)])
+        yield Claim(f"move.{k}.pp", [min(left / most, 1.0)])
+        plain = [word for word in legal if re.fullmatch(rf"move {k + 1}( -?\d)?", word)]
+        yield Claim(f"move.{k}.usable", [float(bool(plain))])
