@@ -18,6 +18,7 @@ from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 from poke_env.data import GenData, to_id_str
 
+from simul.env_worker.games.pokemon.battle_view.corrections import passed_effects
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.damage.export import damage_tables
 from simul.env_worker.games.pokemon.encoding import expected_damage, features, layout
@@ -52,6 +53,7 @@ def tracker_tables(gen: int) -> dict[str, Any]:
         "fields": {name: member.name for name, member in Field.__members__.items()},
         "sides": {name: member.name for name, member in SideCondition.__members__.items()},
         "stackable": [condition.name for condition in STACKABLE_CONDITIONS],
+        "passed": sorted(effect.name for effect in passed_effects(gen)),
         "statuses": [status.name for status in Status],
         "unknown_item": GenData.UNKNOWN_ITEM,
         "skipped": sorted(SKIPPED_LINES),
