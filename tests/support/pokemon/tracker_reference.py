@@ -100,10 +100,7 @@ def mon_state(battle: SeatBattle, mon: Pokemon) -> dict[str, Any]:
         "baseStats": mon.base_stats,
         "boosts": mon._boosts,
         "effects": [effect.name for effect in mon._effects],
-        "moves": [
-            [key, move.id, move.current_pp, counters.pp_left([move])[0]]
-            for key, move in mon.moves.items()
-        ],
+        "moves": [[key, move.id, move.current_pp, counters.pp_left([move])[0]] for key, move in mon.moves.items()],
         "ailment": [ailment.asleep, ailment.resting, ailment.hurt],
         "mustRecharge": mon._must_recharge,
         "lastMove": facts.last_move,

@@ -23,18 +23,21 @@ from simul.env_worker.games.pokemon.battle_view.counters import Counters, move_k
 
 Event = list[str]  # a line, split at |
 Read = Callable[[Event], Any]
+SWITCH_PARTS = 5  # of a line that poke-env reads
 PASSES = ("[from] Baton Pass", "[from] Shed Tail")
 _PASSED = """
 aqua_ring bind charge clamp confusion curse embargo fire_spin focus_energy g_max_centiferno g_max_sandblast gastro_acid
 heal_block infestation ingrain laser_focus leech_seed magma_storm magnet_rise no_retreat octolock perish0 perish1
-perish2 perish3 power_trick sand_tomb snap_trap substitute tar_shot taunt telekinesis throat_chop thunder_cage whirlpool wrap
+perish2 perish3 power_trick sand_tomb snap_trap substitute tar_shot taunt telekinesis throat_chop thunder_cage
+whirlpool wrap
 """
 LAST_GEN_THAT_PASSES_TRAPS = 4
 FULL_HP = 100  # a foe's hp comes in percent
 LAST_GEN_WITHOUT_LIMIT = 1  # in which a move is prepared until something ends it
 # Causes of a move that its user has not chosen; other moves as a cause are calls, too, but for those in CHOSEN.
-CALLS = ("[from] ability: Magic Bounce", "[from]ability: Magic Bounce", "[from] Magic Coat", "[from] Mirror Move")
+CALLS = ("Magic Bounce", "Dancer", "[from] Magic Coat", "[from] Mirror Move")
 CALLING_MOVES = ("[from] move: ", "[from]move: ", "[from] Sleep Talk")
+CALLING_ABILITIES = ("[from] ability: ", "[from]ability: ")
 CHOSEN = ("Grass Pledge", "Water Pledge", "Fire Pledge", "Round")
 FAILURES = ("[miss]", "[still]", "[notarget]")
 
@@ -47,11 +50,25 @@ def passed_effects(gen: int) -> frozenset[Effect]:
 
 
 class Copied(NamedTuple):
-    """Whose stats a transformed Pokemon has. `stats`: of its model's request entry, None for a foe's."""
+    """Whose stats a transformed Pokemon has.
+
+    Attributes:
+        model: an own one, None for a foe's.
+        entry: the stats of an own model at that time, None before the first request.
+    """
 
     base_stats: dict[str, int]
     level: int
-    stats: dict[str, int] | None
+    model: Pokemon | None
+    entry: dict[str, int] | None
+
+    @property
+    def stats(self) -> dict[str, int] | None:
+        """Exact ones, None for a foe's."""
+        if self.model is None or self.entry is not None:
+            return self.entry
+        known = self.model._last_request
+        return known["stats"] if known else None
 
 
 class Health(NamedTuple):
@@ -68,9 +85,7 @@ class Health(NamedTuple):
         if not mon._max_hp:
             return cls()
         ailment = counters.ailment_of(mon)
-        return cls(
-            mon._current_hp or 0, mon._max_hp, mon._status, (ailment.asleep, ailment.resting, ailment.hurt)
-        )
+        return cls(mon._current_hp or 0, mon._max_hp, mon._status, (ailment.asleep, ailment.resting, ailment.hurt))
 
     def give(self, mon: Pokemon, counters: Counters) -> None:
         mon._current_hp, mon._max_hp, mon._status, _ = self
@@ -252,11 +267,9 @@ class Corrections:
         standing = Standing.of(left, self.facts_of(left)) if left and passes else None
         foes = () if own else battle._opponent_team.values()
         before = {mon: Health.of(mon, self._counters) for mon in foes}
-        try:
-            read(event)
-        finally:
-            if left is not None and not left._active:
-                self._clear(left)
+        if left is not None and len(event) >= SWITCH_PARTS:
+            self._clear(left)
+        read(event)
         mon = self.out(event[2][:3])
         if mon is None:
             return
@@ -264,7 +277,7 @@ class Corrections:
             self.facts_of(mon).before = before.get(mon, Health())
         if standing is not None:
             standing.hand_over(mon, self.facts_of(mon), passes[len("[from] ") :])
-        if left is not None and left is not mon:
+        if left is not None:
             keeps = passes and Effect.TRAPPED in passed_effects(mon._gen)
             self._release(left, mon if keeps else None)
 
@@ -319,8 +332,9 @@ class Corrections:
         battle = self._battle
         mon, model = battle.get_pokemon(event[2]), battle.get_pokemon(event[3])
         read(event)
-        entry = model._last_request if any(model is own for own in battle._team.values()) else None
-        copied = Copied(model.base_stats, model._level, entry["stats"] if entry else None)
+        own = any(model is one for one in battle._team.values())
+        entry = model._last_request["stats"] if own and model._last_request else None
+        copied = Copied(model.base_stats, model._level, model if own else None, entry)
         self.facts_of(mon).copied = self.facts(model).copied or copied
         mon._temporary_base_stats = model.base_stats
         mon._temporary_types = list(model.base_types)
@@ -418,7 +432,7 @@ def _is_call(part: str) -> bool:
     """Whether a part of a move line says that the move was not chosen."""
     if part.startswith(CALLING_MOVES):
         return part.rpartition(": ")[2] not in CHOSEN
-    return part in CALLS
+    return (part.rpartition(": ")[2] if part.startswith(CALLING_ABILITIES) else part) in CALLS
 
 
 CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {

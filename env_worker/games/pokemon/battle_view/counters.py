@@ -28,7 +28,7 @@ class Ailment:
     Attributes:
         asleep: times that it could not move.
         resting: it put itself to sleep by Rest.
-        hurt: ends of turns that bad poison has lasted since it was poisoned or came in (until gen 2: times it did damage).
+        hurt: turns of bad poison since it was poisoned or came in (gens 1 and 2: times it did damage).
     """
 
     __slots__ = ("asleep", "hurt", "resting")

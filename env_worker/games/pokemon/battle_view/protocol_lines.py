@@ -23,8 +23,9 @@ SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - {"-anim", "upkeep"} | {
 }  # fmt: skip
 # Lines that change only the Pokemon that they name and those on the field.
 LOCAL_LINES = frozenset({
-    "-ability", "-activate", "-anim", "-boost", "-clearallboost", "-clearboost", "-clearnegativeboost", "-clearpositiveboost",
-    "-curestatus", "-damage", "-end", "-endability", "-enditem", "-fieldend", "-fieldstart", "-heal", "-immune",
+    "-ability", "-activate", "-anim", "-boost", "-clearallboost", "-clearboost", "-clearnegativeboost",
+    "-clearpositiveboost", "-curestatus", "-damage", "-end", "-endability", "-enditem", "-fieldend", "-fieldstart",
+    "-heal", "-immune",
     "-mustrecharge", "-prepare", "-setboost", "-sethp", "-sideend", "-sidestart", "-singlemove", "-singleturn",
     "-start", "-status", "-terastallize", "-unboost", "-weather", "cant", "drag", "faint", "move", "switch",
     "teamsize", "turn", "upkeep",

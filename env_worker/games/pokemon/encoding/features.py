@@ -59,7 +59,10 @@ STATUS_SLOTS = {
     Status.SLP.value: 4,
     Status.TOX.value: 5,
 }
-BOUND = "bind clamp fire_spin g_max_centiferno g_max_sandblast infestation magma_storm sand_tomb snap_trap thunder_cage trapped whirlpool wrap"
+BOUND = (
+    "bind clamp fire_spin g_max_centiferno g_max_sandblast infestation magma_storm sand_tomb snap_trap thunder_cage "
+    "trapped whirlpool wrap"
+)
 EFFECTS_OF_VOLATILE = (
     "substitute",
     "confusion",

@@ -45,7 +45,7 @@ def tracker_tables(gen: int) -> dict[str, Any]:
     return {
         "gen": gen,
         "types": TYPES,
-        "species": {id_: _tracked_species(entry) for id_, entry in data.pokedex.items() if _makes_a_pokemon(entry)},
+        "species": {id_: _tracked_species(entry) for id_, entry in data.pokedex.items() if makes_a_pokemon(entry)},
         "moves": {id_: _tracked_move(id_, gen) for id_ in data.moves},
         "special_moves": ["fight", "recharge"],  # moves that have no entry of their own
         "effects": {effect.name: [bool(effect.breaks_protect), bool(effect.ends_on_turn)] for effect in Effect},
@@ -60,7 +60,7 @@ def tracker_tables(gen: int) -> dict[str, Any]:
     }
 
 
-def _makes_a_pokemon(entry: dict[str, Any]) -> bool:
+def makes_a_pokemon(entry: dict[str, Any]) -> bool:
     """poke-env raises on entries without types, of a type it does not know (MissingNo) and with an empty `prevo`."""
     types = entry.get("types", ())
     return len(types) > 0 and all(name.upper() in TYPES for name in types) and entry.get("prevo", "") is not None

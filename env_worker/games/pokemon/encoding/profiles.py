@@ -65,12 +65,12 @@ def own_profile(
     gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...], copied: Copied | None
 ) -> Profile:
     """Everything is known of an own Pokemon. `types` as `types_of` gives them."""
-    return Profile(own_body(gen, mon, entry, types, copied), tuple([move_info(gen, name) for name in entry["moves"][:4]]))
+    return Profile(
+        own_body(gen, mon, entry, types, copied), tuple([move_info(gen, name) for name in entry["moves"][:4]])
+    )
 
 
-def own_body(
-    gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...], copied: Copied | None
-) -> Body:
+def own_body(gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...], copied: Copied | None) -> Body:
     """Of `own_profile`."""
     stats = entry["stats"]
     points = _copied_points(gen, copied) if copied else [float(stats[name]) for name in STAT_NAMES]
@@ -115,8 +115,9 @@ def foe_body(gen: int, mon: Pokemon, copied: Copied | None) -> Body:
 
 def _copied_points(gen: int, copied: Copied) -> Sequence[float]:
     """All stats but hp: those of an own model are known."""
-    if copied.stats is not None:
-        return [float(copied.stats[name]) for name in STAT_NAMES]
+    known = copied.stats
+    if known is not None:
+        return [float(known[name]) for name in STAT_NAMES]
     return _estimated(gen, tuple(copied.base_stats.items()), copied.level)[1:]
 
 

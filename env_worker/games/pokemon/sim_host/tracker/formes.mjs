@@ -117,16 +117,21 @@ export function primalReversion(mon) {
 
 /** What stats a copy has: those of its model, which only the model's owner knows exactly. */
 class Copied {
-	/** @param {object | null} stats of the request entry of an own model */
-	constructor(baseStats, level, stats) {
-		this.baseStats = baseStats;
-		this.level = level;
-		this.stats = stats;
+	constructor(model) {
+		this.baseStats = model.baseStats;
+		this.level = model.level;
+		this.model = model.own ? model : null;
+		this.entry = model.own && model.lastEntry ? model.lastEntry.stats : null; // none before the first request
+	}
+
+	/** Exact ones, null for a foe's. */
+	get stats() {
+		return this.entry ?? this.model?.lastEntry?.stats ?? null;
 	}
 }
 
 export function transform(mon, into) {
-	mon.copied = into.copied ?? new Copied(into.baseStats, into.level, into.own ? into.lastEntry.stats : null);
+	mon.copied = into.copied ?? new Copied(into);
 	mon.setTemporaryStats(into.baseStats);
 	if (into.ability !== null) mon.setTemporaryAbility(into.ability);
 	mon.setTemporaryTypes(into.temporaryTypes.length > 0 ? into.temporaryTypes.slice() : bornTypes(into));

@@ -78,6 +78,7 @@ function started(mon, event, tracker) {
 function copyTypes(mon, other) {
 	const types = currentTypes(other);
 	startEffect(mon, 'typechange');
+	mon.effects.delete('TYPEADD');
 	mon.setTemporaryTypes(types);
 }
 
@@ -168,7 +169,7 @@ export const POKEMON_EVENTS = {
 	'-mustrecharge': ofPokemon(3, mon => { mon.mustRecharge = true; }),
 	'-prepare': prepare,
 	'-anim': ofPokemon(3, mon => { mon.preparing = false; }), // the move that was prepared is used at once
-	'-formechange': ofPokemon(4, (mon, event) => takeForme(mon, event[3])),
+	'-formechange': ofPokemon(4, (mon, event) => takeForme(mon, event[3].split(',')[0])),
 	detailschange: ofPokemon(4, (mon, event) => changeForme(mon, event[3])),
 	'-mega': mega,
 	'-primal': ofPokemon(3, primalReversion),
