@@ -74,10 +74,11 @@ def third(name: str) -> list[float]:
     return [float(move_row(name))]
 
 
-PASSING = team("Ninjask/speedboost/swordsdance,substitute,batonpass", "Snorlax/thickfat/splash")
+PASSING = team("Scizor/technician/swordsdance,substitute,batonpass", "Snorlax/thickfat/splash")
 SEEDING = team("Venusaur/overgrow/leechseed,splash")
 PASSED = {(seat, f"global.{who}_active.boosts"): [2 / 6, 0, 0, 0, 0, 0, 0] for seat, who in ((0, "own"), (1, "foe"))}
-MODEL = "Garchomp/roughskin/splash"
+MODEL = "Snorlax/thickfat/splash"
+FULL = "serious|252,252,252,252,252,252"  # stat experience of gen 1's random battles
 DISGUISED = team("Zoroark/illusion/splash", "Garchomp/roughskin/splash", level=100)
 HITTER = team("Gyarados/intimidate/splash,aquajet,seismictoss")
 SCENES = (
@@ -87,10 +88,12 @@ SCENES = (
             ("boosts", "volatiles"), PASSED) for gen in (2, 3, 4, 9)),
     Scene("shed tail", 9, (team("Cyclizar/regenerator/swordsdance,shedtail", "Snorlax/thickfat/splash"), team(WALL)),
           ("1 2 s2 1", "1 1 1 1"), ("boosts", "volatiles", "species"), {}),
+    Scene("a copy's stats, gen 1", 1, (team(MODEL, level=70, spread=FULL), team("Mew//transform", spread=FULL)),
+          ("1 1 1", "1 1 1"), ("stats", "types"), {}),
     *(Scene(f"a copy's stats, gen {gen}", gen, (team(MODEL, level=70), team("Mew/synchronize/transform", level=90)),
-            ("1 1 1", "1 1 1"), ("stats", "types"), {}) for gen in (1, 4, 9)),
+            ("1 1 1", "1 1 1"), ("stats", "types"), {}) for gen in (4, 9)),
     Scene("a copy of one's own", 9, (team(MODEL, spread="adamant|0,252,0,0,4,252"), team("Ditto/imposter/transform")),
-          ("1 1 1", "1 1 1"), ("foe stats", "types"), {}),
+          ("1 1 1", "1 1 1"), ("copied stats", "types"), {}),
     Scene("mega evolution", 7, (team("Charizard/blaze/splash/charizarditex", WALL), team(WALL)),
           ("1m 1 s2 s2 1", "1 1 1 1 1"), ("species", "types"), {(1, "foe.0.species"): species("charizardmegax")}),
     Scene("stances", 9, (team("Aegislash/stancechange/tackle,kingsshield", WALL), team(WALL)),
@@ -107,7 +110,7 @@ SCENES = (
           ("preparing", "last_move"), {(1, "global.foe_active.preparing"): [1.0]}),
     Scene("max moves", 8, (team("Snorlax/thickfat/tackle,splash"), team(WALL)), ("1d 2 2", "1 1 1"),
           ("last_move", "protect_count"),
-          {(1, "global.foe_active.last_move"): third("maxstrike"), (0, "global.own_active.protect_count"): [2 / 3]}),
+          {(1, "global.foe_active.last_move"): third("maxstrike"), (0, "global.own_active.protect_count"): [1 / 3]}),
     Scene("a z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("1z 2", "1 1"),
           ("last_move",), {(1, "global.foe_active.last_move"): third("breakneckblitz")}),
     Scene("a status z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("2z 2", "1 1"),
@@ -119,11 +122,11 @@ SCENES = (
     *(Scene(f"trace, gen {gen}", gen, (team("Porygon2/trace/splash"), HITTER), ("1 1", "1 1"), ("own ability",),
             {(0, "own.0.ability"): ability("intimidate")}) for gen in (3, 4, 5, 6, 9)),
     *(Scene(f"poison heal, gen {gen}", gen, (team("Breloom/poisonheal/splash/toxicorb"), team(WALL)),
-            ("1 1 1 1", "1 1 1 1"), ("toxic_stage",), {(1, "foe.0.toxic_stage"): [3 / 15]}) for gen in (4, 9)),
+            ("1 1 1 1 1", "1 1 1 1 1"), ("toxic_stage",), {(1, "foe.0.toxic_stage"): [3 / 15]}) for gen in (4, 9)),
     Scene("added types", 7, (team("Snorlax/thickfat/splash"), team("Trevenant/frisk/trickortreat,forestscurse")),
           ("1 1 1", "1 2 1"), ("types",),
           {(0, "own.0.types"): [float(type_row("normal")), float(type_row("grass"))]}),
-    Scene("an eaten berry", 9, (team("Snorlax/thickfat/splash/jabocaberry"), team("Gyarados/moxie/waterfall")),
+    Scene("an eaten berry", 9, (team("Snorlax/thickfat/splash/jabocaberry"), team("Gyarados/moxie/waterfall/leftovers")),
           ("1 1", "1 1"), ("item",), {(1, "foe.0.item"): [float(item_row(""))]}),
 )  # fmt: skip
 
@@ -152,7 +155,7 @@ def of_pokemon(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
     if kind == "types":
         types = [float(type_row(word)) for word in mon["types"]][:2]
         return {f"{name}.types": types + [0.0] * (2 - len(types))}
-    if kind == "stats" or kind == f"{name[:3]} stats":
+    if kind == "stats" or (kind == "copied stats" and mon["transformed"] and name.startswith("foe")):
         return {f"{name}.stats": [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])]}
     if kind == "own ability" and name.startswith("own"):
         return {f"{name}.ability": ability(mon["ability"])}

@@ -35,8 +35,8 @@ LAST_GEN_THAT_PASSES_TRAPS = 4
 FULL_HP = 100  # a foe's hp comes in percent
 LAST_GEN_WITHOUT_LIMIT = 1  # in which a move is prepared until something ends it
 # Causes of a move that its user has not chosen; other moves as a cause are calls, too, but for those in CHOSEN.
-CALLS = ("Magic Bounce", "Dancer", "[from] Magic Coat", "[from] Mirror Move")
-CALLING_MOVES = ("[from] move: ", "[from]move: ", "[from] Sleep Talk")
+CALLS = ("Magic Bounce", "Dancer", "[from] Magic Coat", "[from] Mirror Move", "[from] Sleep Talk")
+CALLING_MOVES = ("[from] move: ", "[from]move: ")
 CALLING_ABILITIES = ("[from] ability: ", "[from]ability: ")
 CHOSEN = ("Grass Pledge", "Water Pledge", "Fire Pledge", "Round")
 FAILURES = ("[miss]", "[still]", "[notarget]")
@@ -229,12 +229,12 @@ class Corrections:
             mon._update_from_pokedex(forme)
 
     def _unmask(self, disguise: Pokemon, standing: Standing, mon: Pokemon) -> None:
-        self._clear(disguise)
+        self.left_field(disguise)
         standing.give(mon, self.facts_of(mon))
         self._release(disguise, mon)
 
-    def _clear(self, mon: Pokemon) -> None:
-        """`mon` has left the field."""
+    def left_field(self, mon: Pokemon) -> None:
+        """Forget what `mon` had only while it was on the field."""
         facts = self._facts.get(mon)
         if facts is None:
             return
@@ -265,10 +265,11 @@ class Corrections:
         left = self.out(event[2][:3])
         passes = event[5] if len(event) > 5 and event[5] in PASSES and left and left._status is not Status.FNT else ""
         standing = Standing.of(left, self.facts_of(left)) if left and passes else None
-        foes = () if own else battle._opponent_team.values()
-        before = {mon: Health.of(mon, self._counters) for mon in foes}
+        before: dict[Pokemon, Health] = {}
+        if not own:
+            before = {mon: Health.of(mon, self._counters) for mon in battle._opponent_team.values()}
         if left is not None and len(event) >= SWITCH_PARTS:
-            self._clear(left)
+            self.left_field(left)
         read(event)
         mon = self.out(event[2][:3])
         if mon is None:
@@ -290,7 +291,7 @@ class Corrections:
         mon._must_recharge = False
         mon._preparing_move = mon._preparing_target = None
         mon._protect_counter = 0
-        self._clear(mon)
+        self.left_field(mon)
         self._release(mon)
 
     def replace(self, event: Event, read: Read) -> None:
@@ -348,7 +349,7 @@ class Corrections:
         name = event[3]
         if name == "Max Guard":
             mon._protect_counter = protected + 1 if not any(part in FAILURES for part in event) else 0
-        if not any(map(_is_call, event[4:])):
+        if not (event[-1].startswith("[") or event[-1] == "null") or not any(map(_is_call, event[4:])):
             self.facts_of(mon).last_move = move_key(name.removeprefix("Z-"))
 
     def cant(self, event: Event, read: Read) -> None:

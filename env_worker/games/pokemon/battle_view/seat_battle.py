@@ -18,7 +18,7 @@ from poke_env.battle.battle import Battle
 from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, Corrections
+from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, Corrections, Slots
 from simul.env_worker.games.pokemon.battle_view.counters import COUNTED, Counters
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import (
     LOCAL_LINES,
@@ -159,10 +159,11 @@ class SeatView(AbstractBattle):
         """Bring the own team in line with a request; what else it says is read from the request itself."""
         self._now += 1
         side: list[Entry] = request["side"]["pokemon"]
+        seeming = None if self._positions else self.corrections.before_request()
         mons = [self._team.get(entry["ident"]) for entry in side]
         if None in mons or len(self._positions) < len(side):
             mons = self._meet(side)
-        self._correct_active(side, mons)
+        self._correct_active(side, mons, seeming)
         for entry, mon in zip(side, mons):
             if mon is None:  # poke-env confuses some species (Porygon, Porygon-Z), and one of the two is missing
                 self.parse_errors["request"] = self.parse_errors.get("request", 0) + 1
@@ -198,20 +199,23 @@ class SeatView(AbstractBattle):
             put_in_order(self._team, positions)
         return [self._team.get(entry["ident"]) for entry in side]
 
-    def _correct_active(self, side: list[Entry], mons: list[Pokemon | None]) -> None:
-        """Illusion: only the request knows who is really out."""
+    def _correct_active(self, side: list[Entry], mons: list[Pokemon | None], seeming: Slots | None) -> None:
+        """Illusion: only the request knows who is really out. `seeming`: who was before a first request."""
         wrong = [mon for entry, mon in zip(side, mons) if mon is not None and mon._active != entry["active"]]
         if not wrong:
             return
         self._mark(wrong)
-        seeming = self.corrections.before_request()
+        first = seeming is not None
+        seeming = seeming or self.corrections.before_request()
         came = [mon for mon in wrong if not mon._active]
         for mon in wrong:
             if mon._active:
                 mon.was_illusioned(self._fields)
+                self.corrections.left_field(mon)
         for mon in came:
             mon.switch_in()
-        self.corrections.after_request(seeming, came)
+        out = [mon for entry, mon in zip(side, mons) if mon is not None and entry["active"]]
+        self.corrections.after_request(seeming, out if first else came)
 
     def _mark(self, mons: Iterable[Pokemon]) -> None:
         for mon in mons:

@@ -110,7 +110,7 @@ export class SeatTracker {
 			if (mon.position < 0) this.place(mon, entry);
 		}
 		if (first) this.orderTeam();
-		if (illusion) this.correctActive(side);
+		if (illusion) this.correctActive(side, first);
 		for (let i = 0; i < side.length; i++) {
 			const entry = side[i], mon = synced[i];
 			if (!entry.active && mon.lastDetails === entry.details && sameEntry(mon.lastEntry, entry)) continue;
@@ -135,16 +135,17 @@ export class SeatTracker {
 		this.ownMons = [...this.team.values()];
 	}
 
-	/** Illusion: only the request knows who is really out. */
-	correctActive(side) {
+	/** Illusion: only the request knows who is really out; a `first` one is the first that names them. */
+	correctActive(side, first) {
 		const wrong = this.synced.filter((mon, i) => mon.active !== side[i].active);
 		const left = wrong.filter(mon => mon.active), came = wrong.filter(mon => !mon.active);
 		const standing = left.length === 1 ? new Standing(left[0]) : null;
 		for (const mon of left) wasIllusion(mon, this.fields);
 		for (const mon of came) switchIn(mon);
-		if (standing === null || came.length !== 1) return;
-		standing.giveAll(came[0]);
-		this.release(left[0], came[0]);
+		const out = first ? this.synced.find((_, i) => side[i].active) : came.length === 1 ? came[0] : undefined;
+		if (standing === null || out === undefined || out === left[0]) return;
+		standing.giveAll(out);
+		this.release(left[0], out);
 	}
 
 	/** One leaves the field: whom it trapped is free, or trapped by its heir. */

@@ -11,6 +11,7 @@ const PASSED_OVER = new Set(['[from] Pursuit', '[from]Pursuit', '[zeffect]']);
 const NOT_OWNED = new Set(['Copycat', 'Metronome', 'Nature Power', 'Round']);
 const DECEIVING = new Set(['Sleep Talk', 'Copycat', 'Metronome', 'Nature Power']); // another move comes of them
 const CHOSEN = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge', 'Round']); // out of turn, but not called by a move
+const CALLS = new Set(['Magic Bounce', 'Dancer', '[from] Magic Coat', '[from] Mirror Move', '[from] Sleep Talk']);
 const PLEDGES = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge']);
 
 /** What the end of a move line says; one object for all lines, read at once. */
@@ -22,6 +23,12 @@ function afterColon(text) {
 	return text.slice(text.lastIndexOf(': ') + 2);
 }
 
+/** Whether a part of a line says that the user has not chosen the move. */
+function isCall(part) {
+	if (part.startsWith('[from] move: ') || part.startsWith('[from]move: ')) return !CHOSEN.has(afterColon(part));
+	return CALLS.has(part.startsWith('[from] ability: ') || part.startsWith('[from]ability: ') ? afterColon(part) : part);
+}
+
 /** Takes the bracketed parts off the line's end, in poke-env's order. */
 function readSuffixes(tracker, event, reveal) {
 	said.failed = said.spread = said.called = said.stop = false;
@@ -29,6 +36,7 @@ function readSuffixes(tracker, event, reveal) {
 	said.by = '';
 	const end = last(event);
 	if (end.charCodeAt(0) !== 91 && end !== 'null') return; // no '[': the usual case
+	for (let i = 4; i < event.length; i++) if (isCall(event[i])) said.called = true;
 	for (const suffix of FAILED) {
 		if (last(event) === suffix) {
 			event.pop();
@@ -54,7 +62,6 @@ function readSuffixes(tracker, event, reveal) {
 function readCause(tracker, event) {
 	if (last(event).startsWith('[from] move: ') || last(event).startsWith('[from]move: ')) {
 		said.by = afterColon(event.pop());
-		said.called = !CHOSEN.has(said.by);
 		if (NOT_OWNED.has(said.by)) said.reveal = false;
 		else if (PLEDGES.has(said.by)) said.by = '';
 	}
@@ -63,14 +70,11 @@ function readCause(tracker, event) {
 		const ability = afterColon(event.pop());
 		if (event.length < 3) throw new ParseFailure(ability);
 		tracker.getPokemon(event[2]).revealAbility(ability);
-		if (ability === 'Magic Bounce') {
-			said.use = said.reveal = false;
-			said.called = true;
-		} else if (ability === 'Dancer') said.stop = true;
+		if (ability === 'Magic Bounce') said.use = said.reveal = false;
+		else if (ability === 'Dancer') said.stop = true;
 	}
 	if (last(event) === '[from] Magic Coat' || last(event) === '[from] Mirror Move') {
 		said.use = said.reveal = false;
-		said.called = true;
 		event.pop();
 	}
 }
