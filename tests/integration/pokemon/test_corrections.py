@@ -126,7 +126,8 @@ SCENES = (
     Scene("added types", 7, (team("Snorlax/thickfat/splash"), team("Trevenant/frisk/trickortreat,forestscurse")),
           ("1 1 1", "1 2 1"), ("types",),
           {(0, "own.0.types"): [float(type_row("normal")), float(type_row("grass"))]}),
-    Scene("an eaten berry", 9, (team("Snorlax/thickfat/splash/jabocaberry"), team("Gyarados/moxie/waterfall/leftovers")),
+    Scene("an eaten berry", 9,
+          (team("Snorlax/thickfat/splash/jabocaberry"), team("Gyarados/moxie/waterfall/leftovers")),
           ("1 1", "1 1"), ("item",), {(1, "foe.0.item"): [float(item_row(""))]}),
 )  # fmt: skip
 

@@ -128,6 +128,14 @@ def test_recharging_is_the_only_choice():
     assert foes == [0.0, 1.0, 0.0]
 
 
+def test_a_charging_move_is_prepared_for_one_turn():
+    for seat, who in enumerate(("own", "foe")):
+        shown = seen_by(situation("charging")[seat])
+        assert [seen.one(f"global.{who}_active.preparing") for seen in shown] == [0.0, 1.0, 0.0]
+        last = [seen.one(f"global.{who}_active.last_move") for seen in shown]
+        assert last == [0.0, move_row("solarbeam"), move_row("solarbeam")]
+
+
 def test_asleep_in_the_first_generation_there_is_only_fight():
     first, *asleep = seen_by(situation("fight")[0])
     assert first.legal == [1, 6, 7]
