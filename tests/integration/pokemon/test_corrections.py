@@ -86,6 +86,8 @@ SCENES = (
           ("weather_turns",), {(0, "global.weather_turns"): eighths(4)}),
     *(Scene(f"baton pass, gen {gen}", gen, (PASSING, SEEDING), ("1 2 3 s2 1", "1 2 2 2 2"),
             ("boosts", "volatiles"), PASSED) for gen in (2, 3, 4, 9)),
+    Scene("psych up", 9, (team("Snorlax/thickfat/psychup,splash"), team("Blissey/naturalcure/calmmind,splash")),
+          ("2 1 2", "1 2 2"), ("boosts",), {(0, "global.own_active.boosts"): [0, 0, 1 / 6, 1 / 6, 0, 0, 0]}),
     Scene("shed tail", 9, (team("Cyclizar/regenerator/swordsdance,shedtail", "Snorlax/thickfat/splash"), team(WALL)),
           ("1 2 s2 1", "1 1 1 1"), ("boosts", "volatiles", "species"), {}),
     Scene("a copy's stats, gen 1", 1, (team(MODEL, level=70, spread=FULL), team("Mew//transform", spread=FULL)),
@@ -182,7 +184,7 @@ def of_active(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
         count = STALLS.index(volatiles["stall"]["counter"]) if "stall" in volatiles else 0
         return {f"{name}.protect_count": [count / 3]}
     if kind == "last_move":
-        return {f"{name}.last_move": [float(move_row(mon["last_move"])) if mon["last_move"] else 0.0]}
+        return {f"{name}.last_move": [float(move_row(mon["last_moves"][0])) if mon["last_moves"] else 0.0]}
     if kind == "turns_active":
         return {f"{name}.turns_active": [min(mon["active_turns"] / 8, 1.0)]}
     return {}

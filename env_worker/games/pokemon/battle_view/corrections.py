@@ -406,6 +406,11 @@ class Corrections:
             mon = battle.get_pokemon(event[2])
             mon._preparing_move = mon._preparing_target = None
 
+    def copyboost(self, event: Event, read: Read) -> None:
+        """`-copyboost`: Psych Up copies the user's stages to its target, not the target's to its user."""
+        user, target = event[2:4]
+        read([*event[:2], target, user, *event[4:]])
+
     def activate(self, event: Event, read: Read) -> None:
         """`-activate`: who is trapped (Mean Look) stays so when the trapper leaves; Gravity does not end Fly."""
         read(event)
@@ -439,6 +444,7 @@ def _is_call(part: str) -> bool:
 CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {
     "-activate": Corrections.activate,
     "-anim": Corrections.anim,
+    "-copyboost": Corrections.copyboost,
     "-damage": Corrections.damage,
     "-formechange": Corrections.forme,
     "-prepare": Corrections.prepare,
