@@ -34,11 +34,8 @@ whirlpool wrap
 LAST_GEN_THAT_PASSES_TRAPS = 4
 FULL_HP = 100  # a foe's hp comes in percent
 LAST_GEN_WITHOUT_LIMIT = 1  # in which a move is prepared until something ends it
-# Causes of a move that its user has not chosen; other moves as a cause are calls, too, but for those in CHOSEN.
-CALLS = ("Magic Bounce", "Dancer", "[from] Magic Coat", "[from] Mirror Move", "[from] Sleep Talk")
-CALLING_MOVES = ("[from] move: ", "[from]move: ")
-CALLING_ABILITIES = ("[from] ability: ", "[from]ability: ")
-CHOSEN = ("Grass Pledge", "Water Pledge", "Fire Pledge", "Round")
+# Causes of moves that their users have chosen all the same; other moves and abilities as a cause call them.
+CHOSEN = ("Grass Pledge", "Water Pledge", "Fire Pledge", "Round", "Pursuit", "lockedmove")
 FAILURES = ("[miss]", "[still]", "[notarget]")
 
 
@@ -349,7 +346,9 @@ class Corrections:
         name = event[3]
         if name == "Max Guard":
             mon._protect_counter = protected + 1 if not any(part in FAILURES for part in event) else 0
-        if not (event[-1].startswith("[") or event[-1] == "null") or not any(map(_is_call, event[4:])):
+        if not (event[-1].startswith("[") or event[-1] == "null") or not any(
+            [_is_call(part, name) for part in event[4:]]
+        ):
             self.facts_of(mon).last_move = move_key(name.removeprefix("Z-"))
 
     def cant(self, event: Event, read: Read) -> None:
@@ -434,11 +433,12 @@ class Corrections:
         return None
 
 
-def _is_call(part: str) -> bool:
-    """Whether a part of a move line says that the move was not chosen."""
-    if part.startswith(CALLING_MOVES):
-        return part.rpartition(": ")[2] not in CHOSEN
-    return (part.rpartition(": ")[2] if part.startswith(CALLING_ABILITIES) else part) in CALLS
+def _is_call(part: str, name: str) -> bool:
+    """Whether a part of the line of move `name` says that its user has not chosen it."""
+    if not part.startswith("[from]"):
+        return False
+    cause = part.removeprefix("[from]").rpartition(": ")[2].strip()
+    return cause != name and cause not in CHOSEN
 
 
 CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {

@@ -10,8 +10,8 @@ const LOCKED = new Set(['[from] lockedmove', '[from]lockedmove', '[from] Sky Att
 const PASSED_OVER = new Set(['[from] Pursuit', '[from]Pursuit', '[zeffect]']);
 const NOT_OWNED = new Set(['Copycat', 'Metronome', 'Nature Power', 'Round']);
 const DECEIVING = new Set(['Sleep Talk', 'Copycat', 'Metronome', 'Nature Power']); // another move comes of them
-const CHOSEN = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge', 'Round']); // out of turn, but not called by a move
-const CALLS = new Set(['Magic Bounce', 'Dancer', '[from] Magic Coat', '[from] Mirror Move', '[from] Sleep Talk']);
+// Causes of moves that their users have chosen all the same; other moves and abilities as a cause call them.
+const CHOSEN = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge', 'Round', 'Pursuit', 'lockedmove']);
 const PLEDGES = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge']);
 
 /** What the end of a move line says; one object for all lines, read at once. */
@@ -24,9 +24,10 @@ function afterColon(text) {
 }
 
 /** Whether a part of a line says that the user has not chosen the move. */
-function isCall(part) {
-	if (part.startsWith('[from] move: ') || part.startsWith('[from]move: ')) return !CHOSEN.has(afterColon(part));
-	return CALLS.has(part.startsWith('[from] ability: ') || part.startsWith('[from]ability: ') ? afterColon(part) : part);
+function isCall(part, name) {
+	if (!part.startsWith('[from]')) return false;
+	const cause = part.slice(part.lastIndexOf(': ') < 0 ? 6 : part.lastIndexOf(': ') + 2).trim();
+	return cause !== name && !CHOSEN.has(cause);
 }
 
 /** Takes the bracketed parts off the line's end, in poke-env's order. */
@@ -36,7 +37,7 @@ function readSuffixes(tracker, event, reveal) {
 	said.by = '';
 	const end = last(event);
 	if (end.charCodeAt(0) !== 91 && end !== 'null') return; // no '[': the usual case
-	for (let i = 4; i < event.length; i++) if (isCall(event[i])) said.called = true;
+	for (let i = 4; i < event.length; i++) if (isCall(event[i], event[3])) said.called = true;
 	for (const suffix of FAILED) {
 		if (last(event) === suffix) {
 			event.pop();
