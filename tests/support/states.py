@@ -11,6 +11,8 @@ from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.move import Move, MoveSet
 from poke_env.battle.pokemon import Pokemon
 
+from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, Corrections
+from simul.env_worker.games.pokemon.battle_view.counters import Counters
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle, SeatView
 from tests.support.pokemon.recorded import RecordedSeat
@@ -84,6 +86,7 @@ def compare_with_stock(seat: RecordedSeat, *, bot: bool, every: int = 1) -> Iter
     ours: SeatView = (SeatDoubleBattle if doubles else SeatBattle)(seat.role, seat.gen)
     stock = (DoubleBattle if doubles else Battle)("battle", seat.role, None, gen=seat.gen)
     stock._player_role = seat.role
+    corrections = Corrections(stock, Counters())
     names = slots_of(stock) - OF_THE_ROOM - (set() if bot else OF_THE_REQUEST)
     for number, (lines, request) in enumerate(seat.records):
         if request is None:
@@ -96,10 +99,11 @@ def compare_with_stock(seat: RecordedSeat, *, bot: bool, every: int = 1) -> Iter
         for line in lines.split("\n"):
             event = line.split("|")
             if len(event) > 1 and event[1] not in SKIPPED_LINES:
-                stock.parse_message(event)
-            if event[1:2] == ["cant"] and event[3] == "recharge":  # the stock class forgets
-                stock.get_pokemon(event[2])._must_recharge = False
-        stock.parse_request(request)
+                if event[1] in CORRECTED:
+                    corrections.read(event, stock.parse_message)
+                else:
+                    stock.parse_message(event)
+        corrections.request(request, stock.parse_request)
         if number % every == 0:
             yield differences(state_of(ours, names), state_of(stock, names))
     assert ours.parse_errors == {}

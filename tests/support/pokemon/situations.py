@@ -98,6 +98,7 @@ RECIPES = (
     Recipe("mega", "gen7randombattle", (team("Charizard/blaze/ember/charizarditex"), WALL), {(0, 1): "move 1 mega"}),
     Recipe("pixels", "gen6battlespotsingles", (team("Gengar/cursedbody/nightshade"), WALL)),
     Recipe("fight", "gen1randombattle", (ASLEEP, team("Jynx//spore"))),
+    Recipe("charging", SINGLES, (team("Venusaur/overgrow/solarbeam", "Slowbro/oblivious/surf"), WALL)),
 )
 
 

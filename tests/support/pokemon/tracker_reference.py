@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import orjson
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.counters import Counters
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.host_tables import tracker_tables
 from simul.env_worker.games.pokemon.simulator.node import find_node
@@ -56,9 +55,9 @@ def state_of(battle: SeatBattle) -> dict[str, Any]:
     b = battle
     return {
         "turn": b._turn,
-        "team": [[ident, mon_state(b.counters, mon)] for ident, mon in b._team.items()],
-        "opponentTeam": [[ident, mon_state(b.counters, mon)] for ident, mon in b._opponent_team.items()],
-        "previewed": [mon_state(b.counters, mon) for mon in b._teampreview_opponent_team],
+        "team": [[ident, mon_state(b, mon)] for ident, mon in b._team.items()],
+        "opponentTeam": [[ident, mon_state(b, mon)] for ident, mon in b._opponent_team.items()],
+        "previewed": [mon_state(b, mon) for mon in b._teampreview_opponent_team],
         "weather": _named(b._weather),
         "fields": _named(b._fields),
         "sideConditions": _named(b._side_conditions),
@@ -79,7 +78,8 @@ def _named(conditions: dict[Any, int]) -> list[list[Any]]:
     return [[condition.name, number] for condition, number in conditions.items()]
 
 
-def mon_state(counters: Counters, mon: Pokemon) -> dict[str, Any]:
+def mon_state(battle: SeatBattle, mon: Pokemon) -> dict[str, Any]:
+    counters, facts = battle.counters, battle.corrections.facts(mon)
     ailment = counters.ailment_of(mon)
     return {
         "species": mon._species,
@@ -100,12 +100,13 @@ def mon_state(counters: Counters, mon: Pokemon) -> dict[str, Any]:
         "baseStats": mon.base_stats,
         "boosts": mon._boosts,
         "effects": [effect.name for effect in mon._effects],
-        "moves": [
-            [key, move.id, move._is_last_used, move.current_pp, counters.pp_left([move])[0]]
-            for key, move in mon.moves.items()
-        ],
+        "moves": [[key, move.id, move.current_pp, counters.pp_left([move])[0]] for key, move in mon.moves.items()],
         "ailment": [ailment.asleep, ailment.resting, ailment.hurt],
         "mustRecharge": mon._must_recharge,
+        "lastMove": facts.last_move,
+        "copied": facts.copied and [facts.copied.base_stats, facts.copied.level, facts.copied.stats],
+        "returnsTo": facts.returns_to,
+        "trapper": facts.trapper and facts.trapper._species,
         "preparing": mon._preparing_move is not None or bool(mon._preparing_target),
         "protectCounter": mon._protect_counter,
         "activeTurns": mon._active_turns,

@@ -1,4 +1,4 @@
-"""Counters that poke-env lacks or keeps differently from the game: turns asleep, stage of bad poison, pp, recharging.
+"""Counters that poke-env lacks or keeps differently from the game: turns asleep, stage of bad poison, pp.
 
 They read each protocol line after the battle has. The host's side: `sim_host/tracker/counters.mjs`.
 """
@@ -18,6 +18,7 @@ LONGEST_SLEEP = 7  # turns, in gen 1
 LAST_STAGE = 15  # of bad poison: it takes stage / 16 of the hp
 SLP, TOX = Status.SLP, Status.TOX
 SLEEP_STARTS_ANEW = 5  # the generation in which switching in resets the turns of sleep
+POISON_BEHIND_MOVES = 2  # the last generation in which poison hurts behind each move, not at the end of the turn
 NO_AILMENT = (0.0, 0.0, 0.0)
 
 
@@ -27,7 +28,7 @@ class Ailment:
     Attributes:
         asleep: times that it could not move.
         resting: it put itself to sleep by Rest.
-        hurt: times that poison has hurt it since it was poisoned or came in.
+        hurt: turns of bad poison since it was poisoned or came in (gens 1 and 2: times it did damage).
     """
 
     __slots__ = ("asleep", "hurt", "resting")
@@ -61,7 +62,7 @@ class Counters:
         ailment = self.ailment_of(mon)
         if status is SLP:
             return (min(ailment.asleep / LONGEST_SLEEP, 1.0), float(ailment.resting), 0.0)
-        return (0.0, 0.0, min(ailment.hurt / LAST_STAGE, 1.0))
+        return (0.0, 0.0, min(max(ailment.hurt, 0) / LAST_STAGE, 1.0))
 
     def read_pp(self, moves: Mapping[str, Move], offered: list[dict[str, Any]]) -> None:
         """Take over the pp that a request gives for an active Pokemon's moves."""
@@ -108,24 +109,28 @@ def move_key(name: str) -> str:
 def _cant(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
     if event[3] == "slp":
         counters.ailment_of(battle.get_pokemon(event[2])).asleep += 1
-    elif event[3] == "recharge":  # poke-env has it recharge until it moves again
-        battle.get_pokemon(event[2])._must_recharge = False
 
 
 def _status(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
     ailment = counters.ailment_of(battle.get_pokemon(event[2]))
     ailment.asleep = ailment.hurt = 0
+    if battle._gen > POISON_BEHIND_MOVES and event[4:5] == ["[from] item: Toxic Orb"]:
+        ailment.hurt = -1  # the upkeep that follows is not counted
     ailment.resting = len(event) > 4 and event[4] == "[from] move: Rest"
 
 
 def _damage(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
-    if len(event) > 4 and event[4] == "[from] psn":
+    if battle._gen <= POISON_BEHIND_MOVES and len(event) > 4 and event[4] == "[from] psn":
         counters.ailment_of(battle.get_pokemon(event[2])).hurt += 1
 
 
-def _heal(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
-    if len(event) > 4 and event[4] == "[from] ability: Poison Heal":
-        counters.ailment_of(battle.get_pokemon(event[2])).hurt += 1
+def _upkeep(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
+    """The end of a turn counts: no line tells of damage that an ability prevents."""
+    if battle._gen <= POISON_BEHIND_MOVES:
+        return
+    for mon in battle.all_active_pokemons:
+        if mon is not None and mon._status is TOX:
+            counters.ailment_of(mon).hurt += 1
 
 
 def _switch(battle: AbstractBattle, counters: Counters, event: list[str]) -> None:
@@ -139,7 +144,7 @@ COUNTED: dict[str, Callable[[AbstractBattle, Counters, list[str]], None]] = {
     "cant": _cant,
     "-status": _status,
     "-damage": _damage,
-    "-heal": _heal,
     "switch": _switch,
     "drag": _switch,
+    "upkeep": _upkeep,
 }

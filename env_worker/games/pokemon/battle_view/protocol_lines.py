@@ -17,17 +17,18 @@ from poke_env.battle.status import Status
 from poke_env.data import GenData
 
 # Routed by the source itself, or without any state in them (t: has the clock, win and tie come from the host).
-SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) | {
+SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - {"-anim", "upkeep"} | {
     "bigerror", "error", "gen", "inactive", "message", "-message", "player", "raw", "request", "rule", "showteam",
     "start", "t:", "tie", "tier", "title", "uhtmlchange", "win",
 }  # fmt: skip
 # Lines that change only the Pokemon that they name and those on the field.
 LOCAL_LINES = frozenset({
-    "-ability", "-activate", "-boost", "-clearallboost", "-clearboost", "-clearnegativeboost", "-clearpositiveboost",
-    "-curestatus", "-damage", "-end", "-endability", "-enditem", "-fieldend", "-fieldstart", "-heal", "-immune",
+    "-ability", "-activate", "-anim", "-boost", "-clearallboost", "-clearboost", "-clearnegativeboost",
+    "-clearpositiveboost", "-curestatus", "-damage", "-end", "-endability", "-enditem", "-fieldend", "-fieldstart",
+    "-heal", "-immune",
     "-mustrecharge", "-prepare", "-setboost", "-sethp", "-sideend", "-sidestart", "-singlemove", "-singleturn",
     "-start", "-status", "-terastallize", "-unboost", "-weather", "cant", "drag", "faint", "move", "switch",
-    "teamsize", "turn",
+    "teamsize", "turn", "upkeep",
 })  # fmt: skip
 # What poke-env raises on protocol it does not understand; the line is skipped and counted.
 PARSE_FAILURES = (AssertionError, AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)

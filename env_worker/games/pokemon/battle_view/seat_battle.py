@@ -18,6 +18,7 @@ from poke_env.battle.battle import Battle
 from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.pokemon import Pokemon
 
+from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, Corrections, Slots
 from simul.env_worker.games.pokemon.battle_view.counters import COUNTED, Counters
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import (
     LOCAL_LINES,
@@ -70,6 +71,7 @@ class SeatView(AbstractBattle):
 
     Attributes:
         counters: what poke-env does not count.
+        corrections: of what poke-env gets wrong.
         changed: Pokemon -> number of the feed or sync in which it, its counters or its request entry may last have
             changed; caches compare it. A missing Pokemon has not changed since it was created.
         entries: latest request entry of each own Pokemon, in team order (that of the first request).
@@ -84,6 +86,7 @@ class SeatView(AbstractBattle):
         self._player_role = role
         self._replay_data: deque[list[str]] = deque(maxlen=0)
         self.counters = Counters()
+        self.corrections = Corrections(self, self.counters)
         self.changed: dict[Pokemon, int] = {}
         self.entries: list[Entry] = []
         self.parse_errors: dict[str, int] = {}
@@ -95,20 +98,27 @@ class SeatView(AbstractBattle):
         """Read the seat's protocol lines and mark the Pokemon that they may change."""
         self._now += 1
         self._mark([mon for team in (self._team, self._opponent_team) for mon in team.values() if mon._active])
-        parse, common = self.parse_message, self._common
+        read, correct = self._read, self.corrections.read
         for line in lines.split("\n"):
             event = line.split("|")
             if len(event) < 2 or (kind := event[1]) in SKIPPED_LINES:
                 continue
             try:
-                if kind not in common or not common[kind](self, event):
-                    parse(event)
+                if kind in CORRECTED:
+                    correct(event, read)
+                else:
+                    read(event)
                 if kind in COUNTED:
                     COUNTED[kind](self, self.counters, event)
             except PARSE_FAILURES:
                 self.parse_errors[kind] = self.parse_errors.get(kind, 0) + 1
             if kind not in LOCAL_LINES:
                 self._mark([*self._team.values(), *self._opponent_team.values(), *self._teampreview_opponent_team])
+
+    def _read(self, event: list[str]) -> None:
+        short = self._common.get(event[1])
+        if short is None or not short(self, event):
+            self.parse_message(event)
 
     def get_pokemon(
         self, identifier: str, force_self_team: bool = False, details: str = "", request: Entry | None = None
@@ -149,10 +159,11 @@ class SeatView(AbstractBattle):
         """Bring the own team in line with a request; what else it says is read from the request itself."""
         self._now += 1
         side: list[Entry] = request["side"]["pokemon"]
+        seeming = None if self._positions else self.corrections.before_request()
         mons = [self._team.get(entry["ident"]) for entry in side]
         if None in mons or len(self._positions) < len(side):
             mons = self._meet(side)
-        self._correct_active(side, mons)
+        self._correct_active(side, mons, seeming)
         for entry, mon in zip(side, mons):
             if mon is None:  # poke-env confuses some species (Porygon, Porygon-Z), and one of the two is missing
                 self.parse_errors["request"] = self.parse_errors.get("request", 0) + 1
@@ -160,12 +171,18 @@ class SeatView(AbstractBattle):
             last = mon._last_request
             same = (last is entry or last == entry) and mon._last_details == entry["details"]
             if entry["active"] or not same:
+                forme = mon._species
                 update_from_entry(mon, entry)
+                self.corrections.keep_forme(mon, forme)
                 self.entries[self._positions[entry["ident"]]] = entry
                 self.changed[mon] = self._now
         for mon, asked in zip(mons, request.get("active", ())):
             if mon is not None and asked:
                 self.counters.read_pp(mon.moves, asked["moves"])
+
+    def parse_request(self, request: Request, strict_battle_tracking: bool = False) -> None:
+        """What the bots read instead of `sync`: the stock method, corrected."""
+        self.corrections.request(request, super().parse_request)
 
     def _meet(self, side: list[Entry]) -> list[Pokemon | None]:
         """Add Pokemon that no earlier request named to the team; returns the team in the request's order."""
@@ -182,16 +199,23 @@ class SeatView(AbstractBattle):
             put_in_order(self._team, positions)
         return [self._team.get(entry["ident"]) for entry in side]
 
-    def _correct_active(self, side: list[Entry], mons: list[Pokemon | None]) -> None:
-        """Illusion: only the request knows who is really out."""
+    def _correct_active(self, side: list[Entry], mons: list[Pokemon | None], seeming: Slots | None) -> None:
+        """Illusion: only the request knows who is really out. `seeming`: who was before a first request."""
         wrong = [mon for entry, mon in zip(side, mons) if mon is not None and mon._active != entry["active"]]
+        if not wrong:
+            return
         self._mark(wrong)
+        first = seeming is not None
+        seeming = seeming or self.corrections.before_request()
         came = [mon for mon in wrong if not mon._active]
         for mon in wrong:
             if mon._active:
                 mon.was_illusioned(self._fields)
+                self.corrections.left_field(mon)
         for mon in came:
             mon.switch_in()
+        out = [mon for entry, mon in zip(side, mons) if mon is not None and entry["active"]]
+        self.corrections.after_request(seeming, out if first else came)
 
     def _mark(self, mons: Iterable[Pokemon]) -> None:
         for mon in mons:

@@ -186,19 +186,19 @@ def effectiveness(tables: Tables, move: AttackerMove, target: Target) -> int | N
     kind = move.type
     if move.oddity or move.scrappy or target.odd & _CHANGING or kind == STELLAR:
         return _special_effectiveness(tables, move, target)
-    first, second = target.types
+    first, second, third = target.types
     immune = tables.immune[kind]
-    if not target.facts & _ON_GROUND if kind == GROUND else immune[first] or immune[second]:
+    if not target.facts & _ON_GROUND if kind == GROUND else immune[first] or immune[second] or immune[third]:
         return None
     exponents = tables.exponents[kind]
-    return exponents[first] + exponents[second]
+    return exponents[first] + exponents[second] + exponents[third]
 
 
 def _special_effectiveness(tables: Tables, move: AttackerMove, target: Target) -> int | None:
     """The same, with everything that changes the type chart."""
-    kind, oddity, odd, (first, second) = move.type, move.oddity, target.odd, target.types
+    kind, oddity, odd, target_types = move.type, move.oddity, target.odd, target.types
     afloat = not target.facts & _ON_GROUND
-    effect = _against(tables, move, target, first) + _against(tables, move, target, second)
+    effect = sum([_against(tables, move, target, one) for one in target_types])
     if odd & types.TAR_SHOT and kind == FIRE:
         effect += 1
     if kind == STELLAR and odd & types.TERASTALLIZED:
@@ -208,10 +208,10 @@ def _special_effectiveness(tables: Tables, move: AttackerMove, target: Target) -
     if kind == GROUND:
         immune = afloat and oddity != THOUSAND_ARROWS
     else:
-        immune = _type_immune(tables, move, first) or _type_immune(tables, move, second)
+        immune = any([_type_immune(tables, move, one) for one in target_types])
     if immune or (odd & types.WONDER_GUARD and effect <= 0 and not move.bits & STRUGGLES):
         return None
-    return 0 if oddity == THOUSAND_ARROWS and afloat and FLYING in (first, second) else effect
+    return 0 if oddity == THOUSAND_ARROWS and afloat and FLYING in target_types else effect
 
 
 def _against(tables: Tables, move: AttackerMove, target: Target, kind: int) -> int:

@@ -47,7 +47,7 @@ def target(tables: Tables, foe: Fighter, screens: tuple[str, ...], around: Surro
     defences, plain = _defences(gen, foe, screens, around)
     return Target(
         facts=facts,
-        types=(foe.types[0], foe.types[1] if len(foe.types) > 1 else 0),
+        types=(*foe.types, 0, 0)[:3],
         defences=defences,
         plain_defences=plain,
         defence_mods=(mods[DEFENCE], mods[SPECIAL_DEFENCE]),

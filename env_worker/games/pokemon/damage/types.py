@@ -150,6 +150,7 @@ class Target(NamedTuple):
     """One Pokemon as a target: everything that does not depend on the attacker's move.
 
     Attributes:
+        types: three, 0 for none.
         defences: physical, special; with stages. `plain_defences`: without.
         defence_mods: physical, special.
         attack, attack_plain: for foul play; with stages and without.
@@ -158,7 +159,7 @@ class Target(NamedTuple):
     """
 
     facts: int
-    types: tuple[int, int]
+    types: tuple[int, ...]
     defences: tuple[int, int]
     plain_defences: tuple[int, int]
     defence_mods: tuple[int, int]

@@ -122,7 +122,8 @@ def own_member(
     battle: SeatView, matchups: MatchupCache, mon: Pokemon, entry: Entry, slot: int, side: Sequence[float]
 ) -> TeamMember:
     """A member of the seat's own team; `entry` is its latest request entry, `side` as `side_numbers` gives it."""
-    profile = matchups.intern(own_profile(battle._gen, mon, entry, types_of(mon)))
+    copied = battle.corrections.facts(mon).copied
+    profile = matchups.intern(own_profile(battle._gen, mon, entry, types_of(mon), copied))
     ids = _ids(mon, profile, entry["item"], entry["moves"], profile.body.tera)
     pp = own_pp(battle.counters, mon, entry["moves"])
     return TeamMember(mon, profile, _factors(battle._gen, mon, profile, slot, side), ids, slot, pp)
@@ -130,7 +131,7 @@ def own_member(
 
 def foe_member(battle: SeatView, matchups: MatchupCache, mon: Pokemon, slot: int, side: Sequence[float]) -> TeamMember:
     """An opponent's Pokemon, as far as it is known."""
-    profile = matchups.intern(foe_profile(battle._gen, mon))
+    profile = matchups.intern(foe_profile(battle._gen, mon, battle.corrections.facts(mon).copied))
     tera = mon._terastallized_type
     ids = _ids(mon, profile, mon._item, mon.moves, int(tera.value) if tera else 0)
     pp = foe_pp(battle.counters, mon)

@@ -136,7 +136,7 @@ class DoubleEncoder:
             foe_alive / 6,
             foe_hp / 6,
             foe_spent,
-            *[number for fighter in actives for number in active_numbers(fighter.mon if fighter else None)],
+            *[n for one in actives for n in active_numbers(one.mon if one else None, battle.corrections)],
             *_NO_PREVIEW,
         ]
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.counters import Counters
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.expected_damage import (
@@ -33,7 +32,14 @@ from simul.env_worker.games.pokemon.encoding.field_state import (
 )
 from simul.env_worker.games.pokemon.encoding.layout import TEAM_SIZE
 from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF, PAIR_WIDTH, PokemonBlock, own_pp
-from simul.env_worker.games.pokemon.encoding.profiles import base_types_of, foe_body, moves_of, own_body, types_of
+from simul.env_worker.games.pokemon.encoding.profiles import (
+    base_types_of,
+    foe_body,
+    moves_of,
+    own_ability,
+    own_body,
+    types_of,
+)
 
 OWN, FOE = 0, 1
 ORDERS = {order: struct.pack("<e", order) for order in (-1.0, 0.0, 1.0)}  # `moves_first`
@@ -157,27 +163,28 @@ class PokemonBlocks:
             if block.mon is mon and block.when == when and block.revealed is (index < met):
                 continue
             block.mon, block.when, block.revealed = mon, when, index < met
-            self._write_foe_body(battle.counters, index, mon, block)
+            self._write_foe_body(battle, index, mon, block)
 
     def _write_own_body(self, battle: SeatBattle, index: int, mon: Pokemon, block: PokemonBlock) -> None:
         """The body is written again when `key` changes, which holds everything it is made from."""
         entry = battle.entries[index]
         types = types_of(mon)
         born = base_types_of(mon)  # a forme change shows in them even where terastallizing hides it in `types`
-        ability, tera, item = entry.get("ability"), entry.get("terastallized"), entry["item"]
-        names = entry["moves"][: layout.MOVE_SLOTS]
-        key = (mon._species, types, born, ability, item, entry["stats"], mon._max_hp, tera, mon._level)
+        ability, tera, item = own_ability(mon, entry), entry.get("terastallized"), entry["item"]
+        names, copied = entry["moves"][: layout.MOVE_SLOTS], battle.corrections.facts(mon).copied
+        key = (mon._species, types, born, ability, item, entry["stats"], mon._max_hp, tera, mon._level, copied)
         if key != block.key or names != block.names:
             block.key = key
-            body = own_body(mon, entry, types)
+            body = own_body(self._gen, mon, entry, types, copied)
             block.set_body(self._gen, mon, body, item, body.tera)
             block.set_moves(self._gen, names)
             self.matchups.forget_own(index)
         block.revealed = mon._revealed
         block.write_state(mon, battle.counters, own_pp(battle.counters, mon, names))
 
-    def _write_foe_body(self, counters: Counters, index: int, mon: Pokemon, block: PokemonBlock) -> None:
+    def _write_foe_body(self, battle: SeatBattle, index: int, mon: Pokemon, block: PokemonBlock) -> None:
         """`key` as in `_write_own_body`."""
+        counters, copied = battle.counters, battle.corrections.facts(mon).copied
         moves = moves_of(mon)
         names = list(moves)[: layout.MOVE_SLOTS]
         key = (
@@ -192,14 +199,14 @@ class PokemonBlocks:
             mon._type_1,
             mon._type_2,
             mon._base_stats,
-            mon._temporary_base_stats,
+            copied,
             mon._level,
         )
         other_body = key != block.key
         if other_body:
             block.key = key
             tera = mon._terastallized_type
-            block.set_body(self._gen, mon, foe_body(self._gen, mon), mon._item, tera._value_ if tera else 0)
+            block.set_body(self._gen, mon, foe_body(self._gen, mon, copied), mon._item, tera._value_ if tera else 0)
         if other_body or names != block.names:
             block.set_moves(self._gen, names, guess=len(names) < layout.MOVE_SLOTS)
             self.matchups.forget_foe(index, other_body)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import NamedTuple
 
 from simul.env_worker.games.pokemon.damage.queries import takes_type
@@ -141,7 +142,7 @@ def defence_of(gen: int, body: Body) -> Defence:
 @cache
 def _multipliers(gen: int, types: tuple[int, ...], immune: int) -> tuple[float, ...]:
     """By attacking type. `immune`: the type that an ability makes harmless, 0 for none."""
-    taken = [row[types[0]] if len(types) == 1 else row[types[0]] * row[types[1]] for row in type_chart(gen)]
+    taken = [prod([row[kind] for kind in types]) for row in type_chart(gen)]
     if immune:
         taken[immune] = 0.0
     return tuple(taken)

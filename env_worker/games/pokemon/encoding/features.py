@@ -13,8 +13,9 @@ from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 
+from simul.env_worker.games.pokemon.battle_view.corrections import Corrections
 from simul.env_worker.games.pokemon.encoding.layout import VOLATILES
-from simul.env_worker.games.pokemon.encoding.profiles import move_row, moves_of
+from simul.env_worker.games.pokemon.encoding.profiles import move_row
 
 # Enum members hash in Python; everything below is therefore indexed by their integer value.
 SIDE_SLOTS = {
@@ -58,7 +59,10 @@ STATUS_SLOTS = {
     Status.SLP.value: 4,
     Status.TOX.value: 5,
 }
-BOUND = "bind clamp fire_spin infestation magma_storm sand_tomb snap_trap thunder_cage trapped whirlpool wrap"
+BOUND = (
+    "bind clamp fire_spin g_max_centiferno g_max_sandblast infestation magma_storm sand_tomb snap_trap thunder_cage "
+    "trapped whirlpool wrap"
+)
 EFFECTS_OF_VOLATILE = (
     "substitute",
     "confusion",
@@ -154,12 +158,12 @@ def volatile_numbers(mon: Pokemon) -> tuple[float, ...] | list[float]:
     return numbers
 
 
-def active_numbers(mon: Pokemon | None) -> Sequence[float]:
+def active_numbers(mon: Pokemon | None, corrections: Corrections) -> Sequence[float]:
     """`layout.ACTIVE` of one side; all zero where it has no active Pokemon."""
     if mon is None:
         return NO_ACTIVE
     boosts = mon._boosts
-    last, *others = plain_active_numbers(mon)
+    last, *others = plain_active_numbers(mon, corrections)
     return [last, *[boosts[stat] / 6 for stat in BOOSTS], *volatile_numbers(mon), *others]
 
 
@@ -168,14 +172,10 @@ def is_plain(mon: Pokemon) -> bool:
     return not mon._effects and not any(mon._boosts.values())
 
 
-def plain_active_numbers(mon: Pokemon) -> tuple[float, ...]:
+def plain_active_numbers(mon: Pokemon, corrections: Corrections) -> tuple[float, ...]:
     """`layout.ACTIVE` without stages and volatiles."""
-    last = 0
-    for name, move in moves_of(mon).items():
-        if move._is_last_used:
-            last = move_row(name)
     return (
-        last,
+        move_row(corrections.facts(mon).last_move),
         1.0 if mon._must_recharge else 0.0,
         1.0 if mon._preparing_move is not None or mon._preparing_target else 0.0,
         mon._protect_counter / 3 if mon._protect_counter < 3 else 1.0,

@@ -10,6 +10,7 @@ from typing import Any
 
 from poke_env.battle.pokemon import Pokemon
 
+from simul.env_worker.games.pokemon.battle_view.corrections import Corrections
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.battle_view.tally import Standing
 from simul.env_worker.games.pokemon.encoding import layout
@@ -71,11 +72,13 @@ def write_global(
     own_spent, foe_spent = gimmicks_spent(battle)
     own_totals = _TOTALS.pack(own_alive / 6, own_hp / 6, own_spent)
     foe_totals = _TOTALS.pack(foe_alive / 6, foe_hp / 6, foe_spent)
-    own, foe = _active(field_state.own), _active(field_state.foe)
+    own, foe = _active(field_state.own, battle.corrections), _active(field_state.foe, battle.corrections)
     buffer[:_BYTES] = b"".join((head, field, own_side, own_totals, foe_side, foe_totals, own, foe))
 
 
-def _active(mon: Pokemon | None) -> bytes:
+def _active(mon: Pokemon | None, corrections: Corrections) -> bytes:
     if mon is None:
         return _BLANK_ACTIVE
-    return _PLAIN_ACTIVE.pack(*plain_active_numbers(mon)) if is_plain(mon) else _ACTIVE.pack(*active_numbers(mon))
+    if is_plain(mon):
+        return _PLAIN_ACTIVE.pack(*plain_active_numbers(mon, corrections))
+    return _ACTIVE.pack(*active_numbers(mon, corrections))

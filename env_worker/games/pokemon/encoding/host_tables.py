@@ -18,6 +18,7 @@ from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 from poke_env.data import GenData, to_id_str
 
+from simul.env_worker.games.pokemon.battle_view.corrections import passed_effects
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.damage.export import damage_tables
 from simul.env_worker.games.pokemon.encoding import expected_damage, features, layout
@@ -44,7 +45,7 @@ def tracker_tables(gen: int) -> dict[str, Any]:
     return {
         "gen": gen,
         "types": TYPES,
-        "species": {id_: _tracked_species(entry) for id_, entry in data.pokedex.items() if _makes_a_pokemon(entry)},
+        "species": {id_: _tracked_species(entry) for id_, entry in data.pokedex.items() if makes_a_pokemon(entry)},
         "moves": {id_: _tracked_move(id_, gen) for id_ in data.moves},
         "special_moves": ["fight", "recharge"],  # moves that have no entry of their own
         "effects": {effect.name: [bool(effect.breaks_protect), bool(effect.ends_on_turn)] for effect in Effect},
@@ -52,13 +53,14 @@ def tracker_tables(gen: int) -> dict[str, Any]:
         "fields": {name: member.name for name, member in Field.__members__.items()},
         "sides": {name: member.name for name, member in SideCondition.__members__.items()},
         "stackable": [condition.name for condition in STACKABLE_CONDITIONS],
+        "passed": sorted(effect.name for effect in passed_effects(gen)),
         "statuses": [status.name for status in Status],
         "unknown_item": GenData.UNKNOWN_ITEM,
         "skipped": sorted(SKIPPED_LINES),
     }
 
 
-def _makes_a_pokemon(entry: dict[str, Any]) -> bool:
+def makes_a_pokemon(entry: dict[str, Any]) -> bool:
     """poke-env raises on entries without types, of a type it does not know (MissingNo) and with an empty `prevo`."""
     types = entry.get("types", ())
     return len(types) > 0 and all(name.upper() in TYPES for name in types) and entry.get("prevo", "") is not None

@@ -56,7 +56,7 @@ VOLATILES = (
     "dynamax",
 )
 ACTIVE = (
-    Field("last_move", "move it used last", table="move"),
+    Field("last_move", "move it used last since it came in, Z- and max moves included", table="move"),
     Field("boosts", "atk, def, spa, spd, spe, accuracy, evasion stages / 6", 7, -1.0),
     Field("volatiles", ", ".join(VOLATILES), len(VOLATILES)),
     Field("recharging", "must recharge"),
@@ -88,11 +88,11 @@ GLOBAL = (
     *PREVIEW,
 )
 POKEMON = (
-    Field("species", "species and forme", table="species"),
+    Field("species", "species and forme now; a copy keeps its own", table="species"),
     Field("ability", "its ability where known", table="ability"),
     Field("item", "its item where known; a row of its own for none", table="item"),
     Field("moves", "its moves where known", 4, table="move"),
-    Field("types", "its types now", 2, table="type"),
+    Field("types", "its types now, of three the first two", 2, table="type"),
     Field("tera_type", "its tera type where known", table="type"),
     Field("present", "this block describes a Pokemon"),
     Field("hp", "hp fraction"),
@@ -103,9 +103,9 @@ POKEMON = (
     Field("status", "burned, frozen, paralyzed, poisoned, asleep, badly poisoned", 6),
     Field("sleep_turns", "times it could not move since it fell asleep / 7 (gen 5: since it came in)"),
     Field("resting", "it put itself to sleep by Rest, whose length is fixed"),
-    Field("toxic_stage", "times bad poison has hurt it since it was poisoned or came in / 15"),
+    Field("toxic_stage", "turns of bad poison since it was poisoned or came in (gens 1, 2: times it did damage) / 15"),
     Field("level", "level / 100"),
-    Field("stats", "hp, atk, def, spa, spd, spe / 500 (own exact, foe's estimated from its level)", 6),
+    Field("stats", "hp, atk, def, spa, spd, spe / 500 (own exact, foe's estimated; a copy has its model's)", 6),
     Field(
         "moves_known",
         "each known move's power / 250, accuracy, priority / 7, physical, special",

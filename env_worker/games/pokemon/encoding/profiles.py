@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -9,6 +10,7 @@ from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.pokemon_type import PokemonType
 
+from simul.env_worker.games.pokemon.battle_view.corrections import Copied
 from simul.env_worker.games.pokemon.encoding.expected_damage import Body, Profile
 from simul.env_worker.games.pokemon.encoding.movedex import move_info
 from simul.env_worker.games.pokemon.encoding.vocabulary import NO_ITEM, vocabulary
@@ -36,13 +38,13 @@ def item_row(item: str | None) -> int:
 
 
 def types_of(mon: Pokemon) -> tuple[int, ...]:
-    """One or two type ids, as they defend now (a stellar Pokemon keeps its own types)."""
+    """One to three type ids, as they defend now (a stellar Pokemon keeps its own types)."""
     if mon._terastallized and mon._terastallized_type is not None:
         tera = int(mon._terastallized_type.value)
         if tera != STELLAR:
             return (tera,)
     if mon._temporary_types:
-        return tuple([kind._value_ for kind in mon._temporary_types[:2]])
+        return tuple([kind._value_ for kind in mon._temporary_types])
     return base_types_of(mon)
 
 
@@ -59,43 +61,64 @@ def moves_of(mon: Pokemon) -> dict[str, Move]:
     return moves._base_moves if moves._transform_moves is None and moves._mimic_move is None else moves.moves
 
 
-def own_profile(gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...]) -> Profile:
+def own_profile(
+    gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...], copied: Copied | None
+) -> Profile:
     """Everything is known of an own Pokemon. `types` as `types_of` gives them."""
-    return Profile(own_body(mon, entry, types), tuple([move_info(gen, name) for name in entry["moves"][:4]]))
+    return Profile(
+        own_body(gen, mon, entry, types, copied), tuple([move_info(gen, name) for name in entry["moves"][:4]])
+    )
 
 
-def own_body(mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...]) -> Body:
+def own_body(gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...], copied: Copied | None) -> Body:
     """Of `own_profile`."""
     stats = entry["stats"]
+    points = _copied_points(gen, copied) if copied else [float(stats[name]) for name in STAT_NAMES]
     return Body(
         types=types,
         base_types=base_types_of(mon),
         level=mon._level,
-        stats=(float(mon._max_hp or 1), *[float(stats[name]) for name in STAT_NAMES]),
-        ability=entry.get("ability") or entry.get("baseAbility") or "",
+        stats=(float(mon._max_hp or 1), *points),
+        ability=own_ability(mon, entry),
         item=entry["item"],
         terastallized=bool(entry.get("terastallized")),
         tera=type_row(entry.get("teraType", "")),
     )
 
 
-def foe_profile(gen: int, mon: Pokemon) -> Profile:
+def own_ability(mon: Pokemon, entry: dict[str, Any]) -> str:
+    """Its ability now; until gen 6 a request gives only the one it was born with."""
+    return entry.get("ability") or mon._temporary_ability or entry.get("baseAbility") or ""
+
+
+def foe_profile(gen: int, mon: Pokemon, copied: Copied | None) -> Profile:
     """What has been seen of a foe."""
     moves = list(moves_of(mon))[:4]
-    return Profile(foe_body(gen, mon), tuple([move_info(gen, name) for name in moves]), guess=len(moves) < 4)
+    return Profile(foe_body(gen, mon, copied), tuple([move_info(gen, name) for name in moves]), guess=len(moves) < 4)
 
 
-def foe_body(gen: int, mon: Pokemon) -> Body:
+def foe_body(gen: int, mon: Pokemon, copied: Copied | None) -> Body:
     """Of `foe_profile`; stats as random battles give them out (even spread, neutral nature)."""
+    stats = _estimated(gen, tuple(mon._base_stats.items()), mon._level)
+    if copied:
+        stats = (stats[0], *_copied_points(gen, copied))
     return Body(
         types=types_of(mon),
         base_types=base_types_of(mon),
         level=mon._level,
-        stats=_estimated(gen, tuple(mon.base_stats.items()), mon._level),
+        stats=stats,
         ability=mon.ability or "",
         item=mon._item or "",
         terastallized=bool(mon._terastallized),
     )
+
+
+def _copied_points(gen: int, copied: Copied) -> Sequence[float]:
+    """All stats but hp: those of an own model are known."""
+    known = copied.stats
+    if known is not None:
+        return [float(known[name]) for name in STAT_NAMES]
+    return _estimated(gen, tuple(copied.base_stats.items()), copied.level)[1:]
 
 
 @lru_cache(maxsize=4096)

@@ -78,6 +78,10 @@ def known_sets(gen: int) -> dict[str, list[Role]]:
         species = dex.get(name, {})
         if any(part in species.get("forme", "") for part in HIDDEN_BY_THE_BASE):
             found.setdefault(to_id_str(species["baseSpecies"]), []).extend(roles)
+    for name, species in dex.items():  # a forme that a Pokemon takes on in battle has the sets of the one it had before
+        before = species.get("battleOnly")
+        if name not in found and isinstance(before, str) and to_id_str(before) in found:
+            found[name] = found[to_id_str(before)]
     return found
 
 

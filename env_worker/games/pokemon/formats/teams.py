@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from poke_env.data import GenData, to_id_str
+
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.errors import ConfigError
-from simul.env_worker.games.pokemon.formats.spec import encoder_of, is_doubles
+from simul.env_worker.games.pokemon.encoding.host_tables import makes_a_pokemon
+from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import node_for
@@ -104,10 +107,24 @@ def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText])
     if problem:
         raise ConfigError(f"pokemon.format: {battle_format} {_REASONS[problem]}.")
     illegal = [f"{teams[place].source}: {problem}" for place, words in answer["illegal"] for problem in words]
+    if not illegal:
+        illegal = [
+            f"{team.source}: {name} does not exist in generation {generation(battle_format)}."
+            for team, packed in zip(teams, answer["teams"])
+            for name in unknown_species(generation(battle_format), packed)
+        ]
     if illegal:
         more = [f"and {len(illegal) - SHOWN} more"] if len(illegal) > SHOWN else []
         raise ConfigError("\n  ".join([f"pokemon.teams: not legal in {battle_format}:", *illegal[:SHOWN], *more]))
     return list(answer["teams"])
+
+
+def unknown_species(gen: int, packed: str) -> list[str]:
+    """Species of a packed team that no observation of this generation can describe."""
+    pokedex = GenData.from_gen(gen).pokedex
+    members = [member.split("|") for member in packed.split("]")]
+    names = [member[1] or member[0] for member in members]
+    return [name for name in names if not makes_a_pokemon(pokedex.get(to_id_str(name), {}))]
 
 
 def _nearest(name: str, formats: Sequence[str]) -> list[str]:

@@ -101,7 +101,7 @@ def _own(gen: int, battle: SeatView, entry: Entry) -> Combatant | None:
     names = tuple(entry["moves"][:MOVES])
     want = damage_inputs(gen, names)
     down = sum([other._status is Status.FNT for other in battle._team.values()]) if want.fallen else 0
-    body = own_profile(gen, mon, entry, types_of(mon)).body
+    body = own_profile(gen, mon, entry, types_of(mon), battle.corrections.facts(mon).copied).body
     return _combatant(
         mon, fighter(fighter_inputs(mon, body, want.own_hp, entry["active"], down)), names, out=entry["active"]
     )
@@ -110,7 +110,7 @@ def _own(gen: int, battle: SeatView, entry: Entry) -> Combatant | None:
 def _foe(gen: int, battle: SeatView, mon: Pokemon | None, exact: bool) -> Combatant | None:
     if mon is None:
         return None
-    profile = foe_profile(gen, mon)
+    profile = foe_profile(gen, mon, battle.corrections.facts(mon).copied)
     names = tuple(list(mon.moves)[:MOVES])
     want = damage_inputs(gen, names)
     down = sum([other._status is Status.FNT for other in battle._opponent_team.values()]) if want.fallen else 0

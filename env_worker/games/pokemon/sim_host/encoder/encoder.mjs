@@ -124,10 +124,8 @@ export class SeatEncoder {
 			out.fill(0, at, at + ACTIVE_WIDTH);
 			return;
 		}
-		let last = 0;
-		for (const [id, move] of mon.moves) if (move.isLastUsed) last = this.tables.moveRow(id);
-		const boosts = mon.boosts;
-		out[at] = last;
+		const { boosts } = mon;
+		out[at] = this.tables.moveRow(mon.lastMove);
 		out[at + 1] = boosts.atk / 6;
 		out[at + 2] = boosts.def / 6;
 		out[at + 3] = boosts.spa / 6;

@@ -19,6 +19,7 @@ export class Profile {
 		this.base2 = mon.type2;
 		this.type1 = 0;
 		this.type2 = 0;
+		this.type3 = 0; // added to the other two
 		this.level = mon.level;
 		this.stats = null; // hp, atk, def, spa, spd, spe, unboosted
 		this.ability = '';
@@ -38,9 +39,8 @@ export class Profile {
 export function ownProfile(tables, mon, entry) {
 	const profile = new Profile(tables.gen, mon, !!entry.terastallized);
 	setTypes(profile, tables, mon);
-	const { atk, def, spa, spd, spe } = entry.stats;
-	profile.stats = [mon.maxHp || 1, atk, def, spa, spd, spe];
-	profile.ability = entry.ability || entry.baseAbility || '';
+	profile.stats = stats(tables.gen, mon, mon.maxHp || 1, entry.stats);
+	profile.ability = entry.ability || mon.temporaryAbility || entry.baseAbility || ''; // until gen 6 the base one only
 	profile.item = entry.item;
 	profile.tera = tables.typeRow(entry.teraType);
 	profile.moves = entry.moves.slice(0, 4).map(name => tables.moveInfo(name));
@@ -51,7 +51,7 @@ export function ownProfile(tables, mon, entry) {
 export function foeProfile(tables, mon) {
 	const profile = new Profile(tables.gen, mon, mon.terastallized);
 	setTypes(profile, tables, mon);
-	profile.stats = estimatedStats(tables.gen, mon.baseStats, mon.level);
+	profile.stats = stats(tables.gen, mon, estimatedHp(tables.gen, mon.speciesStats.hp, mon.level), null);
 	profile.ability = mon.ability ?? '';
 	profile.item = mon.item ?? '';
 	for (const name of mon.moves.keys()) {
@@ -70,20 +70,30 @@ function setTypes(profile, tables, mon) {
 	} else if (temporaryTypes.length) {
 		profile.type1 = temporaryTypes[0];
 		profile.type2 = temporaryTypes[1] ?? 0;
+		profile.type3 = temporaryTypes[2] ?? 0;
 	} else {
 		profile.type1 = mon.type1;
 		profile.type2 = mon.type2;
 	}
 }
 
+/** `known`: the stats that a request gives, null for a foe. A copy has those of its model, but for the hp. */
+function stats(gen, mon, hp, known) {
+	const { copied } = mon;
+	if (copied !== null) known = copied.stats;
+	if (known !== null) return [hp, known.atk, known.def, known.spa, known.spd, known.spe];
+	const { atk, def, spa, spd, spe } = copied === null ? mon.speciesStats : copied.baseStats;
+	const level = copied === null ? mon.level : copied.level, value = base => estimated(gen, base, level) + 5;
+	return [hp, value(atk), value(def), value(spa), value(spd), value(spe)];
+}
+
 /** Gens 1-2: all DVs 15 and full stat experience; later: 31 IVs and 85 EVs each. */
-function estimatedStats(gen, base, level) {
-	const bonus = gen <= 2 ? 30 + 63 : 31 + 21;
-	const value = stat => Math.floor((2 * stat + bonus) * level / 100);
-	return [
-		base.hp === 1 ? 1 : value(base.hp) + level + 10, // Shedinja
-		value(base.atk) + 5, value(base.def) + 5, value(base.spa) + 5, value(base.spd) + 5, value(base.spe) + 5,
-	];
+function estimated(gen, base, level) {
+	return Math.floor((2 * base + (gen <= 2 ? 30 + 63 : 31 + 21)) * level / 100);
+}
+
+function estimatedHp(gen, base, level) {
+	return base === 1 ? 1 : estimated(gen, base, level) + level + 10; // Shedinja
 }
 
 function setOffence(tables, profile) {
@@ -93,6 +103,7 @@ function setOffence(tables, profile) {
 	if (profile.guess) {
 		profile.offences.push(assumed(profile, profile.type1));
 		if (profile.type2) profile.offences.push(assumed(profile, profile.type2));
+		if (profile.type3) profile.offences.push(assumed(profile, profile.type3));
 	}
 	profile.defence = defence(tables, profile);
 	return profile;
@@ -146,13 +157,13 @@ function assumed(user, type) {
 	return new MoveOffence(type, special, 1.5, strength, special, 1);
 }
 
-function has(type, type1, type2) {
-	return type === type1 || (type2 !== 0 && type === type2);
+function has(type, type1, type2, type3 = 0) {
+	return type === type1 || (type2 !== 0 && type === type2) || (type3 !== 0 && type === type3);
 }
 
 function stab(gen, user, type) {
 	if (takesType(gen, user.ability, user.type1, user.type2, user.base1, user.base2, user.terastallized)) return 1.5;
-	const now = has(type, user.type1, user.type2);
+	const now = has(type, user.type1, user.type2, user.type3);
 	if (!user.terastallized) return now ? (user.ability === 'adaptability' ? 2 : 1.5) : 1;
 	const born = has(type, user.base1, user.base2);
 	return now ? (born ? 2 : 1.5) : (born ? 1.5 : 1);
@@ -173,7 +184,7 @@ function defence(tables, body) {
 	}
 	const [hp, attack, defence, , specialDefence] = body.stats;
 	return {
-		type1: body.type1, type2: body.type2,
+		type1: body.type1, type2: body.type2, type3: body.type3,
 		defences: [defence * physical, specialDefence * special],
 		attack, hp,
 		perHp: AVERAGE_ROLL / hp,
@@ -251,5 +262,7 @@ function damage(moveOffence, target, factor) {
 function effectiveness(chart, type, target) {
 	if (target.immune && target.immune === type) return 0;
 	const row = chart[type];
-	return target.type2 ? row[target.type1] * row[target.type2] : row[target.type1];
+	if (!target.type2) return row[target.type1];
+	const both = row[target.type1] * row[target.type2];
+	return target.type3 ? both * row[target.type3] : both;
 }

@@ -75,7 +75,7 @@ export class PokemonFeatures {
 		const asleep = mon.status === 'SLP';
 		buffer[at + STATE] = asleep ? Math.min(mon.asleep / LONGEST_SLEEP, 1) : 0;
 		buffer[at + STATE + 1] = asleep && mon.resting ? 1 : 0;
-		buffer[at + STATE + 2] = mon.status === 'TOX' ? Math.min(mon.hurt / LAST_STAGE, 1) : 0;
+		buffer[at + STATE + 2] = mon.status === 'TOX' ? Math.min(Math.max(mon.hurt, 0) / LAST_STAGE, 1) : 0;
 		buffer[at + STATE + 3] = profile.level / 100;
 	}
 

@@ -1,14 +1,16 @@
 // One seat's view of a battle, from that seat's protocol lines and requests alone.
 //
-// The state that SeatBattle (Python, on poke-env's Battle) has after the same lines and requests, its mistakes
-// included: tests/integration/pokemon/test_tracker.py compares the two after every request.
+// The state that SeatBattle (Python, on poke-env's Battle) has after the same lines and requests, corrected as
+// corrections.py corrects it: tests/integration/pokemon/test_tracker.py compares the two after every request.
 
 import { COUNTED, readPp } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
+import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
 import { EVENTS } from './events.mjs';
 import { identifiesAs, readDetails, setSpecies, switchIn } from './formes.mjs';
 import { Mon } from './pokemon.mjs';
+import { Standing } from './standing.mjs';
 
 const TEAM_SIZE = 6;
 
@@ -108,7 +110,7 @@ export class SeatTracker {
 			if (mon.position < 0) this.place(mon, entry);
 		}
 		if (first) this.orderTeam();
-		if (illusion) this.correctActive(side);
+		if (illusion) this.correctActive(side, first);
 		for (let i = 0; i < side.length; i++) {
 			const entry = side[i], mon = synced[i];
 			if (!entry.active && mon.lastDetails === entry.details && sameEntry(mon.lastEntry, entry)) continue;
@@ -133,12 +135,25 @@ export class SeatTracker {
 		this.ownMons = [...this.team.values()];
 	}
 
-	/** Illusion: only the request knows who is really out. */
-	correctActive(side) {
+	/** Illusion: only the request knows who is really out; a `first` one is the first that names them. */
+	correctActive(side, first) {
 		const wrong = this.synced.filter((mon, i) => mon.active !== side[i].active);
 		const left = wrong.filter(mon => mon.active), came = wrong.filter(mon => !mon.active);
+		const standing = left.length === 1 ? new Standing(left[0]) : null;
 		for (const mon of left) wasIllusion(mon, this.fields);
 		for (const mon of came) switchIn(mon);
+		const out = first ? this.synced.find((_, i) => side[i].active) : came.length === 1 ? came[0] : undefined;
+		if (standing === null || out === undefined || out === left[0]) return;
+		standing.giveAll(out);
+		this.release(left[0], out);
+	}
+
+	/** One leaves the field: whom it trapped is free, or trapped by its heir. */
+	release(left, heir) {
+		const mon = this.activeOf(left.own ? this.foeMons : this.ownMons);
+		if (mon === null || mon.trapper !== left) return;
+		mon.trapper = heir;
+		if (heir === null) endEffect(mon, 'TRAPPED');
 	}
 
 	/** Whose Pokemon is on the field, null = none. */

@@ -11,8 +11,21 @@ function turn(tracker, event) {
 	need(event, 3);
 	tracker.turn = integer(event[2]);
 	const own = tracker.activeOf(tracker.ownMons), foe = tracker.activeOf(tracker.foeMons);
-	if (own !== null) endTurn(own);
-	if (foe !== null) endTurn(foe);
+	if (own !== null) endTurn(own, tracker.turn);
+	if (foe !== null) endTurn(foe, tracker.turn);
+}
+
+/** The end of a turn has hurt whom it hurts. Gens 1 and 2 poison behind each move instead: counters.mjs. */
+function upkeep(tracker) {
+	if (tracker.dex.gen <= 2) return;
+	poison(tracker.activeOf(tracker.ownMons));
+	poison(tracker.activeOf(tracker.foeMons));
+}
+
+function poison(mon) {
+	if (mon === null || mon.status !== 'TOX') return;
+	mon.hurt++;
+	mon.bodyVersion++;
 }
 
 function weather(tracker, event) {
@@ -22,6 +35,7 @@ function weather(tracker, event) {
 		return;
 	}
 	const name = tracker.dex.weather(event[2]);
+	if (event[3] === '[upkeep]' && tracker.weather.has(name)) return;
 	tracker.weather.clear();
 	tracker.weather.set(name, tracker.turn);
 }
@@ -90,6 +104,7 @@ function swap(tracker, event) {
 
 export const BATTLE_EVENTS = {
 	turn,
+	upkeep,
 	'-weather': weather,
 	'-fieldstart': fieldStart,
 	'-fieldend': fieldEnd,

@@ -22,11 +22,11 @@ function changeBoosts(change) {
 	});
 }
 
-/** The second takes over what the first has. */
+/** The first takes over what the second has: Psych Up. */
 function copyBoost(tracker, event) {
 	need(event, 4);
 	const target = tracker.getPokemon(event[3]);
-	target.boosts.copy(tracker.getPokemon(event[2]).boosts);
+	tracker.getPokemon(event[2]).boosts.copy(target.boosts);
 }
 
 function swapBoost(tracker, event) {

@@ -1,12 +1,13 @@
-// Counters that poke-env lacks or keeps differently from the game: turns asleep, the stage of bad poison, pp as requests say
-// it, and that a Pokemon has recharged. The same as counters.py.
+// Counters that poke-env lacks or keeps differently from the game: turns asleep, the stage of bad poison, pp as requests
+// say it. The same as counters.py.
 
 import { moveId } from './dex.mjs';
 
 const SLEEP_STARTS_ANEW = 5; // the generation in which a sleeper that comes in has all its turns before it again
 
-function hurt(tracker, event, cause) {
-	if (event[4] !== cause) return;
+/** Gens 1 and 2; later the end of the turn counts, which tells of no damage where an ability prevents it. */
+function hurt(tracker, event) {
+	if (event[4] !== '[from] psn' || tracker.dex.gen > 2) return;
 	const mon = tracker.getPokemon(event[2]);
 	mon.hurt++;
 	mon.bodyVersion++;
@@ -14,7 +15,6 @@ function hurt(tracker, event, cause) {
 
 function cant(tracker, event) {
 	const mon = tracker.getPokemon(event[2]);
-	if (event[3] === 'recharge') mon.mustRecharge = false;
 	if (event[3] !== 'slp') return;
 	mon.asleep++;
 	mon.bodyVersion++;
@@ -22,7 +22,8 @@ function cant(tracker, event) {
 
 function status(tracker, event) {
 	const mon = tracker.getPokemon(event[2]);
-	mon.asleep = mon.hurt = 0;
+	mon.asleep = 0;
+	mon.hurt = mon.dex.gen > 2 && event[4] === '[from] item: Toxic Orb' ? -1 : 0; // the upkeep that follows is not counted
 	mon.resting = event[4] === '[from] move: Rest';
 	mon.bodyVersion++;
 }
@@ -38,8 +39,7 @@ function switched(tracker, event) {
 export const COUNTED = new Map([
 	['cant', cant],
 	['-status', status],
-	['-damage', (tracker, event) => hurt(tracker, event, '[from] psn')],
-	['-heal', (tracker, event) => hurt(tracker, event, '[from] ability: Poison Heal')],
+	['-damage', hurt],
 	['switch', switched],
 	['drag', switched],
 ]);

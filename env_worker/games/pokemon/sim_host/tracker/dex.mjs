@@ -86,6 +86,7 @@ export class Dex {
 		this.breaksProtect = namesWhere(tables.effects, 0);
 		this.endsOnTurn = namesWhere(tables.effects, 1);
 		this.stackable = new Set(tables.stackable);
+		this.passed = new Set(tables.passed); // effects that Baton Pass hands over
 		this.statuses = new Map();
 		for (const name of tables.statuses) this.statuses.set(name, name).set(name.toLowerCase(), name);
 		this.electric = tables.types.ELECTRIC;

@@ -17,6 +17,7 @@ export function startEffect(mon, text) {
 /** @param {string[]} names of types; those before one that does not exist are taken */
 export function startTypeChange(mon, names) {
 	startEffect(mon, 'typechange');
+	mon.effects.delete('TYPEADD');
 	const types = [];
 	try {
 		for (const name of names) types.push(mon.dex.type(name));
@@ -49,8 +50,9 @@ export function clearEffects(mon) {
 }
 
 /** The turn's end for a Pokemon on the field. */
-export function endTurn(mon) {
+export function endTurn(mon, turn) {
 	mon.activeTurns++;
+	if (mon.preparing && mon.dex.gen > 1 && turn > mon.preparedTurn + 1) mon.preparing = false; // it had one turn
 	if (mon.status === 'TOX') mon.setStatusCounter(mon.statusCounter + 1);
 	if (mon.effects.size === 0) return;
 	for (const effect of mon.effects) if (mon.dex.endsOnTurn.has(effect)) endEffect(mon, effect);

@@ -5,6 +5,7 @@ import { toId } from './dex.mjs';
 /** The species' data; `store` false = a forme that the Pokemon takes on without being of that species. */
 export function setSpecies(mon, name, store) {
 	const id = toId(name);
+	if (store) mon.returnsTo = '';
 	const species = mon.dex.species(id);
 	const [type1, type2 = 0] = species.types;
 	if ((store && id !== mon.species) || type1 !== mon.type1 || type2 !== mon.type2) mon.profileChanged();
@@ -46,8 +47,26 @@ export function readDetails(mon, details) {
 		mon.level = level;
 		mon.profileChanged();
 	}
+	if (mon.returnsTo !== '') mon.returnsTo = toId(species);
 	// poke-env compares a name with an id here, so that only a bare species can be found the same.
-	if (species !== mon.species) setSpecies(mon, species, true);
+	else if (species !== mon.species) setSpecies(mon, species, true);
+}
+
+/** A forme that lasts (mega evolution, a broken disguise). @param {string} details as the protocol writes them */
+export function changeForme(mon, details) {
+	setSpecies(mon, details.split(',')[0], true);
+}
+
+/** A forme that ends when the Pokemon leaves the field; a copy has no formes of its own. */
+export function takeForme(mon, name) {
+	const base = mon.returnsTo || mon.species;
+	setSpecies(mon, name, !mon.transformed);
+	mon.returnsTo = base;
+}
+
+/** Ends the forme that ends when its Pokemon leaves. */
+export function endForme(mon) {
+	if (mon.returnsTo !== '') setSpecies(mon, mon.returnsTo, true);
 }
 
 function setTeraType(mon, name) {
@@ -96,14 +115,41 @@ export function primalReversion(mon) {
 	setSpecies(mon, mon.species.endsWith('primal') ? mon.species : `${mon.species}primal`, false);
 }
 
+/** What stats a copy has: those of its model, which only the model's owner knows exactly. */
+class Copied {
+	constructor(model) {
+		this.baseStats = model.baseStats;
+		this.level = model.level;
+		this.model = model.own ? model : null;
+		this.entry = model.own && model.lastEntry ? model.lastEntry.stats : null; // none before the first request
+	}
+
+	/** Exact ones, null for a foe's. */
+	get stats() {
+		return this.entry ?? this.model?.lastEntry?.stats ?? null;
+	}
+}
+
 export function transform(mon, into) {
-	const species = mon.dex.species(into.species);
-	mon.setTemporaryStats(species.baseStats);
+	mon.copied = into.copied ?? new Copied(into);
+	mon.setTemporaryStats(into.baseStats);
 	if (into.ability !== null) mon.setTemporaryAbility(into.ability);
-	mon.setTemporaryTypes(species.types.slice());
+	mon.setTemporaryTypes(into.temporaryTypes.length > 0 ? into.temporaryTypes.slice() : bornTypes(into));
 	mon.moveSet.copy(into.moveSet);
 	mon.movesChanged();
 	mon.boosts.copy(into.boosts);
+}
+
+function bornTypes(mon) {
+	return mon.type2 === 0 ? [mon.type1] : [mon.type1, mon.type2];
+}
+
+/** Trick-or-Treat, Forest's Curse: a type beside the others; a second one takes its place. */
+export function addType(mon, name) {
+	const types = mon.temporaryTypes.length > 0 ? mon.temporaryTypes.slice() : bornTypes(mon);
+	if (mon.effects.has('TYPEADD') && types.length > 1) types.pop();
+	types.push(mon.dex.type(name));
+	mon.setTemporaryTypes(types);
 }
 
 /** The types as they defend now. */

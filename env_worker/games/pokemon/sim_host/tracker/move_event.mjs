@@ -10,10 +10,12 @@ const LOCKED = new Set(['[from] lockedmove', '[from]lockedmove', '[from] Sky Att
 const PASSED_OVER = new Set(['[from] Pursuit', '[from]Pursuit', '[zeffect]']);
 const NOT_OWNED = new Set(['Copycat', 'Metronome', 'Nature Power', 'Round']);
 const DECEIVING = new Set(['Sleep Talk', 'Copycat', 'Metronome', 'Nature Power']); // another move comes of them
+// Causes of moves that their users have chosen all the same; other moves and abilities as a cause call them.
+const CHOSEN = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge', 'Round', 'Pursuit', 'lockedmove']);
 const PLEDGES = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge']);
 
 /** What the end of a move line says; one object for all lines, read at once. */
-const said = { failed: false, use: true, reveal: true, spread: false, by: '', stop: false };
+const said = { failed: false, use: true, reveal: true, spread: false, by: '', called: false, stop: false };
 
 const last = event => event[event.length - 1];
 
@@ -21,13 +23,21 @@ function afterColon(text) {
 	return text.slice(text.lastIndexOf(': ') + 2);
 }
 
+/** Whether a part of a line says that the user has not chosen the move. */
+function isCall(part, name) {
+	if (!part.startsWith('[from]')) return false;
+	const cause = part.slice(part.lastIndexOf(': ') < 0 ? 6 : part.lastIndexOf(': ') + 2).trim();
+	return cause !== name && !CHOSEN.has(cause);
+}
+
 /** Takes the bracketed parts off the line's end, in poke-env's order. */
 function readSuffixes(tracker, event, reveal) {
-	said.failed = said.spread = said.stop = false;
+	said.failed = said.spread = said.called = said.stop = false;
 	said.use = said.reveal = reveal;
 	said.by = '';
 	const end = last(event);
 	if (end.charCodeAt(0) !== 91 && end !== 'null') return; // no '[': the usual case
+	for (let i = 4; i < event.length; i++) if (isCall(event[i], event[3])) said.called = true;
 	for (const suffix of FAILED) {
 		if (last(event) === suffix) {
 			event.pop();
@@ -90,16 +100,19 @@ function moved(mon, name, failed, use, reveal, pp) {
 	mon.mustRecharge = false;
 	mon.preparing = false;
 	const move = reveal ? addMove(mon, name) : null;
-	if (use) {
-		if (move !== null) spend(mon, move, pp);
-		for (const other of mon.moves.values()) other.isLastUsed = other === move;
-	}
-	mon.protectCounter = move !== null && move.protects && !failed ? mon.protectCounter + 1 : 0;
+	if (use && move !== null) spend(mon, move, pp);
+	const protects = move === null ? moveId(name) === 'maxguard' : move.protects;
+	mon.protectCounter = protects && !failed ? mon.protectCounter + 1 : 0;
 	if (mon.status === 'SLP') mon.setStatusCounter(mon.statusCounter + 1);
 	if (mon.effects.size === 0) return;
 	if (mon.effects.has('GLAIVE_RUSH')) endEffect(mon, 'GLAIVE_RUSH');
 	else if (mon.effects.has('CHARGE') && move !== null && move.endsCharge && use) endEffect(mon, 'CHARGE');
 	else if (mon.effects.has('FLASH_FIRE') && move !== null && move.endsFlashFire && use) endEffect(mon, 'FLASH_FIRE');
+}
+
+/** Of the move that a line names; a status move as a Z-move is the move itself. */
+function lastId(name) {
+	return moveId(name.startsWith('Z-') ? name.slice(2) : name);
 }
 
 export function moveEvent(tracker, event) {
@@ -115,6 +128,7 @@ export function moveEvent(tracker, event) {
 	if (name.toUpperCase().trim() === 'MINIMIZE') startEffect(tracker.getPokemon(pokemon), 'MINIMIZE');
 	const pressed = underPressure(tracker, pokemon, name, spread ? '' : target);
 	const mon = tracker.getPokemon(pokemon);
+	if (!said.called) mon.lastMove = lastId(name);
 	if (by === '') {
 		moved(mon, name, failed, use, said.reveal, pressed && (failed || !DECEIVING.has(name)) ? 2 : 1);
 		return;

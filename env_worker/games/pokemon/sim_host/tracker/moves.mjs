@@ -19,7 +19,6 @@ export class Move {
 		const kind = dex.moveKind(id);
 		const hasPower = power === '' ? kind.hasPower : Number(power) > 0;
 		this.id = id;
-		this.isLastUsed = false;
 		this.protects = kind.protects;
 		this.endsCharge = hasPower && kind.type === dex.electric;
 		this.endsFlashFire = hasPower && kind.type === dex.fire;

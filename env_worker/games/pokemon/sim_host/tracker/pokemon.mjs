@@ -3,6 +3,7 @@
 import { Boosts } from './boosts.mjs';
 import { toId } from './dex.mjs';
 import { clearEffects } from './effects.mjs';
+import { endForme } from './formes.mjs';
 import { MoveSet } from './moves.mjs';
 
 export class Mon {
@@ -43,8 +44,14 @@ export class Mon {
 		this.transformed = false;
 		this.mustRecharge = false;
 		this.preparing = false;
+		this.preparedTurn = 0; // in which it began to
 		this.dancing = false;
 		this.protectCounter = 0;
+		this.lastMove = ''; // id of the one it used last since it came in, '' = none
+		this.copied = null; // a Copied while transformed
+		this.returnsTo = ''; // species, while it has a forme that ends when it leaves
+		this.trapper = null; // who keeps it from leaving by Mean Look or its like
+		this.before = null; // Health from before it came in, of a foe
 		this.activeTurns = 0;
 		this.lastEntry = null; // of the requests
 		this.lastDetails = '';
@@ -142,14 +149,28 @@ export class Mon {
 	dropCopies() {
 		this.setTemporaryAbility(null);
 		this.setTemporaryStats(null);
+		this.copied = null;
 		if (this.moveSet.dropCopies()) this.movesChanged();
+	}
+
+	/** What ends with a faint or a switch. */
+	clearStanding() {
+		this.boosts.clear();
+		clearEffects(this);
+		this.mustRecharge = false;
+		this.preparing = false;
+		this.protectCounter = 0;
+		this.lastMove = '';
+		this.trapper = null;
+		this.dropCopies();
+		endForme(this);
+		this.setTemporaryTypes([]);
 	}
 
 	faint() {
 		this.setHp(0);
 		this.setStatus('FNT');
-		this.dropCopies();
-		clearEffects(this);
+		this.clearStanding();
 	}
 
 	/** @param {Map<string, number>} fields */
@@ -160,15 +181,8 @@ export class Mon {
 			this.setHp(Math.min(Math.trunc((this.hp ?? 0) + maxHp / 3), maxHp));
 		}
 		this.setActive(false);
-		this.boosts.clear();
-		clearEffects(this);
+		this.clearStanding();
 		this.activeTurns = 0;
-		this.mustRecharge = false;
-		this.preparing = false;
-		this.protectCounter = 0;
-		this.dropCopies();
-		this.setTemporaryTypes([]);
 		if (this.status === 'TOX') this.setStatusCounter(0);
-		for (const move of this.moves.values()) move.isLastUsed = false;
 	}
 }

@@ -6,18 +6,30 @@ import { endEffect, startEffect, startTypeChange } from './effects.mjs';
 import { wasIllusion } from './entries.mjs';
 import { endField, isOwnSide, need, ofPokemon } from './event_parts.mjs';
 import {
-	addMove, currentTypes, megaEvolve, primalReversion, setSpecies, switchIn, terastallize, transform,
+	addMove, addType, changeForme, currentTypes, megaEvolve, primalReversion, switchIn, takeForme, terastallize, transform,
 } from './formes.mjs';
 import { Move } from './moves.mjs';
+import { Health, Standing } from './standing.mjs';
+
+const PASSES = new Set(['[from] Baton Pass', '[from] Shed Tail']);
 
 function switched(tracker, event) {
 	need(event, 5);
-	const side = event[2].split(':')[0].slice(0, 2);
-	const mons = side === tracker.role ? tracker.ownMons : tracker.foeMons;
-	tracker.activeOf(mons)?.switchOut(tracker.fields);
+	const own = event[2].startsWith(tracker.role), out = tracker.activeOf(own ? tracker.ownMons : tracker.foeMons);
+	const passes = event.length > 5 && PASSES.has(event[5]) && out !== null && out.status !== 'FNT';
+	const standing = passes ? new Standing(out) : null;
+	out?.switchOut(tracker.fields);
 	const mon = tracker.getPokemon(event[2], event[3]);
+	if (!own) mon.before = new Health(mon);
 	switchIn(mon, event[3]);
 	readCondition(mon, event[4]);
+	standing?.pass(mon, event[5].slice(7));
+	if (out !== null) tracker.release(out, passes && tracker.dex.passed.has('TRAPPED') ? mon : null);
+}
+
+function fainted(mon, event, tracker) {
+	mon.faint();
+	tracker.release(mon, null);
 }
 
 /** Illusion ends: the one that seemed to be out was another. */
@@ -27,9 +39,13 @@ function replaced(tracker, event) {
 	if (illusion === null) throw new ValueFailure('nobody is out');
 	const mon = tracker.getPokemon(event[2], event[3]);
 	if (mon === illusion) return;
+	const standing = new Standing(illusion), health = new Health(illusion), { before } = illusion;
 	switchIn(mon, event[3]);
-	readCondition(mon, `${illusion.hp ?? 0}/${illusion.maxHp ?? 0}`);
 	wasIllusion(illusion, tracker.fields);
+	standing.giveAll(mon);
+	health.give(mon);
+	before?.give(illusion);
+	tracker.release(illusion, mon);
 }
 
 function cureStatus(mon, [, , , status]) {
@@ -50,6 +66,8 @@ function started(mon, event, tracker) {
 		}
 	} else {
 		if (effect === 'Mimic') mimic(mon, event);
+		else if (effect === 'typeadd') addType(mon, event[4]);
+		else if (effect === 'Smack Down') mon.preparing = false;
 		startEffect(mon, effect);
 	}
 	if (!mon.effects.has('DYNAMAX')) return;
@@ -60,6 +78,7 @@ function started(mon, event, tracker) {
 function copyTypes(mon, other) {
 	const types = currentTypes(other);
 	startEffect(mon, 'typechange');
+	mon.effects.delete('TYPEADD');
 	mon.setTemporaryTypes(types);
 }
 
@@ -76,14 +95,11 @@ function ended(tracker, event) {
 	else endEffect(tracker.getPokemon(event[2]), tracker.dex.effect(event[3]));
 }
 
-function endedItem(mon, [, , , item]) {
-	mon.setItem(null);
-	if (item === 'powerherb') mon.preparing = false;
-}
-
-function cant(mon) {
+function cant(mon, event, tracker) {
 	mon.dancing = false;
+	if (event[3] === 'recharge') mon.mustRecharge = false;
 	mon.protectCounter = 0;
+	if (tracker.dex.gen > 1 || event[3] === 'par') mon.preparing = false;
 	if (mon.status === 'SLP') mon.setStatusCounter(mon.statusCounter + 1);
 }
 
@@ -123,6 +139,7 @@ function prepare(tracker, event) {
 	const mon = tracker.getPokemon(event[2]), id = moveId(event[3]);
 	if (!mon.moves.has(id)) mon.dex.moveKind(id);
 	mon.preparing = true;
+	mon.preparedTurn = tracker.turn;
 }
 
 function transformed(mon, event, tracker) {
@@ -133,14 +150,13 @@ function transformed(mon, event, tracker) {
 	transform(mon, tracker.getPokemon(event[3]));
 }
 
-const formeChange = ofPokemon(4, (mon, event) => setSpecies(mon, event[3].split(',')[0], false));
 const singleMove = ofPokemon(4, (mon, event) => startEffect(mon, event[3].replaceAll('move: ', '')));
 
 export const POKEMON_EVENTS = {
 	switch: switched,
 	drag: switched,
 	replace: replaced,
-	faint: ofPokemon(3, mon => mon.faint()),
+	faint: ofPokemon(3, fainted),
 	cant: ofPokemon(4, cant),
 	'-sethp': ofPokemon(4, (mon, event) => readCondition(mon, event[3])),
 	'-status': ofPokemon(4, (mon, event) => mon.setStatus(mon.dex.status(event[3]))),
@@ -149,11 +165,12 @@ export const POKEMON_EVENTS = {
 	'-end': ended,
 	'-singleturn': singleMove,
 	'-singlemove': singleMove,
-	'-enditem': ofPokemon(4, endedItem),
+	'-enditem': ofPokemon(4, mon => mon.setItem(null)),
 	'-mustrecharge': ofPokemon(3, mon => { mon.mustRecharge = true; }),
 	'-prepare': prepare,
-	'-formechange': formeChange,
-	detailschange: formeChange,
+	'-anim': ofPokemon(3, mon => { mon.preparing = false; }), // the move that was prepared is used at once
+	'-formechange': ofPokemon(4, (mon, event) => takeForme(mon, event[3].split(',')[0])),
+	detailschange: ofPokemon(4, (mon, event) => changeForme(mon, event[3])),
 	'-mega': mega,
 	'-primal': ofPokemon(3, primalReversion),
 	'-zpower': zPower,

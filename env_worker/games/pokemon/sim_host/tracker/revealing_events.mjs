@@ -20,13 +20,19 @@ const afterLast = (text, mark) => text.slice(text.lastIndexOf(mark) + mark.lengt
 
 function damage(tracker, event) {
 	need(event, 4);
-	readCondition(tracker.getPokemon(event[2]), event[3]);
+	const mon = tracker.getPokemon(event[2]);
+	readCondition(mon, event[3]);
 	if (event.length !== 5 && event.length !== 6) return;
 	const cause = event[4];
+	if (cause === '[from] confusion') { // it does not get to move
+		mon.protectCounter = 0;
+		mon.preparing = false;
+	}
 	if (event.length === 5) {
-		if (cause.startsWith('[from] item:')) tracker.getPokemon(event[2]).setItem(toId(afterLast(cause, 'item:')));
+		if (cause.startsWith('[from] item:')) mon.setItem(toId(afterLast(cause, 'item:')));
 	} else if (event[5].startsWith('[of]')) {
 		if (cause.startsWith('[from] item:')) {
+			if (cause.endsWith(' Berry')) return; // eaten
 			tracker.getPokemon(afterLast(event[5], '[of]').trim()).setItem(toId(afterLast(cause, 'item:')));
 		} else if (cause.startsWith('[from] ability:')) {
 			tracker.getPokemon(afterLast(event[5], '[of]').trim()).revealAbility(afterLast(cause, 'ability:'));
@@ -162,6 +168,20 @@ function leppaBerry(tracker, event) {
 	mon.bodyVersion++;
 }
 
+/** It is down: what it prepared is lost (only Fly and Bounce are told of), and nothing keeps it afloat. */
+function gravity(mon, effect) {
+	startEffect(mon, effect);
+	mon.preparing = false;
+	mon.effects.delete('MAGNET_RISE');
+	mon.effects.delete('TELEKINESIS');
+}
+
+function trapped(tracker, target) {
+	const mon = tracker.getPokemon(target);
+	startEffect(mon, 'trapped');
+	mon.trapper = tracker.activeOf(mon.own ? tracker.foeMons : tracker.ownMons);
+}
+
 function activate(tracker, event) {
 	need(event, 4);
 	const target = event[2], effect = event[3];
@@ -175,6 +195,8 @@ function activate(tracker, event) {
 	case 'ability: Wandering Spirit': wanderingSpirit(tracker, event); break;
 	case 'ability: Symbiosis': symbiosis(tracker, event); break;
 	case 'item: Leppa Berry': leppaBerry(tracker, event); break;
+	case 'trapped': trapped(tracker, target); break;
+	case 'move: Gravity': gravity(tracker.getPokemon(target), effect); break;
 	case 'move: Mimic': mimic(tracker.getPokemon(target), event); break;
 	case 'move: Trick': trick(tracker, event); break;
 	default: if (target !== '') startEffect(tracker.getPokemon(target), effect);

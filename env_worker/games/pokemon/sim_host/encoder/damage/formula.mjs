@@ -138,11 +138,12 @@ function effectiveness(tables, move, target) {
 		(target.low & tables.facts.target_grounded[0]) === 0;
 	const one = against(tables, move, target, target.type1), two = against(tables, move, target, target.type2);
 	let effect = one + two + (target.tarShot && type === FIRE ? 1 : 0);
+	if (target.type3 !== 0) effect += against(tables, move, target, target.type3);
 	if (type === STELLAR && target.terastallized) effect = 1;
 	if (target.teraShell && effect >= 0) effect = -1;
 	const flies = target.type1 === FLYING || target.type2 === FLYING;
 	const immune = type === GROUND ? afloat && oddity !== THOUSAND_ARROWS :
-		barred(tables, move, target.type1) || barred(tables, move, target.type2);
+		barred(tables, move, target.type1) || barred(tables, move, target.type2) || barred(tables, move, target.type3);
 	if (immune || (target.wonderGuard && effect <= 0 && !(move.bits & STRUGGLES))) return IMMUNE_EFFECT;
 	return oddity === THOUSAND_ARROWS && afloat && flies ? 0 : effect;
 }

@@ -72,7 +72,7 @@ export class Condition {
 			species: mon.species,
 			level: profile.level,
 			stats: profile.stats,
-			types: profile.type2 ? [profile.type1, profile.type2] : [profile.type1],
+			types: [profile.type1, profile.type2, profile.type3].filter(Boolean),
 			baseTypes: profile.base2 ? [profile.base1, profile.base2] : [profile.base1],
 			ability: profile.ability,
 			item: profile.item === tables.unknownItem || !profile.item ? '' : profile.item,
@@ -111,7 +111,7 @@ function known(tables, mon) {
 export function sameBody(a, b) {
 	if (a === b) return true;
 	if (a === null || a.level !== b.level || a.ability !== b.ability || a.item !== b.item || a.type1 !== b.type1 ||
-		a.type2 !== b.type2 || a.base1 !== b.base1 || a.base2 !== b.base2 || a.tera !== b.tera ||
+		a.type2 !== b.type2 || a.type3 !== b.type3 || a.base1 !== b.base1 || a.base2 !== b.base2 || a.tera !== b.tera ||
 		a.terastallized !== b.terastallized) return false;
 	for (let i = 0; i < a.stats.length; i++) if (a.stats[i] !== b.stats[i]) return false;
 	return true;

@@ -16,6 +16,7 @@ export class Target {
 		const mods = this.apply(tables, rulesOf(tables, foe, screens), around);
 		this.type1 = foe.types[0];
 		this.type2 = foe.types.length > 1 ? foe.types[1] : 0;
+		this.type3 = foe.types.length > 2 ? foe.types[2] : 0; // added to the other two
 		this.setDefences(gen, foe, stages, screens, around, tables.facts);
 		this.defenceMod = mods[stage.defence];
 		this.specialMod = mods[stage.special_defence];

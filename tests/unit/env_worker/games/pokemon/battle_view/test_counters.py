@@ -51,9 +51,11 @@ def test_in_gen_5_sleep_begins_anew_with_a_switch(gen, left):
 
 
 def test_bad_poison_grows_and_begins_anew_with_a_switch():
-    hurt = "|-damage|p2a: Snorlax|90/100 tox|[from] psn"
+    hurt = "|-damage|p2a: Snorlax|90/100 tox|[from] psn\n|upkeep"
     battle = battle_of(9, "|-status|p2a: Snorlax|tox", hurt, hurt, "|-damage|p2a: Snorlax|70/100 tox")
     assert numbers(battle) == (0.0, 0.0, 2 / 15)
+    battle.feed("|upkeep")  # Poison Heal at full hp
+    assert numbers(battle) == (0.0, 0.0, 3 / 15)
     battle.feed(OUT_AND_IN.format("tox"))
     assert numbers(battle) == (0.0, 0.0, 0.0)
 

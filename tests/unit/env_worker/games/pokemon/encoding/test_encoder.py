@@ -51,7 +51,7 @@ def test_who_was_dragged_in_and_out_again_is_written_anew():
 
     hurt = f"|-damage|{bench['ident'].replace(':', 'a:')}|{bench['condition']}|[from] psn"
     assert stage_after(lines) == 0.0
-    assert stage_after(drag(bench), hurt, drag(lead)) == pytest.approx(1 / 15, abs=1e-3)
+    assert stage_after(drag(bench), hurt, "|upkeep", drag(lead)) == pytest.approx(1 / 15, abs=1e-3)
     assert stage_after(drag(bench), drag(lead)) == 0.0
     assert battle.parse_errors == {}
 

@@ -27,7 +27,7 @@ def observations() -> np.ndarray:
         for action in ((4, 0, 2), (1, 3, 5), (5, 2, 3))[number % 3]:
             rows.append(np.concatenate((preview.encode()[0], [0.0] * (FULL_SIZE - layout.OBSERVATION_SIZE))))
             preview.pick(action)
-    for seat in (*recorded_seats(), *recorded_seats("with_teams/*")):
+    for seat in (*recorded_seats(), *recorded_seats("with_teams/*"), *recorded_seats("situations/*.charging")):
         encoder = None
         for battle, request in replay(seat):
             encoder = encoder or SeatEncoder(battle, seat.gen, FULL)

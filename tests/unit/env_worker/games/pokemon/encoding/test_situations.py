@@ -65,7 +65,7 @@ def test_a_copy_has_the_moves_of_whom_it_copies_and_leaves_by_slot():
     assert after.one("global.own_active.transformed") == 0.0
 
 
-def test_a_forme_change_changes_the_stats_and_not_who_it_is():
+def test_a_forme_change_changes_the_stats_and_the_species():
     shown = seen_by(situation("forme_change")[0])
     shield, blade = [126 / 500, 270 / 500], [270 / 500, 126 / 500]  # atk, def
     for seen, (own, foe) in zip(
@@ -73,7 +73,8 @@ def test_a_forme_change_changes_the_stats_and_not_who_it_is():
     ):
         assert seen.read("own.0.stats")[1:3] == pytest.approx(own, abs=1e-3)
         assert seen.read("foe.0.stats")[1:3] == pytest.approx(foe, abs=1e-3)
-        assert seen.one("own.0.species") == seen.one("foe.0.species") == species("aegislash")
+        for who, stats in (("own", own), ("foe", foe)):
+            assert seen.one(f"{who}.0.species") == species("aegislash" if stats is shield else "aegislashblade")
         assert seen.legal == [6, 7]
 
 
@@ -88,6 +89,7 @@ def test_a_mega_evolution_changes_types_and_is_spent():
         assert seen.one("global.own_side.gimmick_used") == 1.0
     for seen in seen_by(situation("mega")[1])[1:]:
         assert seen.read("foe.0.types") == types("Fire", "Dragon")
+        assert seen.one("foe.0.species") == species("charizardmegax")
         assert seen.one("global.foe_side.gimmick_used") == 1.0
 
 
@@ -124,6 +126,14 @@ def test_recharging_is_the_only_choice():
     assert after.one("global.trapped") == after.one("global.own_active.recharging") == 0.0
     foes = [seen.one("global.foe_active.recharging") for seen in seen_by(situation("recharge")[1])]
     assert foes == [0.0, 1.0, 0.0]
+
+
+def test_a_charging_move_is_prepared_for_one_turn():
+    for seat, who in enumerate(("own", "foe")):
+        shown = seen_by(situation("charging")[seat])
+        assert [seen.one(f"global.{who}_active.preparing") for seen in shown] == [0.0, 1.0, 0.0]
+        last = [seen.one(f"global.{who}_active.last_move") for seen in shown]
+        assert last == [0.0, move_row("solarbeam"), move_row("solarbeam")]
 
 
 def test_asleep_in_the_first_generation_there_is_only_fight():

@@ -9,6 +9,7 @@ from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.formats.teams import WIDTH, TeamPool, TeamText, legal_teams, read_teams
 
 ONE = "Great Tusk @ Leftovers\n- Earthquake"
+PACKED = "|greattusk|leftovers||earthquake||||||"
 
 
 class Answering:
@@ -88,7 +89,18 @@ def test_illegal_teams_are_named_with_the_validators_words():
     ]  # fmt: skip
     with pytest.raises(ConfigError, match=r"gen9ou:\n  file0: no.$"):
         legal_teams(Answering(illegal=[[0, ["no."]]]), "gen9ou", teams)
-    assert legal_teams(Answering(teams=["packed"]), "gen9ou", teams) == ["packed"]
+    assert legal_teams(Answering(teams=[PACKED]), "gen9ou", teams) == [PACKED]
+
+
+def test_a_species_of_another_generation_is_refused():
+    """Custom games allow it, and no observation could describe it."""
+    packed = f"{PACKED}]Rex|enamorus|||splash||||||"
+    team = TeamText("my.txt", ONE)
+    assert legal_teams(Answering(teams=[packed]), "gen9customgame", [team]) == [packed]
+    with pytest.raises(
+        ConfigError, match=r"gen8customgame:\n  my.txt: greattusk does not exist in generation 8.\n  my"
+    ):
+        legal_teams(Answering(teams=[packed]), "gen8customgame", [team])
 
 
 BATTLES = 4 * WIDTH

@@ -1,0 +1,462 @@
+"""What poke-env's `Battle` gets wrong, corrected line by line.
+
+One function a fault: it reads the line by `read` and corrects what that leaves. Its docstring names the fault;
+docs/pokemon.md lists them. The functions work on any battle of poke-env's: tests correct the stock classes with them.
+The simulator host's tracker does the same in its handlers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from poke_env.battle.abstract_battle import AbstractBattle
+from poke_env.battle.double_battle import DoubleBattle
+from poke_env.battle.effect import Effect
+from poke_env.battle.pokemon import Pokemon
+from poke_env.battle.pokemon_type import PokemonType
+from poke_env.battle.status import Status
+from poke_env.data import to_id_str
+
+from simul.env_worker.games.pokemon.battle_view.counters import Counters, move_key
+
+Event = list[str]  # a line, split at |
+Read = Callable[[Event], Any]
+SWITCH_PARTS = 5  # of a line that poke-env reads
+PASSES = ("[from] Baton Pass", "[from] Shed Tail")
+_PASSED = """
+aqua_ring bind charge clamp confusion curse embargo fire_spin focus_energy g_max_centiferno g_max_sandblast gastro_acid
+heal_block infestation ingrain laser_focus leech_seed magma_storm magnet_rise no_retreat octolock perish0 perish1
+perish2 perish3 power_trick sand_tomb snap_trap substitute tar_shot taunt telekinesis throat_chop thunder_cage
+whirlpool wrap
+"""
+LAST_GEN_THAT_PASSES_TRAPS = 4
+FULL_HP = 100  # a foe's hp comes in percent
+LAST_GEN_WITHOUT_LIMIT = 1  # in which a move is prepared until something ends it
+# Causes of moves that their users have chosen all the same; other moves and abilities as a cause call them.
+CHOSEN = ("Grass Pledge", "Water Pledge", "Fire Pledge", "Round", "Pursuit", "lockedmove")
+FAILURES = ("[miss]", "[still]", "[notarget]")
+
+
+@cache
+def passed_effects(gen: int) -> frozenset[Effect]:
+    """Effects that Baton Pass hands over; Shed Tail hands over a substitute only."""
+    names = _PASSED.split() + (["trapped"] if gen <= LAST_GEN_THAT_PASSES_TRAPS else [])
+    return frozenset(Effect[name.upper()] for name in names)
+
+
+class Copied(NamedTuple):
+    """Whose stats a transformed Pokemon has.
+
+    Attributes:
+        model: an own one, None for a foe's.
+        entry: the stats of an own model at that time, None before the first request.
+    """
+
+    base_stats: dict[str, int]
+    level: int
+    model: Pokemon | None
+    entry: dict[str, int] | None
+
+    @property
+    def stats(self) -> dict[str, int] | None:
+        """Exact ones, None for a foe's."""
+        if self.model is None or self.entry is not None:
+            return self.entry
+        known = self.model._last_request
+        return known["stats"] if known else None
+
+
+class Health(NamedTuple):
+    """Hp, status and its counters: of a foe before it seemed to come in, or as a disguise shows them."""
+
+    hp: int = FULL_HP
+    full: int = FULL_HP
+    status: Status | None = None
+    ailment: tuple[int, bool, int] = (0, False, 0)
+
+    @classmethod
+    def of(cls, mon: Pokemon, counters: Counters) -> Health:
+        """Full for a Pokemon that has not been seen before."""
+        if not mon._max_hp:
+            return cls()
+        ailment = counters.ailment_of(mon)
+        return cls(mon._current_hp or 0, mon._max_hp, mon._status, (ailment.asleep, ailment.resting, ailment.hurt))
+
+    def give(self, mon: Pokemon, counters: Counters) -> None:
+        mon._current_hp, mon._max_hp, mon._status, _ = self
+        ailment = counters.ailment_of(mon)
+        ailment.asleep, ailment.resting, ailment.hurt = self.ailment
+
+
+class Facts:
+    """Facts about one Pokemon for which poke-env has no place.
+
+    Attributes:
+        last_move: id of the move it used last since it came in, "" for none.
+        copied: while it is transformed.
+        returns_to: species, while it has a forme that ends when it leaves the field; "" for none.
+        prepared_turn: in which it began to prepare a move.
+        trapper: who keeps it from leaving by Mean Look or its like.
+        before: a foe's health before it came in.
+    """
+
+    __slots__ = ("before", "copied", "last_move", "prepared_turn", "returns_to", "trapper")
+
+    def __init__(self) -> None:
+        self.last_move = ""
+        self.copied: Copied | None = None
+        self.returns_to = ""
+        self.prepared_turn = 0
+        self.trapper: Pokemon | None = None
+        self.before: Health | None = None
+
+
+NO_FACTS = Facts()
+_STANDING = ("_must_recharge", "_preparing_move", "_preparing_target", "_protect_counter", "_active_turns")
+_STANDING_FACTS = ("last_move", "prepared_turn", "trapper")
+
+
+class Standing(NamedTuple):
+    """What a Pokemon has only while it is on the field."""
+
+    boosts: dict[str, int]
+    effects: dict[Effect, int]
+    temporary_types: list[PokemonType]
+    slots: list[Any]
+    facts: list[Any]
+
+    @classmethod
+    def of(cls, mon: Pokemon, facts: Facts) -> Standing:
+        return cls(
+            dict(mon._boosts),
+            dict(mon._effects),
+            list(mon._temporary_types),
+            [getattr(mon, name) for name in _STANDING],
+            [getattr(facts, name) for name in _STANDING_FACTS],
+        )
+
+    def give(self, mon: Pokemon, facts: Facts) -> None:
+        """All of it: Illusion, `mon` was it all the time."""
+        mon._boosts.update(self.boosts)
+        mon._effects.update(self.effects)
+        mon._temporary_types = self.temporary_types
+        for name, value in zip(_STANDING, self.slots):
+            setattr(mon, name, value)
+        for name, value in zip(_STANDING_FACTS, self.facts):
+            setattr(facts, name, value)
+
+    def hand_over(self, mon: Pokemon, facts: Facts, move: str) -> None:
+        """What `move`, Baton Pass or Shed Tail, hands over."""
+        passed = passed_effects(mon._gen)
+        if move == "Shed Tail":
+            passed = frozenset([Effect.SUBSTITUTE])
+        else:
+            mon._boosts.update(self.boosts)
+        mon._effects.update({effect: count for effect, count in self.effects.items() if effect in passed})
+        if Effect.TRAPPED in mon._effects:
+            facts.trapper = self.facts[-1]
+
+
+Slots = dict[str, tuple[Pokemon, Standing]]
+
+
+class Corrections:
+    """The corrections of one battle, and the facts that they keep."""
+
+    def __init__(self, battle: AbstractBattle, counters: Counters) -> None:
+        self._battle = battle
+        self._counters = counters
+        self._facts: dict[Pokemon, Facts] = {}
+        self._moved: Event = []  # the last |move| line
+
+    def facts(self, mon: Pokemon) -> Facts:
+        """To be read only."""
+        return self._facts.get(mon, NO_FACTS)
+
+    def facts_of(self, mon: Pokemon) -> Facts:
+        """To be changed."""
+        found = self._facts.get(mon)
+        if found is None:
+            found = self._facts[mon] = Facts()
+        return found
+
+    def read(self, event: Event, read: Read) -> None:
+        """Read a line of a kind that CORRECTED names, by `read`, and correct the battle."""
+        CORRECTED[event[1]](self, event, read)
+
+    def out(self, slot: str) -> Pokemon | None:
+        """Who stands in a slot ("p1a"), fainted or not."""
+        battle = self._battle
+        own = slot[:2] == battle._player_role
+        if isinstance(battle, DoubleBattle):
+            return (battle._active_pokemon if own else battle._opponent_active_pokemon).get(slot[:3])
+        team = battle._team if own else battle._opponent_team
+        return next((mon for mon in team.values() if mon._active), None)
+
+    def before_request(self) -> Slots:
+        """Who seems to be out on the own side, for `after_request`."""
+        slots = [f"{self._battle._player_role}{letter}" for letter in "ab"]
+        found = {slot: self.out(slot) for slot in slots[: 2 if isinstance(self._battle, DoubleBattle) else 1]}
+        return {slot: (mon, Standing.of(mon, self.facts_of(mon))) for slot, mon in found.items() if mon is not None}
+
+    def after_request(self, before: Slots, out: Sequence[Pokemon]) -> None:
+        """Illusion: an own Pokemon that a request unmasks loses its stages, effects and turns. `out`: who is."""
+        known = [mon for mon, _ in before.values()]
+        wrong = [(mon, standing) for mon, standing in before.values() if not mon._active]
+        came = [mon for mon in out if mon not in known]
+        if len(wrong) == 1 and len(came) == 1:
+            self._unmask(*wrong[0], came[0])
+
+    def request(self, request: dict[str, Any], read: Callable[[dict[str, Any]], None]) -> None:
+        """Read a request by `read`, poke-env's `parse_request`."""
+        seeming = self.before_request()
+        formes = [(mon, mon._species) for mon, facts in self._facts.items() if facts.returns_to]
+        read(request)
+        for mon, forme in formes:
+            self.keep_forme(mon, forme)
+        self.after_request(seeming, [mon for mon in self._battle._team.values() if mon._active])
+
+    def keep_forme(self, mon: Pokemon, forme: str) -> None:
+        """A request entry names the species that a Pokemon returns to, not the forme it has. `forme`: that."""
+        facts = self.facts(mon)
+        if facts.returns_to and mon._species != forme:
+            facts.returns_to = mon._species
+            mon._update_from_pokedex(forme)
+
+    def _unmask(self, disguise: Pokemon, standing: Standing, mon: Pokemon) -> None:
+        self.left_field(disguise)
+        standing.give(mon, self.facts_of(mon))
+        self._release(disguise, mon)
+
+    def left_field(self, mon: Pokemon) -> None:
+        """Forget what `mon` had only while it was on the field."""
+        facts = self._facts.get(mon)
+        if facts is None:
+            return
+        if facts.returns_to:
+            mon._update_from_pokedex(facts.returns_to)
+        facts.last_move = facts.returns_to = ""
+        facts.copied = facts.trapper = None
+
+    def _release(self, mon: Pokemon, heir: Pokemon | None = None) -> None:
+        """Those whom `mon` trapped are trapped by its heir, or free."""
+        for other, known in self._facts.items():
+            if known.trapper is mon:
+                known.trapper = heir
+                if heir is None:
+                    other._effects.pop(Effect.TRAPPED, None)
+
+    def weather(self, event: Event, read: Read) -> None:
+        """`-weather`: a line that only says that the weather goes on (`[upkeep]`) sets its first turn anew."""
+        before = self._battle._weather
+        read(event)
+        if event[3:4] == ["[upkeep]"] and before.keys() == self._battle._weather.keys():
+            self._battle._weather = before
+
+    def switch(self, event: Event, read: Read) -> None:
+        """`switch`: what Baton Pass and Shed Tail hand over (stages, Substitute, Leech Seed, ...) is dropped."""
+        battle = self._battle
+        own = event[2][:2] == battle._player_role
+        left = self.out(event[2][:3])
+        passes = event[5] if len(event) > 5 and event[5] in PASSES and left and left._status is not Status.FNT else ""
+        standing = Standing.of(left, self.facts_of(left)) if left and passes else None
+        before: dict[Pokemon, Health] = {}
+        if not own:
+            before = {mon: Health.of(mon, self._counters) for mon in battle._opponent_team.values()}
+        if left is not None and len(event) >= SWITCH_PARTS:
+            self.left_field(left)
+        read(event)
+        mon = self.out(event[2][:3])
+        if mon is None:
+            return
+        if not own:
+            self.facts_of(mon).before = before.get(mon, Health())
+        if standing is not None:
+            standing.hand_over(mon, self.facts_of(mon), passes[len("[from] ") :])
+        if left is not None:
+            keeps = passes and Effect.TRAPPED in passed_effects(mon._gen)
+            self._release(left, mon if keeps else None)
+
+    def faint(self, event: Event, read: Read) -> None:
+        """`faint`: a fainted Pokemon keeps its stages, its types and what it was about to do until it is replaced."""
+        read(event)
+        mon = self._battle.get_pokemon(event[2])
+        mon.clear_boosts()
+        mon._temporary_types = []
+        mon._must_recharge = False
+        mon._preparing_move = mon._preparing_target = None
+        mon._protect_counter = 0
+        self.left_field(mon)
+        self._release(mon)
+
+    def replace(self, event: Event, read: Read) -> None:
+        """`replace`: a Pokemon that was disguised loses its stages, effects, turns and status, its disguise its hp."""
+        disguise = self.out(event[2][:3])
+        if disguise is None:
+            read(event)
+            return
+        standing = Standing.of(disguise, self.facts_of(disguise))
+        health, before = Health.of(disguise, self._counters), self.facts(disguise).before
+        read(event)
+        mon = self._battle.get_pokemon(event[2])
+        if mon is disguise:
+            return
+        self._unmask(disguise, standing, mon)
+        health.give(mon, self._counters)
+        if before is not None:
+            before.give(disguise, self._counters)
+
+    def forme(self, event: Event, read: Read) -> None:
+        """`-formechange`: a forme is not the species, and does not end when its Pokemon leaves the field."""
+        mon = self._battle.get_pokemon(event[2])
+        base = self.facts(mon).returns_to or mon._species
+        read(event)
+        if mon._moves._transform_moves is None:
+            mon._species = to_id_str(event[3].split(",")[0])
+        self.facts_of(mon).returns_to = base
+
+    def details(self, event: Event, read: Read) -> None:
+        """`detailschange`: a forme that lasts (mega evolution, broken disguise) is not the species of a foe."""
+        read(event)
+        mon = self._battle.get_pokemon(event[2])
+        mon._species = to_id_str(event[3].split(",")[0])
+        if self.facts(mon).returns_to:
+            self.facts_of(mon).returns_to = ""
+
+    def transform(self, event: Event, read: Read) -> None:
+        """`-transform`: a copy has its own stats, and the types that its model's species is born with."""
+        battle = self._battle
+        mon, model = battle.get_pokemon(event[2]), battle.get_pokemon(event[3])
+        read(event)
+        own = any(model is one for one in battle._team.values())
+        entry = model._last_request["stats"] if own and model._last_request else None
+        copied = Copied(model.base_stats, model._level, model if own else None, entry)
+        self.facts_of(mon).copied = self.facts(model).copied or copied
+        mon._temporary_base_stats = model.base_stats
+        mon._temporary_types = list(model.base_types)
+
+    def move(self, event: Event, read: Read) -> None:
+        """`move`: Z- and max moves are no last move, and Max Guard does not count as a protecting move."""
+        mon = self._battle.get_pokemon(event[2])
+        protected = mon._protect_counter
+        self._moved = event
+        read(event)
+        name = event[3]
+        if name == "Max Guard":
+            mon._protect_counter = protected + 1 if not any(part in FAILURES for part in event) else 0
+        if not (event[-1].startswith("[") or event[-1] == "null") or not any(
+            [_is_call(part, name) for part in event[4:]]
+        ):
+            self.facts_of(mon).last_move = move_key(name.removeprefix("Z-"))
+
+    def cant(self, event: Event, read: Read) -> None:
+        """`cant`: a Pokemon that cannot move still prepares its move, and recharges until it moves again."""
+        read(event)
+        mon = self._battle.get_pokemon(event[2])
+        if event[3] == "recharge":
+            mon._must_recharge = False
+        if mon._gen > LAST_GEN_WITHOUT_LIMIT or event[3] == "par":
+            mon._preparing_move = mon._preparing_target = None
+
+    def damage(self, event: Event, read: Read) -> None:
+        """`-damage`: a berry that was eaten (Jaboca, Rowap) is held again; confusion does not end protecting moves."""
+        eaten = len(event) == 6 and event[4].startswith("[from] item:") and event[4].endswith(" Berry")
+        read(event[:4] if eaten else event)
+        if event[4:5] == ["[from] confusion"]:
+            mon = self._battle.get_pokemon(event[2])
+            mon._preparing_move = mon._preparing_target = None
+            mon._protect_counter = 0
+
+    def prepare(self, event: Event, read: Read) -> None:
+        """`-prepare`, `turn`: a move is prepared for ever, although it lasts one turn."""
+        read(event)
+        self.facts_of(self._battle.get_pokemon(event[2])).prepared_turn = self._battle._turn
+
+    def turn(self, event: Event, read: Read) -> None:
+        read(event)
+        battle = self._battle
+        if battle._gen == LAST_GEN_WITHOUT_LIMIT:
+            return
+        for mon, facts in self._facts.items():
+            if mon._preparing_move is not None and battle._turn > facts.prepared_turn + 1:
+                mon._preparing_move = mon._preparing_target = None
+
+    def anim(self, event: Event, read: Read) -> None:
+        """`-anim`: a move that is used at once (Power Herb, Solar Beam in the sun) is still being prepared."""
+        read(event)
+        mon = self._battle.get_pokemon(event[2])
+        mon._preparing_move = mon._preparing_target = None
+
+    def start(self, event: Event, read: Read) -> None:
+        """`-start`: an added type (Trick-or-Treat, Forest's Curse) is no type; Smack Down does not end Fly."""
+        battle, effect = self._battle, event[3]
+        if effect == "typeadd":
+            mon = battle.get_pokemon(event[2])
+            types = list(mon.base_types)
+            if Effect.TYPEADD in mon._effects and len(types) > 1:  # it takes the place of the one before
+                types.pop()
+            mon._temporary_types = [*types, PokemonType.from_name(event[4])]
+        read(event)
+        if effect == "typechange":
+            battle.get_pokemon(event[2])._effects.pop(Effect.TYPEADD, None)
+        elif effect == "Smack Down":
+            mon = battle.get_pokemon(event[2])
+            mon._preparing_move = mon._preparing_target = None
+
+    def copyboost(self, event: Event, read: Read) -> None:
+        """`-copyboost`: Psych Up copies the user's stages to its target, not the target's to its user."""
+        user, target = event[2:4]
+        read([*event[:2], target, user, *event[4:]])
+
+    def activate(self, event: Event, read: Read) -> None:
+        """`-activate`: who is trapped (Mean Look) stays so when the trapper leaves; Gravity does not end Fly."""
+        read(event)
+        if event[3] == "trapped":
+            mon = self._battle.get_pokemon(event[2])
+            self.facts_of(mon).trapper = self._trapper_of(mon, event[2])
+        elif event[3] == "move: Gravity":
+            mon = self._battle.get_pokemon(event[2])
+            mon._preparing_move = mon._preparing_target = None
+            mon._effects.pop(Effect.MAGNET_RISE, None)
+            mon._effects.pop(Effect.TELEKINESIS, None)
+
+    def _trapper_of(self, mon: Pokemon, ident: str) -> Pokemon | None:
+        """In singles who stands opposite; in doubles who has just moved, or its target (Jaw Lock)."""
+        if not isinstance(self._battle, DoubleBattle):
+            return self.out("p2a" if ident.startswith("p1") else "p1a")
+        for other in self._moved[2:3] + self._moved[4:5]:
+            found = self.out(other[:3])
+            if found is not None and found is not mon:
+                return found
+        return None
+
+
+def _is_call(part: str, name: str) -> bool:
+    """Whether a part of the line of move `name` says that its user has not chosen it."""
+    if not part.startswith("[from]"):
+        return False
+    cause = part.removeprefix("[from]").rpartition(": ")[2].strip()
+    return cause != name and cause not in CHOSEN
+
+
+CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {
+    "-activate": Corrections.activate,
+    "-anim": Corrections.anim,
+    "-copyboost": Corrections.copyboost,
+    "-damage": Corrections.damage,
+    "-formechange": Corrections.forme,
+    "-prepare": Corrections.prepare,
+    "-start": Corrections.start,
+    "-transform": Corrections.transform,
+    "-weather": Corrections.weather,
+    "cant": Corrections.cant,
+    "detailschange": Corrections.details,
+    "drag": Corrections.switch,
+    "faint": Corrections.faint,
+    "move": Corrections.move,
+    "replace": Corrections.replace,
+    "switch": Corrections.switch,
+    "turn": Corrections.turn,
+}

@@ -1,0 +1,68 @@
+// What a Pokemon has only while it stands on the field, where another one takes it over: Baton Pass, Shed Tail, Illusion.
+
+/** What an unmasked Pokemon had while it looked like another one. */
+export class Standing {
+	constructor(mon) {
+		const { boosts, effects, mustRecharge, preparing, preparedTurn, protectCounter, lastMove, activeTurns } = mon;
+		this.boosts = { ...boosts };
+		this.effects = [...effects];
+		this.temporaryTypes = mon.temporaryTypes;
+		this.mustRecharge = mustRecharge;
+		this.preparing = preparing;
+		this.preparedTurn = preparedTurn;
+		this.protectCounter = protectCounter;
+		this.lastMove = lastMove;
+		this.activeTurns = activeTurns;
+		this.trapper = mon.trapper;
+	}
+
+	/** Illusion: `mon` was it all the time. */
+	giveAll(mon) {
+		mon.boosts.copy(this.boosts);
+		for (const effect of this.effects) mon.effects.add(effect);
+		mon.setTemporaryTypes(this.temporaryTypes);
+		mon.mustRecharge = this.mustRecharge;
+		mon.preparing = this.preparing;
+		mon.preparedTurn = this.preparedTurn;
+		mon.protectCounter = this.protectCounter;
+		mon.lastMove = this.lastMove;
+		mon.activeTurns = this.activeTurns;
+		mon.trapper = this.trapper;
+	}
+
+	/** @param {string} move Baton Pass or Shed Tail */
+	pass(mon, move) {
+		if (move === 'Shed Tail') {
+			if (this.effects.includes('SUBSTITUTE')) mon.effects.add('SUBSTITUTE');
+			return;
+		}
+		mon.boosts.copy(this.boosts);
+		for (const effect of this.effects) if (mon.dex.passed.has(effect)) mon.effects.add(effect);
+		if (mon.effects.has('TRAPPED')) mon.trapper = this.trapper;
+	}
+}
+
+const FULL = 100; // a foe's hp comes in percent
+
+/** Hp, status and its counters: a foe's from before it seemed to come in, or those of another one's disguise. */
+export class Health {
+	constructor({ hp, maxHp, status, asleep, resting, hurt }) {
+		const known = maxHp > 0; // or it has not been seen before
+		this.hp = known ? hp : FULL;
+		this.maxHp = known ? maxHp : FULL;
+		this.status = status;
+		this.asleep = asleep;
+		this.resting = resting;
+		this.hurt = hurt;
+	}
+
+	give(mon) {
+		mon.setHp(this.hp);
+		mon.setMaxHp(this.maxHp);
+		mon.setStatus(this.status);
+		mon.asleep = this.asleep;
+		mon.resting = this.resting;
+		mon.hurt = this.hurt;
+		mon.bodyVersion++;
+	}
+}

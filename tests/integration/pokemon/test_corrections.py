@@ -1,0 +1,230 @@
+"""What poke-env gets wrong, each in a battle played for it: the observation against the simulator's own state.
+
+Both encoders write every observation, and they must be equal (tests/support/pokemon/audit/battles.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from simul.env_worker.games.pokemon.encoding import layout
+from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row, type_row
+from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
+from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
+
+SLICES = {part.name: part for part in layout.slices()}
+BOOSTS = ("atk", "def", "spa", "spd", "spe", "accuracy", "evasion")
+VOLATILES = ("substitute", "confusion", "leechseed")
+BOUND = 9  # of the volatiles
+STALLS = (1, 3, 9, 27)  # the simulator's counter after so many protecting moves; gens 3 to 5 double it
+Mon = dict[str, Any]
+Check = Callable[[str, Mon, list[float]], bool]
+WALL = "Blissey/naturalcure/splash,softboiled"
+
+
+def team(*members: str, level: int = 80, spread: str = "serious|85,85,85,85,85,85") -> str:
+    """Of "species/ability/move,move" or "species/ability/move,move/item"."""
+    packed = []
+    for member in members:
+        species, ability, moves, item = (*member.split("/"), "")[:4]
+        packed.append(f"|{species}|{item}|{ability}|{moves}|{spread}|M|||{level}|")
+    return "]".join(packed)
+
+
+def words(text: str) -> list[str]:
+    """Of "1 2 s3 1t": moves and switches, a gimmick behind a move."""
+    gimmicks = {"m": " mega", "z": " zmove", "d": " dynamax", "t": " terastallize"}
+    return [
+        f"switch {word[1:]}" if word[0] == "s" else f"move {word[0]}{gimmicks.get(word[1:], '')}"
+        for word in text.split()
+    ]
+
+
+class Scene(NamedTuple):
+    """A battle, what is checked of it in every observation of both seats, and what must come up at least once.
+
+    wanted: (seat, slice) -> numbers that some observation has.
+    """
+
+    name: str
+    gen: int
+    teams: tuple[str, str]
+    says: tuple[str, str]
+    checks: tuple[str, ...]
+    wanted: dict[tuple[int, str], list[float]]
+
+
+def species(name: str) -> list[float]:
+    return [float(vocabulary().species[name])]
+
+
+def ability(name: str) -> list[float]:
+    return [float(vocabulary().ability[name])]
+
+
+def eighths(*numbers: int) -> list[float]:
+    return [number / 8 for number in numbers]
+
+
+def third(name: str) -> list[float]:
+    return [float(move_row(name))]
+
+
+PASSING = team("Scizor/technician/swordsdance,substitute,batonpass", "Snorlax/thickfat/splash")
+SEEDING = team("Venusaur/overgrow/leechseed,splash")
+PASSED = {(seat, f"global.{who}_active.boosts"): [2 / 6, 0, 0, 0, 0, 0, 0] for seat, who in ((0, "own"), (1, "foe"))}
+MODEL = "Snorlax/thickfat/splash"
+FULL = "serious|252,252,252,252,252,252"  # stat experience of gen 1's random battles
+DISGUISED = team("Zoroark/illusion/splash", "Garchomp/roughskin/splash", level=100)
+HITTER = team("Gyarados/intimidate/splash,aquajet,seismictoss")
+SCENES = (
+    Scene("rain", 9, (team("Pelipper/drizzle/splash,roost"), team(WALL)), ("1 1 1 1 1 1", "1 1 1 1 1 1"),
+          ("weather_turns",), {(0, "global.weather_turns"): eighths(4)}),
+    *(Scene(f"baton pass, gen {gen}", gen, (PASSING, SEEDING), ("1 2 3 s2 1", "1 2 2 2 2"),
+            ("boosts", "volatiles"), PASSED) for gen in (2, 3, 4, 9)),
+    Scene("psych up", 9, (team("Snorlax/thickfat/psychup,splash"), team("Blissey/naturalcure/calmmind,splash")),
+          ("2 1 2", "1 2 2"), ("boosts",), {(0, "global.own_active.boosts"): [0, 0, 1 / 6, 1 / 6, 0, 0, 0]}),
+    Scene("shed tail", 9, (team("Cyclizar/regenerator/swordsdance,shedtail", "Snorlax/thickfat/splash"), team(WALL)),
+          ("1 2 s2 1", "1 1 1 1"), ("boosts", "volatiles", "species"), {}),
+    Scene("a copy's stats, gen 1", 1, (team(MODEL, level=70, spread=FULL), team("Mew//transform", spread=FULL)),
+          ("1 1 1", "1 1 1"), ("stats", "types"), {}),
+    *(Scene(f"a copy's stats, gen {gen}", gen, (team(MODEL, level=70), team("Mew/synchronize/transform", level=90)),
+            ("1 1 1", "1 1 1"), ("stats", "types"), {}) for gen in (4, 9)),
+    Scene("a copy of one's own", 9, (team(MODEL, spread="adamant|0,252,0,0,4,252"), team("Ditto/imposter/transform")),
+          ("1 1 1", "1 1 1"), ("copied stats", "types"), {}),
+    Scene("mega evolution", 7, (team("Charizard/blaze/splash/charizarditex", WALL), team(WALL)),
+          ("1m 1 s2 s2 1", "1 1 1 1 1"), ("species", "types"), {(1, "foe.0.species"): species("charizardmegax")}),
+    Scene("stances", 9, (team("Aegislash/stancechange/tackle,kingsshield", WALL), team(WALL)),
+          ("1 2 1 s2 s2 1", "1 1 1 1 1 1"), ("species", "types"), {(1, "foe.0.species"): species("aegislashblade")}),
+    Scene("a meteor", 9, (team("Minior/shieldsdown/splash"), team("Golem/sturdy/rockthrow,tackle")),
+          ("1 1 1 1 1 1", "1 1 1 1 1 1"), ("species",), {(1, "foe.0.species"): species("miniormeteor")}),
+    Scene("a broken disguise", 9, (team("Mimikyu/disguise/splash"), team("Gyarados/moxie/waterfall")),
+          ("1 1", "1 1"), ("species",), {(1, "foe.0.species"): species("mimikyubusted")}),
+    Scene("an embodied ogerpon", 9, (team("Ogerpon-Wellspring/waterabsorb/splash/wellspringmask"), team(WALL)),
+          ("1t 1", "1 1"), ("species",), {(1, "foe.0.species"): species("ogerponwellspringtera")}),
+    Scene("solar beam in the sun", 9, (team("Ninetales/drought/solarbeam"), team(WALL)), ("1 1", "1 1"),
+          ("preparing", "last_move"), {(0, "global.own_active.last_move"): third("solarbeam")}),
+    Scene("power herb", 9, (team("Venusaur/overgrow/solarbeam/powerherb"), team(WALL)), ("1 1 1 1", "1 1 1 1"),
+          ("preparing", "last_move"), {(1, "global.foe_active.preparing"): [1.0]}),
+    Scene("max moves", 8, (team("Snorlax/thickfat/tackle,splash"), team(WALL)), ("1d 2 2", "1 1 1"),
+          ("last_move", "protect_count"),
+          {(1, "global.foe_active.last_move"): third("maxstrike"), (0, "global.own_active.protect_count"): [1 / 3]}),
+    Scene("a z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("1z 2", "1 1"),
+          ("last_move",), {(1, "global.foe_active.last_move"): third("breakneckblitz")}),
+    Scene("a status z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("2z 2", "1 1"),
+          ("last_move",), {(1, "global.foe_active.last_move"): third("splash")}),
+    Scene("a block that ends", 9, (team("Snorlax/thickfat/block", WALL), team(WALL)), ("1 s2 1", "1 1 1"),
+          ("bound",), {}),
+    Scene("illusion", 9, (DISGUISED, HITTER), ("1 1 1", "1 2 1"), ("boosts", "turns_active", "species"),
+          {(0, "global.own_active.boosts"): [-1 / 6, 0, 0, 0, 0, 0, 0], (1, "foe.1.species"): species("zoroark")}),
+    *(Scene(f"trace, gen {gen}", gen, (team("Porygon2/trace/splash"), HITTER), ("1 1", "1 1"), ("own ability",),
+            {(0, "own.0.ability"): ability("intimidate")}) for gen in (3, 4, 5, 6, 9)),
+    *(Scene(f"poison heal, gen {gen}", gen, (team("Breloom/poisonheal/splash/toxicorb"), team(WALL)),
+            ("1 1 1 1 1", "1 1 1 1 1"), ("toxic_stage",), {(1, "foe.0.toxic_stage"): [3 / 15]}) for gen in (4, 9)),
+    Scene("added types", 7, (team("Snorlax/thickfat/splash"), team("Trevenant/frisk/trickortreat,forestscurse")),
+          ("1 1 1", "1 2 1"), ("types",),
+          {(0, "own.0.types"): [float(type_row("normal")), float(type_row("grass"))]}),
+    Scene("an eaten berry", 9,
+          (team("Snorlax/thickfat/splash/jabocaberry"), team("Gyarados/moxie/waterfall/leftovers")),
+          ("1 1", "1 1"), ("item",), {(1, "foe.0.item"): [float(item_row(""))]}),
+)  # fmt: skip
+
+
+def expected(kind: str, gen: int, truth: dict[str, Any], seat: int) -> dict[str, list[float]]:
+    """slice -> what it must be, from the simulator's state."""
+    found: dict[str, list[float]] = {}
+    if kind == "weather_turns":
+        state = truth["weather_state"]
+        return {f"global.{kind}": [min((truth["turn"] - state["start"]) / 8, 1.0) if truth["weather"] else 0.0]}
+    for who, side in (("own", truth["sides"][seat]), ("foe", truth["sides"][1 - seat])):
+        order = range(len(side["pokemon"])) if who == "own" else side["appeared"]
+        for block, place in enumerate(order):
+            mon = side["pokemon"][place]
+            if not mon["disguised"]:
+                found |= of_pokemon(kind, f"{who}.{block}", mon)
+        place = side["slots"][0]
+        if place >= 0 and not side["pokemon"][place]["fainted"]:
+            found |= of_active(kind, f"global.{who}_active", side["pokemon"][place])
+    return found
+
+
+def of_pokemon(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
+    if kind == "species":
+        return {f"{name}.species": species(mon["base_species" if mon["transformed"] else "species"])}
+    if kind == "types":
+        types = [float(type_row(word)) for word in mon["types"]][:2]
+        return {f"{name}.types": types + [0.0] * (2 - len(types))}
+    if kind == "stats" or (kind == "copied stats" and mon["transformed"] and name.startswith("foe")):
+        return {f"{name}.stats": [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])]}
+    if kind == "own ability" and name.startswith("own"):
+        return {f"{name}.ability": ability(mon["ability"])}
+    if kind == "item":
+        return {f"{name}.item": [float(item_row(mon["item"]))]} if name.startswith("own") or not mon["item"] else {}
+    if kind == "toxic_stage":
+        return {f"{name}.toxic_stage": [mon["status_state"].get("stage", 0) / 15]}
+    return {}
+
+
+def of_active(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
+    volatiles = mon["volatiles"]
+    if kind == "boosts":
+        return {f"{name}.boosts": [mon["boosts"][stat] / 6 for stat in BOOSTS]}
+    if kind == "volatiles":
+        return {f"{name}.volatiles": [float(kind in volatiles) for kind in VOLATILES]}
+    if kind == "bound":
+        held = "trapped" in volatiles or "partiallytrapped" in volatiles
+        return {f"{name}.volatiles": [float("NaN")] * BOUND + [float(held)]}
+    if kind == "preparing":
+        return {f"{name}.preparing": [float("twoturnmove" in volatiles)]}
+    if kind == "protect_count":
+        count = STALLS.index(volatiles["stall"]["counter"]) if "stall" in volatiles else 0
+        return {f"{name}.protect_count": [count / 3]}
+    if kind == "last_move":
+        return {f"{name}.last_move": [float(move_row(mon["last_moves"][0])) if mon["last_moves"] else 0.0]}
+    if kind == "turns_active":
+        return {f"{name}.turns_active": [min(mon["active_turns"] / 8, 1.0)]}
+    return {}
+
+
+def read(row: AuditedRow, name: str, count: int) -> np.ndarray:
+    """The first numbers of a slice."""
+    start = SLICES[name].start
+    return row.observation[start : start + count]
+
+
+@pytest.fixture(scope="module")
+def played() -> dict[str, list[AuditedRow]]:
+    """The rows of every scene."""
+    jobs = {}
+    for number, scene in enumerate(sorted(SCENES, key=lambda scene: scene.gen), start=1):
+        says = {f"p{seat}": words(text) for seat, text in enumerate(scene.says, start=1)}
+        turns = max(len(said) for said in says.values())
+        jobs[scene.name] = BattleJob(f"gen{scene.gen}randombattle", number, scene.teams, turns, says)
+    rows: dict[str, list[AuditedRow]] = {name: [] for name in jobs}
+    names = {job.number: name for name, job in jobs.items()}
+    for row in audited_rows(jobs.values()):
+        rows[names[row.job.number]].append(row)
+    return rows
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_the_observation_is_the_simulators_state(played: dict[str, list[AuditedRow]], scene: Scene) -> None:
+    rows = played[scene.name]
+    compared = 0
+    for row in rows:
+        for kind in scene.checks:
+            for name, numbers in expected(kind, scene.gen, row.truth, row.seat).items():
+                known = ~np.isnan(numbers)
+                found = read(row, name, len(numbers))
+                wanted = np.array(numbers, dtype=np.float16)
+                assert (found[known] == wanted[known]).all(), f"{row.place}: {name} is {found}, not {wanted}"
+                compared += 1
+    assert compared > 0
+    for (seat, name), numbers in scene.wanted.items():
+        wanted = np.array(numbers, dtype=np.float16)
+        seen = [read(row, name, len(numbers)) for row in rows if row.seat == seat]
+        assert any((one == wanted).all() for one in seen), f"seat {seat}: {name} is never {wanted}"

@@ -1,0 +1,77 @@
+"""The layer that corrects poke-env: what it says of itself, and what it takes from the simulator."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, LAST_GEN_THAT_PASSES_TRAPS, passed_effects
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST
+from simul.env_worker.games.pokemon.simulator.node import find_node
+
+DOCS = Path(__file__).parents[6] / "docs" / "pokemon.md"
+STARTS = "|switch|p1a: Absol|Absol, L80, M|100/100\n|switch|p2a: Snorlax|Snorlax, L80, M|100/100\n|turn|1"
+# Conditions of the simulator that have another name than poke-env's effect.
+BINDING = """
+bind clamp firespin gmaxcentiferno gmaxsandblast infestation magmastorm sandtomb snaptrap thundercage whirlpool wrap
+"""
+CONDITIONS = {f"perish{n}": "perishsong" for n in range(4)} | dict.fromkeys(BINDING.split(), "partiallytrapped")
+
+
+def battle_of(gen: int, *lines: str) -> SeatBattle:
+    battle = SeatBattle("p1", gen)
+    battle.feed("\n".join((STARTS, *lines)))
+    assert battle.parse_errors == {}
+    return battle
+
+
+def test_the_docs_list_every_correction():
+    rows = [line for line in DOCS.read_text(encoding="utf-8").split("\n") if line.startswith("| `")]
+    for correct in set(CORRECTED.values()):
+        told = " ".join((correct.__doc__ or "").split()).removesuffix(".")
+        if told:
+            lines, _, fault = told.partition(": ")
+            assert f"| {lines} | {fault.replace('Pokemon', 'Pokémon')} |" in rows
+
+
+def test_baton_pass_hands_over_what_the_simulator_copies():
+    names = sorted({effect.name.replace("_", "").lower() for gen in (4, 9) for effect in passed_effects(gen)})
+    ids = sorted({CONDITIONS.get(name, name) for name in names})
+    script = """
+        const { Dex } = require(process.argv[1]);
+        const ids = JSON.parse(process.argv[2]);
+        const copies = gen => ids.filter(id => !Dex.forGen(gen).conditions.getByID(id).noCopy);
+        console.log(JSON.stringify([1, 2, 3, 4, 5, 6, 7, 8, 9].map(copies)));
+    """
+    package = SIM_HOST / "node_modules" / "pokemon-showdown"
+    done = subprocess.run(
+        [find_node().path, "--eval", script, package, json.dumps(ids)], capture_output=True, check=True
+    )
+    for gen, copied in enumerate(json.loads(done.stdout), start=1):
+        if gen == 1:  # no Baton Pass
+            continue
+        ours = {CONDITIONS.get(name, name) for name in (e.name.replace("_", "").lower() for e in passed_effects(gen))}
+        assert ours == set(copied), gen
+
+
+@pytest.mark.parametrize("gen", [LAST_GEN_THAT_PASSES_TRAPS, LAST_GEN_THAT_PASSES_TRAPS + 1])
+def test_a_trapper_that_leaves_by_baton_pass_keeps_its_victim_only_in_old_generations(gen):
+    battle = battle_of(gen, "|move|p1a: Absol|Mean Look|p2a: Snorlax", "|-activate|p2a: Snorlax|trapped")
+    effects = battle.opponent_team["p2: Snorlax"].effects
+    assert [effect.name for effect in effects] == ["TRAPPED"]
+    battle.feed("|switch|p1a: Mew|Mew, L80|100/100|[from] Baton Pass")
+    assert bool(effects) is (gen == LAST_GEN_THAT_PASSES_TRAPS)
+    battle.feed("|switch|p1a: Absol|Absol, L80, M|100/100")
+    assert not effects
+
+
+def test_a_prepared_move_lasts_one_turn():
+    battle = battle_of(9, "|move|p2a: Snorlax|Dig||[still]", "|-prepare|p2a: Snorlax|Dig", "|turn|2")
+    snorlax = battle.opponent_team["p2: Snorlax"]
+    assert snorlax.preparing
+    battle.feed("|turn|3")
+    assert not snorlax.preparing
