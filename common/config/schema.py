@@ -60,6 +60,9 @@ class WorkersConfig(Section, frozen=True):
 
     count: Few = 1
     envs: Many = 16  # games in flight per worker
+    max_failed_share: Share = (
+        0.5  # Gymnasium envs: where more of a worker's last episodes raise, the run ends; 1: never
+    )
 
 
 class ServerConfig(Section, frozen=True):

@@ -23,7 +23,7 @@ CONFIGS = ROOT / "configs"
 def load(tmp_path):
     def load(text: str, *overrides: str) -> Config:
         path = tmp_path / "run.yaml"
-        path.write_text(text)
+        path.write_text(text or "game: gymnasium")
         return load_config(path, overrides)
 
     return load
@@ -103,8 +103,16 @@ def test_modes_of_shipped_configurations_have_runs_of_their_own(name):
     assert runs == [f"runs/{name}", f"runs/{name}-test", f"runs/{name}-quick"]
 
 
-def test_an_empty_file_is_the_defaults(load):
-    assert load("") == Config()
+def test_what_a_file_leaves_out_has_the_default(load):
+    assert load("game: gymnasium") == Config()
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# a comment\n---\n"])
+def test_an_empty_file_is_refused(tmp_path, text):
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"run\.yaml is empty: expected keys such as game, .*`simul init NAME`"):
+        load_config(path, ["game=pokemon"])
 
 
 def test_values_and_overrides_arrive_typed(load):
@@ -138,11 +146,39 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "learner.clip": "expected a number > 0, got -1",
         "learner.learning_rate": "expected a number > 0, got nan",
         "unroll_length": "there is no such key; did you mean learner.unroll_length?",
-        "workers.cout": "there is no such key; did you mean workers.count?",
-        "server.device": "expected one of auto, cpu, cuda, mps, got 'gpu'",
-        "run_dir": "expected text, got 3",
-        "pokemon": "expected a section with keys such as format, teams, max_turns, got 3",
+        "--set workers.cout=2": "there is no such key; did you mean workers.count?",
+        "--set server.device=gpu": "expected one of auto, cpu, cuda, mps, got 'gpu'",
+        "--set run_dir=3": "expected text, got 3",
+        "--set pokemon=3": "expected a section with keys such as format, teams, max_turns, got 3",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "override", "line"),
+    [
+        ("", "lerner.clip=1", "--set lerner.clip=1: lerner: there is no such key; did you mean learner?"),
+        ("lerner: {x: 1}", "lerner.clip=1", "lerner: there is no such key; did you mean learner?"),
+        ("learner: {clp: 1}", "learner.clip=2", "learner.clp: there is no such key"),
+        ("learner: {clip: 0.2}", "learner.clip=-1", "--set learner.clip=-1: expected a number > 0, got -1"),
+        ("", "learner={clip: -1}", "--set learner={clip: -1}: learner.clip: expected a number > 0"),
+        ("", "opponents=random:2", "--set opponents=random:2: "),
+        ("game: my:Env", "opponents.past=0.5", "--set opponents.past=0.5: opponents: the shares must add up to 1"),
+        ("", "workers.envs=5000", "--set workers.envs=5000: server.max_sessions: expected at least"),
+    ],
+)
+def test_a_mistake_of_an_override_is_shown_as_it_was_given(load, text, override, line):
+    with pytest.raises(ConfigError) as caught:
+        load(text, override)
+    assert f"\n  {line}" in str(caught.value)
+    place = "--set" if line.startswith("--set") else r".*run\.yaml"
+    assert re.match(rf"1 problem in {place}:\n", str(caught.value))
+
+
+def test_problems_of_the_file_and_of_overrides_are_told_apart(load):
+    with pytest.raises(
+        ConfigError, match=r"^2 problems in .*run\.yaml and --set:\n  seed: .*\n  --set workers.count=0: "
+    ):
+        load("seed: -1", "workers.count=0")
 
 
 def test_a_key_far_from_any_lists_the_keys(load):
@@ -231,7 +267,7 @@ def test_builtins_of_a_config_load_again():
 
 
 def test_an_empty_run_directory_would_be_the_current_folder(load):
-    assert problems_of(load, "", "run_dir=''") == {"run_dir": "expected text that is not empty, got ''"}
+    assert problems_of(load, "", "run_dir=''") == {"--set run_dir=''": "expected text that is not empty, got ''"}
 
 
 def test_what_the_run_directory_keeps_is_what_was_loaded(load, tmp_path):
@@ -308,8 +344,8 @@ def test_a_section_given_as_one_string_and_by_its_keys_is_a_contradiction(load):
 )  # fmt: skip
 def test_numbers_that_nothing_has_room_for_are_refused(tmp_path, override):
     file = tmp_path / "config.yaml"
-    file.touch()
-    with pytest.raises(ConfigError, match=f"{override.partition('=')[0]}: expected a whole number"):
+    file.write_text("game: gymnasium")
+    with pytest.raises(ConfigError, match=f"--set {override}: expected a whole number"):
         load_config(file, [override])
 
 
