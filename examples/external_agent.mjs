@@ -22,7 +22,7 @@ const { decode, encode } = await installed('@msgpack/msgpack');
 const { Dealer } = await installed('zeromq');
 
 const SPEC = '76e7c581761cb43f'; // of the game gymnasium/CartPole-v1; `simul connect` shows a server's
-const SILENCE = 'no answer in 30 s: is the endpoint right? A server with CURVE keys answers only clients with keys.';
+const SILENCE = 'No answer: is the endpoint right? A server with CURVE keys answers only clients with keys (docs/serving.md).';
 const DECISION = 0, TERMINATED = 1, TRUNCATED = 2, START = 1;
 const ARRAYS = {
 	uint8: Uint8Array, int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,

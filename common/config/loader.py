@@ -93,7 +93,7 @@ def _to_config(tree: Tree, source: str, overrides: Sequence[str], mode: str, pro
     _spread_mix(tree, problems)
     checked = check_section(inspect.type_info(Config), tree, "", problems)
     config = msgspec.convert(checked, Config)
-    read_by = {path: (path,) for path in problems}  # the keys that a problem depends on
+    read_by: dict[str, Sequence[str]] = {path: (path,) for path in problems}  # the keys that a problem depends on
     for paths, sentence in broken_rules(config):
         broken = any(_within(problem, path) for path in paths for problem in problems)
         if not broken:  # a rule over an invalid value adds no information

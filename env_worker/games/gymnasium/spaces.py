@@ -43,7 +43,8 @@ def _refuse_pettingzoo(env: Any, name: str) -> None:
         kind = "parallel env" if not hasattr(env, "agent_iter") else "AEC env"
         raise ConfigError(
             f"{name} is a PettingZoo env ({kind}); Simul takes Gymnasium envs, with one agent, so far. Write a "
-            "Gymnasium env whose step() plays the other agents, or an EnvSource with a seat for each agent (docs/custom_game.md)."
+            "Gymnasium env whose step() plays the other agents, or an EnvSource with a seat for each of them "
+            "(docs/custom_game.md)."
         )
 
 
