@@ -15,6 +15,8 @@ import msgspec
 import yaml
 from msgspec import inspect
 
+from simul.common.config.games import game_called
+from simul.common.config.learner_presets import LEARNER_PRESETS
 from simul.common.config.opponents import MIX, parse_mix
 from simul.common.config.schema import Config
 from simul.common.config.validation import Problems, Tree, broken_rules, check_section, describe_value
@@ -30,18 +32,21 @@ MAX_SHOWN = 100  # characters of an override in an error
 TOO_DEEP = "nested too deeply, or contains itself: sections contain keys only"
 
 
-def load_config(path: Path | str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE) -> Config:
+def load_config(
+    path: Path | str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE, notes: list[str] | None = None
+) -> Config:
     """The configuration in the file at `path`, or shipped by the name `path`, with `a.b=c` overrides on top.
 
     Args:
         mode: a section of the file's `modes`, whose settings apply above the others.
+        notes: gets a sentence about defaults that depend on the game.
 
     Raises:
         ConfigError: names every problem at once.
     """
     problems: Problems = {}
     tree = _read(shipped_config(path), problems)
-    return _to_config(tree, str(path), overrides, mode, problems)
+    return _to_config(tree, str(path), overrides, mode, problems, notes)
 
 
 def shipped_config(path: Path | str) -> Path:
@@ -83,7 +88,9 @@ def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = (), mod
     return _to_config(deepcopy(tree), source, overrides, mode, {})
 
 
-def _to_config(tree: Tree, source: str, overrides: Sequence[str], mode: str, problems: Problems) -> Config:
+def _to_config(
+    tree: Tree, source: str, overrides: Sequence[str], mode: str, problems: Problems, notes: list[str] | None = None
+) -> Config:
     _apply_mode(tree, mode, problems)
     _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
     before = deepcopy(tree)
@@ -91,6 +98,9 @@ def _to_config(tree: Tree, source: str, overrides: Sequence[str], mode: str, pro
         _override(tree, override, problems)
     given = {override.partition("=")[0]: override for override in overrides if _shown(override) not in problems}
     _spread_mix(tree, problems)
+    note = _apply_learner_preset(tree)
+    if notes is not None and note:
+        notes.append(note)
     checked = check_section(inspect.type_info(Config), tree, "", problems)
     config = msgspec.convert(checked, Config)
     read_by: dict[str, Sequence[str]] = {path: (path,) for path in problems}  # the keys that a problem depends on
@@ -102,6 +112,18 @@ def _to_config(tree: Tree, source: str, overrides: Sequence[str], mode: str, pro
         lines = [_problem_line(path, sentence, read_by[path], given, before) for path, sentence in problems.items()]
         raise ConfigError(_problem_text(lines, source))
     return config
+
+
+def _apply_learner_preset(tree: Tree) -> str:
+    """Add the defaults of `learner` for the configured game. Returns a sentence that names those added, or ""."""
+    name, given = tree.get("game", Config().game), tree.get("learner", {})
+    if not isinstance(name, str) or not isinstance(given, dict):
+        return ""  # `check_section` reports it
+    preset = game_called(name).learner_preset
+    added = {key: value for key, value in LEARNER_PRESETS[preset].items() if key not in given}
+    tree["learner"] = {**added, **given}
+    values = ", ".join(f"{key} {value}" for key, value in added.items())
+    return f"learner defaults of {preset}: {values}" if added else ""
 
 
 def _problem_line(path: str, sentence: str, read: Sequence[str], given: Mapping[str, str], file: Tree) -> str:

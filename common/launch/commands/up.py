@@ -49,10 +49,13 @@ def _up(options: argparse.Namespace) -> int:
     overrides = list(options.overrides)
     if options.stop_after_decisions is not None:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
-    config = load_config(options.config, overrides, options.mode)
+    notes: list[str] = []
+    config = load_config(options.config, overrides, options.mode, notes)
     run_dir = RunDir(options.run_dir or config.run_dir)
     origin = InitialCheckpoint(options.origin, run_dir) if options.origin else None
     display = EventLogDisplay(make_display(options.plain), run_dir.logs / EVENT_LOG)
+    for note in notes:
+        display.say(note)
     supervisor = Supervisor(config, run_dir, display, origin=origin)
     with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from simul.common.config.games import GAMES
+from simul.common.config.learner_presets import LEARNER_PRESETS
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
-from simul.common.config.schema import Config
+from simul.common.config.schema import Config, LearnerConfig
 from simul.common.config.validation import config_keys
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
@@ -104,7 +105,51 @@ def test_modes_of_shipped_configurations_have_runs_of_their_own(name):
 
 
 def test_what_a_file_leaves_out_has_the_default(load):
-    assert load("game: gymnasium") == Config()
+    assert load("game: pokemon") == Config(game="pokemon")
+
+
+@pytest.mark.parametrize("game", ["gymnasium", "my.module:Env"])
+def test_learner_defaults_depend_on_the_kind_of_game_and_every_key_that_is_set_wins(tmp_path, game):
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        f"game: {game}\nlearner: {{epochs: 3, clip: 0.3}}\nmodes: {{test: {{learner: {{discount: 0.5}}}}}}\n"
+    )
+    notes: list[str] = []
+    learner = load_config(path, ["learner.minibatches=5"], "test", notes).learner
+    preset = LEARNER_PRESETS["small games"]
+    assert msgspec.to_builtins(learner) == {
+        **msgspec.to_builtins(LearnerConfig()), **preset, "epochs": 3, "clip": 0.3, "minibatches": 5, "discount": 0.5,
+    }  # fmt: skip
+    assert notes == [
+        "learner defaults of small games: batch_steps 2048, learning_rate 0.001, final_learning_rate 0.0001, "
+        "total_decisions 1000000"
+    ]
+    assert config_from_tree({"game": game}, "here").learner.epochs == preset["epochs"]
+    for broken, problem in (("learner: 3", "learner: expected a section"), ("game: 3", "game: expected text")):
+        path.write_text(broken)
+        with pytest.raises(ConfigError, match=problem):
+            load_config(path)
+
+
+def test_battles_keep_the_defaults_of_the_schema_and_shipped_configurations_set_their_own():
+    for name, expected in (("pokemon", LearnerConfig().epochs), ("cartpole", 4), ("memory", 4)):
+        notes: list[str] = []
+        assert load_config(name, notes=notes).learner.epochs == expected
+        assert notes == []
+
+
+def test_the_documented_defaults_are_those_that_apply():
+    page = (ROOT / "docs" / "custom_game.md").read_text()
+    rows = {key: values for key, *values in re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)}
+    keys = {key for preset in LEARNER_PRESETS.values() for key in preset}
+    kinds = [{**msgspec.to_builtins(LearnerConfig()), **LEARNER_PRESETS[name]} for name in ("small games", "battles")]
+    assert rows == {key: [str(kind[key]) for kind in kinds] for key in keys}
+
+
+def test_what_a_preset_sets_are_keys_of_the_learner():
+    for preset in LEARNER_PRESETS.values():
+        LearnerConfig(**preset)
+    assert {game.learner_preset for game in GAMES.values()} == set(LEARNER_PRESETS)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# a comment\n---\n"])
