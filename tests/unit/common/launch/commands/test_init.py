@@ -11,6 +11,7 @@ import torch
 from simul.common import cli
 from simul.common.config.learner_presets import LEARNER_PRESETS
 from simul.common.config.loader import load_config
+from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.env_worker.games.loading import game_spec
 
@@ -71,7 +72,7 @@ def test_the_game_keeps_its_rules(made):
 
 def test_the_network_fits_the_game(made):
     spec = game_spec(load_config("first_game/first_game.yaml"))
-    network = build_network(spec, "first_game.network:Network", {"hidden": 8})
+    network = build_network(NetworkConfig("first_game.network:Network", {"hidden": 8}), spec)
     state = torch.zeros(2, 8)
     logits, value, state = network(torch.zeros(2, spec.observation_size), torch.ones(2, spec.num_actions).bool(), state)
     assert (logits.shape, value.shape, state.shape) == ((2, spec.num_actions), (2,), (2, 8))
