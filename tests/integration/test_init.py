@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +11,16 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.run_lock import read_json
+from simul.common.runtime.installation import import_path
 
-MUST_BE_ABOVE = 0.4  # mean return of the last 100 games of each worker; random play has 0.0 with a spread of 0.1
+MUST_BE_ABOVE = 0.3  # mean return of the last 100 games of each worker; random play has 0.0 with a spread of 0.1
 MOST_DECISIONS = 200_000
 
 
 def _simul(folder: Path, *arguments: str) -> str:
     line = [sys.executable, "-m", "simul.common.cli", *arguments]
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280)
+    env = {**os.environ, "PYTHONPATH": import_path()}
+    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -28,7 +31,7 @@ def test_the_game_of_init_is_learned(tmp_path: Path, network: str) -> None:
     command = said.splitlines()[-1].removeprefix("Next: simul ").split()
     decisions, recent = 0, 0.0
     while recent <= MUST_BE_ABOVE and decisions < MOST_DECISIONS:  # the same command resumes
-        _simul(tmp_path, *command, "--plain", "--stop-after-decisions", "30000", "--set", f"network.name={network}")
+        _simul(tmp_path, *command, "--plain", "--stop-after-decisions", "45000", "--set", f"network.name={network}")
         summary = read_json(RunDir(tmp_path / "runs" / "first_game"), "summary.json")
         decisions, recent = summary["lifetime_decisions_learned"], summary["returns"]["recent_mean"]
     assert recent > MUST_BE_ABOVE, f"{recent} after {decisions} decisions"

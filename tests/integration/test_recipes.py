@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.runtime.installation import ROOT
+from simul.common.runtime.installation import ROOT, import_path
 from tests.support.documented import PAGES, recipes, runnable_blocks
 
 README, RECIPES = ROOT / "README.md", ROOT / "docs" / "recipes.md"
@@ -37,10 +37,8 @@ exec {python} -m simul.common.cli "$@"
 
 
 def _run(folder: Path, script: str) -> None:
-    path = f"{folder / 'bin'}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-euc", script], cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True
-    )
+    env = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": import_path()}
+    done = subprocess.run(["bash", "-euc", script], cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, f"{script}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
 
 
