@@ -37,7 +37,11 @@ exec {python} -m simul.common.cli "$@"
 
 
 def _run(folder: Path, script: str) -> None:
-    env = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": import_path()}
+    env = {
+        **os.environ,
+        "PATH": f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": import_path(),
+    }
     done = subprocess.run(["bash", "-euc", script], cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, f"{script}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
 
@@ -74,6 +78,6 @@ def test_recipes_run(page: Path, folder: Path) -> None:
 @pytest.mark.timeout(1000)
 def test_marked_blocks_run(folder: Path) -> None:
     blocks = [block for page in PAGES for block in runnable_blocks(page)]
-    assert len(blocks) >= 4
+    assert len(blocks) >= 6
     for block in blocks:
         _run(folder, block)

@@ -33,8 +33,9 @@ def options_of(command: str) -> list[str]:
 
 
 def runnable_blocks(page: Path) -> list[str]:
-    """Shell blocks that are marked with the comment `<!-- runs -->`."""
-    return [block for marked, _, block in _BLOCK.findall(page.read_text()) if marked]
+    """Blocks of shell or Python that are marked with the comment `<!-- runs -->`, as scripts of bash."""
+    found = [(language, block) for marked, language, block in _BLOCK.findall(page.read_text()) if marked]
+    return [f"python - <<'END'\n{block}END\n" if language == "python" else block for language, block in found]
 
 
 def recipes(page: Path) -> list[str]:
