@@ -242,9 +242,9 @@ class GymnasiumSource:
     def _fail(self, env: HostedEnv, error: Exception) -> None:
         self._abort(env, "env_error")
         env.failures += 1
-        place = place_of(error)
-        what = f"env {env.index} episode {env.episode} step {env.step}: {type(error).__name__}: {str(error)[:200]}"
-        what += f" at {place}" if place else ""
+        place = place_of(error)  # comes first: the view cuts long lines
+        what = f"{place}: " if place else ""
+        what += f"{type(error).__name__}: {str(error)[:200]} (env {env.index} episode {env.episode} step {env.step})"
         closing = env.discard()
         self._episode_tally.events.append(f"{what}; a new env is built{closing and ', ' + closing[:200]}")
         self._failures.add_failed(error)
