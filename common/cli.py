@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from simul.common.launch.commands.connect import add_connect
 from simul.common.launch.commands.eval import add_eval
+from simul.common.launch.commands.init import add_init
 from simul.common.launch.commands.keys import add_keys
 from simul.common.launch.commands.play import add_play
 from simul.common.launch.commands.policies import add_policies
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_up(command("up", "train: start everything, watch it, stop it cleanly on Ctrl-C"))
 
+    add_init(command("init", "a new game of your own: a folder with a game, a network and a configuration"))
     add_status(command("status", "figures of a run"))
     add_down(command("down", "stop a run cleanly, as Ctrl-C does"))
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))

@@ -13,9 +13,10 @@ import msgspec
 from simul.common.client.client import InferenceClient
 from simul.common.config.matchups import decode_pairings, only_bots
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ConfigError, InferenceError, SimulError
+from simul.common.protocol.errors import ConfigError, FailingEnvError, InferenceError, SimulError
 from simul.common.runtime import logs
 from simul.common.runtime.lifecycle import (
+    EXIT_ENDS_RUN,
     Reporter,
     RoleArguments,
     StopFlag,
@@ -32,7 +33,9 @@ COLLECTOR_THRESHOLDS = (50_000, 20, 20)  # battles are large and long-lived: fre
 
 
 def main() -> int:
-    """Exit code 0 after a clean stop; 1: a game failed; 2: configuration or server, with a sentence."""
+    """Exit code 0 after a clean stop; 1: a game failed; 2: configuration or server, with a sentence;
+    EXIT_ENDS_RUN: too many episodes fail.
+    """
     options = _options()
     arguments = role_arguments(options)
     log = logs.set_up(f"simul-worker-{arguments.index}")
@@ -52,7 +55,7 @@ def main() -> int:
         return 2
     except SimulError as error:
         log.error("%s", error)
-        return 1
+        return EXIT_ENDS_RUN if isinstance(error, FailingEnvError) else 1
     return 0
 
 

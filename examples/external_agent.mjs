@@ -7,10 +7,22 @@
 
 import { fileURLToPath } from 'node:url';
 
-import { decode, encode } from '@msgpack/msgpack';
-import { Dealer } from 'zeromq';
+/** A package of package.json. */
+async function installed(name) {
+	try {
+		return await import(name);
+	} catch (error) {
+		if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+		console.error(`The package ${name} is missing. Run \`npm ci\` in ${fileURLToPath(new URL('.', import.meta.url))}`);
+		process.exit(2);
+	}
+}
+
+const { decode, encode } = await installed('@msgpack/msgpack');
+const { Dealer } = await installed('zeromq');
 
 const SPEC = '76e7c581761cb43f'; // of the game gymnasium/CartPole-v1; `simul connect` shows a server's
+const SILENCE = 'No answer: is the endpoint right? A server with CURVE keys answers only clients with keys (docs/serving.md).';
 const DECISION = 0, TERMINATED = 1, TRUNCATED = 2, START = 1;
 const ARRAYS = {
 	uint8: Uint8Array, int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
@@ -100,9 +112,12 @@ async function receive(socket) {
 async function ask(socket, hello, id, rows) {
 	const step = packStep(id, rows);
 	const actions = new Map();
+	let silent = 0; // times of 3 s
 	await socket.send(hello.token ? step : pack('HELLO', hello));
 	while (actions.size < rows.length) {
 		const frames = await receive(socket);
+		silent = frames ? 0 : silent + 1;
+		if (silent === 10) throw new Error(SILENCE);
 		const [header, tensors] = frames ? unpack(frames) : [{ type: 'ERROR', code: 'ERR_HELLO' }, {}];
 		if (header.type === 'ACTIONS' && header.id === id) {
 			tensors.row.forEach((row, i) => actions.set(row, tensors.action[i]));
@@ -142,4 +157,11 @@ async function main(endpoint, episodes = 20) {
 	console.log(`${lengths.length} games, ${mean.toFixed(1)} steps on average`);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv[2], Number(process.argv[3] ?? 20));
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+	try {
+		await main(process.argv[2], Number(process.argv[3] ?? 20));
+	} catch (error) {
+		console.error(error.code === 'EAGAIN' ? SILENCE : error.message); // EAGAIN: no connection took a message in 10 s
+		process.exit(1);
+	}
+}

@@ -13,6 +13,7 @@ import zmq
 
 SPEC = "76e7c581761cb43f"  # of the game gymnasium/CartPole-v1; `simul connect` shows a server's
 COLUMNS = dict(keys="<i8", kind="u1", flags="u1", reward="<f4", observation="<f4", mask="u1", policy="u1")
+SILENCE = "No answer: is the endpoint right? A server with CURVE keys answers only clients with keys (docs/serving.md)."
 DECISION, TERMINATED, TRUNCATED, START = 0, 1, 2, 1
 
 
@@ -43,13 +44,23 @@ class Game:
         return [row] if kind == DECISION else [row, self.begin()]
 
 
+def tell(socket: zmq.Socket[bytes], frames: list[bytes]) -> None:
+    try:
+        socket.send_multipart(frames)
+    except zmq.Again:  # no connection took it within SNDTIMEO
+        sys.exit(SILENCE)
+
+
 def ask(socket: zmq.Socket[bytes], hello: dict[str, Any], number: int, rows: list[Any]) -> dict[int, int]:
     """The action of every row; {} where the server forgot our games. Says HELLO first, and again after a silence."""
     tensors: dict[str, Any] = {name: np.array(c, COLUMNS[name]) for name, c in zip(COLUMNS, zip(*rows))}
-    step, actions = pack("STEP", tensors, id=number), dict[int, int]()
-    socket.send_multipart(step if "token" in hello else pack("HELLO", {}, **hello))
+    step, actions, silences = pack("STEP", tensors, id=number), dict[int, int](), 0
+    tell(socket, step if "token" in hello else pack("HELLO", {}, **hello))
     while len(actions) < len(rows):
         heard = socket.poll(3000)
+        silences = 0 if heard else silences + 1
+        if silences == 10:
+            sys.exit(SILENCE)
         header, tensors = unpack(socket.recv_multipart()) if heard else ({"type": "ERROR", "code": "ERR_HELLO"}, {})
         if header["type"] == "ACTIONS" and header["id"] == number:
             actions.update(zip(tensors["row"].tolist(), tensors["action"].tolist()))
@@ -57,9 +68,9 @@ def ask(socket: zmq.Socket[bytes], hello: dict[str, Any], number: int, rows: lis
             forgotten, hello["token"] = "token" in hello and not header["resumed"], header["token"]
             if forgotten:
                 return {}
-            socket.send_multipart(step)  # for the first time, or again: what was answered is answered the same
+            tell(socket, step)  # for the first time, or again: what was answered is answered the same
         elif header.get("code") == "ERR_HELLO":
-            socket.send_multipart(pack("HELLO", {}, **hello))
+            tell(socket, pack("HELLO", {}, **hello))
         elif header["type"] == "ERROR":
             sys.exit(f"{header['code']}: {header['message']}")
     return actions
@@ -67,7 +78,7 @@ def ask(socket: zmq.Socket[bytes], hello: dict[str, Any], number: int, rows: lis
 
 if __name__ == "__main__":
     dealer, games, lengths, number = zmq.Context().socket(zmq.DEALER), [*map(Game, range(8))], list[int](), 0
-    dealer.set(zmq.SNDTIMEO, 10_000)  # zmq.Again then: where keys are refused, a send would wait for ever
+    dealer.set(zmq.SNDTIMEO, 10_000)  # where keys are refused, a send would wait for ever
     dealer.connect(sys.argv[1])
     hello = {"protocol": "simul/1", "client": "example-py", "run_id": time.time_ns(), "spec_fingerprint": SPEC}
     rows = [game.begin() for game in games]

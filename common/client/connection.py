@@ -12,7 +12,7 @@ from simul.common.protocol.codec import Codec, Tensors, encode
 from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import PROTOCOL, TO_CLIENT, Close, Error, Hello, Message, Ping, Welcome
 from simul.common.protocol.specs import GameSpec
-from simul.common.transport import ClientKeys, DealerSocket, Poller
+from simul.common.transport import ClientKeys, DealerSocket, Poller, explain_silence
 
 PING_EVERY_SEC = 1.0
 HELLO_EVERY_SEC = 0.5
@@ -51,7 +51,8 @@ class ServerConnection:
         self.keepalive_at = -1e9
         self._spec = spec
         self._clock = clock
-        self._socket = DealerSocket(endpoint, keys=keys)
+        self._with_keys = keys is not None
+        self._socket = DealerSocket(endpoint, keys=keys, watch=True)
         self.poller = Poller([self._socket])
         self._codec: Codec[TO_CLIENT] = Codec(TO_CLIENT)
 
@@ -69,12 +70,16 @@ class ServerConnection:
             if self.welcomed:
                 return
             if self._clock() > deadline:
-                raise InferenceError("ERR_TIMEOUT", f"no answer from {self._socket.endpoint} in {timeout_sec:g} s")
+                why = explain_silence(self._socket.connection_state(), with_keys=self._with_keys)
+                raise InferenceError(
+                    "ERR_TIMEOUT", f"no answer from {self._socket.endpoint} in {timeout_sec:g} s: {why}"
+                )
             self.poller.wait(0.05)
 
     def on_welcome(self, message: Welcome) -> None:
         """Store the token; keep the memory where the server grants the same one again."""
         self.welcomed = True
+        self._socket.stop_watching()
         self.hello = msgspec.structs.replace(self.hello, token=message.token)
         if self.memory is None or self.memory.grant != message.shared_memory:
             self.memory = open_observation_memory(message.shared_memory)

@@ -22,6 +22,7 @@ class Game:
         short_names: of scripted opponents, short to full.
         networks: built-in networks made for this game's observation, beside those for any: name -> what it reads.
         episodes: what its episodes are called, plural.
+        learner_preset: defaults of the section `learner`, a name of `simul.common.config.learner_presets`.
         variant: key of its section whose value follows the slash in the spec's name; "": the name has no slash.
         pairings: True if its source plays the pairings of an evaluation (`simul.common.config.matchups`).
         replays: True if its source writes replays.
@@ -38,6 +39,7 @@ class Game:
     short_names: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[str, str] = field(default_factory=dict)
     episodes: str = "episodes"
+    learner_preset: str = "small games"
     variant: str = ""
     pairings: bool = False
     replays: bool = False

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ import msgspec
 import yaml
 from msgspec import inspect
 
+from simul.common.config.games import game_called
+from simul.common.config.learner_presets import LEARNER_PRESETS
 from simul.common.config.opponents import MIX, parse_mix
 from simul.common.config.schema import Config
 from simul.common.config.validation import Problems, Tree, broken_rules, check_section, describe_value
@@ -26,25 +28,25 @@ _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
 DEFAULT_MODE = "default"  # the file without its modes
 MAX_LEVELS = 20
+MAX_SHOWN = 100  # characters of an override in an error
 TOO_DEEP = "nested too deeply, or contains itself: sections contain keys only"
 
 
-def load_config(path: Path | str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE) -> Config:
+def load_config(
+    path: Path | str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE, notes: list[str] | None = None
+) -> Config:
     """The configuration in the file at `path`, or shipped by the name `path`, with `a.b=c` overrides on top.
 
     Args:
         mode: a section of the file's `modes`, whose settings apply above the others.
+        notes: gets a sentence about defaults that depend on the game.
 
     Raises:
         ConfigError: names every problem at once.
     """
     problems: Problems = {}
     tree = _read(shipped_config(path), problems)
-    _apply_mode(tree, mode, problems)
-    _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
-    for override in overrides:
-        _override(tree, override, problems)
-    return _to_config(tree, problems, str(path))
+    return _to_config(tree, str(path), overrides, mode, problems, notes)
 
 
 def shipped_config(path: Path | str) -> Path:
@@ -83,28 +85,78 @@ def _merge(tree: Tree, above: Tree) -> None:
 
 def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE) -> Config:
     """The configuration in plain builtins (a checkpoint's meta.json), checked like a file."""
-    problems: Problems = {}
-    tree = deepcopy(tree)
+    return _to_config(deepcopy(tree), source, overrides, mode, {})
+
+
+def _to_config(
+    tree: Tree, source: str, overrides: Sequence[str], mode: str, problems: Problems, notes: list[str] | None = None
+) -> Config:
     _apply_mode(tree, mode, problems)
-    _spread_mix(tree, problems)
+    _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
+    before = deepcopy(tree)
     for override in overrides:
         _override(tree, override, problems)
-    return _to_config(tree, problems, source)
-
-
-def _to_config(tree: Tree, problems: Problems, source: str) -> Config:
+    given = {override.partition("=")[0]: override for override in overrides if _shown(override) not in problems}
     _spread_mix(tree, problems)
+    note = _apply_learner_preset(tree)
+    if notes is not None and note:
+        notes.append(note)
     checked = check_section(inspect.type_info(Config), tree, "", problems)
     config = msgspec.convert(checked, Config)
+    read_by: dict[str, Sequence[str]] = {path: (path,) for path in problems}  # the keys that a problem depends on
     for paths, sentence in broken_rules(config):
-        broken = any(problem == path or problem.startswith(f"{path}.") for path in paths for problem in problems)
+        broken = any(_within(problem, path) for path in paths for problem in problems)
         if not broken:  # a rule over an invalid value adds no information
-            problems[paths[0]] = sentence
+            problems[paths[0]], read_by[paths[0]] = sentence, paths
     if problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        lines = "".join(f"\n  {path}: {sentence}" for path, sentence in problems.items())
-        raise ConfigError(f"{count} in {source}:{lines}")
+        lines = [_problem_line(path, sentence, read_by[path], given, before) for path, sentence in problems.items()]
+        raise ConfigError(_problem_text(lines, source))
     return config
+
+
+def _apply_learner_preset(tree: Tree) -> str:
+    """Add the defaults of `learner` for the configured game. Returns a sentence that names those added, or ""."""
+    name, given = tree.get("game", Config().game), tree.get("learner", {})
+    if not isinstance(name, str) or not isinstance(given, dict):
+        return ""  # `check_section` reports it
+    preset = game_called(name).learner_preset
+    added = {key: value for key, value in LEARNER_PRESETS[preset].items() if key not in given}
+    tree["learner"] = {**added, **given}
+    values = ", ".join(f"{key} {value}" for key, value in added.items())
+    return f"learner defaults of {preset}: {values}" if added else ""
+
+
+def _problem_line(path: str, sentence: str, read: Sequence[str], given: Mapping[str, str], file: Tree) -> str:
+    """`learner.clp: ...`, or `--set learner.clp=1: ...` where a problem comes from an override.
+
+    Args:
+        read: dotted paths that the problem depends on.
+        given: overrides by key.
+        file: the settings below the overrides.
+    """
+    for key, override in reversed(list(given.items())):
+        if any(_within(each, key) or (_within(key, each) and not _has(file, each)) for each in read):
+            return f"{_shown(override)}: " + (sentence if path == key else f"{path}: {sentence}")
+    return f"{path}: {sentence}"
+
+
+def _problem_text(lines: Sequence[str], source: str) -> str:
+    of_overrides = [line.startswith("--set ") for line in lines]
+    places = [source] * (not all(of_overrides)) + ["--set"] * any(of_overrides)
+    count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
+    return f"{count} in {' and '.join(places)}:" + "".join(f"\n  {line}" for line in lines)
+
+
+def _within(path: str, above: str) -> bool:
+    return path == above or path.startswith(f"{above}.")
+
+
+def _has(tree: object, path: str) -> bool:
+    for name in path.split("."):
+        if not isinstance(tree, dict) or name not in tree:
+            return False
+        tree = tree[name]
+    return True
 
 
 def _spread_mix(tree: Tree, problems: Problems) -> None:
@@ -143,7 +195,10 @@ def _read(path: Path, problems: Problems) -> Tree:
         raise ConfigError(f"The configuration {path} is {TOO_DEEP}.")
     problems.update((f"line {line}", sentence) for line, sentence in loader.faults.items())
     if tree is None:
-        return {}
+        raise ConfigError(
+            f"The configuration {path} is empty: expected keys such as game, run_dir and learner. "
+            "`simul init NAME` writes a commented one to start from."
+        )
     if not isinstance(tree, dict):
         raise ConfigError(f"The configuration {path} must be a mapping of keys, got {describe_value(tree)}.")
     return tree
@@ -179,31 +234,30 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.012345
 def _override(tree: Tree, override: str, problems: Problems) -> None:
     path, equals, text = override.partition("=")
     if not equals or not path:
-        problems[f"--set {override}"] = "expected KEY=VALUE, for example learner.clip=0.1"
+        problems[_shown(override)] = "expected KEY=VALUE, for example learner.clip=0.1"
         return
     loader = _Loader(text)
     try:
         value = loader.get_single_data()
     except yaml.YAMLError as error:
-        problems[f"--set {override}"] = f"the value is not YAML: {_one_line(error)}"
+        problems[_shown(override)] = f"the value is not YAML: {_one_line(error)}"
         return
     except RecursionError:
-        problems[f"--set {override[:100]}"] = f"the value is {TOO_DEEP}"
+        problems[_shown(override)] = f"the value is {TOO_DEEP}"
         return
     finally:
         loader.dispose()
     if _deeper_than(MAX_LEVELS, value):
-        problems[f"--set {override[:100]}"] = f"the value is {TOO_DEEP}"
+        problems[_shown(override)] = f"the value is {TOO_DEEP}"
         return
     for sentence in loader.faults.values():
-        problems[f"--set {override}"] = sentence
+        problems[_shown(override)] = sentence
     *parents, last = path.split(".")
     for name in parents:
         below = tree.get(name)
         if isinstance(below, str) and below:
-            problems[f"--set {override}"] = (
-                f"{name} is given as a whole, {describe_value(below)}: set it so or by its keys"
-            )
+            sentence = f"{name} is given as a whole, {describe_value(below)}: set it so or by its keys"
+            problems[_shown(override)] = sentence
             return
         if not isinstance(below, dict):
             tree[name] = below = {}
@@ -215,6 +269,10 @@ def _deeper_than(levels: int, value: Any) -> bool:
     """True if `value` nests deeper than `levels`; a YAML alias may refer to its own parent and never end."""
     below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return bool(below) and (levels == 0 or any(_deeper_than(levels - 1, item) for item in below))
+
+
+def _shown(override: str) -> str:
+    return f"--set {override}" if len(override) <= MAX_SHOWN else f"--set {override[:MAX_SHOWN]}..."
 
 
 def _one_line(error: Exception) -> str:

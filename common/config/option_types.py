@@ -11,3 +11,10 @@ def path(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("expected a path, got ''")
     return Path(text)
+
+
+def whole_number(text: str) -> int:
+    """A whole number, 0 or more."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number >= 0, got {text!r}")
+    return int(text)

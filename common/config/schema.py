@@ -60,6 +60,7 @@ class WorkersConfig(Section, frozen=True):
 
     count: Few = 1
     envs: Many = 16  # games in flight per worker
+    max_failed_share: Share = 0.5  # where more of a worker's last episodes raise, the run ends; 1: never; not Pokémon
 
 
 class ServerConfig(Section, frozen=True):
@@ -90,7 +91,10 @@ class ServerConfig(Section, frozen=True):
 
 
 class LearnerConfig(Section, frozen=True):
-    """The learner. T is unroll_length, B the unrolls of a batch."""
+    """The learner. T is unroll_length, B the unrolls of a batch.
+
+    `simul.common.config.learner_presets` has other defaults for small games; `load_config` applies them.
+    """
 
     algorithm: Literal["ppo", "vtrace", "reinforce"] = "ppo"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
@@ -120,6 +124,9 @@ class LearnerConfig(Section, frozen=True):
     past_resident: NonNegative = 3  # at most so many past selves are served at once
 
 
+LATER_KEYS = {"workers": ("max_failed_share",)}  # added to a section later: their defaults change no fingerprint
+
+
 class Config(GamesConfig, frozen=True):
     """Everything a run needs."""
 
@@ -132,10 +139,13 @@ class Config(GamesConfig, frozen=True):
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over all values but the run directory.
 
-        A game's section and shares count where they are not the defaults, or where the game is `in_every_fingerprint`.
+        A game's section and shares count where they are not the defaults, or where the game is `in_every_fingerprint`;
+        LATER_KEYS count where they are not the defaults.
         """
         plain = msgspec.to_builtins(msgspec.structs.replace(self, run_dir="", stop_after_decisions=0))
         defaults = msgspec.to_builtins(type(self)())
+        for section, keys in LATER_KEYS.items():
+            _drop(plain[section], keys, defaults[section])
         later = [name for name, game in GAMES.items() if not game.in_every_fingerprint]
         _drop(plain, later, defaults)
         always = {kind for game in GAMES.values() if game.in_every_fingerprint for kind in game.opponents}

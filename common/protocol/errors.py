@@ -47,6 +47,10 @@ class EnvError(SimulError):
     """An env or its simulator failed. Caught by the worker: the env's episode is aborted and a new one starts."""
 
 
+class FailingEnvError(SimulError):
+    """Too many episodes fail. Ends the worker and the run: a restart would meet the same failures."""
+
+
 class InferenceError(SimulError):
     """The server answered a row with an error, or is gone. Raised to the caller of the client."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from simul.common.protocol.errors import ConfigError
@@ -21,6 +22,8 @@ def load_class(name: str) -> Callable[..., Any]:
             "Run from the directory that holds it, or install it."
         ) from error
     found = getattr(module, class_name, None)
+    if isinstance(found, ModuleType):
+        raise ConfigError(f"{name} is a module; expected a class or a function in it, {module_name}.{class_name}:NAME.")
     if not callable(found):
         near = difflib.get_close_matches(class_name, [n for n in dir(module) if not n.startswith("_")], 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""

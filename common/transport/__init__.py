@@ -2,7 +2,7 @@
 
 from simul.common.transport.curve import ClientKeys, client_keys, new_keys, server_keys
 from simul.common.transport.endpoints import EndpointMonitor, check_endpoint, connectable
-from simul.common.transport.socket_monitor import ConnectionState
+from simul.common.transport.socket_monitor import ConnectionState, explain_silence
 from simul.common.transport.sockets import DealerSocket, Poller, PullSocket, PushSocket, RouterSocket, probe_bind
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "check_endpoint",
     "client_keys",
     "connectable",
+    "explain_silence",
     "new_keys",
     "probe_bind",
     "server_keys",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from typing import Literal
@@ -28,7 +29,7 @@ class ConnectionMonitor:
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._watched = socket
-        self._events = socket.get_monitor_socket()
+        self._events = _event_queue(socket, sum(sign for sign, _ in _SIGNS))
         self._seen: set[int] = set()
 
     def state(self) -> ConnectionState:
@@ -48,6 +49,29 @@ class ConnectionMonitor:
         self._events.close()
 
 
+def explain_silence(fate: ConnectionState, *, with_keys: bool) -> str:
+    """Why there was no answer and what to do, as far as the connection tells. `with_keys`: of the client."""
+    if fate == "no_listener":
+        return "nothing listens there. Fix: start a run with `simul up`, or name its endpoint (server.endpoint)."
+    if fate == "not_allowed":
+        return "the server does not know this key. Fix: put the public key (client.key) into the server's DIR/allowed/."
+    if fate == "mute":
+        return "something listens there that does not speak ZeroMQ. Fix: check the port."
+    if fate == "connected":
+        return (
+            "connected, but HELLO got no answer. Fix: check that it is Simul's data endpoint, and that the server "
+            "is not stuck (`simul status`)."
+        )
+    if not with_keys:
+        return (
+            "the server hung up: it wants CURVE keys. Fix: name the folder of your keys with --keys DIR "
+            "(in Python: keys=client_keys(Path(DIR)))."
+        )
+    if fate == "other_mechanism":
+        return "the server has no CURVE keys. Fix: leave --keys out, or set server.curve_keys there."
+    return "the server hung up: server.key is not its key. Fix: copy server.key over from its folder again."
+
+
 _COUNTED: dict[int, str] = {
     zmq.Event.HANDSHAKE_SUCCEEDED: "opened",
     zmq.Event.HANDSHAKE_FAILED_AUTH: "failed",
@@ -64,19 +88,14 @@ class ConnectionCounter:
     `opened`: the ZeroMQ handshake succeeded; `failed`: it failed or timed out; `closed`: the connection ended,
     opened or not.
 
-    The event queue is unbounded, since a full one would block the I/O thread. So it receives only events that cost a
-    peer a connection each. ACCEPT_FAILED is excluded: without file descriptors libzmq retries
-    one connection in a tight loop. The proxy accepts 500 connections a second with two events each; `drain`, called
-    every 50 ms, reads more than these 50, so the queue stays empty.
+    The event queue is unbounded, so it receives only events that cost a peer a connection each. ACCEPT_FAILED is
+    excluded: without file descriptors libzmq retries one connection in a tight loop. The proxy accepts 500 connections
+    a second with two events each; `drain`, called every 50 ms, reads more than these 50, so the queue stays empty.
     """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._watched = socket
-        self._events = socket.context.socket(zmq.PAIR)
-        self._events.setsockopt(zmq.RCVHWM, 0)
-        address = f"inproc://connections-{id(socket)}"
-        socket.monitor(address, sum(_COUNTED))
-        self._events.connect(address)
+        self._events = _event_queue(socket, sum(_COUNTED))
 
     def drain(self) -> Counter[str]:
         """Counts since the last call; a flood is read in parts of at most _DRAIN_SEC."""
@@ -90,3 +109,13 @@ class ConnectionCounter:
         """Stop counting, before the socket is closed."""
         self._watched.disable_monitor()
         self._events.close()
+
+
+def _event_queue(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:
+    """The socket that receives `events` of another one. Unbounded, since a full queue would block the I/O thread."""
+    queue = socket.context.socket(zmq.PAIR)
+    queue.setsockopt(zmq.RCVHWM, 0)
+    address = f"inproc://events-{os.urandom(8).hex()}"  # libzmq frees the name of a closed one with a delay
+    socket.monitor(address, events)
+    queue.connect(address)
+    return queue

@@ -238,10 +238,15 @@ class DealerSocket(Socket):
         assert self._monitor is not None, "made without watch=True"
         return self._monitor.state()
 
-    def close(self) -> None:
-        """Close the socket; queued messages are sent for at most a second."""
+    def stop_watching(self) -> None:
+        """Record no more events."""
         if self._monitor is not None:
             self._monitor.close()
+            self._monitor = None
+
+    def close(self) -> None:
+        """Close the socket; queued messages are sent for at most a second."""
+        self.stop_watching()
         super().close()
 
     def send(self, frames: Sequence[Frame]) -> bool:

@@ -74,6 +74,13 @@ class Reporting:
                 lambda times: f"the proxy let new connections wait {times:,} times: too many are open, or come at once",
             ),
             _CounterAlert(
+                lambda: statistics.connections["failed"],
+                lambda times: (
+                    f"{times:,} connections were refused in the handshake: no CURVE key that the server's "
+                    "keys allow, keys on one side only, or silence"
+                ),
+            ),
+            _CounterAlert(
                 lambda: statistics.faults,
                 lambda faults: f"{faults:,} messages met a fault of the server's own: {statistics.fault}",
             ),

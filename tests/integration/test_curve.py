@@ -12,12 +12,15 @@ import zmq
 from simul.common import cli
 from simul.common.config.schema import Config, ServerConfig
 from simul.common.config.validation import broken_rules
+from simul.common.protocol.codec import Codec
 from simul.common.protocol.errors import ConfigError, InferenceError
+from simul.common.protocol.messages import TO_SUPERVISOR
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import (
     ClientKeys,
     DealerSocket,
     Poller,
+    PullSocket,
     RouterSocket,
     client_keys,
     connectable,
@@ -160,12 +163,34 @@ def test_a_refused_bind_with_keys_leaves_no_thread_and_no_context(keys):
 
 def test_a_client_with_keys_plays_and_a_stranger_gets_no_answer(keys, strange):
     endpoint = free_endpoint()
-    with Stand(endpoint=endpoint, curve_keys=str(keys)) as stand:
+    codec = Codec(TO_SUPERVISOR)
+    with (
+        Stand(endpoint=endpoint, curve_keys=str(keys)) as stand,
+        PullSocket(stand.run_dir.endpoint("status")) as status,
+    ):
         client = stand.client("a", keys=client_keys(keys))
         assert len(exchange(client, [stand.decision(0, 0)]).actions) == 1
-        for wrong in (None, strange):
-            with pytest.raises(InferenceError, match="ERR_TIMEOUT"):
-                stand.client("b", keys=wrong, timeout_sec=REFUSED_SEC)
+        failed = 0
+        for wrong, sentence in ((None, "it wants CURVE keys"), (strange, "server.key is not its key")):
+            refused_until_explained(stand, wrong, sentence)
+            wait_for(lambda before=failed: stand.server.metrics()["connections"]["failed"] > before)
+            failed = stand.server.metrics()["connections"]["failed"]
+
+        def told():
+            frames = status.receive()
+            return frames is not None and "connections were refused in the handshake" in codec.decode(frames)[0].event
+
+        wait_for(told)
+
+
+def refused_until_explained(stand, keys, sentence):
+    """Not every attempt learns why it failed, and on a busy machine it takes longer."""
+    for patience in (REFUSED_SEC, 3.0, 10.0, 30.0):
+        with pytest.raises(InferenceError, match="ERR_TIMEOUT: no answer from tcp://") as caught:
+            stand.client("b", keys=keys, timeout_sec=patience)
+        if sentence in str(caught.value):
+            return
+    raise AssertionError(str(caught.value))
 
 
 def test_new_keys_are_secret_and_never_overwritten(tmp_path, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,9 @@ from simul.common.config.loader import load_config
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_SERVER
 from simul.common.runtime.installation import ROOT
+from simul.common.transport import RouterSocket, new_keys, server_keys
 from simul.env_worker.games.loading import game_spec
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.simulator.setup_node import install_packages
 from tests.support.faults import wait_for
@@ -97,7 +100,7 @@ def test_the_python_agent_is_short_and_imports_nothing_of_ours() -> None:
         alias.name for line in ast.walk(ast.parse(text)) if isinstance(line, ast.Import) for alias in line.names
     } | {line.module for line in ast.walk(ast.parse(text)) if isinstance(line, ast.ImportFrom)}
     assert imported == {"sys", "time", "typing", "gymnasium", "msgpack", "numpy", "zmq"}
-    assert len(text.splitlines()) <= 80
+    assert len(text.splitlines()) <= 95
 
 
 def _frames(vector: dict) -> list[bytes]:
@@ -175,6 +178,31 @@ def test_the_python_agent_reconnects(agent, hello: dict, lines: list, told: list
     assert agent.ask(socket, hello, 1, ROWS) == actions
     assert socket.told == told
     assert "token" in hello
+
+
+def test_silence_ends_the_python_agent_with_a_sentence_about_keys(agent) -> None:
+    socket = ScriptedSocket(*[None] * 10)
+    with pytest.raises(SystemExit, match="A server with CURVE keys answers only clients with keys"):
+        agent.ask(socket, {}, 1, ROWS)
+    assert socket.told == ["HELLO"] * 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_a_server_with_keys_is_named_by_an_agent_without(tmp_path, node: str, language: str) -> None:
+    new_keys(tmp_path / "keys")
+    command = [sys.executable, str(PYTHON_AGENT)] if language == "python" else [node, str(NODE_AGENT)]
+    with RouterSocket(f"tcp://127.0.0.1:{free_port()}", keys=server_keys(tmp_path / "keys")) as router:
+        done = subprocess.run([*command, router.endpoint], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("No answer: is the endpoint right? A server with CURVE keys"), done.stderr
+
+
+def test_the_node_agent_names_the_command_that_installs_its_packages(tmp_path, node: str) -> None:
+    alone = shutil.copy(NODE_AGENT, tmp_path / NODE_AGENT.name)
+    done = subprocess.run([node, alone, "tcp://127.0.0.1:1"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == f"The package @msgpack/msgpack is missing. Run `npm ci` in {tmp_path}/\n"
 
 
 def test_a_refusal_ends_the_python_agent_with_the_servers_words(agent) -> None:

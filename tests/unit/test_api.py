@@ -41,6 +41,6 @@ def test_settings_are_named_as_on_the_command_line():
 
 @pytest.mark.parametrize("config", ["cartpole", {"game": "gymnasium"}])
 def test_a_wrong_setting_is_refused_before_anything_starts(config, tmp_path):
-    with pytest.raises(ConfigError, match=r"learner\.clp: there is no such key; did you mean learner\.clip"):
+    with pytest.raises(ConfigError, match=r"learner\.clp=1: there is no such key; did you mean learner\.clip"):
         simul.train(config, run_dir=tmp_path / "run", learner={"clp": 1})
     assert not (tmp_path / "run").exists()

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+import simul
 from simul.common.runtime.installation import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = ("common", "env_worker", "inference_server", "learner", "configs", "tests", "benchmarks", "examples", "docs")
 TOP_LEVEL = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", ".ci/run"}
-OF_THE_READER = {"my.yaml", "config.yaml"}  # saved by the reader; in a run directory
+OF_THE_READER = {  # saved by the reader, in a run directory, or for any name
+    "my.yaml", "config.yaml", "first_game/env.py", "first_game/network.py", "docs/NAME.md", "env_worker/games/NAME/",
+}  # fmt: skip
 NAME = re.compile(r"`([\w./-]+\.(?:py|mjs|cjs|md|yaml)|(?:" + "|".join(FOLDERS) + r")/[\w./-]*|simul(?:\.\w+)+)`")
 
 
@@ -37,6 +40,8 @@ def _exists(name: str, files: set[str]) -> bool:
 def _exists_in_module(path: str, files: set[str]) -> bool:
     """`path` is a module and a name that its source defines."""
     module, _, name = path.rpartition("/")
+    if not module:
+        return name in simul.__all__
     source = next((file for file in (f"{module}.py", f"{module}/__init__.py") if file in files), None)
     return source is not None and re.search(rf"\b{name}\b", (ROOT / source).read_text()) is not None
 

@@ -60,6 +60,7 @@ class PokemonConfig(GameSection, frozen=True):
         short_names={"max": "max_base_power", "heuristics": "simple_heuristics"},
         networks={"pokemon": "reads the Pokémon observation layout"},
         episodes="battles",
+        learner_preset="battles",
         variant="format",
         pairings=True,
         replays=True,

@@ -95,6 +95,7 @@ def play(
     Raises:
         ConfigError, RoleDied: with a sentence.
     """
+    from simul.common.launch.monitoring.output import complain
     from simul.common.launch.processes.role_process import run_in_foreground
     from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
     from simul.common.launch.supervisor.inference_only import frozen_run
@@ -107,6 +108,8 @@ def play(
             folder = newest_checkpoint(checkpoint)
             config = config_of(folder, overrides)
             player = _player(config, f"checkpoint {folder}")
+            if "--json" not in arguments:
+                complain(f"starting an inference server with {folder}\n")
             run = served.enter_context(frozen_run(folder, config))
         return run_in_foreground(player, ["--run-dir", str(run.root), f"--parent={os.getpid()}", *arguments])
 

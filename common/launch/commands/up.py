@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from contextlib import nullcontext
 
-from simul.common.config.option_types import path
+from simul.common.config.option_types import path, whole_number
 from simul.common.runtime.installation import CONFIGS
 
 DEFAULT = CONFIGS / "pokemon.yaml"
@@ -29,7 +29,9 @@ def add_up(up: argparse.ArgumentParser) -> None:
         "--from", dest="origin", type=path, metavar="CHECKPOINT",
         help="a new run begins with these weights: a checkpoint, or a run directory (its newest whole one)",
     )  # fmt: skip
-    up.add_argument("--stop-after-decisions", type=int, metavar="N", help="stop cleanly after N answered decisions")
+    up.add_argument(
+        "--stop-after-decisions", type=whole_number, metavar="N", help="stop cleanly after N answered decisions"
+    )
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
     up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see ForegroundGroup
@@ -47,10 +49,13 @@ def _up(options: argparse.Namespace) -> int:
     overrides = list(options.overrides)
     if options.stop_after_decisions is not None:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
-    config = load_config(options.config, overrides, options.mode)
+    notes: list[str] = []
+    config = load_config(options.config, overrides, options.mode, notes)
     run_dir = RunDir(options.run_dir or config.run_dir)
     origin = InitialCheckpoint(options.origin, run_dir) if options.origin else None
     display = EventLogDisplay(make_display(options.plain), run_dir.logs / EVENT_LOG)
+    for note in notes:
+        display.say(note)
     supervisor = Supervisor(config, run_dir, display, origin=origin)
     with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from simul.common.client.pending import pack_step
-from simul.common.launch.diagnostics.error_hints import explain_error, explain_silence
+from simul.common.launch.diagnostics.error_hints import explain_error
 from simul.common.launch.processes.run_lock import choose_run
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
@@ -34,7 +34,7 @@ from simul.common.protocol.messages import (
     Welcome,
 )
 from simul.common.protocol.specs import GameSpec, WireDtype
-from simul.common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable
+from simul.common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable, explain_silence
 
 ANSWER_SEC = 3.0
 PINGS = 20

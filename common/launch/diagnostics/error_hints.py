@@ -20,7 +20,6 @@ from simul.common.protocol.errors import (
     ERR_VERSION,
 )
 from simul.common.protocol.messages import Error
-from simul.common.transport import ConnectionState
 
 FIXES = {
     ERR_VERSION: "use a client and a server of the same version of Simul (`simul connect` comes with both)",
@@ -46,23 +45,3 @@ def explain_error(error: Error) -> str:
     fix = FIXES.get(error.code)
     waiting = f" The server advises to wait {error.retry_after_ms} ms." if error.retry_after_ms else ""
     return f"{error.code}: {error.message}." + (f" Fix: {fix}." if fix else "") + waiting
-
-
-def explain_silence(fate: ConnectionState, *, with_keys: bool) -> str:
-    """Why there was no answer, as far as the connection tells."""
-    if fate == "no_listener":
-        return "nothing listens there. Fix: start a run with `simul up`, or name its endpoint (server.endpoint)."
-    if fate == "not_allowed":
-        return "the server does not know this key. Fix: put the public key (client.key) into the server's DIR/allowed/."
-    if fate == "mute":
-        return "something listens there that does not speak ZeroMQ. Fix: check the port."
-    if fate == "connected":
-        return (
-            "connected, but HELLO got no answer. Fix: check that it is Simul's data endpoint, and that the server "
-            "is not stuck (`simul status`)."
-        )
-    if not with_keys:
-        return "the server hung up: it wants CURVE keys. Fix: name the folder of your keys with --keys DIR."
-    if fate == "other_mechanism":
-        return "the server has no CURVE keys. Fix: leave --keys out, or set server.curve_keys there."
-    return "the server hung up: server.key is not its key. Fix: copy server.key over from its folder again."

@@ -78,9 +78,10 @@ def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def refused_by_code(snapshot: Snapshot) -> str:
-    """Refused rows and refused whole messages, by error code."""
+    """Refused rows and refused whole messages, by error code, and `handshakes`: connections refused before any."""
     rows, messages = (counts(snapshot.server, what) for what in ("rows_errored", "messages_refused"))
-    return format_causes(add_metrics(rows, messages)) or "nothing"
+    handshakes = {"handshakes": counts(snapshot.server, "connections").get("failed", 0)}
+    return format_causes(add_metrics(add_metrics(rows, messages), handshakes)) or "nothing"
 
 
 def startup_lines(facts: ServedCheckpoint, snapshot: Snapshot, seconds: float) -> list[str]:

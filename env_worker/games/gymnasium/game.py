@@ -22,7 +22,7 @@ EnvMaker = Callable[[], gymnasium.Env]
 
 def build(config: Config, options: SourceOptions) -> GymnasiumSource:
     """The source of `gymnasium.id`, checked, not yet started. Raises ConfigError."""
-    return _source(*_registered(config), config.gymnasium.reward_scale, options)
+    return _source(config, *_registered(config), config.gymnasium.reward_scale, options)
 
 
 def spec(config: Config) -> GameSpec:
@@ -32,7 +32,7 @@ def spec(config: Config) -> GameSpec:
 
 def class_source(config: Config, env_class: Callable[..., Any], options: SourceOptions) -> GymnasiumSource:
     """The source of a class of the user's, the configured `game`. Raises ConfigError."""
-    return _source(lambda: env_class(**config.game_options), config.game, 1.0, options)
+    return _source(config, lambda: env_class(**config.game_options), config.game, 1.0, options)
 
 
 def class_spec(config: Config, env_class: Callable[..., Any]) -> GameSpec:
@@ -40,9 +40,14 @@ def class_spec(config: Config, env_class: Callable[..., Any]) -> GameSpec:
     return check_env(lambda: env_class(**config.game_options), config.game)
 
 
-def _source(make_env: EnvMaker, name: str, reward_scale: float, options: SourceOptions) -> GymnasiumSource:
+def _source(
+    config: Config, make_env: EnvMaker, name: str, reward_scale: float, options: SourceOptions
+) -> GymnasiumSource:
     check_env(make_env, name)
-    return GymnasiumSource(make_env, name=name, reward_scale=reward_scale, **options.of_envs())
+    return GymnasiumSource(
+        make_env, name=name, reward_scale=reward_scale, max_failed_share=config.workers.max_failed_share,
+        **options.of_envs(),
+    )  # fmt: skip
 
 
 def _registered(config: Config) -> tuple[EnvMaker, str]:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.decisions import Action, Decision, start_flags
-from simul.common.protocol.errors import ConfigError, EnvError
+from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.gymnasium.failures import LEAST_EPISODES, EpisodeFailures, place_of
 from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
 from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
 
-FAILURES_IN_A_ROW = 10  # of one env, without a finished episode in between
+FAILURES_IN_A_ROW = LEAST_EPISODES  # of one env, without a finished episode in between
 RECENT = 100
 EVENTS = 20
 LISTED = 5000  # single returns that fit the header frame of a report (9 bytes each, 64 KiB)
@@ -81,6 +82,7 @@ class GymnasiumSource:
         episodes: finish exactly this many, then be idle. Each env has a fixed share, so the set of games does not
             depend on timing; an aborted one is replaced by the env's next. None: no end.
         reward_scale: factor of the rewards sent to the server; reported returns are without it.
+        max_failed_share: more failed episodes among the last are an error, see EpisodeFailures.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class GymnasiumSource:
         greedy: bool = False,
         episodes: int | None = None,
         reward_scale: float = 1.0,
+        max_failed_share: float = 1.0,
     ) -> None:
         self.spec = _spec_of(make_env, name)
         self.envs = envs
@@ -103,6 +106,7 @@ class GymnasiumSource:
         self._shares = [None if episodes is None else (episodes + envs - 1 - i) // envs for i in range(envs)]
         self._hosted = [HostedEnv(i, make_env, self.spec.num_actions) for i in range(envs)]
         self._episode_tally = EpisodeTally(listed=episodes is not None)
+        self._failures = EpisodeFailures(max_failed_share)
         self._ready: list[Decision] = []
         self._draining = False
 
@@ -111,7 +115,7 @@ class GymnasiumSource:
         try:
             for env in self._hosted:
                 self._begin(env)
-        except EnvError as error:
+        except (EnvError, FailingEnvError) as error:
             raise ConfigError(f"The environment {self.spec.name} does not start: {error}") from error
 
     def poll(self) -> list[Decision]:
@@ -125,6 +129,7 @@ class GymnasiumSource:
         Raises:
             EnvError: an action was illegal (its episode is aborted, the other envs are stepped), or an env keeps
                 failing.
+            FailingEnvError: too many of the last episodes failed.
         """
         illegal = ""
         for action in actions:
@@ -206,6 +211,7 @@ class GymnasiumSource:
             env.finished += 1
             env.failures = 0
             self._episode_tally.finish(env.episode_return, truncated)
+            self._failures.add_finished()
             self._begin(env)
         else:
             self._decide(env, observation)
@@ -236,9 +242,13 @@ class GymnasiumSource:
     def _fail(self, env: HostedEnv, error: Exception) -> None:
         self._abort(env, "env_error")
         env.failures += 1
-        what = f"env {env.index} episode {env.episode} step {env.step}: {type(error).__name__}: {error}"
+        place = place_of(error)  # comes first: the view cuts long lines
+        what = f"{place}: " if place else ""
+        what += f"{type(error).__name__}: {str(error)[:200]} (env {env.index} episode {env.episode} step {env.step})"
         closing = env.discard()
-        self._episode_tally.events.append(f"{what[:300]}; a new env is built{closing and ', ' + closing[:200]}")
+        self._episode_tally.events.append(f"{what}; a new env is built{closing and ', ' + closing[:200]}")
+        self._failures.add_failed(error)
+        self._failures.check()
         if env.failures >= FAILURES_IN_A_ROW:
             raise EnvError(f"{FAILURES_IN_A_ROW} failures in a row; the last: {what}") from error
 

@@ -20,6 +20,7 @@ def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:
     Raises:
         ConfigError: a space is missing, or of a kind that does not flatten.
     """
+    _refuse_pettingzoo(env, name)
     actions = getattr(env, "action_space", None)
     if not isinstance(actions, spaces.Discrete):
         raise ConfigError(f"The environment {name} has the action space {actions}; expected gymnasium.spaces.Discrete.")
@@ -33,6 +34,18 @@ def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:
     if size < 1:
         raise ConfigError(f"The environment {name} has an empty observation space: {observations}.")
     return GameSpec(name=name, observation_size=size, num_actions=int(actions.n), observation_dtype="float32")
+
+
+def _refuse_pettingzoo(env: Any, name: str) -> None:
+    """Raises ConfigError for an env that asks for the spaces of an agent, as PettingZoo's AEC and parallel envs do."""
+    by_agent = callable(getattr(env, "action_space", None)) and callable(getattr(env, "observation_space", None))
+    if by_agent and (hasattr(env, "possible_agents") or hasattr(env, "agents")):
+        kind = "parallel env" if not hasattr(env, "agent_iter") else "AEC env"
+        raise ConfigError(
+            f"{name} is a PettingZoo env ({kind}); Simul takes Gymnasium envs, with one agent, so far. Write a "
+            "Gymnasium env whose step() plays the other agents, or an EnvSource with a seat for each of them "
+            "(docs/custom_game.md)."
+        )
 
 
 def flat_observation(space: spaces.Space, observation: Any) -> NDArray[np.float32]:

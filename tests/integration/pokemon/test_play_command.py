@@ -49,8 +49,8 @@ def start(*arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def wait_for_line(process: subprocess.Popen[str], words: str) -> None:
-    """Lines that tell of the score may come before it where the login takes long."""
+def wait_for_line(process: subprocess.Popen[str], words: str) -> list[str]:
+    """What it said up to that line. Lines that tell of the score may come before it where the login takes long."""
     said = []
     # its end is the end of what it says; an inference server starts before
     hurry = threading.Timer(2 * PATIENCE_SEC, os.killpg, (process.pid, signal.SIGKILL))
@@ -59,7 +59,7 @@ def wait_for_line(process: subprocess.Popen[str], words: str) -> None:
         for line in process.stderr:
             said.append(line)
             if words in line:
-                return
+                return said
     finally:
         hurry.cancel()
     raise AssertionError(said)
@@ -101,7 +101,13 @@ def test_ctrl_c_forfeits_what_runs_and_leaves_nothing_behind(server, tmp_path):
     address = f"127.0.0.1:{server.server.port}"
     arguments = ("--server", address, "--accept", "5000", "--username", "Trained 2")
     process = start("--checkpoint", checkpoint(tmp_path), *arguments)
-    wait_for_line(process, "waits for 5000 challenges")
+    said = wait_for_line(process, "waits for 5000 challenges")
+    steps = (
+        "starting an inference server with ", "connecting to the inference server",
+        f"connecting to the Showdown server at ws://{address}/", "logging in as Trained 2", "Trained 2 is logged in",
+    )  # fmt: skip
+    assert [line.startswith(step) for step, line in zip(steps, said)] == [True] * 5, said
+    wait_for_line(process, "waiting for a battle in gen9randombattle")
     player = server.player(SimpleHeuristicsPlayer, "Foe 2")
     deadline = time.monotonic() + PATIENCE_SEC
     challenges = on_loop(player._send_challenges("Trained 2", 5000))
@@ -123,7 +129,7 @@ def test_a_server_that_vanishes_is_said(served):
         address = f"127.0.0.1:{doomed.server.port}"
         more = ["--accept", "1", "--username", "Trained 3", "--patience", "2"]
         process = start("--run-dir", served, "--server", address, *more)
-        wait_for_line(process, "waits for 1 challenges")
+        wait_for_line(process, "waits for 1 challenge ")
         time.sleep(1.0)
     code, _, errors = ended(process)
     assert code == 2

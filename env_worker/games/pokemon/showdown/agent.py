@@ -59,7 +59,7 @@ class AgentPlayer(Player):
         timer: ask for the battle timer, so that an opponent cannot stall a battle for ever.
         replays: folder of the replays; empty: none are kept.
         patience_sec: how long a lost connection is retried; its battles go on.
-        login: time limit of the login, and what to call after it.
+        login: time limit of the login, and what to call when it begins and after it.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class AgentPlayer(Player):
         self.ps_client = ShowdownClient(
             account, server, on_trouble=self._guard.trouble, on_popup=self._challenges.popups.put_nowait, paced=paced,
             on_battle_message=self._handle_battle_message, on_update_challenges=self._update_challenges,
-            on_challenge_request=self._handle_challenge_request, open_sec=login.open_sec,
+            on_challenge_request=self._handle_challenge_request, on_answer=login.begun, open_sec=login.open_sec,
             patience_sec=patience_sec, on_return=self._rejoin_rooms,
         )  # fmt: skip
 

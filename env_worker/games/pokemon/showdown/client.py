@@ -27,6 +27,7 @@ class ShowdownClient(PSClient):
     Args:
         on_trouble: called with one sentence when the connection has failed for good.
         on_popup: called with the text of a server popup.
+        on_answer: called once, when the server has answered and the login begins.
         paced: True = keep to PACE_SEC; for public servers.
         open_sec: time limit of the first answer.
         patience_sec: how long a connection lost after the login is retried; 0: it fails at once.
@@ -41,6 +42,7 @@ class ShowdownClient(PSClient):
         *,
         on_trouble: Callable[[str], None],
         on_popup: Callable[[str], None],
+        on_answer: Callable[[], object] = lambda: None,
         paced: bool,
         open_sec: float = OPEN_SEC,
         patience_sec: float = 0.0,
@@ -59,6 +61,7 @@ class ShowdownClient(PSClient):
         self._pause_sec = FIRST_PAUSE_SEC
         self._on_trouble = on_trouble
         self._on_popup = on_popup
+        self._on_answer: Callable[[], object] | None = on_answer
         self._paced = paced
         self._allowance = float(BURST)
         self._sent_at = 0.0
@@ -169,6 +172,9 @@ class ShowdownClient(PSClient):
         kind, _, rest = message.removeprefix("|").partition("|")
         if self._rooms is not None and not self._rooms.done() and message.startswith("|updatesearch|"):
             self._rooms.set_result(list(json.loads(rest).get("games") or ()))
+        if message.startswith("|challstr|") and self._on_answer is not None:
+            self._on_answer()
+            self._on_answer = None
         if message.startswith("|popup|"):
             self._on_popup(rest.replace("||", " ").strip())
         elif message.startswith("|nametaken|") and self._away:

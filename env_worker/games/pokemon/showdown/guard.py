@@ -22,11 +22,12 @@ OVERLOADED = "The local server asks for no password, so the machine is overloade
 
 @dataclass(frozen=True)
 class Login:
-    """Time limit of the login, hint where it fails, and what to call after it."""
+    """Time limit of the login, hint where it fails, and what to call when it begins and after it."""
 
     limit_sec: float = LOGIN_SEC
     advice: str = REGISTERED
     done: Callable[[], object] = lambda: None
+    begun: Callable[[], object] = lambda: None
 
     @property
     def open_sec(self) -> float:
@@ -37,9 +38,11 @@ class Login:
 USUAL = Login()
 
 
-def login(patience_sec: float, *, own: bool, done: Callable[[], object]) -> Login:
+def login(
+    patience_sec: float, *, own: bool, done: Callable[[], object], begun: Callable[[], object] = lambda: None
+) -> Login:
     """The login at a server that we started ourselves (`own`), or at another."""
-    return Login(max(patience_sec, OWN_LOGIN_SEC if own else LOGIN_SEC), OVERLOADED if own else REGISTERED, done)
+    return Login(max(patience_sec, OWN_LOGIN_SEC if own else LOGIN_SEC), OVERLOADED if own else REGISTERED, done, begun)
 
 
 class Guard:

@@ -104,7 +104,10 @@ class PlayLoop:
 
     def _show(self) -> None:
         tally = self._agent.tally
-        line = f"{len(self._agent.running())} battles running, {tally['wins']} won, {tally['losses']} lost"
+        running = len(self._agent.running())
+        line = f"{_count(running, 'battle')} running, {tally['wins']} won, {tally['losses']} lost"
+        if not running and not tally.total():
+            line = f"waiting for a battle in {self._agent.format}"
         if not self._quiet and line != self._shown and self._agent.ps_client.logged_in.is_set():
             sys.stderr.write(line + "\n")
             self._shown = line
@@ -163,6 +166,7 @@ def main() -> int:
             make_folder(options.replays)
         with contextlib.ExitStack() as until_done:
             if options.server == LOCAL:
+                _say(options, "starting a Showdown server on this machine")
                 server = until_done.enter_context(local_server(find_node().path))
                 options.server, options.own = server.url, f"http://{HOST}:{server.port}"
             _play(options, config, us, stop)
@@ -180,6 +184,7 @@ def _account(username: str | None) -> AccountConfiguration:
 def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration, stop: StopFlag) -> None:
     server = server_at(options.server)
     teams = _teams(config)
+    _say(options, "connecting to the inference server")
     client = _client(config, RunDir(options.run_dir), us.username)
     bridge = AsyncBridge(POKE_LOOP)
     agent = AgentPlayer(
@@ -189,9 +194,11 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
         extras=extras_of(config.pokemon), patience_sec=options.patience,
         login=login(
             options.patience, own=bool(options.own),
+            begun=lambda: _say(options, f"logging in as {us.username}"),
             done=lambda: _say(options, _invitation(options, us.username, config.pokemon.format)),
         ),
     )  # fmt: skip
+    _say(options, f"connecting to the Showdown server at {server.websocket_url}")
     table = PlayLoop(agent, bridge, client, quiet=options.json)
     try:
         if options.challenge:
@@ -206,7 +213,9 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
 
 def _invitation(options: argparse.Namespace, name: str, format_name: str) -> str:
     """The line printed after the login, from when others can challenge this account."""
-    doing = f"challenges {options.challenge}" if options.challenge else f"waits for {options.accept} challenges"
+    doing = (
+        f"challenges {options.challenge}" if options.challenge else f"waits for {_count(options.accept, 'challenge')}"
+    )
     lines = [f"{name} is logged in, {doing} ({format_name})."]
     if options.own:
         what = "" if options.challenge else f" and challenge {name}"
@@ -267,6 +276,10 @@ def _teams(config: Config) -> list[str]:
         return legal_teams(host, config.pokemon.format, read_teams(config.pokemon.teams))
     finally:
         host.close()
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("s" if number != 1 else "")
 
 
 def _say(options: argparse.Namespace, line: str) -> None:

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from simul.common.config.games import GAMES
+from simul.common.config.learner_presets import LEARNER_PRESETS
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
-from simul.common.config.schema import Config
+from simul.common.config.schema import Config, LearnerConfig
 from simul.common.config.validation import config_keys
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
@@ -23,7 +24,7 @@ CONFIGS = ROOT / "configs"
 def load(tmp_path):
     def load(text: str, *overrides: str) -> Config:
         path = tmp_path / "run.yaml"
-        path.write_text(text)
+        path.write_text(text or "game: gymnasium")
         return load_config(path, overrides)
 
     return load
@@ -103,8 +104,60 @@ def test_modes_of_shipped_configurations_have_runs_of_their_own(name):
     assert runs == [f"runs/{name}", f"runs/{name}-test", f"runs/{name}-quick"]
 
 
-def test_an_empty_file_is_the_defaults(load):
-    assert load("") == Config()
+def test_what_a_file_leaves_out_has_the_default(load):
+    assert load("game: pokemon") == Config(game="pokemon")
+
+
+@pytest.mark.parametrize("game", ["gymnasium", "my.module:Env"])
+def test_learner_defaults_depend_on_the_kind_of_game_and_every_key_that_is_set_wins(tmp_path, game):
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        f"game: {game}\nlearner: {{epochs: 3, clip: 0.3}}\nmodes: {{test: {{learner: {{discount: 0.5}}}}}}\n"
+    )
+    notes: list[str] = []
+    learner = load_config(path, ["learner.minibatches=5"], "test", notes).learner
+    preset = LEARNER_PRESETS["small games"]
+    assert msgspec.to_builtins(learner) == {
+        **msgspec.to_builtins(LearnerConfig()), **preset, "epochs": 3, "clip": 0.3, "minibatches": 5, "discount": 0.5,
+    }  # fmt: skip
+    assert notes == [
+        "learner defaults of small games: batch_steps 2048, learning_rate 0.001, final_learning_rate 0.0001, "
+        "total_decisions 1000000"
+    ]
+    assert config_from_tree({"game": game}, "here").learner.epochs == preset["epochs"]
+    for broken, problem in (("learner: 3", "learner: expected a section"), ("game: 3", "game: expected text")):
+        path.write_text(broken)
+        with pytest.raises(ConfigError, match=problem):
+            load_config(path)
+
+
+def test_battles_keep_the_defaults_of_the_schema_and_shipped_configurations_set_their_own():
+    for name, expected in (("pokemon", LearnerConfig().epochs), ("cartpole", 4), ("memory", 4)):
+        notes: list[str] = []
+        assert load_config(name, notes=notes).learner.epochs == expected
+        assert notes == []
+
+
+def test_the_documented_defaults_are_those_that_apply():
+    page = (ROOT / "docs" / "custom_game.md").read_text()
+    rows = {key: values for key, *values in re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)}
+    keys = {key for preset in LEARNER_PRESETS.values() for key in preset}
+    kinds = [{**msgspec.to_builtins(LearnerConfig()), **LEARNER_PRESETS[name]} for name in ("small games", "battles")]
+    assert rows == {key: [str(kind[key]) for kind in kinds] for key in keys}
+
+
+def test_what_a_preset_sets_are_keys_of_the_learner():
+    for preset in LEARNER_PRESETS.values():
+        LearnerConfig(**preset)
+    assert {game.learner_preset for game in GAMES.values()} == set(LEARNER_PRESETS)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# a comment\n---\n"])
+def test_an_empty_file_is_refused(tmp_path, text):
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"run\.yaml is empty: expected keys such as game, .*`simul init NAME`"):
+        load_config(path, ["game=pokemon"])
 
 
 def test_values_and_overrides_arrive_typed(load):
@@ -138,11 +191,39 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "learner.clip": "expected a number > 0, got -1",
         "learner.learning_rate": "expected a number > 0, got nan",
         "unroll_length": "there is no such key; did you mean learner.unroll_length?",
-        "workers.cout": "there is no such key; did you mean workers.count?",
-        "server.device": "expected one of auto, cpu, cuda, mps, got 'gpu'",
-        "run_dir": "expected text, got 3",
-        "pokemon": "expected a section with keys such as format, teams, max_turns, got 3",
+        "--set workers.cout=2": "there is no such key; did you mean workers.count?",
+        "--set server.device=gpu": "expected one of auto, cpu, cuda, mps, got 'gpu'",
+        "--set run_dir=3": "expected text, got 3",
+        "--set pokemon=3": "expected a section with keys such as format, teams, max_turns, got 3",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "override", "line"),
+    [
+        ("", "lerner.clip=1", "--set lerner.clip=1: lerner: there is no such key; did you mean learner?"),
+        ("lerner: {x: 1}", "lerner.clip=1", "lerner: there is no such key; did you mean learner?"),
+        ("learner: {clp: 1}", "learner.clip=2", "learner.clp: there is no such key"),
+        ("learner: {clip: 0.2}", "learner.clip=-1", "--set learner.clip=-1: expected a number > 0, got -1"),
+        ("", "learner={clip: -1}", "--set learner={clip: -1}: learner.clip: expected a number > 0"),
+        ("", "opponents=random:2", "--set opponents=random:2: "),
+        ("game: my:Env", "opponents.past=0.5", "--set opponents.past=0.5: opponents: the shares must add up to 1"),
+        ("", "workers.envs=5000", "--set workers.envs=5000: server.max_sessions: expected at least"),
+    ],
+)
+def test_a_mistake_of_an_override_is_shown_as_it_was_given(load, text, override, line):
+    with pytest.raises(ConfigError) as caught:
+        load(text, override)
+    assert f"\n  {line}" in str(caught.value)
+    place = "--set" if line.startswith("--set") else r".*run\.yaml"
+    assert re.match(rf"1 problem in {place}:\n", str(caught.value))
+
+
+def test_problems_of_the_file_and_of_overrides_are_told_apart(load):
+    with pytest.raises(
+        ConfigError, match=r"^2 problems in .*run\.yaml and --set:\n  seed: .*\n  --set workers.count=0: "
+    ):
+        load("seed: -1", "workers.count=0")
 
 
 def test_a_key_far_from_any_lists_the_keys(load):
@@ -231,7 +312,7 @@ def test_builtins_of_a_config_load_again():
 
 
 def test_an_empty_run_directory_would_be_the_current_folder(load):
-    assert problems_of(load, "", "run_dir=''") == {"run_dir": "expected text that is not empty, got ''"}
+    assert problems_of(load, "", "run_dir=''") == {"--set run_dir=''": "expected text that is not empty, got ''"}
 
 
 def test_what_the_run_directory_keeps_is_what_was_loaded(load, tmp_path):
@@ -308,8 +389,8 @@ def test_a_section_given_as_one_string_and_by_its_keys_is_a_contradiction(load):
 )  # fmt: skip
 def test_numbers_that_nothing_has_room_for_are_refused(tmp_path, override):
     file = tmp_path / "config.yaml"
-    file.touch()
-    with pytest.raises(ConfigError, match=f"{override.partition('=')[0]}: expected a whole number"):
+    file.write_text("game: gymnasium")
+    with pytest.raises(ConfigError, match=f"--set {override}: expected a whole number"):
         load_config(file, [override])
 
 

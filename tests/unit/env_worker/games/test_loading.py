@@ -145,6 +145,7 @@ def test_a_class_that_is_a_source_itself():
         ),
         (gym("CartPole-v1", colour="red"), "does not work: TypeError"),
         (Config(game="examples.custom_env:Corridor", game_options={"width": 3}), "does not work: TypeError"),
+        (Config(game="simul.common:config"), r"is a module; expected .* simul\.common\.config:NAME"),
         (Config(game="a_users_module:number"), "has no class 'number'"),
         (Config(game="a_users_module:HalfSource"), "lacks start, episode, abort, set_policies, .* of an EnvSource"),
         (Config(game="a_users_module:UntypedSource"), r"expected a simul\.GameSpec"),

@@ -22,7 +22,7 @@ SERVER = {
     "decisions": 123456, "batches": 2000, "batch_histogram": {str(2**n): 10 * n for n in range(9)}, "clients": 300,
     "sessions": 4096, "latency_us": {"p50": 12345.6, "p99": 234567.8}, "policy_version": 42,
     "rows_errored": {"ERR_BUSY": 7}, "messages_refused": {"ERR_SPEC": 2, "ERR_BUSY": 1},
-    "device": "cpu", "precision": "bfloat16",
+    "device": "cpu", "precision": "bfloat16", "connections": {"opened": 9, "failed": 5, "closed": 6},
 }  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def test_the_panel_fits_80_by_24() -> None:
     assert max(map(len, lines)) <= 80
     text = "\n".join(lines)
     for words in ("serving 1:06:40", "12,346", "300, sessions 4,096", "12.3 ms p50, 234.6 ms p99",
-                  "ERR_BUSY 8, ERR_SPEC 2",
+                  "ERR_BUSY 8, handshakes 5, ERR_SPEC 2",
                   "simul-inference-0", "256"):  # fmt: skip
         assert words in text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import subprocess
 import sys
 
@@ -11,8 +13,9 @@ import pytest
 from gymnasium import spaces
 
 from simul.common.protocol.decisions import Action
-from simul.common.protocol.errors import ConfigError, EnvError
+from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, GREEDY, RECORD, START, TERMINATED, TRUNCATED
+from simul.env_worker.games.gymnasium.failures import EpisodeFailures
 from simul.env_worker.games.gymnasium.memory import MemoryEnv
 from tests.support.gym_envs import Counting, answer, balanced, make_source, play
 
@@ -188,13 +191,87 @@ def test_an_env_that_raises_is_aborted_and_built_anew():
 def test_an_env_that_keeps_failing_ends_the_source():
     source = make_source(lambda: Counting(fail_at=1))
     source.start()
-    for _ in range(9):
+    for _ in range(19):
         source.act([answer(row) for row in source.poll() if row.kind == DECISION])
     last = [answer(row) for row in source.poll() if row.kind == DECISION]
-    with pytest.raises(EnvError, match="10 failures in a row; the last: env 0 episode 9 step 1: RuntimeError"):
+    what = r"gym_envs\.py:\d+: RuntimeError: broken cable \(env 0 episode 19 step 1\)"
+    with pytest.raises(EnvError, match=f"20 failures in a row; the last: .*{what}"):
         source.act(last)
-    assert source.metrics()["episodes"]["aborted"] == {"env_error": 10}
+    assert source.metrics()["episodes"]["aborted"] == {"env_error": 20}
     assert balanced(source)
+
+
+class Sometimes(Counting):
+    """Every second env that is built raises at its first step, in one of two lines."""
+
+    def step(self, action):
+        if self.number % 4 == 1:
+            raise ZeroDivisionError("first kind")
+        if self.number % 4 == 3:
+            return super().step(np.zeros(2).reshape(3))  # raised inside a library
+        return super().step(action)
+
+
+def sometimes(envs, numbers, **options):
+    made = iter(numbers)
+
+    def make_env():
+        env = Sometimes(length=1)
+        env.number = next(made)
+        return env
+
+    source = make_source(make_env, envs=envs, **options)
+    source.start()
+    return source
+
+
+def test_too_many_failed_episodes_end_the_source_and_say_where():
+    source = sometimes(1, [0, *[1, 3, 1] * 10], max_failed_share=0.5)
+    for _ in range(19):
+        source.act([answer(row) for row in source.poll() if row.kind == DECISION])
+    last = [answer(row) for row in source.poll() if row.kind == DECISION]
+    with pytest.raises(FailingEnvError) as caught:
+        source.act(last)
+    lines = inspect.getsource(Sometimes).splitlines()
+    first = inspect.getsourcelines(Sometimes)[1]
+    here = os.path.relpath(__file__)
+    at = {word: first + next(n for n, line in enumerate(lines) if word in line) for word in ("first kind", "reshape")}
+    assert str(caught.value).startswith(
+        f"20 of the last 20 episodes failed, more than workers.max_failed_share 0.5: ZeroDivisionError at "
+        f"{here}:{at['first kind']} (13 times), ValueError at {here}:{at['reshape']} (7 times)."
+    )
+    event = source.metrics()["events"][0]
+    assert event.startswith(f"{here}:{at['first kind']}: ZeroDivisionError: first kind (env 0 episode 0 step 1); a new")
+    assert balanced(source)
+
+
+def test_failures_below_the_share_go_on():
+    source = make_source(lambda: Counting(length=1), max_failed_share=0.5)
+    failures = EpisodeFailures(0.5)
+    for _ in range(100):
+        failures.add_finished()
+        failures.add_failed(RuntimeError("x"))
+        failures.check()
+    failures.add_failed(RuntimeError("x"))  # the oldest was a finished one
+    with pytest.raises(FailingEnvError, match=r"51 of the last 100 .*RuntimeError: x \(51 times\)"):
+        failures.check()
+    never = EpisodeFailures(1.0)
+    for _ in range(100):
+        never.add_failed(RuntimeError("x"))
+    never.check()
+    source.close()
+
+
+def test_the_first_traceback_of_each_kind_is_logged(caplog):
+    source = sometimes(1, [0, *[1, 3] * 9])
+    for _ in range(10):
+        source.act([answer(row) for row in source.poll() if row.kind == DECISION])
+    assert [record.getMessage().split(" at ")[0] for record in caplog.records] == [
+        "the first ZeroDivisionError",
+        "the first ValueError",
+    ]
+    assert "in step" in caplog.text
+    assert "Traceback" in caplog.text
 
 
 def test_an_env_that_never_starts_is_a_config_error():

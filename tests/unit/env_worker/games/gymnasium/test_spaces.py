@@ -53,6 +53,39 @@ def test_the_observation_is_a_copy():
     assert flat[0] == 0.0
 
 
+class Parallel:
+    """The interface of a PettingZoo parallel env."""
+
+    possible_agents = ("a", "b")
+
+    def observation_space(self, agent):
+        return spaces.Discrete(2)
+
+    def action_space(self, agent):
+        return spaces.Discrete(2)
+
+
+class Turns(Parallel):
+    """The interface of a PettingZoo AEC env, one agent after the other."""
+
+    def agent_iter(self):
+        return iter(self.possible_agents)
+
+
+@pytest.mark.parametrize(("env", "kind"), [(Parallel, "parallel env"), (Turns, "AEC env")])
+def test_a_pettingzoo_env_is_named(env, kind):
+    with pytest.raises(ConfigError, match=rf"^mine is a PettingZoo env \({kind}\); Simul takes Gymnasium envs"):
+        check_env(env, "mine")
+
+
+@pytest.mark.parametrize(("base", "kind"), [("ParallelEnv", "parallel env"), ("AECEnv", "AEC env")])
+def test_envs_of_the_package_pettingzoo_are_named(base, kind):
+    bases = pytest.importorskip("pettingzoo.utils.env")
+    own = type("Own", (getattr(bases, base),), {"possible_agents": ["a", "b"]})
+    with pytest.raises(ConfigError, match=rf"^mine is a PettingZoo env \({kind}\)"):
+        check_env(own, "mine")
+
+
 @pytest.mark.parametrize(
     ("env", "says"),
     [

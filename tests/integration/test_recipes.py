@@ -1,0 +1,83 @@
+"""The recipes of README.md and docs/ are run as they are printed, one after the other, in one folder.
+
+A wrapper in front of `simul` shortens what would take long: runs, evaluations and servers end by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simul.common.runtime.installation import ROOT, import_path
+from tests.support.documented import PAGES, recipes, runnable_blocks
+
+README, RECIPES = ROOT / "README.md", ROOT / "docs" / "recipes.md"
+ELSEWHERE = {  # begin of a command -> the test that runs it: it needs a partner, a terminal of its own, or minutes
+    "simul status": "tests/integration/test_supervisor.py",
+    "simul down": "tests/integration/test_supervisor.py",
+    "simul play": "tests/integration/pokemon/test_play_command.py",
+    "simul serve": "tests/integration/test_serve.py",
+    "simul connect": "tests/integration/test_connect.py",
+    "simul loadtest": "tests/integration/test_loadtest.py",
+    "simul policies": "tests/integration/test_control.py",
+}
+PLACEHOLDER = re.compile(r"\b(CONFIG|DIR|CHECKPOINT_OR_RUN)\b")
+WRAPPER = """#!/bin/sh
+case "$1" in
+up) set -- "$@" --plain --stop-after-decisions 6000 ;;
+eval) set -- "$@" --battles 4 ;;
+esac
+exec {python} -m simul.common.cli "$@"
+"""
+
+
+def _run(folder: Path, script: str) -> None:
+    env = {
+        **os.environ,
+        "PATH": f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": import_path(),
+    }
+    done = subprocess.run(["bash", "-euc", script], cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, f"{script}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder without a checkout, with `simul` in front of the PATH."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "simul").write_text(WRAPPER.format(python=sys.executable))
+    (tmp_path / "bin" / "simul").chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [README, RECIPES], ids=lambda page: page.name)
+def test_every_recipe_is_run_here_or_by_a_test_that_exists(page: Path) -> None:
+    assert len(recipes(page)) > 15
+    for begin, test in ELSEWHERE.items():
+        words = begin.removeprefix("simul ")
+        assert re.search(rf"\b{words}\b", (ROOT / test).read_text()), (begin, test)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("page", [README, RECIPES], ids=lambda page: page.name)
+def test_recipes_run(page: Path, folder: Path) -> None:
+    for run in ("a", "b"):  # what the reader of a comparison has
+        _run(folder, f"simul up pokemon --mode test --run-dir runs/{run}")
+    for command in recipes(page):
+        if not command.startswith(tuple(ELSEWHERE)) and not PLACEHOLDER.search(command):
+            _run(folder, command)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1000)
+def test_marked_blocks_run(folder: Path) -> None:
+    blocks = [block for page in PAGES for block in runnable_blocks(page)]
+    assert len(blocks) >= 6
+    for block in blocks:
+        _run(folder, block)
