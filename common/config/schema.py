@@ -53,6 +53,7 @@ class NetworkConfig(Section, frozen=True):
 
     name: str = "mlp_lstm"  # mlp_lstm, a network made for the game, or module:Class
     options: dict[str, Any] = field(default_factory=dict)  # keyword arguments of the network
+    normalize_observations: bool = False  # to mean 0 and variance 1 over all that was learned from, clipped at 10
 
 
 class WorkersConfig(Section, frozen=True):
@@ -111,6 +112,7 @@ class LearnerConfig(Section, frozen=True):
     final_entropy_coefficient: NonNegativeFloat = 0.001
     rho_clip: PositiveFloat = 1.0  # V-trace
     c_clip: PositiveFloat = 1.0  # V-trace
+    normalize_rewards: bool = False  # divide by the standard deviation of the discounted return so far, clip at 10
     max_gradient_norm: PositiveFloat = 0.5
     max_policy_lag: Positive = 20  # older unrolls are dropped and counted
     max_skipped_minibatches: Positive = 100  # so many in a row without a step (a gradient is not finite) end the run
@@ -133,14 +135,24 @@ class Config(GamesConfig, frozen=True):
         """First 16 hex digits of SHA-256 over all values but the run directory.
 
         A game's section and shares count where they are not the defaults, or where the game is `in_every_fingerprint`.
+        Keys added after the first release count where they are not the defaults.
         """
         plain = msgspec.to_builtins(msgspec.structs.replace(self, run_dir="", stop_after_decisions=0))
         defaults = msgspec.to_builtins(type(self)())
         later = [name for name, game in GAMES.items() if not game.in_every_fingerprint]
         _drop(plain, later, defaults)
+        for section, keys in _LATER_KEYS.items():
+            _drop(plain[section], keys, defaults[section])
         always = {kind for game in GAMES.values() if game.in_every_fingerprint for kind in game.opponents}
         _drop(plain["opponents"], [kind for kind in plain["opponents"] if kind not in always], defaults["opponents"])
         return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()[:16]
+
+
+_LATER_KEYS = {
+    "gymnasium": ("frame_stack",),
+    "network": ("normalize_observations",),
+    "learner": ("normalize_rewards",),
+}
 
 
 def _drop(plain: dict[str, Any], keys: Iterable[str], defaults: Mapping[str, Any]) -> None:
