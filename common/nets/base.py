@@ -32,7 +32,7 @@ class RecurrentNetwork(nn.Module):
         """One decision of each session.
 
         Args:
-            observation: wire dtype or float32 [B, D].
+            observation: wire dtype or float32 [B, D]; images (uint8) unscaled, from 0 to 255.
             mask: bool [B, A], True = legal. An input only: logits come back unmasked.
             state: float32 [B, S].
 
