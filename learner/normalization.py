@@ -77,8 +77,8 @@ class ObservationStatistics:
         """See `Statistics`. The last row of an unroll only bootstraps, or begins the next one."""
         rows = [unroll.arrays["observation"][: unroll.length] for unroll in unrolls]
         self.moments.add(np.concatenate(rows).astype(np.float64))
-        self._network.observation_mean.copy_(torch.from_numpy(self.moments.mean))
-        self._network.observation_variance.copy_(torch.from_numpy(self.moments.variance))
+        self._network.observation_mean.copy_(torch.from_numpy(self.moments.mean.astype(np.float32)))
+        self._network.observation_variance.copy_(torch.from_numpy(self.moments.variance.astype(np.float32)))
 
 
 class RewardScale:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 import numpy as np
@@ -182,7 +182,8 @@ def _spec_of(welcome: Welcome) -> GameSpec:
         dtype = msgspec.convert(welcome.observation_dtype, WireDtype)
     except msgspec.ValidationError:
         raise CheckFailed(
-            f"the server names the observation dtype {welcome.observation_dtype!r}; expected {WireDtype}"
+            f"the server names the observation dtype {welcome.observation_dtype!r}; expected one of "
+            f"{', '.join(get_args(WireDtype))}"
         ) from None
     return GameSpec(welcome.game, welcome.observation_size, welcome.num_actions, dtype)
 

@@ -22,7 +22,7 @@ def discrete_env(env: gymnasium.Env, frame_stack: int = 1) -> gymnasium.Env:
     At the start of an episode the first observation stands for those before it.
     """
     if frame_stack > 1:
-        copied = gymnasium.wrappers.TransformObservation(env, copy.copy, env.observation_space)  # envs reuse buffers
+        copied = gymnasium.wrappers.TransformObservation(env, copy.deepcopy, env.observation_space)  # envs reuse buffers
         env = gymnasium.wrappers.FrameStackObservation(copied, frame_stack)
     return ConsecutiveChoices(env) if component_options(getattr(env, "action_space", None)) else env
 
@@ -132,7 +132,11 @@ def _check_bytes(space: spaces.Space, observation: Any) -> None:
     while isinstance(space, spaces.Tuple):
         space, observation = space.spaces[0], observation[0]
     found = np.asarray(observation)
-    if found.dtype != np.uint8 and (found.astype(np.uint8) != found).any():
+    if found.dtype == np.uint8:
+        return
+    with np.errstate(invalid="ignore"):
+        same = found.astype(np.uint8) == found
+    if not same.all():
         raise EnvError(
             f"an image has dtype {found.dtype} and values that are not whole numbers from 0 to 255; "
             "its space declares uint8"
