@@ -22,7 +22,8 @@ def discrete_env(env: gymnasium.Env, frame_stack: int = 1) -> gymnasium.Env:
     At the start of an episode the first observation stands for those before it.
     """
     if frame_stack > 1:
-        copied = gymnasium.wrappers.TransformObservation(env, copy.deepcopy, env.observation_space)  # envs reuse buffers
+        # envs reuse their buffers, and the stack keeps what it is given
+        copied = gymnasium.wrappers.TransformObservation(env, copy.deepcopy, env.observation_space)
         env = gymnasium.wrappers.FrameStackObservation(copied, frame_stack)
     return ConsecutiveChoices(env) if component_options(getattr(env, "action_space", None)) else env
 
