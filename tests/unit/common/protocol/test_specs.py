@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.common.config.schema import PokemonConfig
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import GameSpec, Slice, random_observations
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 
