@@ -1,7 +1,8 @@
 """`make learn-check`: does the system learn? Problems with known answers, through all processes.
 
-CartPole must be solved, a memory task must be solved, and the same memory task must stay near chance when the
-recurrent state is zeroed at every step. Each case trains from random weights, then plays fresh greedy episodes.
+CartPole must be solved, with normalisation too, and so must a task seen as images, one with actions of several
+components, and a memory task. The same memory task must stay near chance when the recurrent state is zeroed at every
+step. Each case trains from random weights, then plays fresh greedy episodes.
 
     make learn-check ARGS="--only memory --json learn.json"
 """
@@ -63,8 +64,17 @@ class Outcome:
 
 
 ZERO_STATE = ("server.zero_state=true",)  # the learner reads the same key
+IMAGES = (
+    "gymnasium.id=benchmarks.learn_envs:SeekEnv", "gymnasium.reward_scale=1", "network.name=conv_lstm",
+    "network.options={channels: [16], blocks: 1, hidden: 64, memory: false}",
+)  # fmt: skip
+CHORDS = ("gymnasium.id=benchmarks.learn_envs:ChordEnv", "gymnasium.reward_scale=1", "learner.discount=0.9")
+NORMALIZED = ("gymnasium.reward_scale=1", "network.normalize_observations=true", "learner.normalize_rewards=true")
 CASES = (
     Case("cartpole", "configs/cartpole.yaml", 200_000, 100, at_least=475.0),
+    Case("cartpole_normalized", "configs/cartpole.yaml", 200_000, 100, at_least=475.0, overrides=NORMALIZED),
+    Case("images", "configs/cartpole.yaml", 60_000, 500, at_least=0.95, overrides=IMAGES),
+    Case("chords", "configs/cartpole.yaml", 60_000, 500, at_least=3.8, overrides=CHORDS),
     Case("memory", "configs/memory.yaml", 350_000, 1000, at_least=0.95),
     Case("memory_without_state", "configs/memory.yaml", 350_000, 1000, below=0.35, overrides=ZERO_STATE),
 )

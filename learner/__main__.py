@@ -111,6 +111,7 @@ def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:
         precision=choose_precision(options.precision, device),
         zero_state=config.server.zero_state,
         seed=config.seed,
+        normalize_rewards=options.normalize_rewards,
     )
 
 
@@ -129,7 +130,7 @@ def _resume(
         reporter.send({}, event=note)
     if checkpoint is None:
         return Progress(last_version + 1)
-    restore(checkpoint, updater.network, updater.optimizer)
+    updater.load_statistics(restore(checkpoint, updater.network, updater.optimizer))
     meta = checkpoint.meta
     checkpoints.resume_from(checkpoint, time.monotonic())
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."

@@ -34,11 +34,17 @@ class RejectedUnroll(SimulError):
 
 @dataclass(frozen=True)
 class ReceivedUnroll:
-    """A checked unroll; arrays as `messages.Unroll` declares them."""
+    """A checked unroll; arrays, `session` and `first_step` as `messages.Unroll` declares them.
+
+    `over`: its session ends with it.
+    """
 
     length: int
     terminated: bool
     arrays: Mapping[str, NDArray[Any]]
+    session: int = 0
+    first_step: int = 0
+    over: bool = False
 
     @property
     def oldest_version(self) -> int:
@@ -100,7 +106,10 @@ class UnrollChecker:
         inside = (action >= 0) & (action < self._spec.num_actions)
         if not inside.all() or not mask[np.arange(message.length), action].all():
             raise RejectedUnroll("bad_value", "an action is not legal by its own mask", steps)
-        return ReceivedUnroll(message.length, message.terminated, arrays)
+        over = message.terminated or message.truncated
+        return ReceivedUnroll(
+            message.length, message.terminated, arrays, message.session, message.first_step, over
+        )  # fmt: skip
 
     def _arrays(self, length: int, tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         spec = self._spec

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-from torch import nn
-
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
-from simul.learner.checkpoints import Checkpoint, CheckpointStore, RunFacts, optimizer_to_bytes
+from simul.learner.checkpoints import Checkpoint, CheckpointStore, RunFacts
 from simul.learner.league import League
 
 GOES_ON = "Training goes on."
@@ -67,8 +64,7 @@ class CheckpointSchedule:
         decisions: int,
         updates: int,
         weights: bytes,
-        network: nn.Module,
-        optimizer: torch.optim.Optimizer,
+        optimizer: bytes,
         now: float,
         *,
         last: bool = False,
@@ -77,7 +73,7 @@ class CheckpointSchedule:
 
         `last`: the run ends, so there is no later attempt.
         """
-        files = {WEIGHTS_FILE: weights, OPTIMIZER_FILE: optimizer_to_bytes(network, optimizer)}
+        files = {WEIGHTS_FILE: weights, OPTIMIZER_FILE: optimizer}
         milestone = decisions >= self._next_milestone
         meta = self._facts.meta(version, decisions, updates, files, milestone)
         self._next_save = now + self._every_sec

@@ -230,9 +230,14 @@ def write_folder(path: Path, meta: CheckpointMeta, files: Mapping[str, bytes]) -
         raise
 
 
-def optimizer_to_bytes(network: nn.Module, optimizer: torch.optim.Optimizer) -> bytes:
-    """Adam's moments and step counts as one safetensors file: `exp_avg.<parameter>` and so on."""
-    tensors: dict[str, Tensor] = {}
+STATISTICS = "statistics:"  # begins the names of what is no moment of Adam
+
+
+def optimizer_to_bytes(
+    network: nn.Module, optimizer: torch.optim.Optimizer, statistics: Mapping[str, Tensor] | None = None
+) -> bytes:
+    """Adam's moments and step counts as one safetensors file: `exp_avg.<parameter>` and so on; `statistics` beside."""
+    tensors = {f"{STATISTICS}{name}": value for name, value in (statistics or {}).items()}
     for name, parameter in network.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"{key}.{name}"] = value.detach().cpu().contiguous()
@@ -240,8 +245,11 @@ def optimizer_to_bytes(network: nn.Module, optimizer: torch.optim.Optimizer) -> 
     return data
 
 
-def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Load weights and moments in place. Raises CheckpointError where they do not fit, or are not finite."""
+def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Load weights and moments in place; returns the statistics that were saved with them.
+
+    Raises CheckpointError where the weights do not fit, or something is not finite.
+    """
     which = f"The checkpoint of version {checkpoint.meta.version}"
     try:
         weights, moments = bytes_to_state(checkpoint.weights), bytes_to_state(checkpoint.optimizer)
@@ -252,10 +260,14 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
         made = checkpoint.meta.network
         raise CheckpointError(
             f"{which} does not fit the configured network: {error}. "
-            f"Its own is network.name: {made.name}, network.options: {made.options}: set both as they were, or "
+            f"Its own is network.name: {made.name}, network.options: {made.options}, network.normalize_observations: "
+            f"{str(made.normalize_observations).lower()}: set all as they were, or "
             "begin without it: another run directory with --run-dir, and no --from."
         ) from None
     network.load_state_dict(weights)
+    statistics = {
+        name.removeprefix(STATISTICS): moments.pop(name) for name in list(moments) if name.startswith(STATISTICS)
+    }
     for name, parameter in network.named_parameters():
         state = {key.split(".", 1)[0]: value for key, value in moments.items() if key.split(".", 1)[1] == name}
         on_device = bool(optimizer.defaults["fused"])  # else Adam expects its step counts on the CPU
@@ -263,6 +275,7 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
             optimizer.state[parameter] = {
                 key: value.to(parameter.device) if key != "step" or on_device else value for key, value in state.items()
             }
+    return statistics
 
 
 def _sync_folder(folder: Path) -> None:

@@ -13,6 +13,7 @@ from simul.common.runtime.lifecycle import Reporter, StopFlag
 from simul.learner.algorithms import Settings
 from simul.learner.batches import ReceivedUnroll
 from simul.learner.checkpoint_schedule import CheckpointSchedule
+from simul.learner.checkpoints import optimizer_to_bytes
 from simul.learner.reports import SkipAlarm, StallAlarm, Statistics
 from simul.learner.training_log import TrainingLog
 from simul.learner.unroll_receiver import UnrollReceiver
@@ -183,10 +184,11 @@ class Learner:
             last or self._checkpoints.due(progress.decisions, now)
         ):
             return True
+        updater = self._updater
+        optimizer = optimizer_to_bytes(updater.network, updater.optimizer, updater.statistics())
         failure = self._checkpoints.save(
-            progress.version, progress.decisions, progress.updates, self._weights,
-            self._updater.network, self._updater.optimizer, now, last=last,
-        )  # fmt: skip
+            progress.version, progress.decisions, progress.updates, self._weights, optimizer, now, last=last
+        )
         for sentence in filter(None, (failure, *self._checkpoints.drain_notes())):
             self._report(event=sentence)
         return not failure

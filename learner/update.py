@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,10 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.normalization import NormalizedNetwork
 from simul.learner.algorithms import Algorithm, Loss, Settings
 from simul.learner.batches import Minibatch, ReceivedUnroll, make_minibatch
+from simul.learner.normalization import ObservationStatistics, RewardScale, Statistics
 
 LARGE_REWARD = 1e3  # a larger reward is the likely cause of a gradient that is not finite
 
@@ -58,6 +61,7 @@ class Updater:
         precision: torch.dtype = torch.float32,
         zero_state: bool = False,
         seed: int = 0,
+        normalize_rewards: bool = False,
     ) -> None:
         self.network = network
         self.device = next(network.parameters()).device
@@ -71,6 +75,10 @@ class Updater:
         self._precision = precision
         self._zero_state = zero_state
         self._random = np.random.default_rng(seed)
+        self._reward_scale = RewardScale(discount) if normalize_rewards else None
+        self._statistics: list[Statistics] = [self._reward_scale] if self._reward_scale else []
+        if isinstance(network, NormalizedNetwork):
+            self._statistics.append(ObservationStatistics(network))
 
     def update(
         self, unrolls: Sequence[ReceivedUnroll], version: int, learning_rate: float, settings: Settings
@@ -78,12 +86,16 @@ class Updater:
         """Learn from each unroll `epochs` times; `version` is that of the weights before."""
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
+        for statistics in self._statistics:
+            statistics.count(unrolls)
         shown: list[dict[str, float]] = []
         ratio_error = np.zeros(0, np.float32)
         learned = np.zeros(len(unrolls), np.bool_)
         skipped, cause = 0, ""
         for number, part in enumerate(self._draw(len(unrolls))):
             minibatch = make_minibatch([unrolls[i] for i in part], self._discount, self.device)
+            if self._reward_scale is not None:
+                minibatch = _with_rewards(minibatch, self._reward_scale.scaled(minibatch.trajectories.reward))
             loss = self._loss(minibatch, settings)
             if number == 0:
                 # Only unrolls that the current weights began: else the recurrent state is of older weights.
@@ -101,6 +113,22 @@ class Updater:
             shown.append(dict(zip(names, numbers)) | {"gradient_norm": gradient_norm})
         means = {name: float(np.mean([figures[name] for figures in shown])) for name in (shown[0] if shown else ())}
         return UpdateResult(means, ratio_error, learned, skipped, cause)
+
+    def statistics(self) -> dict[str, Tensor]:
+        """Running statistics of what was learned from, for a checkpoint."""
+        return {
+            f"{statistics.name}.{name}": value
+            for statistics in self._statistics
+            for name, value in statistics.moments.state().items()
+        }
+
+    def load_statistics(self, saved: Mapping[str, Tensor]) -> None:
+        """Go on from `statistics()` of an earlier life; what it did not count begins afresh."""
+        for statistics in self._statistics:
+            start = f"{statistics.name}."
+            state = {name.removeprefix(start): value for name, value in saved.items() if name.startswith(start)}
+            if state:
+                statistics.moments.load(state)
 
     def _draw(self, unrolls: int) -> Iterator[NDArray[np.int64]]:
         """Indices of each minibatch's unrolls."""
@@ -156,3 +184,7 @@ class Updater:
             f"{what}; the loss is {float(loss):.3g}, the largest absolute reward in these unrolls {reward:.3g}. "
             f"Advice: {advice}."
         )
+
+
+def _with_rewards(minibatch: Minibatch, reward: Tensor) -> Minibatch:
+    return dataclasses.replace(minibatch, trajectories=dataclasses.replace(minibatch.trajectories, reward=reward))

@@ -48,6 +48,14 @@ class _PendingEvaluation(msgspec.Struct):
     due_at: float = math.inf  # time of the retry after ERR_BUSY
 
 
+def check_bytes(observation: ArrayLike, spec: GameSpec) -> None:
+    """Raises ValueError where the game's observations are uint8 and these are not: a cast would lose numbers."""
+    if spec.observation_dtype == "uint8" and (found := np.asarray(observation).dtype) not in (np.uint8, np.bool_):
+        raise ValueError(
+            f"the observation has dtype {found}; the game {spec.name} expects uint8, numbers from 0 to 255"
+        )
+
+
 def pack_evaluate(
     number: int,
     observation: ArrayLike,
@@ -62,6 +70,7 @@ def pack_evaluate(
     Raises:
         ValueError: an array does not fit the game spec or the other arrays.
     """
+    check_bytes(observation, spec)
     rows = np.asarray(observation, spec.dtype())
     legal = np.asarray(mask).astype(bool)
     if rows.ndim != 2 or rows.shape[1] != spec.observation_size or legal.shape != (len(rows), spec.num_actions):

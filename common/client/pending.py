@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.client.connection import ServerConnection
-from simul.common.client.evaluation import PendingEvaluations
+from simul.common.client.evaluation import PendingEvaluations, check_bytes
 from simul.common.client.observation_memory import ObservationBlock
 from simul.common.protocol.codec import Tensors, expect
 from simul.common.protocol.decisions import Action, Decision, Failure
@@ -137,7 +137,10 @@ class PendingSteps:
 
 def check_shapes(decisions: Sequence[Decision], spec: GameSpec) -> None:
     """Raises ValueError where an observation is not [D] or a mask not [A]: numpy would broadcast it."""
+    in_bytes = spec.observation_dtype == "uint8"
     for d in decisions:
+        if in_bytes and d.observation is not None:
+            check_bytes(d.observation, spec)
         for name, array, size in (
             ("observation", d.observation, spec.observation_size),
             ("mask", d.mask, spec.num_actions),

@@ -53,6 +53,7 @@ class NetworkConfig(Section, frozen=True):
 
     name: str = "mlp_lstm"  # mlp_lstm, a network made for the game, or module:Class
     options: dict[str, Any] = field(default_factory=dict)  # keyword arguments of the network
+    normalize_observations: bool = False  # to mean 0 and variance 1 over all that was learned from, clipped at 10
 
 
 class WorkersConfig(Section, frozen=True):
@@ -115,6 +116,7 @@ class LearnerConfig(Section, frozen=True):
     final_entropy_coefficient: NonNegativeFloat = 0.001
     rho_clip: PositiveFloat = 1.0  # V-trace
     c_clip: PositiveFloat = 1.0  # V-trace
+    normalize_rewards: bool = False  # divide by the standard deviation of the discounted return so far, clip at 10
     max_gradient_norm: PositiveFloat = 0.5
     max_policy_lag: Positive = 20  # older unrolls are dropped and counted
     max_skipped_minibatches: Positive = 100  # so many in a row without a step (a gradient is not finite) end the run
@@ -124,7 +126,12 @@ class LearnerConfig(Section, frozen=True):
     past_resident: NonNegative = 3  # at most so many past selves are served at once
 
 
-LATER_KEYS = {"workers": ("max_failed_share",)}  # added to a section later: their defaults change no fingerprint
+LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
+    "gymnasium": ("frame_stack",),
+    "network": ("normalize_observations",),
+    "workers": ("max_failed_share",),
+    "learner": ("normalize_rewards",),
+}
 
 
 class Config(GamesConfig, frozen=True):

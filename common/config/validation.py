@@ -145,7 +145,7 @@ def describe_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-NETWORKS = ("mlp_lstm",)  # for any game
+NETWORKS = ("mlp_lstm", "conv_lstm")  # for any game: vectors, images
 MADE_FOR_A_GAME = {name: reads for game in GAMES.values() for name, reads in game.networks.items()}
 _MODULE_CLASS = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 

@@ -16,6 +16,8 @@ import copy
 import torch
 from torch import Tensor, nn
 
+from simul.common.protocol.specs import GameSpec
+
 
 class RecurrentNetwork(nn.Module):
     """Base of every network. A subclass sets `state_size` and implements `forward`; the rest has defaults.
@@ -30,7 +32,7 @@ class RecurrentNetwork(nn.Module):
         """One decision of each session.
 
         Args:
-            observation: wire dtype or float32 [B, D].
+            observation: wire dtype or float32 [B, D]; images (uint8) unscaled, from 0 to 255.
             mask: bool [B, A], True = legal. An input only: logits come back unmasked.
             state: float32 [B, S].
 
@@ -86,6 +88,12 @@ class ModuleAdapter(RecurrentNetwork):
         """As `RecurrentNetwork.forward`."""
         logits, value, new_state = self.inner(observation, mask, state)
         return logits.float(), value.float(), new_state.float()
+
+
+def example_observation(spec: GameSpec, uniform: Tensor) -> Tensor:
+    """`uniform`, float32 [B, D] in [0, 1), in the wire dtype: bytes from 0 to 255 where that is uint8."""
+    dtype: torch.dtype = getattr(torch, spec.observation_dtype)
+    return uniform.to(dtype) if dtype.is_floating_point else (256 * uniform).to(dtype)
 
 
 def compute_dtype(weight: Tensor) -> torch.dtype:

@@ -11,14 +11,18 @@ import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
-from simul.common.nets.base import ModuleAdapter, RecurrentNetwork
+from simul.common.nets.base import ModuleAdapter, RecurrentNetwork, example_observation
+from simul.common.nets.models.conv_lstm import ConvLstm
 from simul.common.nets.models.mlp_lstm import MlpLstm
 from simul.common.nets.models.pokemon import pokemon_network
+from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.named_class import load_class
 
-NETWORKS: dict[str, Callable[..., nn.Module]] = {"mlp_lstm": MlpLstm, "pokemon": pokemon_network}
+NETWORKS: dict[str, Callable[..., nn.Module]] = {
+    "mlp_lstm": MlpLstm, "conv_lstm": ConvLstm, "pokemon": pokemon_network,
+}  # fmt: skip
 TRIAL_BATCH = 3
 
 
@@ -40,14 +44,15 @@ def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> Recu
             text = _cause(error).rstrip(".")
             raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {text}.") from None
     built = module if isinstance(module, RecurrentNetwork) else ModuleAdapter(module)
+    if network.normalize_observations:
+        built = NormalizedNetwork(built, spec)
     check_network(built, spec, network.name)
     return built
 
 
 def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
     """A trial forward against the spec. Raises ConfigError naming expected and got."""
-    dtype = getattr(torch, spec.observation_dtype)
-    observation = torch.zeros(TRIAL_BATCH, spec.observation_size, dtype=dtype)
+    observation = example_observation(spec, torch.zeros(TRIAL_BATCH, spec.observation_size))
     mask = torch.ones(TRIAL_BATCH, spec.num_actions, dtype=torch.bool)
     try:
         outputs = _forward(network, observation, mask)
@@ -66,7 +71,8 @@ def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
         )
     if not _finite(outputs):  # a network may divide by a sum that is 0 here
         draw = torch.Generator().manual_seed(1)
-        if not _finite(_forward(network, torch.rand(observation.shape, generator=draw).to(dtype), mask)):
+        ordinary = example_observation(spec, torch.rand(observation.shape, generator=draw))
+        if not _finite(_forward(network, ordinary, mask)):
             raise ConfigError(
                 f"The network {name} returns nan or inf for ordinary observations (zeros, and numbers from 0 to 1); "
                 "expected finite logits, value and new state."

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.base import RecurrentNetwork, example_observation
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.throttle import Throttle, no_throttle
 
@@ -251,7 +251,7 @@ def _tensors(module: nn.Module) -> dict[str, Tensor]:
 def _example(network: RecurrentNetwork, spec: GameSpec, batch: int) -> tuple[Tensor, Tensor, Tensor]:
     state = network.initial_state(batch)
     draw = torch.Generator().manual_seed(batch)
-    observation = torch.rand(batch, spec.observation_size, generator=draw).to(getattr(torch, spec.observation_dtype))
+    observation = example_observation(spec, torch.rand(batch, spec.observation_size, generator=draw))
     mask = torch.rand(batch, spec.num_actions, generator=draw) < 0.5
     return observation.to(state.device), mask.to(state.device), state
 
@@ -259,7 +259,8 @@ def _example(network: RecurrentNetwork, spec: GameSpec, batch: int) -> tuple[Ten
 def _agree_on_any_sign(network: RecurrentNetwork, traced: torch.jit.ScriptModule, spec: GameSpec) -> bool:
     """Finds branches that go one way for all numbers in [0, 1]. A network that rejects negative ids passes."""
     observation, mask, state = _example(network, spec, TRACED_BATCH)
-    example = (-100 * observation, mask, state)
+    negative = -100 * observation if observation.is_floating_point() else 255 - observation
+    example = (negative, mask, state)
     try:
         network(*example)
     except (RuntimeError, IndexError, ValueError):

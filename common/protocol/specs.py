@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-WireDtype = Literal["float16", "float32"]
+WireDtype = Literal["float16", "float32", "uint8"]
+_LATER = ("observation_shape", "observation_axes")  # fields added later: in the fingerprint only where they are used
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -42,10 +44,15 @@ class GameSpec(msgspec.Struct, frozen=True):
         name: e.g. `pokemon/gen9randombattle`.
         observation_size: D, length of the flat observation of one decision.
         num_actions: A, width of the action mask (True = legal).
-        observation_dtype: dtype on the wire; float16 halves an observation's cost and is exact for ids up to 2048.
+        observation_dtype: dtype on the wire, in shared memory and in unrolls; float16 halves an observation's cost and
+            is exact for ids up to 2048; uint8 is for images.
         seats: players per env.
         encoder_version: raised by hand when the meaning of a feature changes but not its place.
         layout: slices that cover the observation; empty means one anonymous run of numbers.
+        observation_shape: shape of the image (or board) whose numbers, in row-major order, begin the observation;
+            numbers behind it belong to no axis. Empty: the observation is a vector.
+        observation_axes: a letter for each axis of `observation_shape`: H and W once each, C for channels, N for
+            stacked frames. `HWC`, `CHW`, `HW` or `NHWC`, say. A network reads all axes but H and W as channels.
     """
 
     name: str
@@ -55,12 +62,16 @@ class GameSpec(msgspec.Struct, frozen=True):
     seats: int = 1
     encoder_version: int = 1
     layout: tuple[Slice, ...] = ()
+    observation_shape: tuple[int, ...] = ()
+    observation_axes: str = ""
 
     def fingerprint(self) -> str:
-        """First 16 hex digits of SHA-256 over the canonical encoding of every field."""
-        return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()[:16]
+        """First 16 hex digits of SHA-256 over the canonical encoding of every field that is used."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        used = {name: value for name, value in fields.items() if value or name not in _LATER}
+        return hashlib.sha256(msgspec.msgpack.encode(used)).hexdigest()[:16]
 
-    def dtype(self) -> np.dtype[np.floating]:
+    def dtype(self) -> np.dtype[Any]:
         """Numpy dtype of an observation on the wire and in unrolls."""
         return np.dtype(self.observation_dtype)
 
@@ -70,3 +81,18 @@ class GameSpec(msgspec.Struct, frozen=True):
             if part.name == name:
                 return part
         raise KeyError(name)
+
+
+def random_observations(spec: GameSpec, rows: int, draw: np.random.Generator) -> NDArray[Any]:
+    """Wire dtype [rows, D], uniform in what each slice of the layout, else the dtype, allows; ids are whole numbers."""
+    if spec.dtype() == np.uint8:
+        return draw.integers(0, 256, (rows, spec.observation_size), np.uint8)
+    values = draw.random((rows, spec.observation_size), np.float32)
+    for part in spec.layout:
+        place = values[:, part.start : part.start + part.size]
+        if part.kind == "id":
+            place[:] = draw.integers(0, max(part.vocabulary, 1), place.shape)
+        else:
+            place *= part.high - part.low
+            place += part.low
+    return values.astype(spec.dtype())

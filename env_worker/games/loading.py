@@ -112,6 +112,8 @@ def _is_source(offers: Callable[..., Any]) -> bool:
 
 def _own_source(config: Config, offers: Callable[..., Any], options: SourceOptions) -> EnvSource:
     """Raises ConfigError where the class breaks the interface."""
+    if config.gymnasium.frame_stack > 1:
+        raise ConfigError(f"gymnasium.frame_stack is for Gymnasium environments; {config.game} is an EnvSource.")
     source = offers(**config.game_options, index=options.index, **options.of_envs())
     missing = [method for method in SOURCE_METHODS if not callable(getattr(source, method, None))]
     missing += [field for field in ("spec", "envs") if not hasattr(source, field)]

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import TracedNetwork
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime.throttle import Throttle, no_throttle
 from simul.inference_server.engine.engine import BUCKETS, Inputs, Outputs, Packing, PolicyEngine, Ready, Staging
 from simul.inference_server.engine.sampling import sample_packed
@@ -85,6 +85,7 @@ class Bucket:
     ) -> None:
         """`padding`: the row of the state table that free rows read, and the one that they write."""
         self.rows = rows
+        self._spec = spec
         packing = Packing(rows, spec)
         self._host = graphs.host_bytes(packing.size)
         self.staging = Staging(rows, spec, self._host)
@@ -137,8 +138,7 @@ class Bucket:
     def _fill_at_random(self) -> None:
         """Observations without noise: the most probable action must not depend on a last bit."""
         self._pad(0)
-        draw = np.random.default_rng(self.rows)
-        self.staging.observation[:] = draw.random(self.staging.observation.shape)
+        self.staging.observation[:] = random_observations(self._spec, self.rows, np.random.default_rng(self.rows))
 
     def _answers_of(self, run: Callable[[], None], before: float) -> NDArray[np.float32]:
         """log_prob and value, float32 [2, rows], for the inputs on the device; `before` where nothing is written."""

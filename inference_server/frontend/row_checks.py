@@ -111,7 +111,7 @@ def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> St
     kind, flags = expect(tensors, "kind", _UINT8, (n,)), expect(tensors, "flags", _UINT8, (n,))
     finite, has_legal, plain = (np.empty(n, np.bool_) for _ in range(3))
     bits, exponent, check = _FINITE[observation.dtype]
-    judged = np.empty((n, 0), bits) if unread else observation.view(bits)
+    judged = np.empty((n, 0), bits) if unread or observation.dtype == _UINT8 else observation.view(bits)
     check(judged, exponent, reward, mask, kind, flags, finite, has_legal, plain)
     return StepRows(
         keys=keys,
@@ -186,3 +186,4 @@ _FINITE = {  # by dtype of the observation: as what its bits are seen, which of 
     np.dtype(np.float16): (np.uint16, 0x7C00, compiled(read(UINT16, 2), UINT16, *_COLUMNS)(_check)),
     np.dtype(np.float32): (np.uint32, 0x7F800000, compiled(read(UINT32, 2), UINT32, *_COLUMNS)(_check)),
 }
+_FINITE[_UINT8] = _FINITE[np.dtype(np.float16)]  # with no columns: every whole number is finite

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from simul.common.client.columns import Answer, Columns
 from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import START, Error
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import GameSpec, random_observations
 from simul.inference_server.loadtest.windows import Window, WindowClock
 
 _EPISODE, _STEP = 2, 3  # columns of `keys`
@@ -31,7 +31,7 @@ class SessionRows:
         self._next = Columns.empty(envs, spec)
         self._next.keys[:, 0] = np.arange(envs)
         self._next.flags[:] = START
-        self._next.observation[:] = observations(spec, envs, draw)
+        self._next.observation[:] = random_observations(spec, envs, draw)
         self._next.mask[:] = masks(spec, envs, draw)
 
     def rows(self, seats: NDArray[np.int64]) -> Columns:
@@ -50,19 +50,6 @@ class SessionRows:
         self._next.keys[seats, _EPISODE] += 1
         self._next.keys[seats, _STEP] = 0
         self._next.flags[seats] = START
-
-
-def observations(spec: GameSpec, rows: int, draw: np.random.Generator) -> NDArray[np.floating]:
-    """Wire dtype [rows, D], uniform in what each slice of the layout allows; ids are whole numbers."""
-    values = draw.random((rows, spec.observation_size), np.float32)
-    for part in spec.layout:
-        place = values[:, part.start : part.start + part.size]
-        if part.kind == "id":
-            place[:] = draw.integers(0, max(part.vocabulary, 1), place.shape)
-        else:
-            place *= part.high - part.low
-            place += part.low
-    return values.astype(spec.dtype())
 
 
 def masks(spec: GameSpec, rows: int, draw: np.random.Generator) -> NDArray[np.uint8]:

@@ -17,9 +17,9 @@ from simul.common.nets.devices import choose_device, choose_precision
 from simul.common.nets.io import bytes_to_state
 from simul.common.nets.traced import traced_forward
 from simul.common.protocol.messages import Error
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import GameSpec, random_observations
 from simul.inference_server.engine.sampling import sample
-from simul.inference_server.loadtest.driver import masks, observations
+from simul.inference_server.loadtest.driver import masks
 
 WARM_UP_FORWARDS = 5
 
@@ -76,7 +76,7 @@ class LocalPolicy:
     def forward_per_sec(self, batch: int, seconds: float) -> float:
         """Rows a second of the network alone at `batch`: no sampling, no server, the state carried along."""
         draw = np.random.default_rng(0)
-        observation = torch.from_numpy(observations(self._spec, batch, draw)).to(self._device)
+        observation = torch.from_numpy(random_observations(self._spec, batch, draw)).to(self._device)
         legal = torch.from_numpy(masks(self._spec, batch, draw)).to(self._device) > 0
         state = self._network.initial_state(batch)
         forwards, begin = -WARM_UP_FORWARDS, 0.0

@@ -8,6 +8,7 @@ spare one; what comes back is spare again. So no place is written while the lear
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -190,7 +191,8 @@ class UnrollBuffer:
         self._fingerprint = spec.fingerprint()
         self._length = unroll_length
         self._free: list[int] = []
-        self._filled = self._first_step = np.zeros(0, np.int64)
+        self._filled = self._first_step = self._session = np.zeros(0, np.int64)
+        self._last_session = secrets.randbits(62)  # so that two servers, or two lives of one, never name the same
         self._tables: Tables = {}
         self._growing = memory is None
         self.steps_open = 0
@@ -208,6 +210,8 @@ class UnrollBuffer:
         row = self._free.pop()
         self._filled[row] = 0
         self._first_step[row] = 0
+        self._last_session += 1
+        self._session[row] = self._last_session
         return row
 
     def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
@@ -293,6 +297,7 @@ class UnrollBuffer:
             terminated=terminated,
             truncated=truncated,
             spec_fingerprint=self._fingerprint,
+            session=int(self._session[row]),
         )
         self._first_step[row] += n
         self._filled[row] = 0
@@ -316,8 +321,9 @@ class UnrollBuffer:
 
     def _add_rows(self, rows: int) -> None:
         old = len(self._filled)
-        self._filled, self._first_step = (
-            np.concatenate([column, np.zeros(rows - old, np.int64)]) for column in (self._filled, self._first_step)
+        self._filled, self._first_step, self._session = (
+            np.concatenate([column, np.zeros(rows - old, np.int64)])
+            for column in (self._filled, self._first_step, self._session)
         )
         self._free.extend(range(rows - 1, old - 1, -1))
 

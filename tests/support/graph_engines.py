@@ -10,14 +10,16 @@ import torch
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime import rng
 from simul.inference_server.engine.engine import DeviceBackend
 from simul.inference_server.engine.graphs import GraphEngine
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs
 
+torch.set_num_threads(1)  # as the server's: threads of a convolution wait for each other where the machine is busy
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
+IMAGE = GameSpec("image", 62, 3, "uint8", observation_shape=(4, 5, 3), observation_axes="HWC")
 HALF = GameSpec(name="half", observation_size=7, num_actions=3, observation_dtype="float16")
 SLOTS = 200
 MAX_BATCH = 20
@@ -27,7 +29,10 @@ LOG = logging.getLogger("test")
 
 
 def network(seed: int = 0, spec: GameSpec = SPEC) -> RecurrentNetwork:
-    return build_network(NetworkConfig(options={"hidden": 16}), spec, seed=seed)
+    config = NetworkConfig(options={"hidden": 16})
+    if spec.observation_dtype == "uint8":
+        config = NetworkConfig("conv_lstm", {"hidden": 16, "channels": [4, 6], "blocks": 1})
+    return build_network(config, spec, seed=seed)
 
 
 def engine(device: StandInGraphs, net: RecurrentNetwork | None = None, spec: GameSpec = SPEC, **more) -> GraphEngine:
@@ -68,7 +73,10 @@ class Sessions:
         noise[draw.random(n) < 0.3] = 0.0
         mask = (draw.random((n, spec.num_actions)) < 0.6).astype(np.uint8)
         mask[:, 0] = 1
-        observation = draw.standard_normal((n, spec.observation_size)).astype(spec.dtype())
+        if spec.observation_dtype == "uint8":
+            observation = random_observations(spec, n, draw)
+        else:
+            observation = draw.standard_normal((n, spec.observation_size)).astype(spec.dtype())
         temperature = draw.choice([0.5, 1.0, 2.0], n).astype(np.float32)
         return observation, mask, read, write, noise, temperature
 

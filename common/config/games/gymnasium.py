@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 from msgspec import field
 
 from simul.common.config.game_description import Game, GameSection
-from simul.common.config.section import PositiveFloat
+from simul.common.config.section import Positive, PositiveFloat
 
 
 class GymnasiumConfig(GameSection, frozen=True):
-    """Any Gymnasium env with a discrete action space."""
+    """Any Gymnasium env with Discrete, MultiDiscrete or MultiBinary actions."""
 
     description: ClassVar[Game] = Game(
         configuration="cartpole", variant="id", packages=("gymnasium",), in_every_fingerprint=True
@@ -20,3 +20,4 @@ class GymnasiumConfig(GameSection, frozen=True):
     id: str = "CartPole-v1"  # a registered id, or module:Class
     kwargs: dict[str, Any] = field(default_factory=dict)
     reward_scale: PositiveFloat = 1.0
+    frame_stack: Positive = 1  # an observation is the newest so many of the env's, the oldest first

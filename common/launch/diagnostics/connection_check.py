@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 import numpy as np
@@ -33,7 +33,7 @@ from simul.common.protocol.messages import (
     Pong,
     Welcome,
 )
-from simul.common.protocol.specs import GameSpec, WireDtype
+from simul.common.protocol.specs import GameSpec, WireDtype, random_observations
 from simul.common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable, explain_silence
 
 ANSWER_SEC = 3.0
@@ -142,7 +142,7 @@ class _ConnectionCheck:
         for step, kind in enumerate((0, 0, TERMINATED)):
             decision = Decision(
                 env=0, seat=0, episode=0, step=step, kind=kind, flags=0 if step else START,
-                observation=rng.uniform(0.0, 1.0, spec.observation_size).astype(spec.dtype()),
+                observation=random_observations(spec, 1, rng)[0],
                 mask=np.ones(spec.num_actions, np.uint8), policy=welcome.policies[0],
             )  # fmt: skip
             message, tensors = pack_step(step, [decision], spec)
@@ -178,7 +178,13 @@ def _expected(answer: Message, kind: type[M]) -> M:
 
 
 def _spec_of(welcome: Welcome) -> GameSpec:
-    dtype: WireDtype = "float16" if welcome.observation_dtype == "float16" else "float32"
+    try:
+        dtype = msgspec.convert(welcome.observation_dtype, WireDtype)
+    except msgspec.ValidationError:
+        raise CheckFailed(
+            f"the server names the observation dtype {welcome.observation_dtype!r}; expected one of "
+            f"{', '.join(get_args(WireDtype))}"
+        ) from None
     return GameSpec(welcome.game, welcome.observation_size, welcome.num_actions, dtype)
 
 

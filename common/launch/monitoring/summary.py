@@ -63,6 +63,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "results": workers.get("results", {}),
         "recent_results": workers.get("recent", {}),
         "returns": workers.get("returns"),
+        "lengths": workers.get("lengths"),
         "mean_batch": mean_batch(server),
         "latency_us": counts(server, "latency_us"),
         "policy_version": number(learner, "policy_version"),

@@ -31,8 +31,8 @@ COUNTERS: dict[str, frozenset[str]] = {
          "journal_rows_lost")
     ),
     "env_worker": frozenset(
-        ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "turns",
-         "unanswered", "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors",
+        ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "lengths",
+         "turns", "unanswered", "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors",
          "reward_parts")
     ),
 }  # fmt: skip

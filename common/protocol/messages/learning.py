@@ -20,6 +20,8 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
 
     Where the learner has the server's memory open, the tensors stay at `place` until CREDIT says that the unroll was
     taken. The content is this unroll while the number stored at the place equals `serial`.
+
+    `session` is the same in all unrolls of one session, and in no other's; `first_step` counts its steps.
     """
 
     length: int
@@ -29,6 +31,7 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
     spec_fingerprint: str
     place: int = -1  # -1: the tensors are with the message
     serial: int = 0
+    session: int = 0
 
 
 class UnrollMemory(Message, frozen=True, tag="UNROLL_MEMORY"):

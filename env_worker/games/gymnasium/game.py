@@ -14,7 +14,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import append_working_directory
 from simul.common.runtime.named_class import load_class
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
-from simul.env_worker.games.gymnasium.spaces import check_env
+from simul.env_worker.games.gymnasium.spaces import check_env, discrete_env
 from simul.env_worker.source import SourceOptions
 
 EnvMaker = Callable[[], gymnasium.Env]
@@ -22,22 +22,30 @@ EnvMaker = Callable[[], gymnasium.Env]
 
 def build(config: Config, options: SourceOptions) -> GymnasiumSource:
     """The source of `gymnasium.id`, checked, not yet started. Raises ConfigError."""
-    return _source(config, *_registered(config), config.gymnasium.reward_scale, options)
+    make_env, name = _registered(config)
+    return _source(config, _wrapped(make_env, config), name, config.gymnasium.reward_scale, options)
 
 
 def spec(config: Config) -> GameSpec:
     """The spec of `gymnasium.id`; an env is built, stepped once and closed. Raises ConfigError."""
-    return check_env(*_registered(config))
+    make_env, name = _registered(config)
+    return check_env(_wrapped(make_env, config), name)
 
 
 def class_source(config: Config, env_class: Callable[..., Any], options: SourceOptions) -> GymnasiumSource:
     """The source of a class of the user's, the configured `game`. Raises ConfigError."""
-    return _source(config, lambda: env_class(**config.game_options), config.game, 1.0, options)
+    make_env = _wrapped(lambda: env_class(**config.game_options), config)
+    return _source(config, make_env, config.game, 1.0, options)
 
 
 def class_spec(config: Config, env_class: Callable[..., Any]) -> GameSpec:
     """The spec of a class of the user's, the configured `game`. Raises ConfigError."""
-    return check_env(lambda: env_class(**config.game_options), config.game)
+    return check_env(_wrapped(lambda: env_class(**config.game_options), config), config.game)
+
+
+def _wrapped(make_env: EnvMaker, config: Config) -> EnvMaker:
+    frames = config.gymnasium.frame_stack
+    return lambda: discrete_env(make_env(), frames)
 
 
 def _source(

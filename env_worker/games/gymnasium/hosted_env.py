@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.errors import EnvError
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.gymnasium.consecutive_choices import ConsecutiveChoices
 from simul.env_worker.games.gymnasium.spaces import action_mask, flat_observation
 
 
@@ -32,16 +34,17 @@ class HostedEnv:
         finished, failures: finished episodes; failures since the last of them.
     """
 
-    def __init__(self, index: int, make_env: Callable[[], gymnasium.Env], num_actions: int) -> None:
+    def __init__(self, index: int, make_env: Callable[[], gymnasium.Env], spec: GameSpec) -> None:
         self.index = index
         self.episode = -1
         self.step = 0
         self.alive = False
-        self.mask: NDArray[np.uint8] = np.zeros(num_actions, np.uint8)
+        self.mask: NDArray[np.uint8] = np.zeros(spec.num_actions, np.uint8)
         self.reward = 0.0
         self.episode_return = 0.0
         self.finished = 0
         self.failures = 0
+        self._dtype = spec.observation_dtype
         self._make_env = make_env
         self._env: gymnasium.Env | None = None
 
@@ -52,16 +55,16 @@ class HostedEnv:
         self.reward = self.episode_return = 0.0
         self.alive = True
 
-    def reset(self, seed: int) -> NDArray[np.float32]:
-        """First observation, float32 [D], of the episode; builds the env if there is none."""
+    def reset(self, seed: int) -> NDArray[Any]:
+        """First observation, wire dtype [D], of the episode; builds the env if there is none."""
         if self._env is None:
             self._env = self._make_env()
         observation, info = self._env.reset(seed=episode_seed(seed, self.index, self.episode))
         self.mask = action_mask(info, len(self.mask))
-        return flat_observation(self._env.observation_space, observation)
+        return flat_observation(self._env.observation_space, observation, self._dtype)
 
-    def advance(self, action: int) -> tuple[NDArray[np.float32] | None, bool, bool]:
-        """Step the env: observation float32 [D] (None where it terminated), terminated, truncated."""
+    def advance(self, action: int) -> tuple[NDArray[Any] | None, bool, bool]:
+        """Step the env: observation, wire dtype [D] (None where it terminated), terminated, truncated."""
         assert self._env is not None, "advance before reset"
         self.step += 1
         observation, reward, terminated, truncated, info = self._env.step(int(self._env.action_space.start) + action)
@@ -73,7 +76,13 @@ class HostedEnv:
             return None, True, False
         if not truncated:
             self.mask = action_mask(info, len(self.mask))
-        return flat_observation(self._env.observation_space, observation), False, bool(truncated)
+        return flat_observation(self._env.observation_space, observation, self._dtype), False, bool(truncated)
+
+    @property
+    def env_steps(self) -> int:
+        """Steps of the env in this episode: fewer than decisions where an action has several components."""
+        components = len(self._env.options) if isinstance(self._env, ConsecutiveChoices) else 1
+        return self.step // components
 
     def discard(self) -> str:
         """Close the env; the next `reset` builds another. Returns what closing raised as a sentence, or ""."""

@@ -33,14 +33,17 @@ class EpisodeTally:
 
     def __init__(self, listed: bool) -> None:
         self.started = self.finished = self.truncated = 0
+        self.decisions = self.env_steps = 0  # of finished episodes
         self.aborted: Counter[str] = Counter()
         self.events: deque[str] = deque(maxlen=EVENTS)
         self._sum = 0.0
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._all: list[float] | None = [] if listed else None
 
-    def finish(self, episode_return: float, truncated: bool) -> None:
+    def finish(self, episode_return: float, truncated: bool, decisions: int, env_steps: int) -> None:
         """Count a finished episode. `episode_return`: sum of its rewards, unscaled."""
+        self.decisions += decisions
+        self.env_steps += env_steps
         self.finished += 1
         self.truncated += truncated
         self._sum += episode_return
@@ -49,7 +52,7 @@ class EpisodeTally:
             self._all.append(episode_return)
 
     def metrics(self, alive: int) -> dict[str, Any]:
-        """`episodes`, `returns` (means are 0.0 while `count` is 0), `events`, and `episode_returns` if listed."""
+        """`episodes`, `returns` (means are 0.0 while `count` is 0), `lengths`, `events`, `episode_returns`."""
         figures: dict[str, Any] = {
             "episodes": {
                 "started": self.started,
@@ -63,6 +66,7 @@ class EpisodeTally:
                 "count": self.finished,
                 "recent_mean": sum(self._recent) / max(len(self._recent), 1),
             },
+            "lengths": {"decisions": self.decisions, "env_steps": self.env_steps},
             "events": list(self.events),
         }
         if self._all is not None and len(self._all) <= LISTED:
@@ -104,7 +108,7 @@ class GymnasiumSource:
         self._flags = start_flags(record, greedy)
         self._reward_scale = reward_scale
         self._shares = [None if episodes is None else (episodes + envs - 1 - i) // envs for i in range(envs)]
-        self._hosted = [HostedEnv(i, make_env, self.spec.num_actions) for i in range(envs)]
+        self._hosted = [HostedEnv(i, make_env, self.spec) for i in range(envs)]
         self._episode_tally = EpisodeTally(listed=episodes is not None)
         self._failures = EpisodeFailures(max_failed_share)
         self._ready: list[Decision] = []
@@ -176,7 +180,7 @@ class GymnasiumSource:
         return []
 
     def metrics(self) -> dict[str, Any]:
-        """`episodes`, `returns`, `events`; `episode_returns` in an evaluation. See `EpisodeTally.metrics`."""
+        """`episodes`, `returns`, `lengths`, `events`; `episode_returns` in an evaluation: see `EpisodeTally`."""
         return self._episode_tally.metrics(alive=sum(env.alive for env in self._hosted))
 
     def close(self) -> None:
@@ -210,20 +214,20 @@ class GymnasiumSource:
             env.alive = False
             env.finished += 1
             env.failures = 0
-            self._episode_tally.finish(env.episode_return, truncated)
+            self._episode_tally.finish(env.episode_return, truncated, env.step, env.env_steps)
             self._failures.add_finished()
             self._begin(env)
         else:
             self._decide(env, observation)
 
-    def _decide(self, env: HostedEnv, observation: NDArray[np.float32] | None) -> None:
+    def _decide(self, env: HostedEnv, observation: NDArray[Any] | None) -> None:
         self._row(env, DECISION, observation, env.mask, self._flags if env.step == 0 else 0)
 
     def _row(
         self,
         env: HostedEnv,
         kind: int,
-        observation: NDArray[np.float32] | None = None,
+        observation: NDArray[Any] | None = None,
         mask: NDArray[np.uint8] | None = None,
         flags: int = 0,
     ) -> None:

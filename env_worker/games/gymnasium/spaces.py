@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,19 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.gymnasium.consecutive_choices import ConsecutiveChoices, component_options
+
+
+def discrete_env(env: gymnasium.Env, frame_stack: int = 1) -> gymnasium.Env:
+    """`env` with its newest `frame_stack` observations as one, and with actions of several components one by one.
+
+    At the start of an episode the first observation stands for those before it.
+    """
+    if frame_stack > 1:
+        # envs reuse their buffers, and the stack keeps what it is given
+        copied = gymnasium.wrappers.TransformObservation(env, copy.deepcopy, env.observation_space)
+        env = gymnasium.wrappers.FrameStackObservation(copied, frame_stack)
+    return ConsecutiveChoices(env) if component_options(getattr(env, "action_space", None)) else env
 
 
 def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:
@@ -22,8 +36,17 @@ def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:
     """
     _refuse_pettingzoo(env, name)
     actions = getattr(env, "action_space", None)
+    if isinstance(actions, spaces.Box):
+        raise ConfigError(
+            f"The environment {name} has continuous actions, {actions}; expected gymnasium.spaces.Discrete, "
+            "MultiDiscrete or MultiBinary. Wrap it so that it chooses among some of them: "
+            "gymnasium.wrappers.DiscretizeAction(env, bins=5, multidiscrete=True)."
+        )
     if not isinstance(actions, spaces.Discrete):
-        raise ConfigError(f"The environment {name} has the action space {actions}; expected gymnasium.spaces.Discrete.")
+        raise ConfigError(
+            f"The environment {name} has the action space {actions}; expected gymnasium.spaces.Discrete, "
+            "MultiDiscrete or MultiBinary."
+        )
     observations = getattr(env, "observation_space", None)
     if not isinstance(observations, spaces.Space):
         raise ConfigError(f"The environment {name} has no observation_space; expected a gymnasium.spaces.Space.")
@@ -33,7 +56,15 @@ def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:
         raise ConfigError(f"The observations of {name} do not flatten to numbers: {error}") from None
     if size < 1:
         raise ConfigError(f"The environment {name} has an empty observation space: {observations}.")
-    return GameSpec(name=name, observation_size=size, num_actions=int(actions.n), observation_dtype="float32")
+    image = _image_of(observations)
+    return GameSpec(
+        name=name,
+        observation_size=size,
+        num_actions=int(actions.n),
+        observation_dtype="float32" if image is None else "uint8",
+        observation_shape=() if image is None else image.shape,
+        observation_axes="" if image is None else _axes_of(image.shape),
+    )
 
 
 def _refuse_pettingzoo(env: Any, name: str) -> None:
@@ -48,37 +79,82 @@ def _refuse_pettingzoo(env: Any, name: str) -> None:
         )
 
 
-def flat_observation(space: spaces.Space, observation: Any) -> NDArray[np.float32]:
-    """The observation as float32 [D], a copy (envs reuse their buffers); Discrete parts become one-hot.
+def _image_of(space: spaces.Space) -> spaces.Box | None:
+    """The image that the observation is, or begins with where nothing but zeros and ones follows; else None."""
+    if isinstance(space, spaces.Tuple):
+        binary = all(isinstance(part, spaces.MultiBinary | spaces.Discrete) for part in space.spaces[1:])
+        return _image_of(space.spaces[0]) if space.spaces and binary else None
+    if isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3, 4):
+        return space if (space.low == 0).all() and (space.high == 255).all() else None
+    return None
+
+
+def _axes_of(shape: tuple[int, ...]) -> str:
+    """Channels are first where the first of the last three sizes is smaller than the last of them."""
+    if len(shape) == 2:
+        return "HW"
+    return "N" * (len(shape) - 3) + ("CHW" if shape[-3] < shape[-1] else "HWC")
+
+
+def flat_observation(space: spaces.Space, observation: Any, dtype: str = "float32") -> NDArray[Any]:
+    """The observation as `dtype` [D], a copy (envs reuse their buffers); Discrete parts become one-hot.
 
     Raises:
         EnvError: the env broke its own declaration, or a value is not finite.
     """
-    _check_shape(space, observation, "an observation")
+    _check(space, observation, "an observation")
+    if dtype == "uint8":
+        _check_bytes(space, observation)
     if not isinstance(space, spaces.Box):
         observation = spaces.flatten(space, observation)
-    flat = np.array(observation, dtype=np.float32).reshape(-1)
-    if not np.isfinite(flat).all():
+    flat = np.array(observation, dtype=dtype).reshape(-1)
+    if dtype == "float32" and not np.isfinite(flat).all():
         raise EnvError("an observation is not finite")
     return flat
 
 
-def _check_shape(space: spaces.Space, observation: Any, name: str) -> None:
-    """Flattening hides a wrong shape (a transposed image has as many numbers). Raises EnvError."""
+def _check(space: spaces.Space, observation: Any, name: str) -> None:
+    """Flattening hides a wrong shape (a transposed image has as many numbers) and loses fractions. Raises EnvError."""
     if isinstance(space, spaces.Dict):
         for key, part in space.spaces.items():
             if key not in observation:
                 raise EnvError(f"{name} lacks {key!r}, which its space declares")
-            _check_shape(part, observation[key], f"{name}[{key!r}]")
+            _check(part, observation[key], f"{name}[{key!r}]")
     elif isinstance(space, spaces.Tuple):
         if len(observation) != len(space.spaces):
             raise EnvError(f"{name} has {len(observation)} parts; its space declares {len(space.spaces)}")
         for i, part in enumerate(space.spaces):
-            _check_shape(part, observation[i], f"{name}[{i}]")
+            _check(part, observation[i], f"{name}[{i}]")
     elif isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
         found = np.shape(observation)
         if found != space.shape:
             raise EnvError(f"{name} has shape {list(found)}; its space declares {list(space.shape)}")
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        whole = np.asarray(observation)
+        if whole.dtype.kind not in "iub":
+            raise EnvError(f"{name} has dtype {whole.dtype}; its space {space} declares whole numbers ({space.dtype})")
+        if ((whole < space.start) | (whole >= space.start + _options(space))).any():
+            raise EnvError(f"{name} is {whole.tolist()}, which its space {space} does not contain")
+
+
+def _options(space: spaces.Discrete | spaces.MultiDiscrete) -> Any:
+    return space.n if isinstance(space, spaces.Discrete) else space.nvec
+
+
+def _check_bytes(space: spaces.Space, observation: Any) -> None:
+    """An image of another dtype must consist of bytes. Raises EnvError."""
+    while isinstance(space, spaces.Tuple):
+        space, observation = space.spaces[0], observation[0]
+    found = np.asarray(observation)
+    if found.dtype == np.uint8:
+        return
+    with np.errstate(invalid="ignore"):
+        same = found.astype(np.uint8) == found
+    if not same.all():
+        raise EnvError(
+            f"an image has dtype {found.dtype} and values that are not whole numbers from 0 to 255; "
+            "its space declares uint8"
+        )
 
 
 def action_mask(info: Mapping[str, Any], num_actions: int) -> NDArray[np.uint8]:
@@ -109,10 +185,10 @@ def check_env(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
         env = make_env()
         spec = gymnasium_spec(env, name)
         observation, info = env.reset(seed=0)
-        flat_observation(env.observation_space, observation)
+        flat_observation(env.observation_space, observation, spec.observation_dtype)
         action = int(np.flatnonzero(action_mask(info, spec.num_actions))[0])
         observation, reward, _, _, _ = env.step(int(env.action_space.start) + action)
-        flat_observation(env.observation_space, observation)
+        flat_observation(env.observation_space, observation, spec.observation_dtype)
         if not np.isfinite(float(reward)):
             raise EnvError(f"the first reward is {reward}")
     except ConfigError:

@@ -194,12 +194,12 @@ def make_schedule(tmp_path, facts):
 
 
 def test_a_full_disk_leaves_the_last_good_one_and_training_goes_on(tmp_path, facts, network, monkeypatch):
-    optimizer, weights = trained(network), weights_to_bytes(network)
+    moments, weights = optimizer_to_bytes(network, trained(network)), weights_to_bytes(network)
     keep = make_schedule(tmp_path, facts)
-    assert not keep.save(0, 0, 0, weights, network, optimizer, 0.0)
+    assert not keep.save(0, 0, 0, weights, moments, 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(checkpoints.os, "fsync", full_disk)
-        failure = keep.save(1, 10, 1, weights, network, optimizer, 20.0)
+        failure = keep.save(1, 10, 1, weights, moments, 20.0)
         assert "No space left" in failure
         assert "version 0 stays" in failure
         assert "No space left" in keep.add_past_self(1, 100, weights)
@@ -212,10 +212,10 @@ def test_a_full_disk_leaves_the_last_good_one_and_training_goes_on(tmp_path, fac
 
 
 def test_milestones_come_by_decisions(tmp_path, facts, network):
-    optimizer, weights = trained(network), weights_to_bytes(network)
+    moments, weights = optimizer_to_bytes(network, trained(network)), weights_to_bytes(network)
     keep = make_schedule(tmp_path, facts)
     for version, decisions in enumerate((0, 20, 40, 60, 80, 120, 130, 140)):
-        keep.save(version, decisions, version, weights, network, optimizer, 0.0)
+        keep.save(version, decisions, version, weights, moments, 0.0)
     assert CheckpointStore(tmp_path).versions() == [0, 3, 5, 6, 7]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from simul.common.client.evaluation import pack_evaluate
 from simul.common.client.pending import PendingSteps, check_shapes
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.errors import ERR_DEADLINE, ERR_ORDER
@@ -41,3 +42,14 @@ def test_what_numpy_would_spread_over_a_row_is_refused_with_its_shape(observatio
         check_shapes([row], spec)
     end = Decision(env=4, seat=1, episode=0, step=1, kind=TERMINATED)
     check_shapes([Decision(env=0, seat=0, episode=0, step=0, observation=np.zeros(6), mask=np.ones(2)), end], spec)
+
+
+def test_floats_are_not_cut_down_to_bytes() -> None:
+    spec = GameSpec("test", 2, 2, "uint8")
+    row = Decision(env=4, seat=1, episode=0, step=0, observation=np.array([7, 255], np.uint8), mask=np.ones(2))
+    check_shapes([row], spec)
+    pack_evaluate(1, [row.observation], [row.mask], spec)
+    row.observation = np.array([0.5, 1.0], np.float32)
+    for refused in (lambda: check_shapes([row], spec), lambda: pack_evaluate(1, [row.observation], [row.mask], spec)):
+        with pytest.raises(ValueError, match="dtype float32; the game test expects uint8"):
+            refused()

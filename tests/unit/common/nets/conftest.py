@@ -8,6 +8,7 @@ import torch
 
 from simul.common.protocol.specs import GameSpec, Slice
 
+torch.set_num_threads(1)  # as a role has: threads of a convolution wait for each other where the machine is busy
 TABLES = {"species": 40, "item": 12, "ability": 9, "move": 30}
 
 
@@ -75,7 +76,8 @@ def doubles_spec(tables: dict[str, int] = TABLES) -> GameSpec:
 def observe(spec: GameSpec, *shape: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     """A random observation [*shape, D] in the wire dtype and a mask [*shape, A] with at least one legal action."""
     rng = np.random.default_rng(seed)
-    observation = rng.random((*shape, spec.observation_size)).astype(spec.dtype())
+    largest = 256 if spec.observation_dtype == "uint8" else 1
+    observation = (largest * rng.random((*shape, spec.observation_size))).astype(spec.dtype())
     for part in spec.layout:
         if part.kind == "id":
             ids = rng.integers(0, part.vocabulary, (*shape, part.size))
@@ -88,6 +90,12 @@ def observe(spec: GameSpec, *shape: int, seed: int = 0) -> tuple[torch.Tensor, t
 @pytest.fixture
 def flat_spec() -> GameSpec:
     return GameSpec("flat", 4, 2)
+
+
+@pytest.fixture
+def image_spec() -> GameSpec:
+    """7 x 6 pixels of 3 channels, and 2 numbers behind them."""
+    return GameSpec("image", 128, 5, "uint8", observation_shape=(7, 6, 3), observation_axes="HWC")
 
 
 @pytest.fixture

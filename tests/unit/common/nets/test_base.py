@@ -18,6 +18,8 @@ LENGTHS = [3, 7, 0, 7, 1]
         ("mlp_lstm", "flat_spec", {"hidden": 16}),
         ("mlp_lstm", "flat_spec", {"hidden": 16, "layers": 0}),
         ("mlp_lstm", "flat_spec", {"hidden": 16, "layers": 2, "memory": False}),
+        ("conv_lstm", "image_spec", {"channels": [4, 6], "blocks": 1, "hidden": 16}),
+        ("conv_lstm", "image_spec", {"channels": [], "hidden": 16, "memory": False}),
         ("pokemon", "entity_spec_with_sets", {"entity": 8, "hidden": 16}),
         ("pokemon", "doubles_spec", {"entity": 8, "hidden": 16}),
     ],
@@ -83,13 +85,16 @@ def test_packed_lstm_agrees_with_torch():
     torch.testing.assert_close(ours.bias.grad[order], theirs.bias_ih_l0.grad)
 
 
-@pytest.mark.parametrize("layout", ["entity_spec_with_sets", "doubles_spec"])
-def test_bfloat16_serving_stays_near_float32(layout, request, observed):
+@pytest.mark.parametrize(
+    ("name", "layout"), [("pokemon", "entity_spec_with_sets"), ("pokemon", "doubles_spec"), ("conv_lstm", "image_spec")]
+)
+def test_bfloat16_serving_stays_near_float32(name, layout, request, observed):
     spec = request.getfixturevalue(layout)
-    network = build_network(NetworkConfig("pokemon"), spec)
+    network = build_network(NetworkConfig(name), spec)
     low = network.lowered(torch.bfloat16)
     low.load_state_dict(network.state_dict())
-    assert network.trunk.weight.dtype == torch.float32
+    assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
+    assert {parameter.dtype for parameter in low.parameters()} == {torch.float32, torch.bfloat16}
     observation, mask = observed(spec, 64)
     state = network.initial_state(64)
     low_state = state
@@ -102,10 +107,12 @@ def test_bfloat16_serving_stays_near_float32(layout, request, observed):
     assert (ratio - 1).abs().max() < 0.05
 
 
-@pytest.mark.parametrize("layout", ["entity_spec", "doubles_spec"])
-def test_autocast_learns_what_float32_learns(layout, request, observed):
+@pytest.mark.parametrize(
+    ("name", "layout"), [("pokemon", "entity_spec"), ("pokemon", "doubles_spec"), ("conv_lstm", "image_spec")]
+)
+def test_autocast_learns_what_float32_learns(name, layout, request, observed):
     spec = request.getfixturevalue(layout)
-    network = build_network(NetworkConfig("pokemon"), spec)
+    network = build_network(NetworkConfig(name), spec)
     observation, mask = observed(spec, 8, 16)
     grads = []
     for enabled in (False, True):

@@ -19,6 +19,7 @@ from simul.common.nets.traced import trace_network, traced_forward, with_packed_
     ("name", "layout"),
     [
         ("mlp_lstm", "entity_spec"),
+        ("conv_lstm", "image_spec"),
         ("pokemon", "entity_spec"),
         ("pokemon", "doubles_spec"),
         ("examples.custom_network:GruNetwork", "entity_spec"),

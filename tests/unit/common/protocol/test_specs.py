@@ -1,12 +1,16 @@
 """The game spec: its fingerprint tells every difference, and it survives the files it is written to."""
 
+import hashlib
+
 import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.protocol.specs import GameSpec, Slice, random_observations
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 
 SPEC = GameSpec(
     name="toy", observation_size=5, num_actions=3, observation_dtype="float16", seats=2,
@@ -20,8 +24,9 @@ slices = st.builds(
 )  # fmt: skip
 specs = st.builds(
     GameSpec, name=st.text(max_size=12), observation_size=st.integers(1, 9999), num_actions=st.integers(1, 999),
-    observation_dtype=st.sampled_from(["float16", "float32"]), seats=st.integers(1, 4),
+    observation_dtype=st.sampled_from(["float16", "float32", "uint8"]), seats=st.integers(1, 4),
     encoder_version=st.integers(1, 99), layout=st.lists(slices, max_size=4).map(tuple),
+    observation_shape=st.lists(st.integers(1, 99), max_size=4).map(tuple), observation_axes=st.text("NCHW", max_size=4),
 )  # fmt: skip
 
 
@@ -40,6 +45,7 @@ def test_round_trip_keeps_the_fingerprint(spec):
     [
         {"name": "toy2"}, {"observation_size": 6}, {"num_actions": 4}, {"observation_dtype": "float32"}, {"seats": 1},
         {"encoder_version": 2}, {"layout": ()}, {"layout": SPEC.layout[::-1]},
+        {"observation_shape": (5,)}, {"observation_axes": "HW"},
         {"layout": (SPEC.layout[0], msgspec.structs.replace(SPEC.layout[1], vocabulary=11))},
     ],
 )  # fmt: skip
@@ -49,6 +55,29 @@ def test_every_field_changes_the_fingerprint(change):
 
 def test_the_fingerprint_is_stable():
     assert GameSpec(name="toy", observation_size=3, num_actions=2).fingerprint() == "57a750bc159b8ea9"
+
+
+@pytest.mark.parametrize(
+    ("spec", "fingerprint"),
+    [
+        (SPEC, "5de4e2067465b9be"),
+        (GameSpec("gymnasium/CartPole-v1", 4, 2), "76e7c581761cb43f"),
+    ],
+)
+def test_specs_without_the_later_fields_keep_their_fingerprints(spec, fingerprint):
+    assert spec.fingerprint() == fingerprint
+
+
+def test_the_fingerprint_of_pokemon_is_over_the_fields_of_the_first_release():
+    spec = pokemon_spec(PokemonConfig())
+    first = ("name", "observation_size", "num_actions", "observation_dtype", "seats", "encoder_version", "layout")
+    encoded = msgspec.msgpack.encode({name: getattr(spec, name) for name in first})
+    assert spec.fingerprint() == hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def test_random_observations_are_bytes_where_bytes_travel():
+    drawn = random_observations(GameSpec("image", 500, 2, "uint8"), 20, np.random.default_rng(0))
+    assert (drawn.dtype, drawn.shape, drawn.min(), drawn.max()) == (np.uint8, (20, 500), 0, 255)
 
 
 def test_dtype_and_slices():

@@ -123,6 +123,31 @@ def test_the_example_of_a_users_env():
     assert source.metrics()["returns"]["mean"] == pytest.approx(0.98)
 
 
+@pytest.mark.parametrize(
+    ("game", "name"), [("gymnasium", "gymnasium/benchmarks.learn_envs:SeekEnv"), ("benchmarks.learn_envs:SeekEnv",) * 2]
+)
+def test_frames_are_stacked_and_images_stay_bytes(game, name):
+    config = Config(
+        game=game, gymnasium=GymnasiumConfig(id="benchmarks.learn_envs:SeekEnv", frame_stack=3), workers=ENVS
+    )
+    spec = GameSpec(name, 216, 4, "uint8", observation_shape=(3, 6, 6, 2), observation_axes="NHWC")
+    assert game_spec(config) == build(config).spec == spec
+
+
+def test_a_source_has_no_frames_to_stack():
+    config = Config(game="a_users_module:OwnSource", gymnasium=GymnasiumConfig(frame_stack=2), workers=ENVS)
+    with pytest.raises(ConfigError, match="frame_stack is for Gymnasium environments; a_users_module:OwnSource is an"):
+        build(config)
+
+
+def test_components_are_chosen_one_by_one():
+    config = gym("benchmarks.learn_envs:ChordEnv")
+    assert (game_spec(config).observation_size, game_spec(config).num_actions) == (13, 4)
+    source = build(config)
+    source.start()
+    assert [row.mask.sum() for row in source.poll()] == [1, 1, 1]  # the first tone is given
+
+
 def test_a_class_that_is_a_source_itself():
     config = Config(game="a_users_module:OwnSource", game_options={"size": 4}, workers=ENVS)
     source = build(config, index=2, episodes=5)

@@ -13,22 +13,32 @@ from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.protocol.errors import ConfigError
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime import rng
 from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.engine.sampling import sample
 from tests.support.engines import act
 
+torch.set_num_threads(1)  # as the server's
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
 
 
-def _network(seed: int = 0):
-    return build_network(NetworkConfig(options={"hidden": 16}), SPEC, seed=seed)
+IMAGE = GameSpec("image", 62, 5, "uint8", observation_shape=(4, 5, 3), observation_axes="HWC")
+NETWORKS = {SPEC: NetworkConfig(options={"hidden": 16}), IMAGE: NetworkConfig("conv_lstm", {"hidden": 16, "blocks": 1})}
+both_networks = pytest.mark.parametrize("spec", NETWORKS, ids=["mlp_lstm", "conv_lstm"])
 
 
-def _engine(**more) -> PolicyEngine:
+def _network(seed: int = 0, spec: GameSpec = SPEC):
+    return build_network(NETWORKS[spec], spec, seed=seed)
+
+
+def _engine(spec: GameSpec = SPEC, **more) -> PolicyEngine:
     options = {"max_sessions": 8, "device": torch.device("cpu"), "precision": torch.float32} | more
-    return PolicyEngine(_network(), SPEC, **options)
+    return PolicyEngine(_network(spec=spec), spec, **options)
+
+
+def _observations(spec: GameSpec, rows: int, seed: int) -> np.ndarray:
+    return random_observations(spec, rows, np.random.default_rng(seed))
 
 
 def _noise(n: int, seed: int = 0) -> np.ndarray:
@@ -48,10 +58,11 @@ def test_a_masked_action_is_never_sampled_and_the_rest_follow_the_softmax() -> N
     assert torch.allclose(log_prob, wanted[action], atol=1e-5)
 
 
-def test_stepping_through_the_table_is_stepping_the_network() -> None:
-    engine, network = _engine(), _network()
+@both_networks
+def test_stepping_through_the_table_is_stepping_the_network(spec: GameSpec) -> None:
+    engine, network = _engine(spec), _network(spec=spec)
     state = network.initial_state(1)
-    rows = np.random.default_rng(0).standard_normal((6, 1, 6)).astype(np.float32)
+    rows = _observations(spec, 6, seed=0)[:, None]
     mask = np.ones((1, 5), np.uint8)
     read = engine.zero_row
     for t, observation in enumerate(rows):
@@ -63,11 +74,12 @@ def test_stepping_through_the_table_is_stepping_the_network() -> None:
         read = t % 2
 
 
+@both_networks
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_deterministic_rows_do_not_depend_on_position_or_mates(precision: torch.dtype) -> None:
-    engine = _engine(deterministic=True, precision=precision, max_sessions=200)
+def test_deterministic_rows_do_not_depend_on_position_or_mates(precision: torch.dtype, spec: GameSpec) -> None:
+    engine = _engine(spec, deterministic=True, precision=precision, max_sessions=200)
     generator = np.random.default_rng(1)
-    observation = generator.standard_normal((150, 6)).astype(np.float32)
+    observation = _observations(spec, 150, seed=1)
     mask, noise = np.ones((150, 5), np.uint8), _noise(150)
     rows = np.arange(150)
     zero = np.full(150, engine.zero_row)

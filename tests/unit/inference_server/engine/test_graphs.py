@@ -16,6 +16,7 @@ from tests.support.engines import act
 from tests.support.graph_engines import (
     BUCKETS,
     HALF,
+    IMAGE,
     SIZES,
     SPEC,
     Sessions,
@@ -31,8 +32,14 @@ from tests.support.graph_stand_in import StandInGraphs
 
 @pytest.mark.parametrize(
     ("precision", "spec"),
-    [(torch.float32, SPEC), (torch.bfloat16, SPEC), (torch.float16, SPEC), (torch.float32, HALF)],
-    ids=("float32", "bfloat16", "float16", "float16-on-the-wire"),
+    [
+        (torch.float32, SPEC),
+        (torch.bfloat16, SPEC),
+        (torch.float16, SPEC),
+        (torch.float32, HALF),
+        (torch.float32, IMAGE),
+    ],
+    ids=("float32", "bfloat16", "float16", "float16-on-the-wire", "images"),
 )
 def test_replays_give_what_the_operations_give(precision: torch.dtype, spec: GameSpec) -> None:
     device = StandInGraphs()

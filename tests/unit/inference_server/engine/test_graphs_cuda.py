@@ -14,13 +14,14 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.nets import build
 from simul.common.nets.build import build_network
 from simul.common.nets.models.mlp_lstm import MlpLstm
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import GameSpec, random_observations
 from simul.inference_server.engine.cuda import WARM_UP_RUNS, CudaGraphs
 from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.engine.graphs import GraphEngine
 from tests.support.engines import act
 
 SPEC = GameSpec(name="test", observation_size=48, num_actions=7)
+IMAGE = GameSpec("image", 48, 7, "uint8", observation_shape=(4, 4, 3), observation_axes="HWC")
 
 
 class FakeCuda:
@@ -135,10 +136,11 @@ on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA dev
 def _engines(name: str, precision: torch.dtype = torch.float32) -> tuple[PolicyEngine, GraphEngine]:
     """The same policy without graphs and with them."""
     device = torch.device("cuda")
-    options = {"spec": SPEC, "max_sessions": 64, "device": device, "precision": precision}
-    eager = PolicyEngine(build_network(NetworkConfig(name), SPEC), **options)
+    spec = IMAGE if name == "conv_lstm" else SPEC
+    options = {"spec": spec, "max_sessions": 64, "device": device, "precision": precision}
+    eager = PolicyEngine(build_network(NetworkConfig(name), spec), **options)
     graphs = GraphEngine(
-        build_network(NetworkConfig(name), SPEC), **options,
+        build_network(NetworkConfig(name), spec), **options,
         max_batch=40, graphs=CudaGraphs(device), log=logging.getLogger("test"),
     )  # fmt: skip
     graphs.warm_up((1, 2))
@@ -146,7 +148,7 @@ def _engines(name: str, precision: torch.dtype = torch.float32) -> tuple[PolicyE
 
 
 def _act_alike(eager: PolicyEngine, graphs: PolicyEngine, n: int, step: int) -> None:
-    observation = np.random.default_rng(step).standard_normal((n, SPEC.observation_size)).astype(np.float32)
+    observation = random_observations(eager._spec, n, np.random.default_rng(step))
     mask, noise = np.ones((n, SPEC.num_actions), np.uint8), np.zeros((n, SPEC.num_actions), np.float32)
     read, write = 2 * np.arange(n) + step % 2, 2 * np.arange(n) + 1 - step % 2
     found, expected = (act(engine, observation, mask, read, write, noise) for engine in (graphs, eager))
@@ -156,7 +158,7 @@ def _act_alike(eager: PolicyEngine, graphs: PolicyEngine, n: int, step: int) -> 
 
 
 @on_a_gpu
-@pytest.mark.parametrize("name", ["mlp_lstm", "examples.custom_network:GruNetwork"])
+@pytest.mark.parametrize("name", ["mlp_lstm", "conv_lstm", "examples.custom_network:GruNetwork"])
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_on_a_gpu_replays_give_what_the_operations_give(name: str, precision: torch.dtype) -> None:
     eager, graphs = _engines(name, precision)
@@ -164,7 +166,7 @@ def test_on_a_gpu_replays_give_what_the_operations_give(name: str, precision: to
     for step, n in enumerate((1, 3, 40, 64, 7)):
         if step == 3:
             for engine in (eager, graphs):
-                engine.load(build_network(NetworkConfig(name), SPEC, seed=9).state_dict())
+                engine.load(build_network(NetworkConfig(name), engine._spec, seed=9).state_dict())
         _act_alike(eager, graphs, n, step)
 
 

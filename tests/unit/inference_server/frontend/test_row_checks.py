@@ -46,6 +46,20 @@ def test_rows_are_judged_as_numpy_judges_them(seed: int, n: int, dtype: str, ali
         assert "expected" in rows.describe_not_finite(i)
 
 
+def test_bytes_are_finite_whatever_they_are() -> None:
+    observation = np.arange(2 * D, dtype=np.uint8).reshape(2, D) + 230
+    tensors = {
+        "keys": np.zeros((2, 5), np.int64), "kind": np.zeros(2, np.uint8), "flags": np.zeros(2, np.uint8),
+        "reward": np.array([0.0, np.nan], np.float32), "policy": np.zeros(2, np.uint8), "observation": observation,
+        "mask": np.ones((2, A), np.uint8),
+    }  # fmt: skip
+    rows = unpack_step(GameSpec("test/rows", D, A, observation_dtype="uint8"), tensors)
+    assert rows.finite.tolist() == rows.plain.tolist() == [True, False]
+    np.testing.assert_array_equal(rows.final_observation(0), observation[0])
+    with pytest.raises(ProtocolError, match="expected uint8"):
+        unpack_step(GameSpec("test/rows", D, A, observation_dtype="uint8"), tensors | {"observation": np.zeros((2, D))})
+
+
 def test_a_message_without_its_columns_is_refused() -> None:
     with pytest.raises(ProtocolError, match="'observation' is missing"):
         unpack_step(GameSpec("test/rows", D, A), {"keys": np.zeros((2, 5), np.int64)})

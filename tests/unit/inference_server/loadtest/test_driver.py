@@ -8,9 +8,9 @@ import pytest
 from simul.common.client.columns import Answer, Columns
 from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import START, Error
-from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.protocol.specs import GameSpec, Slice, random_observations
 from simul.inference_server.loadtest import driver as driver_module
-from simul.inference_server.loadtest.driver import LoadDriver, PoissonSchedule, SessionRows, masks, observations
+from simul.inference_server.loadtest.driver import LoadDriver, PoissonSchedule, SessionRows, masks
 from simul.inference_server.loadtest.windows import Window, WindowClock
 
 SPEC = GameSpec(name="test/numbers", observation_size=3, num_actions=4)
@@ -42,7 +42,7 @@ def test_nothing_is_due_before_the_start() -> None:
 
 
 def test_observations_keep_to_the_layout() -> None:
-    drawn = observations(MIXED, 200, np.random.default_rng(0))
+    drawn = random_observations(MIXED, 200, np.random.default_rng(0))
     assert drawn.dtype == np.float16
     assert drawn[:, :2].min() >= -2.0
     assert drawn[:, :2].max() <= -1.0

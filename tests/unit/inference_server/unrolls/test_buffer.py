@@ -169,3 +169,24 @@ def test_rows_are_reused_and_aborted_steps_counted() -> None:
     assert finished is not None
     assert finished.tensors["state"].tolist() == [5.0]
     assert finished.message.first_step == 0
+
+
+def test_a_session_is_named_alike_in_all_its_unrolls_and_in_no_others():
+    buffers = [UnrollBuffer(SPEC, 2, 1) for _ in range(2)]
+    named = []
+    for buffer in buffers:
+        for _ in range(2):
+            row = buffer.open()
+            parts = []
+            for step in range(3):
+                if step == 2:
+                    parts.append(buffer.close_full(row, 0, 1, 0.0))
+                rows, zeros = np.array([row]), np.zeros(1, np.float32)
+                observation = np.zeros((1, SPEC.observation_size), SPEC.dtype())
+                mask = np.ones((1, SPEC.num_actions), np.uint8)
+                buffer.append(rows, zeros > 0, observation, mask, np.zeros(1, np.int32), zeros, zeros, 0)
+            parts.append(buffer.end(row, TERMINATED, None, ""))
+            first, last = (part.message for part in parts)
+            assert (first.session, first.first_step, last.first_step) == (last.session, 0, 2)
+            named.append(first.session)
+    assert len(set(named)) == 4

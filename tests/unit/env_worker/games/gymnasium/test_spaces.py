@@ -6,7 +6,13 @@ import pytest
 from gymnasium import spaces
 
 from simul.common.protocol.errors import ConfigError, EnvError
-from simul.env_worker.games.gymnasium.spaces import action_mask, check_env, flat_observation, gymnasium_spec
+from simul.env_worker.games.gymnasium.spaces import (
+    action_mask,
+    check_env,
+    discrete_env,
+    flat_observation,
+    gymnasium_spec,
+)
 
 
 class Fixed(gymnasium.Env):
@@ -25,7 +31,8 @@ class Fixed(gymnasium.Env):
 
 SPACES = [
     (spaces.Box(-1, 1, (2, 3), np.float64), 6),
-    (spaces.Box(0, 255, (2, 2), np.uint8), 4),
+    (spaces.Box(0, 9, (2, 2), np.uint8), 4),
+    (spaces.Box(0, 255, (4,), np.uint8), 4),
     (spaces.Discrete(5, start=2), 5),
     (spaces.MultiBinary(3), 3),
     (spaces.MultiDiscrete([2, 4]), 6),
@@ -89,7 +96,8 @@ def test_envs_of_the_package_pettingzoo_are_named(base, kind):
 @pytest.mark.parametrize(
     ("env", "says"),
     [
-        (Fixed(spaces.Discrete(2), spaces.Box(0, 1, (1,))), "expected gymnasium.spaces.Discrete"),
+        (Fixed(spaces.Discrete(2), spaces.Box(0, 1, (1,))), r"continuous actions.*wrappers.DiscretizeAction\(env"),
+        (Fixed(spaces.Discrete(2), spaces.Text(3)), "expected gymnasium.spaces.Discrete, MultiDiscrete or MultiBinary"),
         (Fixed(spaces.Sequence(spaces.Discrete(2))), "do not flatten"),
         (Fixed(spaces.Box(0, 1, (0,))), "empty observation space"),
         (object(), "action space None"),
@@ -133,8 +141,90 @@ UPRIGHT = spaces.Box(0, 1, (2, 3), np.float32)
         (spaces.Tuple((UPRIGHT, UPRIGHT)), (np.zeros((2, 3)),), "has 1 parts; its space declares 2"),
         (spaces.MultiBinary((2, 2)), np.zeros(4, np.int8), r"\[4\]; its space declares \[2, 2\]"),
         (spaces.MultiDiscrete([[2, 2], [2, 2]]), np.zeros((1, 4), np.int64), r"\[1, 4\]; its space declares \[2, 2\]"),
+        (spaces.MultiDiscrete([3, 3]), np.array([0.5, 1]), r"dtype float64; its space MultiDiscrete.* whole numbers"),
+        (spaces.MultiDiscrete([3, 3]), np.array([0, 3]), r"is \[0, 3\], which its space MultiDiscrete.* not contain"),
+        (spaces.Discrete(3), 1.0, r"dtype float64; its space Discrete\(3\) declares whole numbers"),
+        (spaces.Discrete(3), -1, r"is -1, which its space Discrete\(3\) does not contain"),
     ],
 )
 def test_as_many_numbers_in_another_shape_are_not_an_observation(space, observation, says) -> None:
     with pytest.raises(EnvError, match=says):
         flat_observation(space, observation)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((84, 84), "HW"),
+        ((84, 84, 3), "HWC"),
+        ((5, 5, 5), "HWC"),
+        ((3, 64, 96), "CHW"),
+        ((4, 64, 96, 3), "NHWC"),
+        ((4, 3, 64, 96), "NCHW"),
+    ],
+)
+def test_images_stay_bytes_and_their_axes_are_told_apart_by_size(shape, axes):
+    space = spaces.Box(0, 255, shape, np.uint8)
+    for observed, rest in ((space, 0), (spaces.Tuple((space, spaces.MultiBinary(3))), 3)):
+        spec = check_env(lambda observed=observed: Fixed(observed), "test")
+        assert (spec.observation_dtype, spec.observation_size) == ("uint8", np.prod(shape) + rest)
+        assert (spec.observation_shape, spec.observation_axes) == (shape, axes)
+        sample = observed.sample()
+        flat = flat_observation(observed, sample, "uint8")
+        image, others = (sample[0], sample[1]) if rest else (sample, [])
+        assert flat.dtype == np.uint8
+        assert flat.tolist() == [*image.reshape(-1).tolist(), *others]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Box(0, 1, (4, 4), np.float32),
+        spaces.Box(1, 255, (4, 4), np.uint8),
+        spaces.Tuple((spaces.Box(0, 255, (4, 4), np.uint8), spaces.Box(0, 1, (1,), np.float32))),
+    ],
+)
+def test_everything_else_is_a_vector_of_floats(space):
+    spec = gymnasium_spec(Fixed(space), "test")
+    assert (spec.observation_dtype, spec.observation_shape, spec.observation_axes) == ("float32", (), "")
+
+
+def test_an_image_of_another_dtype_must_be_of_bytes():
+    space = spaces.Box(0, 255, (1, 2), np.uint8)
+    assert flat_observation(space, np.array([[7, 255]], np.int64), "uint8").tolist() == [7, 255]
+    for image in ([[0.5, 1.0]], [[0, 256]], [[-1, 0]]):
+        with pytest.raises(EnvError, match="values that are not whole numbers from 0 to 255"):
+            flat_observation(space, np.array(image), "uint8")
+
+
+class Filming(gymnasium.Env):
+    """Image of one pixel that shows the number of the step, in a buffer that is used again."""
+
+    observation_space = spaces.Box(0, 255, (1, 1), np.uint8)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self):
+        self.frame = np.zeros((1, 1), np.uint8)
+
+    def reset(self, *, seed=None, options=None):
+        self.frame[:] = 1
+        return self.frame, {}
+
+    def step(self, action):
+        self.frame += 1
+        return self.frame, 0.0, False, False, {}
+
+
+def test_stacked_frames_are_the_newest_ones_the_oldest_first():
+    env = discrete_env(Filming(), frame_stack=3)
+    spec = gymnasium_spec(env, "film")
+    assert (spec.observation_shape, spec.observation_size) == ((3, 1, 1), 3)
+    shown = [env.reset()[0], *(env.step(0)[0] for _ in range(3))]
+    assert [flat_observation(env.observation_space, frames, "uint8").tolist() for frames in shown] == [
+        [1, 1, 1], [1, 1, 2], [1, 2, 3], [2, 3, 4],
+    ]  # fmt: skip
+
+
+def test_vectors_are_stacked_too():
+    env = discrete_env(Fixed(spaces.Box(0, 1, (3,), np.float32)), frame_stack=2)
+    assert check_env(lambda: env, "test").observation_size == 6

@@ -1,0 +1,69 @@
+"""Observations at mean 0 and variance 1, by running statistics that are part of the weights.
+
+Server, learner, evaluation and `load_policy` read the statistics from the buffers of the network that they loaded. Only
+the learner writes them: `simul.learner.normalization`.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from simul.common.nets.base import RecurrentNetwork
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+
+CLIP = 10.0
+EPSILON = 1e-8  # added to a variance
+
+
+class NormalizedNetwork(RecurrentNetwork):
+    """`network` behind clip((observation - mean) / sqrt(variance + EPSILON), -CLIP, CLIP).
+
+    Buffers, float32 [D]: `observation_mean` and `observation_variance`, at first 0 and 1.
+    """
+
+    observation_mean: Tensor
+    observation_variance: Tensor
+
+    def __init__(self, network: RecurrentNetwork, spec: GameSpec) -> None:
+        """Raises ConfigError for observations that must stay what they are: images, and layouts with ids."""
+        super().__init__()
+        if spec.observation_dtype == "uint8":
+            raise ConfigError(
+                f"network.normalize_observations: {spec.name} observes images, which networks scale to [0, 1] "
+                "themselves. Leave it out."
+            )
+        if ids := [part.name for part in spec.layout if part.kind == "id"]:
+            raise ConfigError(
+                f"network.normalize_observations: the observations of {spec.name} hold ids such as {ids[0]}, which "
+                "must stay whole. Leave it out."
+            )
+        self.network = network
+        self.state_size = network.state_size
+        self.register_buffer("observation_mean", torch.zeros(spec.observation_size))
+        self.register_buffer("observation_variance", torch.ones(spec.observation_size))
+
+    def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As `RecurrentNetwork.forward`."""
+        answer: tuple[Tensor, Tensor, Tensor] = self.network(self._normalized(observation), mask, state)
+        return answer
+
+    def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """As `RecurrentNetwork.unroll`."""
+        return self.network.unroll(self._normalized(observation), mask, state, lengths)
+
+    def initial_state(self, batch: int) -> Tensor:
+        """As `RecurrentNetwork.initial_state`."""
+        return self.network.initial_state(batch)
+
+    def lowered(self, dtype: torch.dtype) -> NormalizedNetwork:
+        """As `RecurrentNetwork.lowered`; the statistics stay float32."""
+        copied = super().lowered(dtype)
+        assert isinstance(copied, NormalizedNetwork)
+        copied.network = self.network.lowered(dtype)
+        return copied
+
+    def _normalized(self, observation: Tensor) -> Tensor:
+        deviation = (self.observation_variance + EPSILON).sqrt()
+        return ((observation.float() - self.observation_mean) / deviation).clamp(-CLIP, CLIP)
