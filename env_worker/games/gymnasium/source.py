@@ -16,6 +16,7 @@ from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCA
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
 from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
+from simul.env_worker.recent_episodes import ALL, Episode, RecentEpisodes
 
 FAILURES_IN_A_ROW = 10  # of one env, without a finished episode in between
 RECENT = 100
@@ -35,20 +36,21 @@ class EpisodeTally:
         self.aborted: Counter[str] = Counter()
         self.events: deque[str] = deque(maxlen=EVENTS)
         self._sum = 0.0
-        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._recent = RecentEpisodes(RECENT)
         self._all: list[float] | None = [] if listed else None
 
-    def finish(self, episode_return: float, truncated: bool) -> None:
-        """Count a finished episode. `episode_return`: sum of its rewards, unscaled."""
+    def finish(self, episode_return: float, length: int, truncated: bool) -> None:
+        """Count a finished episode of `length` decisions. `episode_return`: sum of its rewards, unscaled."""
         self.finished += 1
         self.truncated += truncated
         self._sum += episode_return
-        self._recent.append(episode_return)
+        self._recent.add(Episode(episode_return, length))
         if self._all is not None:
             self._all.append(episode_return)
 
     def metrics(self, alive: int) -> dict[str, Any]:
-        """`episodes`, `returns` (means are 0.0 while `count` is 0), `events`, and `episode_returns` if listed."""
+        """`episodes`, `returns` (means are 0.0 while `count` is 0), `recent`, `events`; `episode_returns` if listed."""
+        recent = self._recent.figures()
         figures: dict[str, Any] = {
             "episodes": {
                 "started": self.started,
@@ -60,8 +62,9 @@ class EpisodeTally:
             "returns": {
                 "mean": self._sum / max(self.finished, 1),
                 "count": self.finished,
-                "recent_mean": sum(self._recent) / max(len(self._recent), 1),
+                "recent_mean": recent[ALL]["return_mean"] if recent else 0.0,
             },
+            "recent": recent,
             "events": list(self.events),
         }
         if self._all is not None and len(self._all) <= LISTED:
@@ -205,7 +208,7 @@ class GymnasiumSource:
             env.alive = False
             env.finished += 1
             env.failures = 0
-            self._episode_tally.finish(env.episode_return, truncated)
+            self._episode_tally.finish(env.episode_return, env.step, truncated)
             self._begin(env)
         else:
             self._decide(env, observation)
