@@ -357,7 +357,7 @@ def test_prometheus_gets_the_figures_of_the_whole_run(up):
 def test_metrics_that_cannot_be_written_are_refused_before_anything_starts(up, tmp_path):
     for setting, sentence in (
         ("metrics_callback=no_such_module:function", "cannot be imported: ModuleNotFoundError"),
-        ("metrics_callback=math:pi", "math:pi is a float; expected a function of one dict"),
+        ("metrics_callback=math:pi", "The module 'math' has no function 'pi'"),
     ):
         code, output = up("--set", setting).result()
         assert code == 2, output

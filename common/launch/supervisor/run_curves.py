@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
-import os
-import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +24,7 @@ from simul.common.launch.monitoring.curves import CurveRecorder, CurveReport, Fi
 from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.run_lock import read_json
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.named_class import load_class
 
 if TYPE_CHECKING:
     from simul.common.launch.monitoring.run_exporter import RunExporter
@@ -44,20 +42,11 @@ def check_metrics(config: Config) -> None:
 
 
 def load_callback(name: str) -> Callable[[dict[str, Any]], object]:
-    """The function called `module:function`, from the import path or the working directory. Raises ConfigError."""
-    module_name, _, function_name = name.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # at the end, so that no file there shadows a package
+    """The function called `module:function`. Raises ConfigError."""
     try:
-        function = getattr(importlib.import_module(module_name), function_name)
-    except Exception as error:
-        raise ConfigError(
-            f"metrics_callback: {name} cannot be imported: {type(error).__name__}: {error}. Expected module:function; "
-            "run from the folder that holds the module, or install it."
-        ) from error
-    if not callable(function):
-        raise ConfigError(f"metrics_callback: {name} is a {type(function).__name__}; expected a function of one dict.")
-    return function
+        return load_class(name, "function")
+    except ConfigError as error:
+        raise ConfigError(f"metrics_callback: {error}") from error
 
 
 class RunCurves:
