@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -12,13 +11,14 @@ import msgspec
 import psutil
 import pytest
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.loader import load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, EvaluationConfig
 from simul.common.launch.supervisor import evaluations as module
 from simul.common.launch.supervisor.checkpoint_files import find_fault
 from simul.common.launch.supervisor.evaluations import Evaluations, evaluation_command
+from simul.common.protocol.specs import GameSpec
+from tests.support.checkpoints import write_small_checkpoint
 
 EVERY = 1000
 AGAINST = EvaluationConfig(every_decisions=EVERY, opponents=("random", "max_base_power"))
@@ -29,11 +29,7 @@ WAITS = "import sys; sys.stdin.read()"  # as an evaluation under way
 
 def write_checkpoint(folder, version):
     """Whole by its hash; nothing here loads the weights."""
-    weights = b"weights of version %d" % version
-    files = {WEIGHTS_FILE: hashlib.sha256(weights).hexdigest()}
-    folder.mkdir()
-    (folder / WEIGHTS_FILE).write_bytes(weights)
-    (folder / "meta.json").write_text(json.dumps({"version": version, "decisions": 100 * version, "files": files}))
+    write_small_checkpoint(folder, version, spec=GameSpec("gymnasium/CartPole-v1", 4, 2))
 
 
 class Run:
