@@ -77,7 +77,7 @@ def test_it_is_off_by_default_and_of_this_machine_only() -> None:
     with Stand() as stand:
         assert stand.server._operations.reporting._exporter is None
     exporter = Exporter(free_port())
-    assert exporter._server.server_address[0] == "127.0.0.1"
+    assert exporter._server._server.server_address[0] == "127.0.0.1"
     exporter.close()
 
 
