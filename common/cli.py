@@ -15,6 +15,7 @@ from simul.common.launch.commands.eval import add_eval
 from simul.common.launch.commands.init import add_init
 from simul.common.launch.commands.keys import add_keys
 from simul.common.launch.commands.play import add_play
+from simul.common.launch.commands.plot import add_plot
 from simul.common.launch.commands.policies import add_policies
 from simul.common.launch.commands.serve import add_serve
 from simul.common.launch.commands.status import add_down, add_status
@@ -65,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     add_init(command("init", "a new game of your own: a folder with a game, a network and a configuration"))
     add_status(command("status", "figures of a run"))
     add_down(command("down", "stop a run cleanly, as Ctrl-C does"))
+    add_plot(command("plot", "learning curves of runs and seeds as PNG or SVG"))
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))
     add_serve(command("serve", "serve a checkpoint on its own, for clients in any language"))
     add_play(command("play", "Pokémon: play on a Showdown server, against people and programs"))

@@ -61,7 +61,10 @@ class EnvSource(Protocol):
         """File descriptors that become readable when poll() has something new (may change after a restart)."""
 
     def metrics(self) -> dict[str, Any]:
-        """Counters since start. At least `episodes`: {started, finished, aborted: {cause: n}, alive}."""
+        """Counters since start. At least `episodes`: {started, finished, aborted: {cause: n}, alive}.
+
+        `recent`, made by `simul.env_worker.recent_episodes`, adds curves of returns, lengths and win rates.
+        """
 
     def close(self) -> None:
         """Stop everything; running episodes count as aborted by `shutdown`."""

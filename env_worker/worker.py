@@ -10,10 +10,12 @@ from typing import Any
 from simul.common.client.client import InferenceClient, Replies
 from simul.common.protocol.decisions import Failure
 from simul.common.runtime.lifecycle import Reporter, StopFlag, Stopped
+from simul.common.runtime.metrics import Stages
 from simul.env_worker.source import EnvSource
 
 WAIT_SEC = 0.05
 DRAIN_SEC = 2.0
+STAGES = ("wait", "envs", "messages", "other")
 
 
 class Worker:
@@ -27,6 +29,8 @@ class Worker:
         self._decisions = 0
         self._refused: dict[str, int] = {}
         self._event = ""
+        self._env_steps = 0
+        self._stages = Stages(STAGES)
 
     def run(self, stop: StopFlag) -> None:
         """Step games until `stop` is set or the source is idle."""
@@ -39,6 +43,7 @@ class Worker:
             self._reporter.send(self.metrics(), state="stopped")
             return
         self._reporter.send(self.metrics(), state="ready")
+        self._stages.start()
         while not stop and not (self._source.idle() and not self._client.waiting):
             self._run_once(WAIT_SEC)
         self._source.drain()
@@ -59,24 +64,32 @@ class Worker:
             "resent": self._client.resent,
             "busy": self._client.busy,
             "connected": self._client.connected,
+            "env_steps": self._env_steps,
+            "stage_sec": dict(self._stages.seconds),
             **self._source.metrics(),
         }
 
     def _run_once(self, wait_sec: float) -> None:
+        stages = self._stages
         decisions = self._source.poll()
+        stages.lap("envs")
         if decisions:
             self._decisions += len(decisions)
             self._client.submit(decisions)
         replies = self._client.poll()
+        stages.lap("messages")
         self._apply(replies)
+        stages.lap("envs")
         now = time.monotonic()
         if self._reporter.due(now):
             self._source.set_policies(self._client.policies)
             self._reporter.send(self.metrics(), event=self._event)
             self._event = ""
+        stages.lap("other")
         if not decisions and not replies.actions:  # the actions just applied may have made decisions ready
             self._client.poller.set_files(self._source.files())
             self._client.poller.wait(wait_sec)
+            stages.lap("wait")
 
     def _apply(self, replies: Replies) -> None:
         if replies.lost:
@@ -85,6 +98,8 @@ class Worker:
             self._source.abort(_every_env(self._source), "server_lost")
             return
         if replies.actions:
+            ends = [action.action for action in replies.actions].count(-1)  # acknowledged, nothing is stepped
+            self._env_steps += len(replies.actions) - ends
             self._source.act(replies.actions)
         if replies.failures:
             self._abort_refused(replies.failures)

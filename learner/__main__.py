@@ -31,7 +31,6 @@ from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, RunFacts, restore
 from simul.learner.league import League
 from simul.learner.learner import Learner, LearningSchedule, Progress, linear
-from simul.learner.training_log import TrainingLog
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.update import Updater
 from simul.learner.weight_publisher import LastVersionFile, ServerHandshake
@@ -88,14 +87,12 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
         credits = CreditAllocator(2 * options.batch_steps, options.unroll_length)
         handshake = ServerHandshake(run_dir.token(), spec.fingerprint(), progress.version)
         receiver = UnrollReceiver(unrolls, weights, checker, credits, handshake)
-        training_log = TrainingLog(run_dir.root, progress.decisions)
         try:
             return Learner(
-                updater, receiver, checkpoints, published, training_log, reporter, stop, _schedule(options), progress
+                updater, receiver, checkpoints, published, reporter, stop, _schedule(options), progress
             ).run()
         finally:
             receiver.close()
-            training_log.close()
 
 
 def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:

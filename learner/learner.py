@@ -15,7 +15,6 @@ from simul.learner.batches import ReceivedUnroll
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import optimizer_to_bytes
 from simul.learner.reports import SkipAlarm, StallAlarm, Statistics
-from simul.learner.training_log import TrainingLog
 from simul.learner.unroll_receiver import UnrollReceiver
 from simul.learner.update import Updater
 from simul.learner.weight_publisher import LEARNER, LastVersionFile
@@ -58,7 +57,6 @@ class Learner:
         receiver: UnrollReceiver,
         checkpoints: CheckpointSchedule,
         published: LastVersionFile,
-        training_log: TrainingLog,
         reporter: Reporter,
         stop: StopFlag,
         schedule: LearningSchedule,
@@ -69,7 +67,6 @@ class Learner:
         self._receiver = receiver
         self._checkpoints = checkpoints
         self._published = published
-        self._training_log = training_log
         self._reporter = reporter
         self._stop = stop
         self._schedule = schedule
@@ -134,10 +131,7 @@ class Learner:
             progress.version += 1
             progress.updates += 1
             self._alarm.record_advance(now, self._receiver.counts.received)
-        skipped = self._skip_alarm.check(result.skipped, result.cause, statistics.skipped_minibatches, now)
-        for sentence in filter(
-            None, (skipped, *self._training_log.write(self._row(rate, settings), progress.decisions))
-        ):
+        if sentence := self._skip_alarm.check(result.skipped, result.cause, statistics.skipped_minibatches, now):
             self._report(event=sentence)
         return bool(learned)
 
@@ -234,31 +228,8 @@ class Learner:
             "skipped_minibatches": statistics.skipped_minibatches,
             "skipped_cause": statistics.skipped_cause,
             "untrusted": receiver.untrusted,
-            "journal_rows_lost": self._training_log.rows_lost,
             "past_resident": [past.name for past in self._checkpoints.league.resident],
             "stalled": self._alarm.raised,
             "signalled": self._stop.signalled,
-            **statistics.figures,
-        }
-
-    def _row(self, learning_rate: float, settings: Settings) -> dict[str, float]:
-        progress, statistics, now = self.progress, self._statistics, time.monotonic()
-        return {
-            "policy_version": progress.version,
-            "decisions_learned": progress.decisions,
-            "time_sec": statistics.age(now),
-            "decisions_per_sec": statistics.rate(now),
-            "busy_share": statistics.busy_share(now),
-            "policy_lag_mean": statistics.recent_lag[0],
-            "policy_lag_max": statistics.recent_lag[1],
-            "ratio_error_p50": statistics.ratio_error[0],
-            "ratio_error_p99": statistics.ratio_error[1],
-            "learning_rate": learning_rate,
-            "entropy_coefficient": settings.entropy_coefficient,
-            "reward_mean": statistics.reward_mean,
-            "largest_reward": statistics.largest_reward,
-            "skipped_minibatches": statistics.skipped_minibatches,
-            "unrolls_learned": statistics.unrolls,
-            "unrolls_dropped": sum(self._receiver.counts.dropped.values()),
             **statistics.figures,
         }

@@ -1,4 +1,4 @@
-"""The learner's figures and alarms: every key of reports, TensorBoard and learner.csv is named here."""
+"""The learner's figures and alarms."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ from simul.learner.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.
 FIGURES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance", "gradient_norm")
-# Columns of learner.csv and tags of TensorBoard.
-COLUMNS = (
-    "policy_version", "decisions_learned", "time_sec", "decisions_per_sec", "busy_share", "policy_lag_mean",
-    "policy_lag_max", "ratio_error_p50", "ratio_error_p99", "learning_rate", "entropy_coefficient", "reward_mean",
-    "largest_reward", "skipped_minibatches", "unrolls_learned", "unrolls_dropped", *FIGURES,
-)  # fmt: skip
 LAG_BOUNDS = (0, 1, 2, 4, 8, 16)  # histogram of policy_lag: "0", "1", "2", "3-4", ...; the last is open
 STALL_AFTER_SEC = 60.0
 SAY_EVERY_SEC = 60.0  # an alarm that lasts is repeated so often
@@ -80,14 +74,14 @@ class Statistics:
         """Share of the time since process start not spent waiting for unrolls."""
         return 1.0 - self.wait_sec / max(now - self._start, 1e-9)
 
-    def age(self, now: float) -> float:
-        """Seconds since process start."""
-        return now - self._start
-
     def lag(self) -> dict[str, Any]:
         """policy_lag of the steps learned from since process start."""
         mean = self._lag_sum / self.decisions if self.decisions else 0.0
-        return {"mean": mean, "max": self._lag_max, "recent_mean": self.recent_lag[0], "histogram": dict(self._lags)}
+        recent_mean, recent_max = self.recent_lag
+        return {
+            "mean": mean, "max": self._lag_max, "recent_mean": recent_mean, "recent_max": recent_max,
+            "histogram": dict(self._lags),
+        }  # fmt: skip
 
 
 def lag_histogram(lag: NDArray[np.int64]) -> dict[str, int]:

@@ -21,7 +21,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.transport import connectable
 
 IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
-FILES = ("config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "learner.csv", "origin")
+FILES = ("config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "curves.csv", "origin")
 TCP_BASE_PORT = 17650  # where ipc does not exist (Windows)
 
 

@@ -22,6 +22,8 @@ from simul.common.config.section import (
     Share,
 )
 
+# Keys of `Config` that only say what is watched, and where.
+WATCHING = ("evaluation", "metrics", "prometheus_port", "metrics_callback")
 S = TypeVar("S", bound=Section)
 
 
@@ -134,6 +136,14 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
 }
 
 
+class EvaluationConfig(Section, frozen=True):
+    """Greedy games of the newest checkpoint while the run trains."""
+
+    every_decisions: NonNegative = 0  # answered decisions from one evaluation to the next; 0: off
+    games: Many = 100  # of each evaluation; with opponents, against each of them
+    opponents: tuple[str, ...] = ()  # scripted ones of the game; a game without opponents has none
+
+
 class Config(GamesConfig, frozen=True):
     """Everything a run needs."""
 
@@ -142,14 +152,20 @@ class Config(GamesConfig, frozen=True):
     workers: WorkersConfig = WorkersConfig()
     server: ServerConfig = ServerConfig()
     learner: LearnerConfig = LearnerConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    metrics: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ("tensorboard", "csv")  # curves go there
+    prometheus_port: Port = 0  # the newest figures of the curves at 127.0.0.1:PORT/metrics; 0: off
+    metrics_callback: str = ""  # module:function of yours that gets each report of the curves
 
     def fingerprint(self) -> str:
-        """First 16 hex digits of SHA-256 over all values but the run directory.
+        """First 16 hex digits of SHA-256 over all values that a run's learning depends on.
 
         A game's section and shares count where they are not the defaults, or where the game is `in_every_fingerprint`;
         LATER_KEYS count where they are not the defaults.
         """
         plain = msgspec.to_builtins(msgspec.structs.replace(self, run_dir="", stop_after_decisions=0))
+        for name in WATCHING:
+            del plain[name]
         defaults = msgspec.to_builtins(type(self)())
         for section, keys in LATER_KEYS.items():
             _drop(plain[section], keys, defaults[section])

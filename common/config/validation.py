@@ -46,7 +46,8 @@ def check_section(info: inspect.Type, value: object, path: str, problems: Proble
         if isinstance(kind, inspect.StructType):
             checked[key] = check_section(kind, below, dotted, problems)
         elif isinstance(kind, inspect.VarTupleType):
-            checked[key] = _check_sections(kind.item_type, below, dotted, problems)
+            each = _check_sections if isinstance(kind.item_type, inspect.StructType) else _check_values
+            checked[key] = each(kind.item_type, below, dotted, problems)
         elif (sentence := _mismatch(kind, below)) is not None:
             problems[dotted] = f"expected {sentence}, got {describe_value(below)}"
         else:
@@ -67,6 +68,22 @@ def _check_sections(info: inspect.Type, value: object, path: str, problems: Prob
             if name not in item and not any(problem.startswith(f"{path}.{number}") for problem in problems):
                 problems[f"{path}.{number}"] = f"the key {name} is missing"
     return [item for item in checked if all(name in item for name in needed)]
+
+
+def _check_values(kind: inspect.Type, value: object, path: str, problems: Problems) -> list[Any]:
+    """A list of values, without those that do not fit or come again."""
+    if not isinstance(value, list | tuple):
+        problems[path] = f"expected a list such as [a, b], got {describe_value(value)}"
+        return []
+    checked: list[Any] = []
+    for number, below in enumerate(value):
+        if (sentence := _mismatch(kind, below)) is not None:
+            problems[f"{path}.{number}"] = f"expected {sentence}, got {describe_value(below)}"
+        elif below in checked:
+            problems[f"{path}.{number}"] = f"{below!r} is given twice"
+        else:
+            checked.append(below)
+    return checked
 
 
 def _mismatch(kind: inspect.Type, value: object) -> str | None:
@@ -157,6 +174,29 @@ def broken_rules(config: Config) -> Iterator[Rule]:
     yield from _opponents(config)
     yield from _sizes(config)
     yield from _server(config)
+    yield from _measurements(config)
+
+
+def _measurements(config: Config) -> Iterator[Rule]:
+    if config.metrics_callback and not _MODULE_CLASS.match(config.metrics_callback):
+        yield ("metrics_callback",), f"expected module:function, got {config.metrics_callback!r}"
+    opponents, known = config.evaluation.opponents, game_called(config.game).scripted
+    if opponents and not known:
+        yield ("evaluation.opponents", "game"), f"the game {config.game} has no scripted opponents; leave it out"
+        return
+    if known and config.evaluation.every_decisions and not opponents:
+        yield (
+            ("evaluation.opponents", "game"),
+            f"the game {config.game} is evaluated against scripted opponents: name some of {', '.join(known)}",
+        )
+    for number, name in enumerate(opponents):
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            yield (
+                (f"evaluation.opponents.{number}", "evaluation.opponents", "game"),
+                f"expected {', '.join(known)}, got {name!r}{hint}",
+            )
 
 
 def _names(config: Config) -> Iterator[Rule]:

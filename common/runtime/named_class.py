@@ -1,4 +1,4 @@
-"""A class of the user's, named in the configuration as module:Class."""
+"""A class or function of the user's, named in the configuration as module:Class."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import import_user_module
 
 
-def load_class(name: str) -> Callable[..., Any]:
-    """The class (or factory) called `module:Class`. Raises ConfigError."""
+def load_class(name: str, kind: str = "class") -> Callable[..., Any]:
+    """The class, or another callable, called `module:Class`; `kind`: what errors call it. Raises ConfigError."""
     module_name, _, class_name = name.partition(":")
     try:
         module = import_user_module(module_name)
@@ -27,5 +27,5 @@ def load_class(name: str) -> Callable[..., Any]:
     if not callable(found):
         near = difflib.get_close_matches(class_name, [n for n in dir(module) if not n.startswith("_")], 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"The module {module_name!r} has no class {class_name!r}.{hint}")
+        raise ConfigError(f"The module {module_name!r} has no {kind} {class_name!r}.{hint}")
     return found

@@ -5,29 +5,19 @@ The loop hands over a report now and then; the HTTP thread reads the last one an
 
 from __future__ import annotations
 
-import contextlib
 import math
-import socket
-import threading
-import time
 from collections.abc import Iterator, Mapping
-from socketserver import ThreadingMixIn
 from typing import Any, NamedTuple
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.metrics import Histogram
+from simul.common.runtime.prometheus import PrometheusServer
 from simul.inference_server.ops.statistics import Statistics
 
 BOUNDS_US = tuple(50.0 * 2**k for k in range(17))  # 50 us to 3.3 s
-LOOPBACK = "127.0.0.1"
-MOST_REQUESTS = 16  # open at a time; the oldest makes room
-REQUEST_SEC = 5.0  # for all of a request and its answer
 
 # name: (key of the server's metrics, meaning)
 COUNTERS = {
@@ -69,18 +59,7 @@ class Exporter:
 
     def __init__(self, port: int) -> None:
         self._collector = ReportCollector()
-        registry = CollectorRegistry()
-        registry.register(self._collector)
-        try:
-            self._server = _BoundedServer((LOOPBACK, port), _Handler)
-        except OSError as error:
-            raise ConfigError(
-                f"Figures for Prometheus cannot be served at {LOOPBACK}:{port}: {error.strerror}. "
-                "Choose another server.prometheus_port, or 0."
-            ) from None
-        self._server.set_app(make_wsgi_app(registry))
-        self._thread = threading.Thread(target=self._server.serve_forever, name="prometheus", daemon=True)
-        self._thread.start()
+        self._server = PrometheusServer(port, self._collector, "server.prometheus_port")
 
     def publish(self, metrics: Mapping[str, Any], statistics: Statistics) -> None:
         """Serve these figures from now on; `metrics` is not changed afterwards."""
@@ -95,62 +74,7 @@ class Exporter:
 
     def close(self) -> None:
         """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-class _Handler(WSGIRequestHandler):
-    """Requests are not logged."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
-
-
-class _BoundedServer(ThreadingMixIn, WSGIServer):
-    """A thread for each request, for `MOST_REQUESTS` of them, each `REQUEST_SEC` long at most."""
-
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
-        self._open: dict[socket.socket, float] = {}  # since when, the oldest first
-        self._lock = threading.Lock()
-        super().__init__(address, handler)
-
-    def server_bind(self) -> None:
-        """Without WSGIServer's look-up of the machine's name, which may take seconds."""
-        self.socket.bind(self.server_address)
-        self.server_name, self.server_port = LOOPBACK, self.server_address[1]
-        self.setup_environ()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Where there are too many, the oldest one's connection is cut, and its thread ends."""
-        with self._lock:
-            self._open[request] = time.monotonic()
-        self._cut_down(MOST_REQUESTS)
-        super().process_request(request, client_address)
-
-    def service_actions(self) -> None:
-        """Twice a second."""
-        with self._lock:
-            in_time = sum(since >= time.monotonic() - REQUEST_SEC for since in self._open.values())
-        self._cut_down(in_time)
-
-    def shutdown_request(self, request: Any) -> None:
-        """It is over."""
-        with self._lock:
-            self._open.pop(request, None)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A peer that hung up, or was cut off."""
-
-    def _cut_down(self, most: int) -> None:
-        with self._lock:
-            for request in list(self._open)[: max(0, len(self._open) - most)]:
-                del self._open[request]
-                with contextlib.suppress(OSError):
-                    request.shutdown(socket.SHUT_RDWR)
+        self._server.close()
 
 
 class ReportCollector(Collector):

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import Any
 
-from simul.common.runtime.metrics import Timings, power_of_two_bucket
+from simul.common.runtime.metrics import Stages, Timings, power_of_two_bucket
 
 STAGES = ("receive", "admit", "gather", "forward", "sample", "reply", "record")
-
-
-class Stages:
-    """Where the loop's time goes: seconds by stage. A lap costs a tenth of a microsecond."""
-
-    def __init__(self) -> None:
-        self.seconds = dict.fromkeys(STAGES, 0.0)
-        self._mark = 0.0
-
-    def start(self) -> None:
-        """The time since the last lap belongs to no stage."""
-        self._mark = time.perf_counter()
-
-    def lap(self, stage: str) -> float:
-        """The time since the last lap, or start, belongs to `stage`; how long it was."""
-        now = time.perf_counter()
-        spent = now - self._mark
-        self.seconds[stage] += spent
-        self._mark = now
-        return spent
 
 
 class Statistics:
@@ -71,7 +50,7 @@ class Statistics:
         self.latency_us = Timings()
         self.forward_us = Timings()
         self.swap_us = Timings()
-        self.stages = Stages()
+        self.stages = Stages(STAGES)
 
     def batch(self, rows: int, answered: int, forward_sec: float) -> None:
         """Count one forward of `rows` rows, of which `answered` had a finite result."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.launch.monitoring.curve_writers import CsvWriter, CurveLog, TensorBoardWriter
+from simul.common.launch.monitoring.curves import CurveReport
 from simul.common.nets.io import load_policy
 from simul.common.protocol.codec import encode
 from simul.common.protocol.errors import NothingLearnedError
@@ -176,12 +179,6 @@ def test_fault_34_rewards_that_nothing_can_be_learned_from_end_the_learner_with_
         assert unrolls["dropped"]["not_finite"] > 0
         assert unrolls["received"] == unrolls["learned"] + unrolls["waiting"] + sum(unrolls["dropped"].values())
         assert metrics["skipped_minibatches"] >= 30
-        assert int(_rows(stand)[-1]["skipped_minibatches"]) == metrics["skipped_minibatches"]
-
-
-def _rows(stand: LearnerStand) -> list[dict[str, str]]:
-    with (stand.run_dir.root / "learner.csv").open() as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "meta"])
@@ -211,19 +208,31 @@ def _damage(checkpoint: Path, how: str) -> None:
 
 
 def test_fault_36_files_beside_the_training_fail_and_come_back_while_it_goes_on() -> None:
+    """As in a run: the reports of the learner's figures are written while it learns."""
     with LearnerStand() as stand:
-        root = stand.run_dir.root
-        (root / "learner.csv").mkdir()
+        root, said = stand.run_dir.root, []
+        (root / "curves.csv").mkdir()
         (root / "tensorboard").write_text("in the way")
+        log = CurveLog([CsvWriter(root), TensorBoardWriter(root, 0)])
+
+        def write() -> list[str]:
+            figures = {"learner/policy_version": stand.learner.metrics["policy_version"]}
+            decisions = stand.learner.metrics["decisions_learned"]
+            said.extend(log.write(CurveReport(decisions, 0.0, time.time(), figures)))
+            return said
+
         with unharmed(stand):
             learner, client = stand.learner, stand.client("teacher")
-            stand.train(client, lambda: learner.said("TensorBoard's file could not be written"))
-            assert learner.said("learner.csv could not be written: Is a directory")
+            stand.train(client, lambda: "TensorBoard's file could not be written" in "".join(write()))
+            assert said[0].startswith("curves.csv could not be written: ")
             before = learner.metrics["policy_version"]
             stand.train(client, lambda: learner.metrics["policy_version"] >= before + 2)
-            (root / "learner.csv").rmdir()
+            (root / "curves.csv").rmdir()
             (root / "tensorboard").unlink()
-            stand.train(client, lambda: learner.said("TensorBoard's file is written again"))
-            assert learner.metrics["journal_rows_lost"] == 0
-            assert len(_rows(stand)) >= 2
+            stand.train(client, lambda: "TensorBoard's file is written again" in "".join(write()))
+            log.close()
+            assert log.lost == 0
+            with (root / "curves.csv").open() as file:
+                rows = list(csv.DictReader(file))
+            assert int(rows[0]["learner/policy_version"]) <= before < int(rows[-1]["learner/policy_version"])
             assert list((root / "tensorboard").iterdir())

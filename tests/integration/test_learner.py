@@ -64,7 +64,6 @@ def test_learns_publishes_survives_a_kill_and_stops_cleanly(supervisor):
     policy = load_policy(newest)
     assert policy.meta.decisions == last.metrics["decisions_learned"]
     assert (supervisor.run_dir.checkpoints / "000000000").is_dir(), "version 0 is a milestone"
-    assert (supervisor.run_dir.root / "learner.csv").read_text().count("policy_version") == 1
 
 
 def test_versions_do_not_repeat_when_learner_and_server_die_before_a_checkpoint(supervisor):
@@ -111,8 +110,7 @@ def test_a_learner_that_starts_on_a_full_disk_learns_and_says_what_it_cannot_wri
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=240) == 1, process.stderr.read().decode()
     said = supervisor.events()
-    for words in ("learner.csv could not be written", "TensorBoard's file could not be written", "could not be noted"):
-        assert said.count(words) == 1
+    assert said.count("could not be noted") == 1
     assert re.search(r"What was learned since is lost: [1-9]\d* steps\.", said)
     assert not list(supervisor.run_dir.checkpoints.rglob("*.safetensors"))
 

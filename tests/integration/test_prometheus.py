@@ -15,8 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from simul.common.protocol.errors import ERR_HELLO, ERR_MALFORMED, ERR_MASK, ConfigError
 from simul.common.protocol.messages import Ping
+from simul.common.runtime.prometheus import MOST_REQUESTS
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from simul.inference_server.ops.prometheus import MOST_REQUESTS, Exporter
+from simul.inference_server.ops.prometheus import Exporter
 from simul.inference_server.ops.statistics import STAGES
 from tests.support.faults import dial, wait_for
 from tests.support.raw_client import RawClient
@@ -76,7 +77,7 @@ def test_it_is_off_by_default_and_of_this_machine_only() -> None:
     with Stand() as stand:
         assert stand.server._operations.reporting._exporter is None
     exporter = Exporter(free_port())
-    assert exporter._server.server_address[0] == "127.0.0.1"
+    assert exporter._server._server.server_address[0] == "127.0.0.1"
     exporter.close()
 
 
@@ -100,7 +101,7 @@ def test_requests_that_never_end_hold_neither_threads_nor_a_scrape(monkeypatch: 
         scrape(port)
         wait_for(lambda: threading.active_count() <= before + MOST_REQUESTS)
         with monkeypatch.context() as impatient:
-            impatient.setattr("simul.inference_server.ops.prometheus.REQUEST_SEC", 0.0)
+            impatient.setattr("simul.common.runtime.prometheus.REQUEST_SEC", 0.0)
             wait_for(lambda: threading.active_count() <= before)
         scrape(port)
     exporter.close()

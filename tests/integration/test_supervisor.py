@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 
 import msgspec
 import psutil
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.accounting import imbalances
@@ -273,3 +278,88 @@ def test_a_worker_that_is_dead_at_the_stop_leaves_no_episode_alive(up):
     assert summary["battles"]["aborted_by_cause"] == {"shutdown": 4, "worker_died": 4}
     assert imbalances(summary) == []
     assert "8 aborted (shutdown 4, worker_died 4)" in output
+
+
+def _curves(root) -> list[dict[str, str]]:
+    with (root / "curves.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_curves_go_on_over_resumes_and_a_kill_with_no_step_out_of_order(up):
+    reached, ends = 0.0, []
+    for ending in ("stopped", "killed", "stopped"):
+        run = up()
+        run.wait_for(
+            lambda status, reached=reached: (
+                status.get("figures", {}).get("run/decisions_per_sec") and status["run_decisions"] > reached + 500
+            )
+        )
+        if ending == "killed":
+            pids = run.pids()
+            os.kill(run.process.pid, signal.SIGKILL)
+            run.process.wait()
+            assert gone(pids)
+        else:
+            assert run.finish()[0] == 0
+        rows = _curves(run.run_dir.root)
+        ends.append(len(rows))
+        before, reached = reached, run.status()["run_decisions"]
+        assert before < float(rows[-1]["decisions"]) <= reached
+        if ending == "stopped":
+            assert float(rows[-1]["decisions"]) == reached, "the last state is the last row"
+            assert rows[-1]["run/decisions_per_sec"] == ""
+            assert run.summary()["decisions"] == pytest.approx(reached - before)
+    assert ends == sorted(set(ends)), "each start has added rows"
+    for axis in ("decisions", "training_sec", "time"):
+        values = [float(row[axis]) for row in rows]
+        assert values == sorted(values)
+    board = EventAccumulator(str(run.run_dir.root / "tensorboard"))
+    board.Reload()
+    shown = board.Scalars("server/latency_us_p50")
+    assert [event.step for event in shown] == [int(row["decisions"]) for row in rows], "nothing is hidden"
+    assert rows[-1]["learner/policy_version"] == "1"
+
+
+def test_the_best_checkpoint_of_a_run_is_evaluated_while_it_trains_and_kept(up, tmp_path):
+    spec = GameSpec("test/stand-in", 4, 2)
+    checkpoints = tmp_path / "run" / "checkpoints"
+    write_small_checkpoint(checkpoints / "000000003", 3, spec=spec)
+    run = up("--set", "evaluation.every_decisions=300", "--set", "evaluation.games=4")
+    status = run.wait_for(lambda status: status.get("figures", {}).get("evaluation/score") and status)
+    assert status["figures"]["evaluation/score"] == 10.0
+    assert status["figures"]["evaluation/policy_version"] == 3
+    assert any("evaluation of version 3: mean return of 4 greedy games 10" in event for event in status["events"])
+    code, output = run.finish()
+    assert code == 0, output
+    evaluated = [row for row in _curves(run.run_dir.root) if row.get("evaluation/score")]
+    assert [(row["evaluation/score"], row["evaluation/policy_version"]) for row in evaluated] == [("10", "3")]
+    assert read_json(RunDir(checkpoints), "best/meta.json")["version"] == 3
+    assert imbalances(run.summary()) == []
+    assert sorted(path.name for path in checkpoints.iterdir()) == ["000000003", "best", "best-000000003", "version"]
+
+
+def test_prometheus_gets_the_figures_of_the_whole_run(up):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+        code, output = up("--set", f"prometheus_port={port}").result()
+        assert code == 2
+        assert f"cannot be served at 127.0.0.1:{port}: " in output
+        assert "another prometheus_port" in output
+    run = up("--set", f"prometheus_port={port}")
+    run.wait_for(lambda status: status.get("figures", {}).get("run/decisions_per_sec"))
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    assert re.search(r"^simul_run_decisions_per_sec \d", text, re.MULTILINE)
+    assert re.search(r'^simul_run_process_memory_mb{role="env_worker"} \d', text, re.MULTILINE)
+    assert run.finish()[0] == 0
+
+
+def test_metrics_that_cannot_be_written_are_refused_before_anything_starts(up, tmp_path):
+    for setting, sentence in (
+        ("metrics_callback=no_such_module:function", "cannot be imported: ModuleNotFoundError"),
+        ("metrics_callback=math:pi", "The module 'math' has no function 'pi'"),
+    ):
+        code, output = up("--set", setting).result()
+        assert code == 2, output
+        assert sentence in output
+        assert not (tmp_path / "run").exists()

@@ -15,13 +15,18 @@ PROGRAM = f"""
 import sys
 from simul.common.cli import main
 from simul.common.launch.evaluation import eval_runner
-from simul.common.launch.supervisor import supervisor
+from simul.common.launch.supervisor import evaluations, supervisor
 stand_in = sys.argv.pop(1)
 command = lambda role: [sys.executable, stand_in, role]
 class Supervisor(supervisor.Supervisor):
     def __init__(self, config, run_dir, display, origin):
         super().__init__(config, run_dir, display, command, origin)
 supervisor.Supervisor = Supervisor
+of_checkpoint = evaluations.evaluation_command
+def evaluation_command(config, checkpoint):
+    line = of_checkpoint(config, checkpoint)
+    return [*sys.orig_argv[:3], stand_in, "--stop-at-eof", *line[line.index("eval"):]]
+evaluations.evaluation_command = evaluation_command
 eval_runner.evaluate.__kwdefaults__["command"] = command
 sys.exit(main(sys.argv[1:]))
 """

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+from simul.common.launch.monitoring.curve_writers import BASE_COLUMNS
+from simul.common.launch.monitoring.curves import CURVES
 from simul.common.runtime.installation import ROOT
 from simul.common.runtime.metrics import Timings
 from simul.env_worker.games.gymnasium.source import EpisodeTally
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.inference_server.ops.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
 from simul.inference_server.ops.statistics import Statistics
-from simul.learner.reports import COLUMNS
+from simul.learner.reports import FIGURES
 
 REPORT = {
     **Statistics().as_dict(),
@@ -22,10 +24,19 @@ REPORT = {
 }
 
 
-def _documented(*, prometheus: bool) -> set[str]:
-    reports, exported = (ROOT / "docs" / "metrics.md").read_text().split("\n## Prometheus\n")
-    rows = [line for line in (exported if prometheus else reports).splitlines() if line.startswith("| `")]
-    return {name for row in rows for name in re.findall(r"`([a-z_0-9]+)`", row.split("|")[1])}
+def _documented(section: str, name: str = r"[a-z_0-9]+") -> list[str]:
+    """Names in the first column of the tables of a section: of the roles, "Curves" or "Prometheus"."""
+    text = (ROOT / "docs" / "metrics.md").read_text()
+    sections = {part.partition("\n")[0]: part for part in text.split("\n## ")[1:]}
+    assert section in ("roles", *sections)
+    apart = ("Curves", "Prometheus")
+    titles = [title for title in sections if title == section or (section == "roles" and title not in apart)]
+    rows = [line for title in titles for line in sections[title].splitlines() if line.startswith("| `")]
+    return [found for row in rows for found in re.findall(rf"`({name})`", row.split("|")[1])]
+
+
+def test_every_curve_is_explained_once_and_every_explanation_has_its_curve() -> None:
+    assert sorted(_documented("Curves", r"[a-z_0-9/<>]+")) == sorted([*CURVES, *BASE_COLUMNS])
 
 
 def _named_in(file: str, function: str) -> set[str]:
@@ -41,7 +52,7 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
         *Statistics().as_dict(),
         *Scoreboard().metrics(0),
         *EpisodeTally(listed=True).metrics(0),
-        *COLUMNS,
+        *FIGURES,
         *_named_in("inference_server/ops/reporting.py", "metrics"),
         *_named_in("env_worker/worker.py", "metrics"),
         *_named_in("learner/learner.py", "_metrics"),
@@ -51,8 +62,8 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
         "host_restarts",
     }
     assert len(_named_in("learner/learner.py", "_metrics")) > 10
-    assert _documented(prometheus=False) - reported == set()
-    assert reported - _documented(prometheus=False) == set()
+    assert set(_documented("roles")) - reported == set()
+    assert reported - set(_documented("roles")) == set()
 
 
 def test_every_name_for_prometheus_is_explained_and_every_explanation_has_its_name() -> None:
@@ -61,4 +72,4 @@ def test_every_name_for_prometheus_is_explained_and_every_explanation_has_its_na
     collector.report = Published(REPORT, durations, Statistics().stages.seconds)
     kinds = {family.name: family.type for family in collector.collect()}
     exported = {f"{name}_total" if kind == "counter" else name for name, kind in kinds.items()}
-    assert exported == _documented(prometheus=True)
+    assert exported == set(_documented("Prometheus"))

@@ -30,6 +30,10 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         "--no-mirror", dest="mirror", action="store_false",
         help="new seeds for every battle; default: each is played twice, with the seats exchanged",
     )  # fmt: skip
+    evaluate.add_argument(
+        "--no-round-robin", dest="only_first", action="store_true",
+        help="the first checkpoint plays each of the others and of the opponents, and these not each other",
+    )  # fmt: skip
     evaluate.add_argument("--replays", type=path, metavar="DIR", help="write every battle there, as log and page")
     evaluate.add_argument(
         "--workers", type=int, default=1, metavar="W", help="processes that step games (default: %(default)s)"
@@ -45,4 +49,5 @@ def _eval(options: argparse.Namespace) -> int:
     return evaluate(
         options.checkpoints, opponents=options.opponents, episodes=options.episodes, workers=options.workers,
         overrides=options.overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
+        only_first=options.only_first,
     )  # fmt: skip

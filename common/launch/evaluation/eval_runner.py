@@ -39,11 +39,12 @@ POLL_SEC = 0.1
 def evaluate(
     checkpoints: Sequence[Path], *, opponents: Sequence[str] = (), episodes: int, workers: int = 1,
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
-    command: Command = role_command,
+    only_first: bool = False, command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
 
-    One checkpoint plays alone or against one opponent; more contestants play a round robin.
+    One checkpoint plays alone or against one opponent; more contestants play a round robin; with `only_first`
+    the first one plays each of the others.
     """
     if episodes < 1 or workers < 1:
         raise ConfigError("--battles and --workers must be at least 1.")
@@ -61,6 +62,8 @@ def evaluate(
         *(Contestant(bot, bot=bot) for bot in bots),
     ]
     pairings = round_robin(contestants, episodes, mirrored=mirror and config.game_section.draws_seeds())
+    if only_first:
+        pairings = [pairing for pairing in pairings if pairing.first == contestants[0]]
     workers = min(workers, (episodes + 1) // 2 if pairings else episodes)
     signals = Signals()
     signals.install()

@@ -9,7 +9,8 @@ from typing import Any
 from rich.table import Table
 
 from simul.common.config.matchups import Contestant, Pairing
-from simul.common.launch.evaluation.result import OUTCOMES, count_outcomes, wilson
+from simul.common.launch.evaluation.result import OUTCOMES, count_outcomes
+from simul.common.launch.monitoring.intervals import wilson
 from simul.common.launch.processes.role_reports import Metrics, counts
 
 

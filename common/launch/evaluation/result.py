@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from simul.common.config.matchups import Pairing, result_key
+from simul.common.launch.monitoring.intervals import Z_95, wilson
 from simul.common.launch.processes.role_reports import Metrics, counts, number
 
-Z_95 = 1.959964
 OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first contestant
 
 
@@ -79,19 +79,6 @@ def _tally(found: Mapping[str, float]) -> dict[str, int]:
 def _spread(figures: Metrics) -> dict[str, Any]:
     listed = figures.get("episode_returns")
     return {"lowest_return": min(listed), "highest_return": max(listed)} if listed else {}
-
-
-def wilson(wins: int, games: int, z: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval of a rate (Wilson 1927)."""
-    if not games:
-        return 0.0, 1.0
-    rate = wins / games
-    centre = rate + z * z / (2 * games)
-    margin = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
-    scale = 1 + z * z / games
-    low = (centre - margin) / scale if wins else 0.0  # exact; rounding would leave 1e-19
-    high = (centre + margin) / scale if wins < games else 1.0
-    return low, high
 
 
 def result_text(result: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ MOST_OPPONENTS = 4
 MOST_EVENTS = 3
 LOSSES = ("policy_loss", "value_loss", "entropy")
 BARS = "▁▂▃▄▅▆▇█"
+WORKER_WORDS = {"wait": "waiting", "envs": "envs", "messages": "messages", "other": "other"}
 
 
 def run_panel(snapshot: Snapshot) -> RenderableType:
@@ -26,6 +27,9 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     minutes, seconds = divmod(int(snapshot.elapsed_sec), 60)
     title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
     title.append(f"  {Path(snapshot.run_dir).name}", style="dim")
+    if evaluation := format_evaluation(snapshot.figures):
+        title.append(f"  evaluation {evaluation}")
+    title.no_wrap, title.overflow = True, "ellipsis"
     events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-MOST_EVENTS:]]
     return Group(title, _figures(snapshot), process_table(snapshot), *events)
 
@@ -52,6 +56,7 @@ def _figures(snapshot: Snapshot) -> Table:
         ("loss", format_losses(learner)),
         ("batches", format_histogram(counts(server, "batch_histogram"))),
         *_results(snapshot.workers),
+        ("workers", format_worker_split(snapshot.figures)),
         ("dropped", format_causes(dropped_by_cause(snapshot)) or "nothing"),
         ("aborted", format_causes(counts(snapshot.workers, "episodes", "aborted")) or "nothing"),
     ]
@@ -79,6 +84,20 @@ def _results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
     rates = format_win_rates(workers)[:MOST_OPPONENTS] or ["-"]
     lines = [", ".join(rates[at : at + 2]) for at in range(0, len(rates), 2)]
     return [("recent wins" if at == 0 else "", line) for at, line in enumerate(lines)]
+
+
+def format_evaluation(figures: Mapping[str, float]) -> str:
+    """`487.25, best 490.00`: scores of the evaluations while training; "" before the first."""
+    score, best = figures.get("evaluation/score"), figures.get("evaluation/best_score")
+    return "" if score is None else f"{format_number(score, 2)}, best {format_number(best, 2)}"
+
+
+def format_worker_split(figures: Mapping[str, float]) -> str:
+    """`62% waiting, 20% envs, 17% messages, 1% other; 23.4 us a step`: where the workers' time goes."""
+    shares = [(figures.get(f"worker/{stage}_share"), word) for stage, word in WORKER_WORDS.items()]
+    text = ", ".join(f"{share:.0%} {word}" for share, word in shares if share is not None)
+    step_us = figures.get("worker/env_step_us")
+    return f"{text or '-'}{'' if step_us is None else f'; {format_number(step_us, 1)} us a step'}"
 
 
 def process_table(snapshot: Snapshot) -> Table:
@@ -112,6 +131,8 @@ def run_line(snapshot: Snapshot) -> str:
         f"loss {format_losses(snapshot.learner)}",
         f"dropped {format_causes(dropped_by_cause(snapshot)) or 'nothing'}",
         *(f"{label} {text}".strip() for label, text in _results(snapshot.workers)),
+        *([f"evaluation {evaluation}"] if (evaluation := format_evaluation(snapshot.figures)) else []),
+        f"workers {format_worker_split(snapshot.figures)}",
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
         *(f"{p.name} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),
     ]
@@ -147,9 +168,9 @@ def format_win_rates(workers: Mapping[str, Any]) -> list[str]:
     """`random 62% of 120`: of each opponent's recent games. Ties and truncated games are not wins."""
     recent = workers.get("recent") or {}
     return [
-        f"{opponent} {figures.get('win_rate', 0.0):.0%} of {figures['games']:.0f}"
+        f"{opponent} {figures['win_rate']:.0%} of {figures['games']:.0f}"
         for opponent in sorted(recent)
-        if (figures := counts(recent, opponent)).get("games") and opponent != "self_play"
+        if "win_rate" in (figures := counts(recent, opponent)) and opponent != "self_play"
     ]
 
 

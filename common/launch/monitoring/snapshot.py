@@ -56,6 +56,10 @@ class Snapshot(msgspec.Struct, frozen=True):
     batches_per_sec: float | None = None  # forwards of the server
     game: str = ""  # of the configuration
     unreported: dict[str, dict[str, float]] = {}  # see `RoleReports.unreported`
+    figures: dict[str, float] = {}  # of the last report of the curves
+    run_decisions: float = 0.0  # answered over all starts of the run: the x axis of the curves
+    training_sec: float = 0.0  # from readiness to the stop, over all starts
+    curve_rows_lost: int = 0
 
 
 class RunMonitor:

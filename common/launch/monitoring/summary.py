@@ -74,7 +74,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "skipped_minibatches": number(learner, "skipped_minibatches") or 0,
         "skipped_cause": learner.get("skipped_cause", ""),
         "untrusted": counts(learner, "untrusted"),
-        "journal_rows_lost": number(learner, "journal_rows_lost") or 0,
+        "curve_rows_lost": snapshot.curve_rows_lost,
         "steps": server.get("steps", {}),
         "unrolls": unroll_figures(snapshot, accounts),
         "learner_signalled": learner.get("signalled", False),

@@ -27,13 +27,12 @@ COUNTERS: dict[str, frozenset[str]] = {
          "evaluations", "evaluation_batches")
     ),
     "learner": frozenset(
-        ("updates", "decisions_learned_since_start", "unrolls", "steps_dropped", "skipped_minibatches", "untrusted",
-         "journal_rows_lost")
+        ("updates", "decisions_learned_since_start", "unrolls", "steps_dropped", "skipped_minibatches", "untrusted")
     ),
     "env_worker": frozenset(
         ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "lengths",
          "turns", "unanswered", "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors",
-         "reward_parts")
+         "reward_parts", "env_steps", "stage_sec")
     ),
 }  # fmt: skip
 
@@ -152,7 +151,8 @@ def new_events(before: list[str], after: list[str]) -> list[str]:
 def add_metrics(left: Any, right: Any) -> Any:
     """left + right: numbers add up, dicts by key; of anything else `right` is returned.
 
-    In dicts with a `count` or `games`, the other numbers are means, weighted by it.
+    In dicts with a `count` or `games`, the other numbers are means, weighted by it; of `..._min` and `..._max` the
+    least and the greatest.
     """
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for weight in ("count", "games"):
@@ -181,12 +181,20 @@ def _close_open_gauges(role: str, metrics: Metrics) -> Metrics:
 
 def _weighted(left: Mapping[str, Any], right: Mapping[str, Any], weight: str) -> Metrics:
     total = left[weight] + right[weight]
-    means = {
-        name: (left[name] * left[weight] + right[name] * right[weight]) / max(total, 1)
+    merged = {
+        name: _merged_figure(name, left[name], left[weight], right[name], right[weight])
         for name in left.keys() & right.keys() - {weight}
         if _is_number(left[name]) and _is_number(right[name])
     }
-    return {**means, weight: total}
+    return {**merged, weight: total}
+
+
+def _merged_figure(name: str, left: float, left_weight: float, right: float, right_weight: float) -> float:
+    if name.endswith("_min"):
+        return min(left, right)
+    if name.endswith("_max"):
+        return max(left, right)
+    return (left * left_weight + right * right_weight) / max(left_weight + right_weight, 1)
 
 
 def _events(report: Report) -> list[str]:

@@ -17,10 +17,10 @@ from simul.common.launch.processes.process_group import Command
 from simul.common.launch.processes.role_process import role_environment
 from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec, check_same_encoder
+from simul.common.launch.supervisor.run_curves import check_metrics
 from simul.common.protocol.errors import ConfigError
 from simul.common.transport import probe_bind
 
-LOOPBACK = "127.0.0.1"
 DEVICE_LIMIT_SEC = 60.0
 REFUSED = 2
 CHECK_DEVICES = f"""
@@ -41,19 +41,17 @@ def check_resources(config: Config) -> None:
     with ExitStack() as until_checked:  # all at once: two settings may name the same one
         if config.server.endpoint:
             until_checked.enter_context(probe_bind(config.server.endpoint, curve=bool(config.server.curve_keys)))
-        if config.server.prometheus_port:
-            until_checked.enter_context(_port(config.server.prometheus_port))
+        ports = {"server.prometheus_port": config.server.prometheus_port, "prometheus_port": config.prometheus_port}
+        for setting, port in ports.items():
+            if port:
+                until_checked.enter_context(_port(port, setting))
     _check_devices({config.server.device, config.learner.device} - {"auto", "cpu"})
 
 
-def _port(port: int) -> socket.socket:
-    try:
-        return socket.create_server((LOOPBACK, port))
-    except OSError as error:
-        raise ConfigError(
-            f"Figures for Prometheus cannot be served at {LOOPBACK}:{port}: {error.strerror}. "
-            "Choose another server.prometheus_port, or 0."
-        ) from None
+def _port(port: int, setting: str) -> socket.socket:
+    from simul.common.runtime.prometheus import open_port  # only here: it imports prometheus_client
+
+    return open_port(port, setting)
 
 
 def _check_devices(names: Collection[str]) -> None:
@@ -89,6 +87,7 @@ def prepare_run(
     if run_lock.end_leftover_roles(run_dir):
         say("the last supervisor was killed; its processes have ended")
     check_resources(config)
+    check_metrics(config)
     with run_lock.config_error_on_write_failure(run_dir):
         for sentence in run_dir.repair():
             say(sentence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterable
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
@@ -16,8 +17,10 @@ from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.processes.role_reports import number
 from simul.common.launch.processes.signals import Signals
 from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
+from simul.common.launch.supervisor.evaluations import Evaluations
 from simul.common.launch.supervisor.game_spec import StartStopped
 from simul.common.launch.supervisor.preflight import prepare_run
+from simul.common.launch.supervisor.run_curves import RunCurves
 from simul.common.protocol.errors import ConfigError
 
 POLL_SEC = 0.1
@@ -88,21 +91,27 @@ class Supervisor:
         failure: RoleDied | None = None
         with run_lock.config_error_on_write_failure(self._run_dir):
             before = self._run_dir.read_start_files()
+        self._curves = RunCurves(self._run_dir, self._config)
+        self._evaluations = Evaluations(self._config, self._run_dir, self._curves.position.decisions, self._say)
         try:
             prepare_run(self._config, self._run_dir, self._command, self._origin, self._say, lambda: self._signals.stop)
+            self._curves.serve_prometheus()
             self._start_up()
             while not self._done():
                 self._poll()
-                for sentence in self._group.restart_dead(time.monotonic()):
-                    self._say(sentence)
+                self._say_all(self._group.restart_dead(time.monotonic()))
+                if result := self._evaluations.poll(self._curves.position.decisions):
+                    self._curves.add_evaluation(result)
         except StartStopped:
             pass
         except RoleDied as error:
             failure = error
         clean = self._shut_down(quiet=failure is not None and not self._trained)
+        final = self._take_snapshot(last=self._trained)
+        self._say_all(self._curves.close(lambda: self._signals.now))
         self._display.close()
         if self._trained:
-            self._display.summary(write_summary(self._run_dir, self._config, self._take_snapshot()))
+            self._display.summary(write_summary(self._run_dir, self._config, final))
         else:
             with contextlib.suppress(OSError):
                 self._run_dir.restore_start_files(before)  # which its checkpoints belong to
@@ -138,8 +147,7 @@ class Supervisor:
     def _poll(self) -> None:
         """Receive reports; once a second, or when the state of a process changed, write status.json and draw."""
         self._exclude_own_pause()
-        for sentence in self._roles.receive_reports(of_failures=self._trained):
-            self._say(sentence)
+        self._say_all(self._roles.receive_reports(of_failures=self._trained))
         if time.monotonic() >= self._next_snapshot or self._monitor.states_changed(time.monotonic()):
             self._next_snapshot = time.monotonic() + SNAPSHOT_EVERY_SEC
             self._display.update(self._take_snapshot())
@@ -152,13 +160,15 @@ class Supervisor:
         if now - before > LONGEST_POLL_SEC:
             self._monitor.exclude_pause(now - before)
 
-    def _take_snapshot(self) -> Snapshot:
+    def _take_snapshot(self, last: bool = False) -> Snapshot:
+        """The state of the run, for status.json and, where due, the curves. `last`: of a run that has ended."""
         self._group.measure()
         run_lock.restore_claim(self._run_dir)
         snapshot = self._monitor.take_snapshot(self._phase, time.monotonic())
-        for sentence in self._monitor.take_alerts():
-            self._say(sentence)
-        self._status_file.write(snapshot)
+        self._say_all(self._monitor.take_alerts())
+        snapshot, report = self._curves.record(snapshot, last=last)
+        self._status_file.write(snapshot)  # before the curves: the next start goes on where it says
+        self._say_all(self._curves.write(report))
         return snapshot
 
     def _done(self) -> bool:
@@ -168,6 +178,7 @@ class Supervisor:
 
     def _shut_down(self, quiet: bool) -> bool:
         """Stop the roles in order; `quiet`: a failed start has its own sentence. True: all exited cleanly."""
+        self._evaluations.close()
         if not quiet:
             self._say(STOPPING if self._trained else STOPPING_EARLY)
         self._phase = "stopping"
@@ -175,8 +186,7 @@ class Supervisor:
         bad = []
         for role, patience_sec in STOP_PATIENCE_SEC.items():
             bad += self._group.stop(role, patience_sec, self._poll_while_stopping)
-        for sentence in [] if quiet else bad:
-            self._say(sentence)
+        self._say_all([] if quiet else bad)
         self._take_last_reports()
         self._phase = "stopped"
         return not bad
@@ -195,6 +205,10 @@ class Supervisor:
     def _poll_while_stopping(self) -> bool:
         self._poll()
         return self._signals.now
+
+    def _say_all(self, sentences: Iterable[str]) -> None:
+        for sentence in sentences:
+            self._say(sentence)
 
     def _say(self, sentence: str) -> None:
         self._monitor.add_event(sentence)

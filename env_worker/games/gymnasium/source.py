@@ -17,6 +17,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.failures import LEAST_EPISODES, EpisodeFailures, place_of
 from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
 from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
+from simul.env_worker.recent_episodes import ALL, Episode, RecentEpisodes
 
 FAILURES_IN_A_ROW = LEAST_EPISODES  # of one env, without a finished episode in between
 RECENT = 100
@@ -37,7 +38,7 @@ class EpisodeTally:
         self.aborted: Counter[str] = Counter()
         self.events: deque[str] = deque(maxlen=EVENTS)
         self._sum = 0.0
-        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._recent = RecentEpisodes(RECENT)
         self._all: list[float] | None = [] if listed else None
 
     def finish(self, episode_return: float, truncated: bool, decisions: int, env_steps: int) -> None:
@@ -47,12 +48,13 @@ class EpisodeTally:
         self.finished += 1
         self.truncated += truncated
         self._sum += episode_return
-        self._recent.append(episode_return)
+        self._recent.add(Episode(episode_return, decisions))
         if self._all is not None:
             self._all.append(episode_return)
 
     def metrics(self, alive: int) -> dict[str, Any]:
-        """`episodes`, `returns` (means are 0.0 while `count` is 0), `lengths`, `events`, `episode_returns`."""
+        """`episodes`, `returns` (means are 0.0 while `count` is 0), `lengths`, `recent`, `events`, `episode_returns`."""
+        recent = self._recent.figures()
         figures: dict[str, Any] = {
             "episodes": {
                 "started": self.started,
@@ -64,9 +66,10 @@ class EpisodeTally:
             "returns": {
                 "mean": self._sum / max(self.finished, 1),
                 "count": self.finished,
-                "recent_mean": sum(self._recent) / max(len(self._recent), 1),
+                "recent_mean": recent[ALL]["return_mean"] if recent else 0.0,
             },
             "lengths": {"decisions": self.decisions, "env_steps": self.env_steps},
+            "recent": recent,
             "events": list(self.events),
         }
         if self._all is not None and len(self._all) <= LISTED:

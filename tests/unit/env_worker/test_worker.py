@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 from simul.common.client.client import Replies
@@ -79,6 +80,26 @@ def _failure(env: int, episode: int, code: str = "ERR_ORDER") -> Failure:
 def test_actions_go_to_the_source() -> None:
     action = Action(2, 0, 12, 3, 0, 1, -0.1, 0.0, 5)
     assert _turn(Replies([action], [])).calls == [("act", [2])]
+
+
+def test_every_moment_of_the_loop_belongs_to_one_stage_and_only_actions_are_env_steps() -> None:
+    class Slow(ScriptedSource):
+        def act(self, actions: Any) -> None:
+            time.sleep(0.05)
+
+    actions = [Action(0, 0, 10, 3, 0, 1, -0.1, 0.0, 5), Action(1, 0, 11, 3, 0, -1, 0.0, 0.0, 5)]  # -1: an end
+    client = ScriptedClient(Replies(actions, []), Replies([], []))
+    worker = Worker(Slow(), client, SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
+    began = time.perf_counter()
+    worker._stages.start()
+    worker._run_once(0.0)
+    worker._run_once(0.0)
+    elapsed_sec = time.perf_counter() - began
+    seconds = worker._stages.seconds
+    assert worker._env_steps == 1
+    assert seconds["envs"] >= 0.05
+    assert all(spent > 0 for spent in seconds.values()), "each stage was passed"
+    assert 0 <= elapsed_sec - sum(seconds.values()) < elapsed_sec - 0.05, "nothing is counted twice"
 
 
 def test_a_refused_row_ends_its_game_and_no_later_one() -> None:

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from simul.common.launch.monitoring.curves import LEARNER_FIGURES
 from simul.learner.learner import linear
-from simul.learner.reports import COLUMNS, FIGURES, STALL_AFTER_SEC, StallAlarm, Statistics, lag_histogram
+from simul.learner.reports import FIGURES, STALL_AFTER_SEC, StallAlarm, Statistics, lag_histogram
 
 
 def test_lag_is_counted_per_step_and_the_bootstrap_row_is_no_step(draw):
@@ -49,8 +50,8 @@ def test_the_alarm_speaks_once_where_no_unroll_arrives_any_longer():
     assert not alarm.raised
 
 
-def test_every_figure_of_an_algorithm_is_a_column():
-    assert set(FIGURES) <= set(COLUMNS)
+def test_every_figure_of_an_algorithm_is_a_curve():
+    assert set(FIGURES) <= set(LEARNER_FIGURES)
 
 
 def test_schedules_end_at_their_last_value():

@@ -22,7 +22,7 @@ from simul.common.client.client import InferenceClient
 from simul.common.config.games.pokemon import LOCAL
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.evaluation.result import wilson
+from simul.common.launch.monitoring.intervals import wilson
 from simul.common.protocol.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.runtime.lifecycle import StopFlag
 from simul.common.transport import client_keys

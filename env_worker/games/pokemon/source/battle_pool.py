@@ -11,6 +11,7 @@ from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchm
 from simul.env_worker.games.pokemon.source.replays import ReplayFolder
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.seats import PolicySeat, ReadingSeat, ScriptedSeat
+from simul.env_worker.recent_episodes import Episode
 
 
 class BattlePool:
@@ -47,7 +48,10 @@ class BattlePool:
 
     def finish(self, battle: LiveBattle, outcome: int | None, turns: int) -> None:
         """Count a battle that was played out (the learner's outcome: 1, 0, -1) or truncated (None)."""
-        self._score.finish(battle.opponent, outcome, turns)
+        learner, episode = battle.seats[battle.learner_seat], None
+        if isinstance(learner, PolicySeat):  # in an evaluation of bots it is scripted
+            episode = Episode(sum(learner.rewards.parts), learner.step + 1, outcome == 1)
+        self._score.finish(battle.opponent, outcome, turns, episode)
         if battle.mirror is not None:
             self._score.finish_mirrored(battle.mirror, outcome)
         self._forget(battle)

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from typing import Any
 
 from simul.env_worker.games.pokemon.source.rewards import PARTS
+from simul.env_worker.recent_episodes import Episode, RecentEpisodes
 
 RECENT_GAMES = 200
 OUTCOMES = ("losses", "ties", "wins")  # index outcome + 1
@@ -35,19 +36,23 @@ class Scoreboard:
         self.reward_parts = [0.0] * len(PARTS)
         self.events: deque[str] = deque(maxlen=MAX_EVENTS)
         self._results: dict[str, Counter[str]] = {}
-        self._recent: dict[str, deque[int]] = {}
+        self._recent = RecentEpisodes(RECENT_GAMES)
         self._half: dict[
             tuple[int, int], bool
         ] = {}  # first results of mirrored pairs whose second battle still runs: won?
         self._mirrored: dict[str, Counter[str]] = {}
 
-    def finish(self, opponent: str, outcome: int | None, turns: int) -> None:
-        """A battle was played out (outcome 1, 0, -1 of the learner's seat) or truncated (None)."""
+    def finish(self, opponent: str, outcome: int | None, turns: int, episode: Episode | None = None) -> None:
+        """A battle was played out (outcome 1, 0, -1 of the learner's seat) or truncated (None).
+
+        `episode`: of the learner's seat; None where a bot sits there.
+        """
         self.finished += 1
         self.turns += turns
         name = "truncated" if outcome is None else OUTCOMES[outcome + 1]
         self._results.setdefault(opponent, Counter())[name] += 1
-        self._recent.setdefault(opponent, deque(maxlen=RECENT_GAMES)).append(int(outcome == 1))
+        if episode is not None:
+            self._recent.add(episode, opponent)
         self.ties += outcome == 0
         self.truncated += outcome is None
 
@@ -65,7 +70,6 @@ class Scoreboard:
             name: {key: counts[key] for key in ("wins", "losses", "ties", "truncated")}
             for name, counts in self._results.items()
         }
-        recent = {name: {"games": len(wins), "win_rate": sum(wins) / len(wins)} for name, wins in self._recent.items()}
         return {
             "episodes": {
                 "started": self.started,
@@ -78,7 +82,7 @@ class Scoreboard:
             },
             "turns": self.turns,
             "results": results,
-            "recent": recent,
+            "recent": self._recent.figures(),
             "mirrored": {name: dict(counts) for name, counts in self._mirrored.items()},
             "redos": self.redos,
             "invalid_choices": self.invalid_choices,

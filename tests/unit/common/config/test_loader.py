@@ -399,3 +399,38 @@ def test_what_is_nested_too_deeply_is_a_sentence(tmp_path):
     file.write_text("game: " + "[" * 5000 + "]" * 5000)
     with pytest.raises(ConfigError, match="nested too deeply"):
         load_config(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "sentence"),
+    [
+        ("metrics: csv", "metrics", "expected a list such as [a, b], got 'csv'"),
+        (
+            "metrics: [csv, tensorbord]",
+            "metrics.1",
+            "expected one of csv, mlflow, tensorboard, wandb, got 'tensorbord'",
+        ),
+        ("metrics: [csv, csv]", "metrics.1", "'csv' is given twice"),
+        ("metrics_callback: mine", "metrics_callback", "expected module:function, got 'mine'"),
+        ("evaluation: {every_decision: 5}", "evaluation.every_decision", "did you mean evaluation.every_decisions?"),
+        ("game: pokemon\nevaluation: {opponents: [random, maxi]}", "evaluation.opponents.1", "got 'maxi'"),
+        ("game: pokemon\nevaluation: {every_decisions: 5}", "evaluation.opponents", "name some of random, "),
+        ("evaluation: {opponents: [random]}", "evaluation.opponents", "gymnasium has no scripted opponents"),
+    ],
+)
+def test_curves_and_evaluations_are_checked(load, text, path, sentence):
+    with pytest.raises(ConfigError) as error:
+        load(text)
+    (line,) = str(error.value).splitlines()[1:]
+    assert line.strip().startswith(f"{path}: ")
+    assert sentence in line
+
+
+def test_curves_may_go_nowhere_or_everywhere(load):
+    assert load("metrics: []").metrics == ()
+    assert load("metrics: [wandb, csv]").metrics == ("wandb", "csv")
+
+
+def test_what_is_only_watched_does_not_change_the_configuration_of_a_run(load):
+    watched = load("metrics: [csv]\nmetrics_callback: a:b\nprometheus_port: 9101\nevaluation: {every_decisions: 5}")
+    assert watched.fingerprint() == load("").fingerprint() != load("seed: 2").fingerprint()

@@ -64,7 +64,7 @@ def test_what_is_empty_or_damaged_is_named_and_the_token_made_anew(tmp_path) -> 
     assert not (tmp_path / ".status.json.4711").exists()
 
 
-@pytest.mark.parametrize("name", ["token", "config.yaml", "learner.csv"])
+@pytest.mark.parametrize("name", ["token", "config.yaml", "curves.csv"])
 def test_a_folder_in_the_place_of_a_file_is_named(tmp_path, name):
     (tmp_path / "run" / name).mkdir(parents=True)
     with pytest.raises(Exception, match=rf"run/{name} is a folder; expected a file\."):

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from simul.common.config.matchups import Contestant, round_robin
 from simul.common.launch.evaluation.matrix import build_matrix, matrix_table
-from simul.common.launch.evaluation.result import wilson
+from simul.common.launch.monitoring.intervals import wilson
 
 A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
 

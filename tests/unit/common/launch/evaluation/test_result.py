@@ -9,8 +9,8 @@ from simul.common.launch.evaluation.result import (
     build_result,
     count_pairs,
     result_text,
-    wilson,
 )
+from simul.common.launch.monitoring.intervals import wilson
 
 AGAINST_RANDOM = Pairing(Contestant("a@1", policy="learner"), Contestant("random", bot="random"), 10)
 

@@ -36,6 +36,11 @@ def snapshot(**changes) -> Snapshot:
             "episodes": {"started": 9, "finished": 4, "alive": 3, "aborted": {"shutdown": 1, "simulator_died": 1}},
             "recent": {n: {"games": 200, "win_rate": 1.0} for n in ("max_base_power", "random", "simple_heuristics")},
         },
+        "figures": {
+            "worker/wait_share": 0.621, "worker/envs_share": 0.2, "worker/messages_share": 0.17,
+            "worker/other_share": 0.01, "worker/env_step_us": 1234.5, "evaluation/score": 487.25,
+            "evaluation/best_score": 490.0, "evaluation/policy_version": 123456.0,
+        },
         "processes": [process] * 9, "events": [f"12:00:0{n} worker {n} died{' long' * 30}" for n in range(9)],
     }  # fmt: skip
     return Snapshot(**{**full, **changes})
@@ -54,7 +59,8 @@ def test_the_fullest_panel_fits_80_by_24_with_nothing_cut_off():
     text = "\n".join(lines)
     for figure in ("12,346", "45.67", "123,456", "1.23 mean, 20 max", "12.3 ms p50, 234.6 ms p99", "-0.0123",
                    "max_base_power 100% of 200", "simple_heuristics 100% of 200", "unrolls stale 2", "and 3 more",
-                   "worker 8 died", "550"):  # fmt: skip
+                   "worker 8 died", "550", "62% waiting, 20% envs, 17% messages, 1% other; 1,234.5 us a step",
+                   "evaluation 487.25, best 490.00"):  # fmt: skip
         assert figure in text
     assert "…" not in "".join(line for line in lines if " long" not in line)
 

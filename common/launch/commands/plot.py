@@ -1,0 +1,35 @@
+"""`simul plot`: its command line. `monitoring/plot.py` does the work."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from simul.common.config.option_types import path
+
+
+def add_plot(plot: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    plot.add_argument("runs", nargs="+", type=path, metavar="RUN", help="run directories, such as runs/cartpole")
+    plot.add_argument(
+        "--figure", dest="figures", action="append", default=[], metavar="NAME",
+        help="a column of curves.csv, such as episodes/return_mean; several: side by side (default: the usual ones)",
+    )  # fmt: skip
+    plot.add_argument(
+        "--out", type=path, default=Path("curves.png"), metavar="FILE", help=".png or .svg (default: %(default)s)"
+    )
+    plot.add_argument("--x", choices=("decisions", "time"), default="decisions", help="default: %(default)s")
+    plot.add_argument(
+        "--band", choices=("minmax", "sem"), default="minmax",
+        help="of several seeds: from the least to the greatest, or the mean's standard error (default: %(default)s)",
+    )  # fmt: skip
+    plot.set_defaults(run=_plot)
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from simul.common.launch.monitoring.plot import plot
+
+    names = plot(options.runs, options.figures, options.out, x=options.x, band=options.band)
+    sys.stdout.write(f"{options.out}: {', '.join(names)}\n")
+    return 0

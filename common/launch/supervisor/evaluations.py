@@ -1,0 +1,314 @@
+"""Evaluation while training: `simul eval` of the newest checkpoint as a child process, and the best checkpoint.
+
+A process of its own, not sessions of the run's server: every game is played by the weights of one checkpoint, the run's
+books do not change, and a child that fails or is killed costs one evaluation. docs/design/supervision.md has the cost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import IO, Any
+
+import msgspec
+import psutil
+
+from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.launch.processes.role_process import kill_session, role_environment
+
+BEST = "best"  # checkpoints/best
+PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own
+RESULT_FILE = "evaluation.json"  # in checkpoints/best
+LOG_NAME = "simul-evaluation.log"
+NICER_BY = 10  # than this process: the child and all that it starts
+STOP_SEC = 3.0
+# Settings of the run that an evaluation does not share: no endpoint of others, one thread, the processor.
+OVERRIDES = (
+    "workers.count=1", "server.device=cpu", "server.threads=1", "server.endpoint=''", "server.curve_keys=''",
+    "server.prometheus_port=0",
+)  # fmt: skip
+CommandLine = Callable[[Path], list[str]]  # of the evaluation of a checkpoint
+
+
+def evaluation_command(config: Config, checkpoint: Path) -> list[str]:
+    """`simul eval` of one checkpoint. It stops when its standard input ends, so also when the supervisor is killed."""
+    games = config.evaluation.games
+    overrides = [*OVERRIDES, f"workers.envs={min(config.workers.envs, games)}"]
+    line = [
+        sys.executable, "-P", "-m", "simul.common.cli", "--stop-at-eof", "eval", "--json", "--workers", "1",
+        "--checkpoint", str(checkpoint), "--battles", str(games),
+    ]  # fmt: skip
+    for opponent in config.evaluation.opponents:
+        line += ["--opponent", opponent]
+    if len(config.evaluation.opponents) > 1:
+        line.append("--no-round-robin")
+    return [*line, *(word for override in overrides for word in ("--set", override))]
+
+
+class BestResult(msgspec.Struct):
+    """checkpoints/best/evaluation.json. Scores of different measures are not compared."""
+
+    score: float
+    measure: str
+    result: dict[str, Any]
+
+
+class Evaluations:
+    """Evaluates the newest checkpoint whenever the run has answered `every_decisions` more; never two at once.
+
+    Args:
+        begin: decisions of the run at the start of this supervisor.
+        command: the command line for a checkpoint.
+        say: gets sentences for the view.
+    """
+
+    def __init__(
+        self, config: Config, run_dir: RunDir, begin: float, say: Callable[[str], None],
+        command: CommandLine | None = None,
+    ) -> None:  # fmt: skip
+        self._config = config
+        self._run_dir = run_dir
+        self._say = say
+        self._command = command or (lambda checkpoint: evaluation_command(config, checkpoint))
+        self._every = config.evaluation.every_decisions
+        self._next = self._after(begin)
+        self._child: _Child | None = None
+        self._evaluated = -1  # version of the last checkpoint
+        self._measure = _measure(config)
+        self._best = self._read_best()
+        self._remove_leftovers()
+
+    def poll(self, decisions: float) -> dict[str, Any] | None:
+        """Called often. Starts an evaluation that is due; returns the figures of one that has finished."""
+        if self._child is not None and self._child.ended:
+            child, self._child = self._child, None
+            return self._finish(child)
+        if self._every and self._child is None and decisions >= self._next:
+            self._start(decisions)
+        return None
+
+    def close(self) -> None:
+        """Stop a running evaluation; nothing of it is kept."""
+        if self._child is not None:
+            self._child.stop()
+            self._child = None
+        self._remove_leftovers()
+
+    def _after(self, decisions: float) -> float:
+        return (decisions // self._every + 1) * self._every if self._every else 0.0
+
+    def _start(self, decisions: float) -> None:
+        newest = max(self._run_dir.checkpoints.glob("[0-9]" * 9), default=None)
+        if newest is None or int(newest.name) <= self._evaluated:
+            return  # the next checkpoint is evaluated as soon as it is written
+        self._next = self._after(decisions)
+        pinned = newest.with_name(f"{PINNED}{newest.name}")
+        try:
+            shutil.rmtree(pinned, ignore_errors=True)
+            _link_folder(newest, pinned)
+            self._child = _Child(self._command(pinned), self._run_dir.logs / LOG_NAME, pinned)
+        except OSError as error:
+            self._remove_leftovers()
+            why = error.strerror or error
+            self._say(f"version {int(newest.name)} could not be evaluated: {why}. Training goes on.")
+        else:
+            self._evaluated = int(newest.name)
+
+    def _finish(self, child: _Child) -> dict[str, Any] | None:
+        try:
+            result = _result(child.result(), self._config, child.checkpoint, child.seconds)
+            self._keep_if_best(child.checkpoint, result)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            why = child.failure() or f"{type(error).__name__}: {error}"
+            log = f"logs/{LOG_NAME}"
+            self._say(f"the evaluation of version {self._evaluated} failed: {why}; see {log}. Training goes on.")
+            return None
+        finally:
+            self._remove_leftovers()
+        return result
+
+    def _keep_if_best(self, checkpoint: Path, result: dict[str, Any]) -> None:
+        best, score = self._best, result["score"]
+        is_best = best is None or score > best.score
+        if is_best:
+            self._best = BestResult(score, self._measure, result)
+            replace_best(checkpoint, msgspec.json.format(msgspec.json.encode(self._best)))
+        assert self._best is not None
+        result["best_score"] = self._best.score
+        so_far = "the best so far" if is_best else f"the best is {self._best.score:.3g}"
+        self._say(f"evaluation of version {result['policy_version']:.0f}: {self._measure} {score:.3g}, {so_far}")
+
+    def _read_best(self) -> BestResult | None:
+        """The best of this run by the measure of its configuration; of another measure the next result is better."""
+        try:
+            data = (self._run_dir.checkpoints / BEST / RESULT_FILE).read_bytes()
+            best = msgspec.json.decode(data, type=BestResult)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        return best if best.measure == self._measure else None
+
+    def _remove_leftovers(self) -> None:
+        for left in self._run_dir.checkpoints.glob(f"{PINNED}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _measure(config: Config) -> str:
+    opponents = config.evaluation.opponents
+    games = f"of {config.evaluation.games} greedy games"
+    return f"mean win rate against {', '.join(opponents)} {games}" if opponents else f"mean return {games}"
+
+
+def _result(printed: Any, config: Config, checkpoint: Path, seconds: float) -> dict[str, Any]:
+    """Figures of the JSON that `simul eval` printed. Raises KeyError, ValueError, TypeError where it has none."""
+    meta = json.loads((checkpoint / "meta.json").read_bytes())
+    facts = {"policy_version": meta["version"], "decisions_learned": meta["decisions"], "seconds": round(seconds, 1)}
+    if "pairs" not in printed and "opponent" not in printed:
+        if printed["mean_return"] is None:
+            raise ValueError("no episode was played to its end")
+        return {
+            **facts, "score": float(printed["mean_return"]), "games": printed["episodes"],
+            "return_mean": printed["mean_return"], "return_min": printed.get("lowest_return"),
+            "return_max": printed.get("highest_return"),
+        }  # fmt: skip
+    pairs = {pair.get("second", pair.get("opponent")): pair for pair in printed.get("pairs", [printed])}
+    if any(pair["win_rate"] is None for pair in pairs.values()):
+        raise ValueError("no battle was played to its end")
+    return {
+        **facts, "score": fmean(pair["win_rate"] for pair in pairs.values()),
+        "games": sum(pair.get("battles", pair.get("episodes")) for pair in pairs.values()),
+        "win_rate": {name: pair["win_rate"] for name, pair in pairs.items()},
+        "win_rate_low": {name: pair["wilson_95"][0] for name, pair in pairs.items()},
+        "win_rate_high": {name: pair["wilson_95"][1] for name, pair in pairs.items()},
+    }  # fmt: skip
+
+
+def replace_best(checkpoint: Path, result: bytes) -> None:
+    """Make `checkpoint` checkpoints/best, with `result` in evaluation.json. A reader finds the old one or the new one.
+
+    `best` is a link to a folder beside it, exchanged by a rename; on Windows, where links need a privilege, it is the
+    folder itself and absent for a moment. Raises OSError.
+    """
+    folder = checkpoint.parent
+    link, name = folder / BEST, checkpoint.name.removeprefix(PINNED)
+    kept = folder / f"{BEST}-{name}"
+    before = [path for path in folder.glob(f"{BEST}-*") if path != kept]
+    shutil.rmtree(kept, ignore_errors=True)
+    (checkpoint / RESULT_FILE).write_bytes(result)
+    checkpoint.rename(kept)
+    if sys.platform == "win32":
+        shutil.rmtree(link, ignore_errors=True)
+        kept.rename(link)
+        return
+    aside = folder / f".{BEST}.{os.getpid()}"
+    aside.unlink(missing_ok=True)
+    aside.symlink_to(kept.name)
+    aside.replace(link)
+    for old in before:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _link_folder(origin: Path, target: Path) -> None:
+    """The files of a checkpoint again, without a copy where the file system has hard links. Raises OSError."""
+    target.mkdir()
+    for name in ("meta.json", WEIGHTS_FILE, OPTIMIZER_FILE):
+        if not (origin / name).exists():
+            continue
+        try:
+            os.link(origin / name, target / name)
+        except OSError:
+            shutil.copyfile(origin / name, target / name)
+
+
+class _Child:
+    """One evaluation: a process that leads its own session, with low priority."""
+
+    def __init__(self, line: Sequence[str], log: Path, checkpoint: Path) -> None:
+        self.checkpoint = checkpoint
+        self._began = time.monotonic()
+        self._ended_at = 0.0
+        self._log = log
+        with _opened(log) as errors:
+            self._process = subprocess.Popen(
+                line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=role_environment(1),
+                start_new_session=sys.platform != "win32",
+            )  # fmt: skip
+        with contextlib.suppress(psutil.Error):  # before it has started others, which inherit it
+            psutil.Process(self._process.pid).nice(_low_priority())
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        if self._process.poll() is not None and not self._ended_at:
+            self._ended_at = time.monotonic()
+        return bool(self._ended_at)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self._ended_at - self._began
+
+    def result(self) -> Any:
+        """What it printed. Raises ValueError where that is no JSON, as after a failure."""
+        assert self._process.stdout is not None
+        printed = self._process.stdout.read()
+        self._close()
+        return json.loads(printed)
+
+    def failure(self) -> str:
+        """How the process ended, with its last words; "" for exit code 0."""
+        code = self._process.returncode
+        if not code:
+            return ""
+        try:
+            lines = self._log.read_text(errors="replace").rstrip().splitlines()
+        except OSError:
+            lines = []
+        ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return f"{ended}{f', {lines[-1][:300]}' if lines and code > 0 else ''}"
+
+    def stop(self) -> None:
+        """End it and all that it started."""
+        family: list[psutil.Process] = []
+        with contextlib.suppress(psutil.Error):
+            family = psutil.Process(self._process.pid).children(recursive=True)
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_SEC)
+        kill_session(self._process)
+        for member in family:
+            with contextlib.suppress(psutil.Error):
+                member.kill()
+        self._close()
+
+    def _close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def _low_priority() -> int:
+    """For `psutil.Process.nice`."""
+    if sys.platform == "win32":
+        return int(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+    return min(psutil.Process().nice() + NICER_BY, 19)
+
+
+def _opened(log: Path) -> IO[bytes]:
+    """The log, emptied, or the null device where it cannot be opened."""
+    try:
+        return log.open("wb")
+    except OSError:
+        return open(os.devnull, "ab")

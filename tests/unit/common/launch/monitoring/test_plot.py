@@ -1,0 +1,82 @@
+"""Learning curves of runs: which become one line, what a mean and its band are, and sentences where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simul.common import cli
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config, LearnerConfig
+from simul.common.launch.monitoring.curve_writers import CsvWriter
+from simul.common.launch.monitoring.curves import CurveReport
+from simul.common.launch.monitoring.plot import lines_of, plot, read_curves
+from simul.common.protocol.errors import ConfigError
+
+
+def make_run(root, name, config, values):
+    """A run whose return was `values` at 0, 100, 200, ... decisions."""
+    folder = root / name
+    folder.mkdir()
+    RunDir(folder).write_config(config)
+    writer = CsvWriter(folder)
+    for number, value in enumerate(values):
+        figures = {"episodes/return_mean": float(value)} | ({"evaluation/score": 1.0} if number == 1 else {})
+        writer.write(CurveReport(100 * number, 2.0 * number, 1e9, figures), 0.0)
+    writer.close()
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path):
+    other = LearnerConfig(learning_rate=1e-2)
+    return [
+        make_run(tmp_path, "base-1", Config(seed=1, run_dir="a"), [0, 2, 4]),
+        make_run(tmp_path, "base-2", Config(seed=2, run_dir="b", metrics=("csv",)), [2, 6, 10, 14]),
+        make_run(tmp_path, "fast", Config(seed=1, learner=other), [5, 5, 5]),
+    ]
+
+
+def test_runs_that_differ_in_their_seed_alone_are_one_line_with_a_band(runs):
+    lines = lines_of([read_curves(folder) for folder in runs], "episodes/return_mean", "decisions", "minmax")
+    assert [(line.label, line.runs) for line in lines] == [("base", 2), ("fast", 1)]
+    both = lines[0]
+    assert (both.x[0], both.x[-1]) == (0.0, 200.0), "as far as both are known"
+    at = np.searchsorted(both.x, 100.0)
+    assert both.mean[at] == pytest.approx(4.0, abs=0.1)
+    assert (both.low[at], both.high[at]) == (pytest.approx(2.0, abs=0.1), pytest.approx(6.0, abs=0.1))
+    (same, _) = lines_of([read_curves(folder) for folder in runs], "episodes/return_mean", "time", "sem")
+    assert same.x[-1] == 4.0
+    assert same.high[0] - same.mean[0] == pytest.approx(np.std([0, 2], ddof=1) / np.sqrt(2))
+
+
+@pytest.mark.parametrize(("name", "begin"), [("curves.png", b"\x89PNG"), ("curves.svg", b"<?xml")])
+def test_a_picture_of_the_usual_figures(runs, tmp_path, name, begin, capsys):
+    code = cli.main(["plot", *map(str, runs), "--out", str(tmp_path / name)])
+    assert code == 0
+    assert (tmp_path / name).read_bytes().startswith(begin)
+    assert capsys.readouterr().out.endswith("evaluation/score, episodes/return_mean\n")
+
+
+def test_what_cannot_be_drawn_is_said(runs, tmp_path):
+    out = tmp_path / "curves.svg"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match=r"empty has no curves: expected .*curves.csv, which a run writes"):
+        plot([*runs, tmp_path / "empty"], [], out)
+    (tmp_path / "empty" / "learner.csv").write_text("kl\n1\n")
+    with pytest.raises(ConfigError, match="older version"):
+        plot([tmp_path / "empty"], [], out)
+    with pytest.raises(ConfigError, match=r"has the figure 'episodes/return'\. Did you mean episodes/return_mean"):
+        plot(runs, ["episodes/return"], out)
+    with pytest.raises(ConfigError, match=r"expected a name that ends in .png or .svg"):
+        plot(runs, [], tmp_path / "curves.gif")
+    with pytest.raises(ConfigError, match="cannot be written: No such file"):
+        plot(runs, [], tmp_path / "no" / "curves.svg")
+    assert not out.exists()
+
+
+def test_a_run_whose_configuration_cannot_be_read_is_a_line_of_its_own(runs):
+    for folder in runs[:2]:
+        (folder / "config.yaml").write_text("of: another version\n")
+    lines = lines_of([read_curves(folder) for folder in runs], "episodes/return_mean", "decisions", "minmax")
+    assert [(line.label, line.runs) for line in lines] == [("base-1", 1), ("base-2", 1), ("fast", 1)]

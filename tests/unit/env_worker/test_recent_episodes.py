@@ -1,0 +1,37 @@
+"""Figures of the last episodes: of a window, by opponent, and the same over several workers as over one."""
+
+import pytest
+
+from simul.common.launch.processes.role_reports import sum_metrics
+from simul.env_worker.recent_episodes import Episode, RecentEpisodes
+
+
+def test_only_the_last_episodes_count_in_each_group():
+    recent = RecentEpisodes(window=3)
+    for number in range(10):
+        recent.add(Episode(float(number), 2 * number, number % 2 == 0), "random" if number < 5 else "past")
+    figures = recent.figures()
+    assert figures["all"] == {
+        "games": 3, "return_mean": 8.0, "return_min": 7.0, "return_max": 9.0,
+        "length_mean": 16.0, "length_min": 14, "length_max": 18,
+    }  # fmt: skip
+    assert figures["random"]["games"] == 3
+    assert figures["random"]["win_rate"] == pytest.approx(2 / 3)  # 2 won, 3 lost, 4 won
+    assert set(figures) == {"all", "random", "past"}
+
+
+def test_a_game_without_a_winner_has_no_win_rate():
+    recent = RecentEpisodes(window=3)
+    recent.add(Episode(1.0, 5))
+    assert set(recent.figures()) == {"all"}
+    assert "win_rate" not in recent.figures()["all"]
+
+
+def test_workers_together_show_what_one_worker_with_all_their_episodes_shows():
+    episodes = [Episode(float(n % 7), n % 11, n % 3 == 0) for n in range(60)]
+    workers, whole = [RecentEpisodes(100) for _ in range(3)], RecentEpisodes(100)
+    for number, episode in enumerate(episodes):
+        workers[min(number // 10, 2)].add(episode, "random")  # 10, 10, 40: weights differ
+        whole.add(episode, "random")
+    total = sum_metrics({"recent": worker.figures()} for worker in workers)["recent"]
+    assert total == {name: pytest.approx(figures) for name, figures in whole.figures().items()}
