@@ -53,7 +53,10 @@ class EpisodeTally:
             self._all.append(episode_return)
 
     def metrics(self, alive: int) -> dict[str, Any]:
-        """`episodes`, `returns` (means are 0.0 while `count` is 0), `lengths`, `recent`, `events`, `episode_returns`."""
+        """`episodes`, `returns` (means are 0.0 while `count` is 0), `lengths`, `recent`, `events`.
+
+        Also `episode_returns` if listed.
+        """
         recent = self._recent.figures()
         figures: dict[str, Any] = {
             "episodes": {
