@@ -19,11 +19,11 @@ setup: ## .venv and the simulator; does nothing when nothing changed
 	@PYTHON="$(PYTHON)" GOALS="$(MAKECMDGOALS)" sh common/launch/setup/setup.sh
 
 test: setup ## the tests, under 8 minutes on two cores
-	@$(PY) -m tests.support.calc.setup
+	@$(PY) -m tests.support.npm_packages
 	@sh tests/run.sh $(ARGS)
 
 test-long: setup ## all tests, with the full counts
-	@$(PY) -m tests.support.calc.setup
+	@$(PY) -m tests.support.npm_packages
 	$(PY) -m pytest $(ARGS)
 
 test-kills: setup ## random signals to the processes of real runs, whose books must balance (20 minutes; ARGS="cartpole --kills 20")

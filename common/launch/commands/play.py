@@ -39,7 +39,7 @@ def add_play(play: argparse.ArgumentParser) -> None:
     play.add_argument("--username", metavar="NAME", help="the account; its password: in SIMUL_SHOWDOWN_PASSWORD")
     play.add_argument("--policy", default="learner", metavar="NAME", help="of the running server (default: learner)")
     play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
-    play.add_argument("--replays", type=path, metavar="DIR", help="save every battle's replay as HTML, its log inside")
+    play.add_argument("--replays", type=path, metavar="DIR", help="write every battle there, as log and HTML page")
     play.add_argument("--no-timer", action="store_true", help="do not ask for the battle timer")
     play.add_argument(
         "--patience", type=_seconds, default=60.0, metavar="SEC",

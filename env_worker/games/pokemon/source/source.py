@@ -14,6 +14,7 @@ from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.encoding.layout import extras_of
 from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
+from simul.env_worker.games.pokemon.replays.folder import ReplayFolder
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHostKeeper
 from simul.env_worker.games.pokemon.simulator.host import HostDied
 from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
@@ -21,7 +22,6 @@ from simul.env_worker.games.pokemon.simulator.node import find_node, node_for
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
 from simul.env_worker.games.pokemon.source.host_events import HostEvents
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker, ScheduledMatchmaker
-from simul.env_worker.games.pokemon.source.replays import ReplayFolder
 from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
@@ -78,7 +78,7 @@ class PokemonSource:
         if episodes is None and config.team_uses > 1:
             self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
-            self._battles.replays = ReplayFolder(replays, index)
+            self._battles.replays = ReplayFolder(replays, index, config.replay_player)
         self._turns = ScriptedTurns(self._score)
         self._host_events = HostEvents(self._battles, self._score, self._turns, config.max_turns)
         self._keeper: BattleHostKeeper | None = None

@@ -1,4 +1,4 @@
-"""Replay files of battles: the spectator's protocol log, and Showdown's replay page around it."""
+"""Replay files of battles: the spectator's protocol log, and a page that plays it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from poke_env.data.replay_template import REPLAY_TEMPLATE
-
 from simul.common.protocol.errors import ConfigError
+from simul.env_worker.games.pokemon.replays.page import ReplayPlayer, replay_page
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.@_+-]+")
@@ -29,12 +28,13 @@ def make_folder(folder: Path) -> None:
 class ReplayFolder:
     """Files of one worker's battles: P1-vs-P2-WORKER-NUMBER.log and .html. Raises ConfigError: nothing can be written.
 
-    The page loads Showdown's own player (replay-embed.js) from play.pokemonshowdown.com; the log needs no network.
+    `player`: of the pages, see `replay_page`.
     """
 
-    def __init__(self, folder: Path, worker: int) -> None:
+    def __init__(self, folder: Path, worker: int, player: ReplayPlayer = "own") -> None:
         self._folder = folder
         self._worker = worker
+        self._player = player
         self._expected: dict[int, tuple[str, str]] = {}
         make_folder(folder)
 
@@ -59,17 +59,13 @@ class ReplayFolder:
         """Write a battle's files. Raises ConfigError where they cannot be written."""
         names = self._expected.pop(number)
         stem = _NOT_IN_NAMES.sub("-", f"{names[0]}-vs-{names[1]}-{self._worker}-{number}")
-        try:
-            (self._folder / f"{stem}.log").write_text(log, encoding="utf-8")
-            (self._folder / f"{stem}.html").write_text(replay_page(stem, names, log), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"The replay {self._folder / stem} cannot be written: {error.strerror}.") from None
+        write_replay(self._folder / stem, names, log, self._player)
 
 
-def replay_page(tag: str, names: tuple[str, str], log: str) -> str:
-    """The page that poke-env's `save_replay` writes."""
-    fields = {"BATTLE_TAG": tag, "PLAYER_USERNAME": names[0], "OPPONENT_USERNAME": names[1]}
-    page: str = REPLAY_TEMPLATE
-    for field, value in fields.items():
-        page = page.replace(f"{{{field}}}", value.replace("<", "&lt;"))
-    return page.replace("{REPLAY_LOG}", log.replace("</", "<\\/"))  # as Showdown itself escapes it
+def write_replay(stem: Path, names: tuple[str, str], log: str, player: ReplayPlayer) -> None:
+    """Write STEM.log and STEM.html, see `replay_page`. Raises ConfigError where they cannot be written."""
+    try:
+        stem.with_name(f"{stem.name}.log").write_text(log, encoding="utf-8")
+        stem.with_name(f"{stem.name}.html").write_text(replay_page(stem.name, names, log, player), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"The replay {stem} cannot be written: {error.strerror}.") from None
