@@ -109,7 +109,9 @@ class EvalRunner:
                 self._load({name: folder for name, folder in served.items() if name != "learner"})
             self._run_workers(workers, episodes)
             self._roles.group.stop("inference_server", STOP_SEC, self._poll)
-        return self._roles.reports.totals("env_worker")
+        figures = self._roles.reports.totals("env_worker")
+        listed = self._roles.reports.of_each("env_worker", "episode_returns")
+        return {**figures, "episode_returns": [value for returns in listed for value in returns]}
 
     def _start_server(self, checkpoint: Path) -> None:
         group = self._roles.group

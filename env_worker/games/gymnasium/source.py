@@ -34,7 +34,7 @@ class EpisodeTally:
         self.started = self.finished = self.truncated = 0
         self.aborted: Counter[str] = Counter()
         self.events: deque[str] = deque(maxlen=EVENTS)
-        self._sum = 0.0
+        self._sum = self._sum_of_squares = 0.0
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._all: list[float] | None = [] if listed else None
 
@@ -43,6 +43,7 @@ class EpisodeTally:
         self.finished += 1
         self.truncated += truncated
         self._sum += episode_return
+        self._sum_of_squares += episode_return**2
         self._recent.append(episode_return)
         if self._all is not None:
             self._all.append(episode_return)
@@ -59,6 +60,7 @@ class EpisodeTally:
             },
             "returns": {
                 "mean": self._sum / max(self.finished, 1),
+                "mean_square": self._sum_of_squares / max(self.finished, 1),
                 "count": self.finished,
                 "recent_mean": sum(self._recent) / max(len(self._recent), 1),
             },
