@@ -81,7 +81,6 @@ class PokemonConfig(GameSection, frozen=True):
     damage_attackers: Literal[0, 3, 6] = 3  # own Pokémon whose damage is observed; of 3, two are likely switches
     set_knowledge: bool = False  # observe what foes may still have, by the sets of random battles
     replies_per_write: NonNegative = 0  # requests that a host gathers before it writes; 0: all that one read asks for
-    replay_player: Literal["own", "showdown"] = "own"  # of a replay's page; showdown: loaded from its web site
     host_timeout_sec: PositiveFloat = 20.0  # a simulator host that is silent for so long hangs: it is replaced
     rewards: RewardsConfig = RewardsConfig()
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.errors import EnvError
+from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
 from simul.env_worker.games.gymnasium.spaces import action_mask, flat_observation
 
 
@@ -32,7 +33,10 @@ class HostedEnv:
         finished, failures: finished episodes; failures since the last of them.
     """
 
-    def __init__(self, index: int, make_env: Callable[[], gymnasium.Env], num_actions: int) -> None:
+    def __init__(
+        self, index: int, make_env: Callable[[], gymnasium.Env], num_actions: int,
+        recorder: EpisodeRecorder | None = None,
+    ) -> None:  # fmt: skip
         self.index = index
         self.episode = -1
         self.step = 0
@@ -43,6 +47,7 @@ class HostedEnv:
         self.finished = 0
         self.failures = 0
         self._make_env = make_env
+        self._recorder = recorder
         self._env: gymnasium.Env | None = None
 
     def begin(self) -> None:
@@ -55,10 +60,17 @@ class HostedEnv:
     def reset(self, seed: int) -> NDArray[np.float32]:
         """First observation, float32 [D], of the episode; builds the env if there is none."""
         if self._env is None:
-            self._env = self._make_env()
-        observation, info = self._env.reset(seed=episode_seed(seed, self.index, self.episode))
+            env = self._make_env()
+            self._env = env if self._recorder is None else self._recorder.wrap(env)
+        own_seed = episode_seed(seed, self.index, self.episode)
+        if self._recorder is not None:
+            self._recorder.begin(self.episode, own_seed)
+        observation, info = self._env.reset(seed=own_seed)
         self.mask = action_mask(info, len(self.mask))
-        return flat_observation(self._env.observation_space, observation)
+        flat = flat_observation(self._env.observation_space, observation)
+        if self._recorder is not None:
+            self._recorder.observe(flat, self.mask)
+        return flat
 
     def advance(self, action: int) -> tuple[NDArray[np.float32] | None, bool, bool]:
         """Step the env: observation float32 [D] (None where it terminated), terminated, truncated."""
@@ -69,11 +81,21 @@ class HostedEnv:
         if not math.isfinite(self.reward):
             raise EnvError(f"the reward is {reward}")
         self.episode_return += self.reward
+        if self._recorder is not None:
+            self._recorder.act(action, self.reward)
         if terminated:
             return None, True, False
         if not truncated:
             self.mask = action_mask(info, len(self.mask))
-        return flat_observation(self._env.observation_space, observation), False, bool(truncated)
+        flat = flat_observation(self._env.observation_space, observation)
+        if self._recorder is not None:
+            self._recorder.observe(flat, None if truncated else self.mask)
+        return flat, False, bool(truncated)
+
+    def end_replay(self, outcome: str) -> None:
+        """The episode is over: write its replay, where one is kept. Raises ConfigError."""
+        if self._recorder is not None:
+            self._recorder.end(outcome, self.episode_return)
 
     def discard(self) -> str:
         """Close the env; the next `reset` builds another. Returns what closing raised as a sentence, or ""."""

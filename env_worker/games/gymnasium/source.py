@@ -15,6 +15,7 @@ from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
+from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
 from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
 
 FAILURES_IN_A_ROW = 10  # of one env, without a finished episode in between
@@ -83,6 +84,7 @@ class GymnasiumSource:
         episodes: finish exactly this many, then be idle. Each env has a fixed share, so the set of games does not
             depend on timing; an aborted one is replaced by the env's next. None: no end.
         reward_scale: factor of the rewards sent to the server; reported returns are without it.
+        recorder: of the episodes of one env, by its number; None: no replays.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class GymnasiumSource:
         greedy: bool = False,
         episodes: int | None = None,
         reward_scale: float = 1.0,
+        recorder: Callable[[int], EpisodeRecorder] | None = None,
     ) -> None:
         self.spec = _spec_of(make_env, name)
         self.envs = envs
@@ -103,7 +106,9 @@ class GymnasiumSource:
         self._flags = start_flags(record, greedy)
         self._reward_scale = reward_scale
         self._shares = [None if episodes is None else (episodes + envs - 1 - i) // envs for i in range(envs)]
-        self._hosted = [HostedEnv(i, make_env, self.spec.num_actions) for i in range(envs)]
+        self._hosted = [
+            HostedEnv(i, make_env, self.spec.num_actions, recorder(i) if recorder else None) for i in range(envs)
+        ]
         self._episode_tally = EpisodeTally(listed=episodes is not None)
         self._ready: list[Decision] = []
         self._draining = False
@@ -208,6 +213,7 @@ class GymnasiumSource:
             env.finished += 1
             env.failures = 0
             self._episode_tally.finish(env.episode_return, truncated)
+            env.end_replay("terminated" if terminated else "truncated")
             self._begin(env)
         else:
             self._decide(env, observation)
@@ -232,6 +238,7 @@ class GymnasiumSource:
         """End the running episode; the server is told unless it never got the first decision."""
         env.alive = False
         self._episode_tally.aborted[cause] += 1
+        env.end_replay(cause)
         if env.step > 0:
             self._row(env, ABORTED)
 

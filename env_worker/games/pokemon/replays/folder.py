@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 
 from simul.common.protocol.errors import ConfigError
-from simul.env_worker.games.pokemon.replays.page import ReplayPlayer, replay_page
+from simul.env_worker.games.pokemon.replays.page import replay_page
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
+from simul.env_worker.replays import make_folder
+from simul.env_worker.source import ReplayPlayer
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.@_+-]+")
-
-
-def make_folder(folder: Path) -> None:
-    """Make sure that replays can be written. Raises ConfigError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise ConfigError(
-            f"The folder for replays {folder} cannot be written: {error.strerror}. Choose another folder."
-        ) from None
 
 
 class ReplayFolder:
@@ -63,9 +52,11 @@ class ReplayFolder:
 
 
 def write_replay(stem: Path, names: tuple[str, str], log: str, player: ReplayPlayer) -> None:
-    """Write STEM.log and STEM.html, see `replay_page`. Raises ConfigError where they cannot be written."""
+    """Write STEM.log and the page STEM.html, see `replay_page`. Raises ConfigError where they cannot be written."""
     try:
         stem.with_name(f"{stem.name}.log").write_text(log, encoding="utf-8")
-        stem.with_name(f"{stem.name}.html").write_text(replay_page(stem.name, names, log, player), encoding="utf-8")
+        if player != "none":
+            page = replay_page(stem.name, names, log, player)
+            stem.with_name(f"{stem.name}.html").write_text(page, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"The replay {stem} cannot be written: {error.strerror}.") from None

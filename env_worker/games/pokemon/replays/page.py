@@ -9,15 +9,14 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from poke_env.data.replay_template import REPLAY_TEMPLATE
+
+from simul.env_worker.source import ReplayPlayer
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("battle_log.mjs", "player.mjs")
 _MODULE_WORDS = re.compile(r"^(import .*|export )", re.MULTILINE)  # a page's script is no module
-
-ReplayPlayer = Literal["own", "showdown"]
 
 
 def replay_page(tag: str, names: tuple[str, str], log: str, player: ReplayPlayer = "own") -> str:

@@ -17,12 +17,12 @@ from poke_env.teambuilder import Teambuilder
 
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.formats.spec import is_doubles
-from simul.env_worker.games.pokemon.replays.page import ReplayPlayer
 from simul.env_worker.games.pokemon.showdown.async_bridge import AsyncBridge, SessionLost
 from simul.env_worker.games.pokemon.showdown.challenges import Challenges
 from simul.env_worker.games.pokemon.showdown.client import SILENT, ShowdownClient
 from simul.env_worker.games.pokemon.showdown.guard import USUAL, Guard, Login
 from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, Rejoins, RoomBattle
+from simul.env_worker.source import ReplayPlayer
 
 
 @dataclass

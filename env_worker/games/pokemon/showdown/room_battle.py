@@ -15,11 +15,11 @@ from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LI
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.replays.folder import write_replay
-from simul.env_worker.games.pokemon.replays.page import ReplayPlayer
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host_messages import SimEnd
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import ReadingSeat
+from simul.env_worker.source import ReplayPlayer
 
 # What a server adds to the simulator's protocol: chat, clocks, boxes. None of it belongs to the battle.
 ROOM_ONLY = frozenset(
