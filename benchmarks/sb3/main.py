@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--task", action="append", choices=[task.name for task in TASKS], help="default: all")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="runs of each side (default: %(default)s)")
     parser.add_argument("--steps", type=int, help="of each run; default: the task's own")
+    parser.add_argument("--peer-threads", type=int, help="of torch in the peers; default: its own choice")
     parser.add_argument("--json", type=Path, metavar="F", help="write what was found to F")
     options = parser.parse_args()
     if importlib.util.find_spec("sb3_contrib") is None:
@@ -38,7 +39,7 @@ def main() -> int:
     for task in (task for task in TASKS if not options.task or task.name in options.task):
         steps = options.steps or task.steps
         with tempfile.TemporaryDirectory(prefix="simul-sb3-") as folder:
-            found.append(compare(task, steps, options.seeds, Path(folder)))
+            found.append(compare(task, steps, options.seeds, Path(folder), options.peer_threads))
         sys.stdout.write(table(found[-1:]) + "\n\n")
         sys.stdout.flush()
     sys.stdout.write(f"{table(found)}\n\n{in_one_line(facts)}\n")
@@ -47,7 +48,7 @@ def main() -> int:
     return int(any(one.verdict == "FAIL" for one in found))
 
 
-def compare(task: Task, steps: int, seeds: int, folder: Path) -> Comparison:
+def compare(task: Task, steps: int, seeds: int, folder: Path, peer_threads: int | None = None) -> Comparison:
     """Train both sides with each seed; who begins changes with every seed. Raises Failed."""
     ours: list[Outcome] = []
     theirs: list[Outcome] = []
@@ -55,8 +56,10 @@ def compare(task: Task, steps: int, seeds: int, folder: Path) -> Comparison:
         for own in (True, False) if seed % 2 else (False, True):
             who = "Simul" if own else task.algorithm
             sys.stderr.write(f"{task.name}, seed {seed}: {who}, {steps:,} steps\n")
-            outcome = run_ours(task, steps, seed, folder) if own else run_peer(task, steps, seed, folder)
-            (ours if own else theirs).append(outcome)
+            if own:
+                ours.append(run_ours(task, steps, seed, folder))
+            else:
+                theirs.append(run_peer(task, steps, seed, folder, peer_threads))
     return Comparison(task.name, task.algorithm, ours, theirs)
 
 
@@ -76,10 +79,10 @@ def run_ours(task: Task, steps: int, seed: int, folder: Path) -> Outcome:
     return Outcome(float(json.loads(answer)["mean_return"]), float(summary["decisions_per_sec"]))
 
 
-def run_peer(task: Task, steps: int, seed: int, folder: Path) -> Outcome:
+def run_peer(task: Task, steps: int, seed: int, folder: Path, threads: int | None = None) -> Outcome:
     """Train and evaluate the peer in a process of its own. Raises Failed."""
     command = [sys.executable, "-m", "benchmarks.sb3.peer", task.name, "--seed", str(seed), "--steps", str(steps),
-               "--episodes", str(EPISODES)]  # fmt: skip
+               "--episodes", str(EPISODES), *([] if threads is None else ["--threads", str(threads)])]  # fmt: skip
     with (folder / "peer.log").open("w") as errors:
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=LIMIT_SEC)
     if done.returncode:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
+import torch
 from sb3_contrib import MaskablePPO, RecurrentPPO
 from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_masked
 from stable_baselines3 import PPO
@@ -34,7 +35,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--episodes", type=int, required=True, help="greedy, after training")
+    parser.add_argument("--threads", type=int, help="of torch; default: its own choice")
     options = parser.parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
     sys.stdout.write(json.dumps(run(task_called(options.task), options.seed, options.steps, options.episodes)) + "\n")
     return 0
 
@@ -47,7 +51,7 @@ def run(task: Task, seed: int, steps: int, episodes: int) -> dict[str, Any]:
     began = time.perf_counter()
     model.learn(steps)
     seconds = time.perf_counter() - began
-    fresh = make_envs(task, 1, normalize=task.normalize)
+    fresh = make_envs(task, task.envs, normalize=task.normalize)
     fresh.seed(1_000_000 + seed)
     if isinstance(fresh, VecNormalize):
         fresh.obs_rms, fresh.training, fresh.norm_reward = envs.obs_rms, False, False
