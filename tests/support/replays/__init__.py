@@ -18,10 +18,10 @@ def log_of(page: str) -> str:
     return "".join(f"{line}\n" for line in json.loads(page.split(begin)[1].split("</script>")[0]))
 
 
-def run_script(name: str, given: str) -> Any:
+def run_script(name: str, given: str, *arguments: str) -> Any:
     """What a script of this folder prints, as JSON; `given` is its standard input."""
     done = subprocess.run(
-        [str(find_node().path), str(HERE / name)], input=given, capture_output=True, text=True, timeout=250
+        [str(find_node().path), str(HERE / name), *arguments], input=given, capture_output=True, text=True, timeout=250
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -1,7 +1,7 @@
 // Opens a replay page in jsdom, works its controls and says what it shows.
-//   node open_page.mjs < page.html
+//   node open_page.mjs [#turn=N] < page.html
 // Prints {"title", "heading", "images", "scripts", "requests": [url,...], "errors": [text,...], "format", "unread", "turns",
-// "views": {name: {"count", "now", "current", "future", "bars": [percent,...], "statuses", "play"}}}
+// "views": {name: {"count", "now", "current", "future", "bars": [percent,...], "chips", "statuses", "play"}}}
 
 import { readFileSync } from 'node:fs';
 
@@ -20,7 +20,7 @@ const virtualConsole = new VirtualConsole();
 virtualConsole.on('jsdomError', error => errors.push(String(error.detail ?? error.message)));
 const timers = [];
 const { window } = new JSDOM(readFileSync(0, 'utf8'), {
-	runScripts: 'dangerously', resources: new Refusing(), virtualConsole,
+	url: `file:///replay.html${process.argv[2] ?? ''}`, runScripts: 'dangerously', resources: new Refusing(), virtualConsole,
 	beforeParse(opened) { // time stands still: a test fires what is due
 		opened.setTimeout = callback => timers.push(callback);
 		opened.clearTimeout = number => {
@@ -38,6 +38,7 @@ function look(name) {
 		current: rows.findIndex(row => row.classList.contains('current')),
 		future: rows.filter(row => row.classList.contains('future')).length,
 		bars: [...document.querySelectorAll('.fill')].map(fill => Number.parseFloat(fill.style.width)),
+		chips: [...document.querySelectorAll('.pokemon .chip')].map(chip => chip.textContent),
 		statuses: [...document.querySelectorAll('.status')].map(status => status.textContent),
 	};
 }

@@ -144,6 +144,8 @@ export class BattleLog {
 		const before = this.state.pokemon[key];
 		this.set({ active: { ...others, [position]: key } });
 		const effects = keep ? Object.entries(old.effects).filter(([name]) => keep(name)) : [];
+		const tera = /, tera:(\w+)/.exec(details);
+		if (tera) effects.push(['terastal', `Tera ${tera[1]}`]);
 		this.change(ident, {
 			...described(details), ...conditionOf(condition), boosts: keep?.('boosts') ? old.boosts : {},
 			effects: Object.fromEntries(effects), before: before ? { hp: before.hp, status: before.status } : null,

@@ -32,7 +32,7 @@ class Player {
 		if (unread.length) byId('unread').textContent = `${unread.length} lines of the log are not shown: ${unread[0]}`;
 		byId('turn').max = String(this.steps.at(-1).turn);
 		this.listen();
-		this.show(this.firstOf(1));
+		this.show(this.firstOf(Number(/^#turn=(\d+)$/.exec(location.hash)?.[1] ?? 1)));
 	}
 
 	/** A line of the text log; a click goes there. */

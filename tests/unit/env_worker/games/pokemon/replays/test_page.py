@@ -61,6 +61,21 @@ def test_the_player_steps_slides_plays_and_stops():
     assert views["key"]["current"] == 3
 
 
+def test_a_type_gained_by_terastallizing_stays_and_stat_changes_end_on_a_switch():
+    lines = ["|player|p1|Ann", "|switch|p1a: Pika|Pikachu, L50, F|100/100", "|-terastallize|p1a: Pika|Water",
+             "|-boost|p1a: Pika|atk|2", "|turn|1", "|switch|p1a: Onix|Onix, L60|100/100", "|turn|2",
+             "|switch|p1a: Pika|Pikachu, L50, F, tera:Water|100/100", "|turn|3"]  # fmt: skip
+    page = replay_page("t", ("Ann", "Bob"), "\n".join(lines))
+    chips = [run_script("open_page.mjs", page, f"#turn={n}")["views"]["opened"]["chips"] for n in (1, 2, 3)]
+    assert chips == [["+2 Atk", "Tera Water"], [], ["Tera Water"]]
+
+
+@pytest.mark.parametrize(("fragment", "count"), [("#turn=2", 2), ("#turn=900", 2), ("#turn=x", 1), ("", 1)])
+def test_an_address_may_name_the_turn_to_begin_with(fragment, count):
+    shown = run_script("open_page.mjs", replay_page("t", ("Ann", "Bob"), LOG), fragment)
+    assert shown["views"]["opened"]["count"] == f"Turn {count} of 2"
+
+
 def test_nothing_of_a_log_becomes_an_element_or_runs():
     lines = [f"|player|p1|{IMAGE}", f"|player|p2|{SCRIPT}", f"|switch|p1a: {IMAGE}|Pikachu|100/100", "|turn|1",
              f"|-message|<!--<script>{SCRIPT}", f"|c|{SCRIPT}|{IMAGE}", f"|raw|{IMAGE}", f"|win|{IMAGE}"]  # fmt: skip
