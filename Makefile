@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers docs clean
+.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -19,11 +19,11 @@ setup: ## .venv and the simulator; does nothing when nothing changed
 	@PYTHON="$(PYTHON)" GOALS="$(MAKECMDGOALS)" sh common/launch/setup/setup.sh
 
 test: setup ## the tests, under 8 minutes on two cores
-	@$(PY) -m tests.support.calc.setup
+	@$(PY) -m tests.support.npm_packages
 	@sh tests/run.sh $(ARGS)
 
 test-long: setup ## all tests, with the full counts
-	@$(PY) -m tests.support.calc.setup
+	@$(PY) -m tests.support.npm_packages
 	$(PY) -m pytest $(ARGS)
 
 test-kills: setup ## random signals to the processes of real runs, whose books must balance (20 minutes; ARGS="cartpole --kills 20")
@@ -59,6 +59,16 @@ bench-cuda: setup ## the inference server on a GPU, with captured graphs and wit
 bench-peers: setup .venv-peers/.stamp ## beside mosec, TorchRL's inference server, and policies that run in the clients (10 minutes)
 	$(PY) -m benchmarks peers $(ARGS)
 
+bench-sb3: setup .venv-sb3/.stamp ## beside Stable-Baselines3: return and steps a second (hours; ARGS="--task CartPole-v1 --seeds 1")
+	.venv-sb3/bin/python -m benchmarks sb3 $(ARGS)
+
+.venv-sb3/.stamp: benchmarks/sb3/requirements.txt constraints.txt pyproject.toml | setup
+	rm -rf .venv-sb3
+	$(PY) -m venv .venv-sb3
+	.venv-sb3/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt \
+		-r benchmarks/sb3/requirements.txt -e .
+	touch $@
+
 .venv-peers/.stamp: benchmarks/peers/requirements.txt constraints.txt | setup
 	rm -rf .venv-peers
 	$(PY) -m venv .venv-peers
@@ -79,6 +89,6 @@ docs: setup .venv-docs/.stamp ## the documentation as a site, in site/; broken l
 	touch $@
 
 clean: ## remove .venv, the simulator's packages and caches; runs/ stays
-	rm -rf .venv .venv-peers .venv-docs site env_worker/games/pokemon/sim_host/node_modules *.egg-info
+	rm -rf .venv .venv-peers .venv-sb3 .venv-docs site env_worker/games/pokemon/sim_host/node_modules *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,6 @@
-"""A training run in the cells of a notebook: progress is shown, and an interrupt ends the run cleanly.
+"""A training run in cells of a notebook shows progress and ends cleanly when interrupted; the example notebook runs.
+
+    python notebook.py EXAMPLE.ipynb
 
 Needs nbclient and ipykernel beside simul; called by `.ci/wheel`.
 """
@@ -6,6 +8,8 @@ Needs nbclient and ipykernel beside simul; called by `.ci/wheel`.
 from __future__ import annotations
 
 import asyncio
+import re
+import sys
 import threading
 import time
 
@@ -37,6 +41,18 @@ def interrupt_when_shown(client: NotebookClient, cell: nbformat.NotebookNode) ->
     asyncio.run(client.km.interrupt_kernel())
 
 
+def run_example(path: str) -> None:
+    """Run every cell of the example; it has to learn. Raises AssertionError or CellExecutionError."""
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=900).execute()
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    said = " ".join(printed(cell) for cell in cells)
+    mean = float(re.search(r"mean return ([0-9.]+)", said)[1])
+    assert mean > 50, f"an untrained policy reaches about 20: {said}"
+    pictures = [output for cell in cells for output in cell.outputs if "image/png" in output.get("data", {})]
+    assert len(pictures) == 2, said
+
+
 def main() -> None:
     """Raises AssertionError or CellExecutionError."""
     notebook = nbformat.v4.new_notebook(
@@ -57,4 +73,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    run_example(sys.argv[1])
     print("the notebook works")

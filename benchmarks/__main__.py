@@ -14,6 +14,7 @@ BENCHMARKS = {
     "before": ("benchmarks.serving.before", True),
     "cuda": ("benchmarks.cuda.main", True),
     "peers": ("benchmarks.peers.main", True),
+    "sb3": ("benchmarks.sb3.main", False),
     "pokemon": ("benchmarks.pokemon_layers.main", False),
     "acceleration": ("benchmarks.acceleration", False),
 }

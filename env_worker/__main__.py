@@ -65,7 +65,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--print-spec", action="store_true", help="print the game spec as JSON and exit")
     parser.add_argument("--episodes", type=int, help="play exactly this many episodes, record nothing, then stop")
     parser.add_argument("--pairings", type=decode_pairings, default=[], help="with --episodes: who plays whom, as JSON")
-    parser.add_argument("--replays", type=Path, help="folder for the logs and pages of all battles")
+    parser.add_argument("--replays", type=Path, help="folder for the replays of all episodes")
+    parser.add_argument("--replay-player", default="own", help="of their pages: own, showdown")
     parser.add_argument("--greedy", action="store_true", help="take the most probable action")
     return parser.parse_args()
 
@@ -109,6 +110,7 @@ def _source(options: argparse.Namespace, arguments: RoleArguments, config: Confi
         record=not evaluation,
         pairings=options.pairings,
         replays=options.replays,
+        replay_player=options.replay_player,
         life=0 if evaluation or config.server.deterministic else arguments.run_id,
     )
 

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from simul.common.config.matchups import Pairing
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.specs import GameSpec
+
+ReplayPlayer = Literal["own", "showdown", "none"]
 
 
 class EnvSource(Protocol):
@@ -83,6 +85,8 @@ class SourceOptions:
         mirror_seed: seed of episodes that are played again with exchanged seats; the same for all workers.
         pairings: schedule of an evaluation; empty: opponents are drawn by the shares of the configuration.
         replays: folder for replays; None: none are written.
+        replay_player: `own`: with what shows them, a page or a video; `showdown`: a page that loads Showdown's player;
+            `none`: only their data.
     """
 
     index: int
@@ -94,6 +98,7 @@ class SourceOptions:
     mirror_seed: int = 0
     pairings: Sequence[Pairing] = ()
     replays: Path | None = None
+    replay_player: ReplayPlayer = "own"
 
     def of_envs(self) -> dict[str, Any]:
         """The keyword arguments that every source takes."""

@@ -148,6 +148,7 @@ def evaluate(
     episodes: int = 100,
     workers: int = 1,
     replays: str | Path | None = None,
+    replay_player: str = "own",
     mirror: bool = True,
     progress: bool = True,
     **overrides: Any,
@@ -157,7 +158,9 @@ def evaluate(
     Args:
         checkpoints: checkpoints or run directories; several, with the opponents: everybody plays everybody else.
         opponents: scripted opponents by name.
-        replays: a folder in which every battle is written down, for a game that has replays.
+        replays: a folder in which every episode is written: Pokémon as log and page, Gymnasium as JSON and video.
+        replay_player: `own`: pages that contain their player, or videos; `showdown`: pages that load its web site's
+            player; `none`: neither.
         mirror: every battle is played twice, with the seats exchanged.
 
     Raises:
@@ -170,7 +173,7 @@ def evaluate(
     for opponent in (opponents,) if isinstance(opponents, str) else opponents:
         arguments += ["--opponent", opponent]
     if replays is not None:
-        arguments += ["--replays", str(replays)]
+        arguments += ["--replays", str(replays), "--replay-player", replay_player]
     if not mirror:
         arguments.append("--no-mirror")
     for change in _flat(overrides):

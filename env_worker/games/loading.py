@@ -18,7 +18,7 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.named_class import load_class
 from simul.env_worker.games.gymnasium.game import class_source, class_spec
-from simul.env_worker.source import EnvSource, SourceOptions
+from simul.env_worker.source import EnvSource, ReplayPlayer, SourceOptions
 
 SOURCE_METHODS = (
     "start",
@@ -48,6 +48,7 @@ class GameModule(Protocol):
 def build_source(
     config: Config, *, index: int, episodes: int | None, greedy: bool, record: bool,
     life: int = 0, pairings: Sequence[Pairing] = (), replays: Path | None = None,
+    replay_player: ReplayPlayer = "own",
 ) -> EnvSource:  # fmt: skip
     """The source that worker `index` hosts, checked, not yet started.
 
@@ -55,23 +56,28 @@ def build_source(
         index: of the worker; workers share no seeds.
         episodes: an evaluation of exactly this many, with seeds that training never uses; None: training, no end.
         pairings: matchups of an evaluation, for a game that plays them.
-        replays: the folder for replays, for a game that writes them.
+        replays, replay_player: see SourceOptions; for a game that writes replays.
         life: run_id of the worker, so that a restarted one draws other seeds; 0: the same ones.
 
     Raises:
         ConfigError: the game is unknown, or its env breaks the interface.
     """
-    if replays is not None and not game_called(config.game).replays:
+    if replays is not None and config.game in GAMES and not game_called(config.game).replays:
         raise ConfigError(f"The game {config.game} writes no replays. Leave --replays out.")
     options = SourceOptions(
         index=index, envs=config.workers.envs, record=record, greedy=greedy, episodes=episodes,
         seed=worker_seed(config.seed, index, evaluation=episodes is not None, life=life),
         mirror_seed=worker_seed(config.seed, 0, evaluation=True), pairings=pairings, replays=replays,
+        replay_player=replay_player,
     )  # fmt: skip
     if config.game in GAMES:
         return _module_of(config.game).build(config, options)
     offers = _own_class(config)
-    return _own_source(config, offers, options) if _is_source(offers) else class_source(config, offers, options)
+    if not _is_source(offers):
+        return class_source(config, offers, options)
+    if replays is not None:
+        raise ConfigError(f"The source {config.game} writes no replays. Leave --replays out.")
+    return _own_source(config, offers, options)
 
 
 def game_spec(config: Config) -> GameSpec:

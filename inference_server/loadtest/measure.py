@@ -110,6 +110,7 @@ class CellRunner:
             mean_batch=seen.mean_batch, batch_histogram=seen.histogram, stages_us=seen.stages_us, full_batch=full,
             forward_actions_per_sec=forward, full_forward_actions_per_sec=full_forward,
             lost_to_small_batches=_lost(forward, full_forward), errors=found.errors, client_busy=found.client_busy,
+            spread=found.spread,
         )  # fmt: skip
 
     def _seen_by_server(self, span: Span) -> _ServerFigures:

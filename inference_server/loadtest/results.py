@@ -19,7 +19,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         envs_per_client: sessions of each client process.
         precision: what the server computes in (`auto` is resolved); None where a running server was loaded.
         offered_per_sec: open loop: rows due a second.
-        actions_per_sec, latency_us, send_lag_us, samples, windows, stable, errors, client_busy: see
+        actions_per_sec, latency_us, send_lag_us, samples, windows, stable, errors, client_busy, spread: see
             `simul.inference_server.loadtest.windows.Figures`.
         mean_batch, batch_histogram: rows a forward; forwards by rows, rounded up to a power of two. Where a running
             server was loaded, those of all its clients, the histogram not known.
@@ -50,6 +50,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     stages_us: dict[str, float] | None = None
     errors: dict[str, int]
     client_busy: float
+    spread: dict[str, tuple[float, float]] = {}
 
     def keeps_p99(self, p99_ms: float) -> bool:
         """Open loop: the offered rate was served, without an error, with 99 of 100 rows within `p99_ms`."""

@@ -18,7 +18,8 @@ from simul.inference_server.loadtest.client_pool import ClientPool
 from simul.inference_server.loadtest.cores import Cores, OtherProcesses, our_cores, read_times, split_cores
 from simul.inference_server.loadtest.measure import CellRunner
 from simul.inference_server.loadtest.options import Options
-from simul.inference_server.loadtest.report import conditions, results_table, write_plots, write_results
+from simul.inference_server.loadtest.plots import write_plots
+from simul.inference_server.loadtest.report import conditions, results_table, write_results
 from simul.inference_server.loadtest.results import Cell, MaxRate, Result, recommendation
 from simul.inference_server.loadtest.servers import RunningServer, Server, StartedServer
 from simul.inference_server.loadtest.subject import Subject, make_subject
@@ -219,7 +220,7 @@ def run(options: Options) -> int:
             recommendation=recommendation(sweep.cells, sweep.max_rates, others),
         )
     write_results(options.out, result)
-    plots = write_plots(options.out, result.cells)
+    plots = write_plots(options.out, result.cells, result.conditions)
     _show(console, options, result, plots)
     missed = [found for found in result.max_rates if found.actions_per_sec is None]
     if missed:

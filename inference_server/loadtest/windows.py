@@ -130,6 +130,7 @@ class Figures(msgspec.Struct, frozen=True):
         latency_us, send_lag_us: p50, p90, p99; empty where nothing was counted.
         samples: latencies behind the percentiles.
         stable: throughput and median latency of the last three windows lie within 10%.
+        spread: least and greatest of the windows, of actions_per_sec, p50, p90, p99; empty where there is one window.
         client_busy: share of the time that the busiest client process was computing.
     """
 
@@ -141,6 +142,7 @@ class Figures(msgspec.Struct, frozen=True):
     stable: bool
     errors: dict[str, int]
     client_busy: float
+    spread: dict[str, tuple[float, float]]
 
 
 def complete_windows(by_client: Sequence[Sequence[Window]]) -> list[list[Window]]:
@@ -180,4 +182,16 @@ def figures(windows: Sequence[Sequence[Window]]) -> Figures:
         stable=is_stable(windows),
         errors=dict(errors),
         client_busy=round(max(busy) / seconds, 3),
+        spread=_spread(last),
     )
+
+
+def _spread(windows: Sequence[Sequence[Window]]) -> dict[str, tuple[float, float]]:
+    """Least and greatest figure of the windows by name; without the names that a window has no figure of."""
+    if len(windows) < 2:
+        return {}
+    sums = [merged(client.latencies for client in window) for window in windows]
+    rates = [round(total.total / window[0].seconds, 1) for total, window in zip(sums, windows)]
+    single = [{"actions_per_sec": rate, **total.percentiles()} for rate, total in zip(rates, sums)]
+    names = [name for name in single[0] if all(name in figures for figures in single)]
+    return {name: (min(one[name] for one in single), max(one[name] for one in single)) for name in names}

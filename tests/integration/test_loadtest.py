@@ -46,10 +46,13 @@ def test_both_loops_the_local_baseline_and_a_promise_that_cannot_be_kept(tmp_pat
     assert (opened.mode, opened.offered_per_sec) == ("open", 200.0)
     assert opened.actions_per_sec > 0
     assert opened.send_lag_us["p50"] > 0
+    low, high = closed.spread["actions_per_sec"]
+    assert low <= closed.actions_per_sec <= high
     assert (local.mode, local.mean_batch, local.batch_histogram) == ("local", 4.0, None)
     assert local.actions_per_sec > 0
-    for name in ("batch.png", "stages.png", "batch_histogram.png", "rate.png"):
-        assert (tmp_path / name).read_bytes().startswith(PNG)
+    for name in ("batch", "stages", "batch_histogram", "rate"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(PNG)
+        assert "commit" in (tmp_path / f"{name}.svg").read_text()
     assert len((tmp_path / "loadtest.csv").read_text().splitlines()) == 5
     assert result.conditions["observation"] == "float32[2160]"
     assert result.recommendation[0].startswith("2 clients with 4 envs each reach 100% of the maximum")

@@ -14,7 +14,7 @@ class GymnasiumConfig(GameSection, frozen=True):
     """Any Gymnasium env with Discrete, MultiDiscrete or MultiBinary actions."""
 
     description: ClassVar[Game] = Game(
-        configuration="cartpole", variant="id", packages=("gymnasium",), in_every_fingerprint=True
+        configuration="cartpole", variant="id", replays=True, packages=("gymnasium",), in_every_fingerprint=True
     )
 
     id: str = "CartPole-v1"  # a registered id, or module:Class

@@ -34,7 +34,11 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         "--no-round-robin", dest="only_first", action="store_true",
         help="the first checkpoint plays each of the others and of the opponents, and these not each other",
     )  # fmt: skip
-    evaluate.add_argument("--replays", type=path, metavar="DIR", help="write every battle there, as log and page")
+    evaluate.add_argument(
+        "--replays", type=path, metavar="DIR",
+        help="write every episode there: Pokémon as log and page, Gymnasium as JSON and video",
+    )  # fmt: skip
+    add_replay_player(evaluate)
     evaluate.add_argument(
         "--workers", type=int, default=1, metavar="W", help="processes that step games (default: %(default)s)"
     )
@@ -43,11 +47,20 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     evaluate.set_defaults(run=_eval)
 
 
+def add_replay_player(parser: argparse.ArgumentParser) -> None:
+    """Add the choice of a replay page's player."""
+    parser.add_argument(
+        "--replay-player", choices=("own", "showdown", "none"), default="own",
+        help="own: a page with its player inside, or a video (default); showdown: a page that loads Showdown's player; "
+        "none: only log or JSON",
+    )  # fmt: skip
+
+
 def _eval(options: argparse.Namespace) -> int:
     from simul.common.launch.evaluation.eval_runner import evaluate
 
     return evaluate(
         options.checkpoints, opponents=options.opponents, episodes=options.episodes, workers=options.workers,
         overrides=options.overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
-        only_first=options.only_first,
+        only_first=options.only_first, replay_player=options.replay_player,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simul.common.config.option_types import path
+from simul.common.launch.commands.eval import add_replay_player
 
 if TYPE_CHECKING:
     from simul.common.config.run_directory import RunDir
@@ -39,7 +40,8 @@ def add_play(play: argparse.ArgumentParser) -> None:
     play.add_argument("--username", metavar="NAME", help="the account; its password: in SIMUL_SHOWDOWN_PASSWORD")
     play.add_argument("--policy", default="learner", metavar="NAME", help="of the running server (default: learner)")
     play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
-    play.add_argument("--replays", type=path, metavar="DIR", help="save every battle's replay as HTML, its log inside")
+    play.add_argument("--replays", type=path, metavar="DIR", help="write every battle there, as log and HTML page")
+    add_replay_player(play)
     play.add_argument("--no-timer", action="store_true", help="do not ask for the battle timer")
     play.add_argument(
         "--patience", type=_seconds, default=60.0, metavar="SEC",
@@ -76,6 +78,7 @@ def _play(options: argparse.Namespace) -> int:
         "server": options.server, "challenge": options.challenge, "accept": options.accept,
         "battles": options.battles, "concurrency": options.concurrency, "username": options.username,
         "policy": options.policy, "replays": options.replays, "patience": options.patience,
+        "replay-player": options.replay_player,
     }  # fmt: skip
     arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
     arguments += [f"--{name.replace('_', '-')}" for name in ("sample", "no_timer", "json") if getattr(options, name)]

@@ -39,7 +39,7 @@ POLL_SEC = 0.1
 def evaluate(
     checkpoints: Sequence[Path], *, opponents: Sequence[str] = (), episodes: int, workers: int = 1,
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
-    only_first: bool = False, command: Command = role_command,
+    only_first: bool = False, replay_player: str = "own", command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
 
@@ -55,7 +55,9 @@ def evaluate(
             raise ConfigError(f"{option} names the same one twice.")
     config = config_of(folders[0], overrides) if folders else _config_of_bots(bots, overrides)
     _check_game(config, len(folders), bots)
-    each = ["--greedy", *(["--replays", str(replays.absolute())] if replays is not None else [])]
+    each = ["--greedy"]
+    if replays is not None:
+        each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
     contestants = [
         *(Contestant(label, policy=policy) for label, policy in zip(checkpoint_labels(folders), served)),
@@ -112,7 +114,9 @@ class EvalRunner:
                 self._load({name: folder for name, folder in served.items() if name != "learner"})
             self._run_workers(workers, episodes)
             self._roles.group.stop("inference_server", STOP_SEC, self._poll)
-        return self._roles.reports.totals("env_worker")
+        figures = self._roles.reports.totals("env_worker")
+        listed = self._roles.reports.of_each("env_worker", "episode_returns")
+        return {**figures, "episode_returns": [value for returns in listed for value in returns]}
 
     def _start_server(self, checkpoint: Path) -> None:
         group = self._roles.group

@@ -27,14 +27,8 @@ def build_result(
         "aborted": counts(figures, "episodes", "aborted"),
     }  # fmt: skip
     if pairing is None:
-        returns = figures.get("returns") or {}
         truncated = number(figures, "episodes", "truncated") or 0
-        return {
-            **result,
-            "truncated": truncated,
-            "mean_return": returns.get("mean") if finished else None,
-            **_spread(figures),
-        }
+        return {**result, "truncated": truncated, **_returns(figures)}
     outcomes = count_outcomes(figures, 0, pairing)
     return {
         **result, "opponent": pairing.second.label, "episodes": sum(outcomes[name] for name in OUTCOMES), **outcomes,
@@ -76,9 +70,51 @@ def _tally(found: Mapping[str, float]) -> dict[str, int]:
     return {name: int(found.get(name, 0)) for name in OUTCOMES}
 
 
-def _spread(figures: Metrics) -> dict[str, Any]:
-    listed = figures.get("episode_returns")
-    return {"lowest_return": min(listed), "highest_return": max(listed)} if listed else {}
+def _returns(figures: Metrics) -> dict[str, Any]:
+    """Mean return of the finished episodes, their standard deviation, and the 95% interval of the mean.
+
+    Lowest and highest only where every single return was reported.
+    """
+    mean, mean_square = number(figures, "returns", "mean"), number(figures, "returns", "mean_square")
+    count = int(number(figures, "returns", "count") or 0)
+    found: dict[str, Any] = {"mean_return": mean if count else None, "std_return": None, "t_95": None}
+    if count > 1 and mean is not None and mean_square is not None:
+        deviation = math.sqrt(max(0.0, mean_square - mean * mean) * count / (count - 1))
+        margin = t_quantile(count - 1) * deviation / math.sqrt(count)
+        found |= {"std_return": deviation, "t_95": (mean - margin, mean + margin)}
+    listed = figures.get("episode_returns") or ()
+    if count and len(listed) == count:
+        found |= {"lowest_return": min(listed), "highest_return": max(listed)}
+    return found
+
+
+def t_quantile(freedom: int, inside: float = 0.95) -> float:
+    """t > 0 so that |T| <= t with probability `inside`, of Student's T with `freedom` >= 1 degrees of freedom."""
+    low, high = 0.0, 1000.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_inside(middle, freedom) < inside else (low, middle)
+    return high
+
+
+def _t_inside(t: float, freedom: int) -> float:
+    """P(|T| <= t): the finite series of Abramowitz and Stegun, 26.7.3 (odd) and 26.7.4 (even)."""
+    angle = math.atan2(t, math.sqrt(freedom))
+    square = math.cos(angle) ** 2
+    odd = freedom % 2
+    term = math.cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for k in range(2 + odd, freedom - 1, 2):
+        term *= (k - 1) / k * square
+        total += term
+    return (angle + math.sin(angle) * total) * 2 / math.pi if odd else math.sin(angle) * total
+
+
+def _interval(result: Mapping[str, Any]) -> str:
+    if result["t_95"] is None:
+        return ""
+    low, high = result["t_95"]
+    return f" (95%: {low:.2f} to {high:.2f}, Student's t)"
 
 
 def result_text(result: Mapping[str, Any]) -> str:
@@ -89,7 +125,7 @@ def result_text(result: Mapping[str, Any]) -> str:
     note = f"\n{missing} of {result['wanted']} episodes were not played to their end." if missing else ""
     if "opponent" not in result:
         mean = "none" if result["mean_return"] is None else f"{result['mean_return']:.2f}"
-        return f"{who}: mean return {mean} over {result['episodes']} greedy episodes{note}"
+        return f"{who}: mean return {mean}{_interval(result)} over {result['episodes']} greedy episodes{note}"
     low, high = result["wilson_95"]
     outcomes = ", ".join(f"{result[name]} {name}" for name in OUTCOMES)
     return (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -13,11 +14,13 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import append_working_directory
 from simul.common.runtime.named_class import load_class
+from simul.env_worker.games.gymnasium.replays import EpisodeRecorder, drawing_env
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.gymnasium.spaces import check_env, discrete_env
+from simul.env_worker.replays import make_folder
 from simul.env_worker.source import SourceOptions
 
-EnvMaker = Callable[[], gymnasium.Env]
+EnvBuilder = Callable[..., gymnasium.Env]
 
 
 def build(config: Config, options: SourceOptions) -> GymnasiumSource:
@@ -34,40 +37,52 @@ def spec(config: Config) -> GameSpec:
 
 def class_source(config: Config, env_class: Callable[..., Any], options: SourceOptions) -> GymnasiumSource:
     """The source of a class of the user's, the configured `game`. Raises ConfigError."""
-    make_env = _wrapped(lambda: env_class(**config.game_options), config)
-    return _source(config, make_env, config.game, 1.0, options)
+    make = _wrapped(_builder(env_class, config.game_options), config)
+    return _source(config, make, config.game, 1.0, options)
 
 
 def class_spec(config: Config, env_class: Callable[..., Any]) -> GameSpec:
     """The spec of a class of the user's, the configured `game`. Raises ConfigError."""
-    return check_env(_wrapped(lambda: env_class(**config.game_options), config), config.game)
+    return check_env(_wrapped(_builder(env_class, config.game_options), config), config.game)
 
 
-def _wrapped(make_env: EnvMaker, config: Config) -> EnvMaker:
+def _wrapped(make: EnvBuilder, config: Config) -> EnvBuilder:
     frames = config.gymnasium.frame_stack
-    return lambda: discrete_env(make_env(), frames)
+    return lambda **more: discrete_env(make(**more), frames)
 
 
 def _source(
-    config: Config, make_env: EnvMaker, name: str, reward_scale: float, options: SourceOptions
+    config: Config, make: EnvBuilder, name: str, reward_scale: float, options: SourceOptions
 ) -> GymnasiumSource:
-    check_env(make_env, name)
-    return GymnasiumSource(
-        make_env, name=name, reward_scale=reward_scale, max_failed_share=config.workers.max_failed_share,
-        **options.of_envs(),
-    )  # fmt: skip
+    check_env(make, name)
+    of_envs: dict[str, Any] = {
+        "reward_scale": reward_scale, "max_failed_share": config.workers.max_failed_share, **options.of_envs(),
+    }  # fmt: skip
+    if options.replays is None:
+        return GymnasiumSource(make, name=name, **of_envs)
+    make_folder(options.replays)
+    recorder = partial(EpisodeRecorder, options.replays, name, options.index)
+    drawing = None if options.replay_player == "none" else drawing_env(make, name)
+    if drawing is None:
+        return GymnasiumSource(make, name=name, recorder=recorder, **of_envs)
+    of_envs["envs"] = 1  # RecordVideo keeps the pictures of an episode in memory
+    return GymnasiumSource(drawing, name=name, recorder=recorder, **of_envs)
 
 
-def _registered(config: Config) -> tuple[EnvMaker, str]:
+def _builder(env_class: Callable[..., Any], kwargs: Mapping[str, Any]) -> EnvBuilder:
+    """Builds the env with its configured keyword arguments and those of the call."""
+    return lambda **more: env_class(**{**kwargs, **more})
+
+
+def _registered(config: Config) -> tuple[EnvBuilder, str]:
     """Builder of one env, and the game's name."""
     env_id, kwargs = config.gymnasium.id, config.gymnasium.kwargs
     name = f"gymnasium/{env_id}"
     if env_id.partition(":")[2].isidentifier():
-        made = load_class(env_id)
-        return (lambda: made(**kwargs)), name
+        return _builder(load_class(env_id), kwargs), name
     if ":" not in env_id and env_id not in gymnasium.registry:
         near = difflib.get_close_matches(env_id, list(gymnasium.registry), 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"Gymnasium knows no environment {env_id!r}.{hint} A class of yours is named module:Class.")
     append_working_directory()  # for `module:Env-v0`, which Gymnasium imports
-    return (lambda: gymnasium.make(env_id, disable_env_checker=True, **kwargs)), name
+    return _builder(partial(gymnasium.make, env_id, disable_env_checker=True), kwargs), name

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from simul.common.protocol.errors import EnvError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.consecutive_choices import ConsecutiveChoices
+from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
 from simul.env_worker.games.gymnasium.spaces import action_mask, flat_observation
 
 
@@ -34,7 +35,9 @@ class HostedEnv:
         finished, failures: finished episodes; failures since the last of them.
     """
 
-    def __init__(self, index: int, make_env: Callable[[], gymnasium.Env], spec: GameSpec) -> None:
+    def __init__(
+        self, index: int, make_env: Callable[[], gymnasium.Env], spec: GameSpec, recorder: EpisodeRecorder | None = None
+    ) -> None:
         self.index = index
         self.episode = -1
         self.step = 0
@@ -46,7 +49,9 @@ class HostedEnv:
         self.failures = 0
         self._dtype = spec.observation_dtype
         self._make_env = make_env
+        self._recorder = recorder
         self._env: gymnasium.Env | None = None
+        self._components = 1
 
     def begin(self) -> None:
         """Advance to the next episode's number; `reset` follows and may fail."""
@@ -58,10 +63,18 @@ class HostedEnv:
     def reset(self, seed: int) -> NDArray[Any]:
         """First observation, wire dtype [D], of the episode; builds the env if there is none."""
         if self._env is None:
-            self._env = self._make_env()
-        observation, info = self._env.reset(seed=episode_seed(seed, self.index, self.episode))
+            env = self._make_env()
+            self._components = len(env.options) if isinstance(env, ConsecutiveChoices) else 1
+            self._env = env if self._recorder is None else self._recorder.wrap(env)
+        own_seed = episode_seed(seed, self.index, self.episode)
+        if self._recorder is not None:
+            self._recorder.begin(self.episode, own_seed)
+        observation, info = self._env.reset(seed=own_seed)
         self.mask = action_mask(info, len(self.mask))
-        return flat_observation(self._env.observation_space, observation, self._dtype)
+        flat = flat_observation(self._env.observation_space, observation, self._dtype)
+        if self._recorder is not None:
+            self._recorder.observe(flat, self.mask)
+        return flat
 
     def advance(self, action: int) -> tuple[NDArray[Any] | None, bool, bool]:
         """Step the env: observation, wire dtype [D] (None where it terminated), terminated, truncated."""
@@ -72,17 +85,26 @@ class HostedEnv:
         if not math.isfinite(self.reward):
             raise EnvError(f"the reward is {reward}")
         self.episode_return += self.reward
+        if self._recorder is not None:
+            self._recorder.act(action, self.reward)
         if terminated:
             return None, True, False
         if not truncated:
             self.mask = action_mask(info, len(self.mask))
-        return flat_observation(self._env.observation_space, observation, self._dtype), False, bool(truncated)
+        flat = flat_observation(self._env.observation_space, observation, self._dtype)
+        if self._recorder is not None:
+            self._recorder.observe(flat, None if truncated else self.mask)
+        return flat, False, bool(truncated)
 
     @property
     def env_steps(self) -> int:
         """Steps of the env in this episode: fewer than decisions where an action has several components."""
-        components = len(self._env.options) if isinstance(self._env, ConsecutiveChoices) else 1
-        return self.step // components
+        return self.step // self._components
+
+    def end_replay(self, outcome: str) -> None:
+        """The episode is over: write its replay, where one is kept. Raises ConfigError."""
+        if self._recorder is not None:
+            self._recorder.end(outcome, self.episode_return)
 
     def discard(self) -> str:
         """Close the env; the next `reset` builds another. Returns what closing raised as a sentence, or ""."""

@@ -16,6 +16,7 @@ from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCA
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.failures import LEAST_EPISODES, EpisodeFailures, place_of
 from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
+from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
 from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
 from simul.env_worker.recent_episodes import ALL, Episode, RecentEpisodes
 
@@ -37,7 +38,7 @@ class EpisodeTally:
         self.decisions = self.env_steps = 0  # of finished episodes
         self.aborted: Counter[str] = Counter()
         self.events: deque[str] = deque(maxlen=EVENTS)
-        self._sum = 0.0
+        self._sum = self._sum_of_squares = 0.0
         self._recent = RecentEpisodes(RECENT)
         self._all: list[float] | None = [] if listed else None
 
@@ -48,6 +49,7 @@ class EpisodeTally:
         self.finished += 1
         self.truncated += truncated
         self._sum += episode_return
+        self._sum_of_squares += episode_return**2
         self._recent.add(Episode(episode_return, decisions))
         if self._all is not None:
             self._all.append(episode_return)
@@ -68,6 +70,7 @@ class EpisodeTally:
             },
             "returns": {
                 "mean": self._sum / max(self.finished, 1),
+                "mean_square": self._sum_of_squares / max(self.finished, 1),
                 "count": self.finished,
                 "recent_mean": recent[ALL]["return_mean"] if recent else 0.0,
             },
@@ -93,6 +96,7 @@ class GymnasiumSource:
             depend on timing; an aborted one is replaced by the env's next. None: no end.
         reward_scale: factor of the rewards sent to the server; reported returns are without it.
         max_failed_share: more failed episodes among the last are an error, see EpisodeFailures.
+        recorder: of the episodes of one env, by its number; None: no replays.
     """
 
     def __init__(
@@ -107,6 +111,7 @@ class GymnasiumSource:
         episodes: int | None = None,
         reward_scale: float = 1.0,
         max_failed_share: float = 1.0,
+        recorder: Callable[[int], EpisodeRecorder] | None = None,
     ) -> None:
         self.spec = _spec_of(make_env, name)
         self.envs = envs
@@ -114,7 +119,7 @@ class GymnasiumSource:
         self._flags = start_flags(record, greedy)
         self._reward_scale = reward_scale
         self._shares = [None if episodes is None else (episodes + envs - 1 - i) // envs for i in range(envs)]
-        self._hosted = [HostedEnv(i, make_env, self.spec) for i in range(envs)]
+        self._hosted = [HostedEnv(i, make_env, self.spec, recorder(i) if recorder else None) for i in range(envs)]
         self._episode_tally = EpisodeTally(listed=episodes is not None)
         self._failures = EpisodeFailures(max_failed_share)
         self._ready: list[Decision] = []
@@ -222,6 +227,7 @@ class GymnasiumSource:
             env.failures = 0
             self._episode_tally.finish(env.episode_return, truncated, env.step, env.env_steps)
             self._failures.add_finished()
+            env.end_replay("terminated" if terminated else "truncated")
             self._begin(env)
         else:
             self._decide(env, observation)
@@ -246,6 +252,7 @@ class GymnasiumSource:
         """End the running episode; the server is told unless it never got the first decision."""
         env.alive = False
         self._episode_tally.aborted[cause] += 1
+        env.end_replay(cause)
         if env.step > 0:
             self._row(env, ABORTED)
 

@@ -20,7 +20,8 @@ def build(config: Config, options: SourceOptions) -> PokemonSource:
     check_simulator()
     return PokemonSource(
         _of_worker(config, options.index), config.opponents, index=options.index, discount=config.learner.discount,
-        mirror_seed=options.mirror_seed, pairings=options.pairings, replays=options.replays, **options.of_envs(),
+        mirror_seed=options.mirror_seed, pairings=options.pairings, replays=options.replays,
+        replay_player=options.replay_player, **options.of_envs(),
     )  # fmt: skip
 
 

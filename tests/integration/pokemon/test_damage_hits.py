@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from tests.support.calc.setup import CALC
 from tests.support.damage.hits import Hit, foreseen, record
+from tests.support.npm_packages import CALC
 
 GENERATIONS = range(1, 10)
 # Why a hit may lie outside its rolls: something that nobody knows before the move is used.

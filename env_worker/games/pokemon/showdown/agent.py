@@ -22,6 +22,7 @@ from simul.env_worker.games.pokemon.showdown.challenges import Challenges
 from simul.env_worker.games.pokemon.showdown.client import SILENT, ShowdownClient
 from simul.env_worker.games.pokemon.showdown.guard import USUAL, Guard, Login
 from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, Rejoins, RoomBattle
+from simul.env_worker.source import ReplayPlayer
 
 
 @dataclass
@@ -58,6 +59,7 @@ class AgentPlayer(Player):
         teams: packed, for formats that draw none; one is drawn for each battle.
         timer: ask for the battle timer, so that an opponent cannot stall a battle for ever.
         replays: folder of the replays; empty: none are kept.
+        replay_player: of their pages.
         patience_sec: how long a lost connection is retried; its battles go on.
         login: time limit of the login, and what to call when it begins and after it.
     """
@@ -76,6 +78,7 @@ class AgentPlayer(Player):
         policy: str = "learner",
         greedy: bool = True,
         replays: str = "",
+        replay_player: ReplayPlayer = "own",
         extras: Extras = PLAIN,
         patience_sec: float = 60.0,
         login: Login = USUAL,
@@ -87,6 +90,7 @@ class AgentPlayer(Player):
         )  # fmt: skip
         self._bridge = bridge
         self._policy, self._greedy, self._replays, self._extras = policy, greedy, replays, extras
+        self._replay_player: ReplayPlayer = replay_player
         self._stopping = False
         self.tally: Counter[str] = Counter()  # wins, losses, ties of battles that were played out
         self.early: Counter[str] = Counter()  # wins, losses by forfeit or inactivity
@@ -157,7 +161,7 @@ class AgentPlayer(Player):
             battle = RoomBattle(
                 tag, self.username, GenData.from_format(self.format).gen, env=len(self._known),
                 policy=self._policy, greedy=self._greedy, replays=self._replays, extras=self._extras,
-                doubles=is_doubles(self.format),
+                doubles=is_doubles(self.format), replay_player=self._replay_player,
             )  # fmt: skip
             self._known.add(tag)
             await self._battle_count_queue.put(None)

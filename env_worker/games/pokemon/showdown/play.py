@@ -36,7 +36,7 @@ from simul.env_worker.games.pokemon.showdown.guard import login
 from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_server
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from simul.env_worker.games.pokemon.source.replays import make_folder
+from simul.env_worker.replays import make_folder
 
 SILENT_SEC = 60.0  # longest silence of the inference server
 WAIT_SEC = 0.5
@@ -191,6 +191,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
         us, server, bridge, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
+        replay_player=options.replay_player,
         extras=extras_of(config.pokemon), patience_sec=options.patience,
         login=login(
             options.patience, own=bool(options.own),
@@ -236,6 +237,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--policy", default="learner")
     parser.add_argument("--sample", action="store_true")
     parser.add_argument("--replays", type=Path)
+    parser.add_argument("--replay-player", default="own")
     parser.add_argument("--no-timer", dest="timer", action="store_false")
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--json", action="store_true")

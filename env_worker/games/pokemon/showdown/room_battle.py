@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, cast
 
 from poke_env.battle.battle import Battle
@@ -13,10 +14,12 @@ from simul.common.protocol.decisions import Decision, start_flags
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.replays.folder import write_replay
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
 from simul.env_worker.games.pokemon.simulator.host_messages import SimEnd
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import ReadingSeat
+from simul.env_worker.source import ReplayPlayer
 
 # What a server adds to the simulator's protocol: chat, clocks, boxes. None of it belongs to the battle.
 ROOM_ONLY = frozenset(
@@ -68,7 +71,7 @@ class RoomBattle(Battle):
 
     def __init__(
         self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str,
-        extras: Extras = PLAIN, doubles: bool = False,
+        extras: Extras = PLAIN, doubles: bool = False, replay_player: ReplayPlayer = "own",
     ) -> None:  # fmt: skip
         logger = logging.getLogger("simul.battle")
         super().__init__(tag, username, logger, gen, save_replays=replays)
@@ -78,6 +81,7 @@ class RoomBattle(Battle):
         self.ended_early = ""
         self.heard = False
         self.env = env
+        self._replay_player: ReplayPlayer = replay_player
         self._policy = policy
         self._greedy = greedy
         self._extras = extras
@@ -87,6 +91,14 @@ class RoomBattle(Battle):
         self._again: list[str] | None = None  # the lines again, during a rejoin
         self._command = ""
         self._answered: tuple[int, str] | None = None  # rqid, the command
+
+    def save_replay(self, file_path: str | Path) -> Path:
+        """Write the log and its page; called by poke-env when the battle is over. Raises ConfigError."""
+        page = Path(file_path)
+        names = (self._player_username, self._opponent_username or "Opponent")
+        log = "\n".join(self._build_replay_events()) + "\n"
+        write_replay(page.with_suffix(""), names, log, self._replay_player)
+        return page
 
     def parse_message(self, split_message: list[str]) -> None:
         """Keep a line for the replay and for the seat."""

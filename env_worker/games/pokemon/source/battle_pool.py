@@ -6,9 +6,9 @@ import random
 
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
+from simul.env_worker.games.pokemon.replays.folder import ReplayFolder
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost, drawn_start
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
-from simul.env_worker.games.pokemon.source.replays import ReplayFolder
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.seats import PolicySeat, ReadingSeat, ScriptedSeat
 from simul.env_worker.recent_episodes import Episode

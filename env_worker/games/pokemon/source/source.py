@@ -14,6 +14,7 @@ from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.encoding.layout import extras_of
 from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
+from simul.env_worker.games.pokemon.replays.folder import ReplayFolder
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHostKeeper
 from simul.env_worker.games.pokemon.simulator.host import HostDied
 from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
@@ -21,11 +22,11 @@ from simul.env_worker.games.pokemon.simulator.node import find_node, node_for
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
 from simul.env_worker.games.pokemon.source.host_events import HostEvents
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker, ScheduledMatchmaker
-from simul.env_worker.games.pokemon.source.replays import ReplayFolder
 from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
+from simul.env_worker.source import ReplayPlayer
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
@@ -38,6 +39,7 @@ class PokemonSource:
         pairings: the schedule of an evaluation, in place of `opponents`; their battles must add up to `episodes`.
         mirror_seed: seed of mirrored battles; the same for all workers.
         replays: a folder into which every battle is written.
+        replay_player: of its page, see `replay_page`.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class PokemonSource:
         pairings: Sequence[Pairing] = (),
         mirror_seed: int = 0,
         replays: Path | None = None,
+        replay_player: ReplayPlayer = "own",
     ) -> None:
         self.spec = pokemon_spec(config)
         self.envs = envs
@@ -78,7 +81,7 @@ class PokemonSource:
         if episodes is None and config.team_uses > 1:
             self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
-            self._battles.replays = ReplayFolder(replays, index)
+            self._battles.replays = ReplayFolder(replays, index, replay_player)
         self._turns = ScriptedTurns(self._score)
         self._host_events = HostEvents(self._battles, self._score, self._turns, config.max_turns)
         self._keeper: BattleHostKeeper | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from simul.common.config.game_description import Game
 from simul.common.config.games.gymnasium import GymnasiumConfig
 from simul.common.config.schema import Config, WorkersConfig
 from simul.common.protocol.decisions import Action
@@ -184,7 +185,8 @@ def test_errors_are_sentences(config, says):
         game_spec(config)
 
 
-def test_replays_of_a_game_that_writes_none(tmp_path):
+def test_replays_of_a_game_that_writes_none(tmp_path, monkeypatch):
+    monkeypatch.setattr("simul.env_worker.games.loading.game_called", lambda name: Game())
     with pytest.raises(ConfigError, match=r"The game gymnasium writes no replays\. Leave --replays out"):
         build(gym("CartPole-v1"), replays=tmp_path)
 

@@ -102,3 +102,13 @@ def test_figures_are_of_all_clients_over_the_last_three_windows() -> None:
     assert found.errors == {"ERR_BUSY": 6}
     assert found.client_busy == pytest.approx(0.8)
     assert found.stable
+    assert found.spread["actions_per_sec"] == (1000.0, 1000.0)
+
+
+def test_the_spread_is_that_of_single_windows() -> None:
+    found = figures([[_window(300, 100.0)], [_window(400, 200.0)], [_window(200, 50.0)]])
+    low, high = found.spread["actions_per_sec"]
+    assert (low, high) == pytest.approx((400.0, 800.0))
+    assert found.spread["p50"] == pytest.approx((50.0, 200.0), rel=0.03)
+    assert figures([[_window(300, 100.0)]]).spread == {}
+    assert list(figures([[_window(300, 100.0)], [_window(0, 100.0)]]).spread) == ["actions_per_sec"]

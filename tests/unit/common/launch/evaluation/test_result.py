@@ -9,6 +9,7 @@ from simul.common.launch.evaluation.result import (
     build_result,
     count_pairs,
     result_text,
+    t_quantile,
 )
 from simul.common.launch.monitoring.intervals import wilson
 
@@ -28,6 +29,38 @@ def test_wilson_stays_inside_and_around_the_rate():
         for wins in {0, games // 2, games}:
             low, high = wilson(wins, games)
             assert 0.0 <= low <= wins / games <= high <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("freedom", "t"),
+    [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (29, 2.045), (120, 1.980), (10**4, 1.960)],
+)
+def test_quantiles_of_t_against_published_values(freedom, t):
+    assert t_quantile(freedom) == pytest.approx(t, abs=6e-4)
+
+
+def test_the_mean_return_has_the_interval_of_its_spread(tmp_path):
+    # Mean 3, standard deviation sqrt(2.5), t = 2.776 with 4 degrees of freedom: 3 +- 1.963.
+    figures = {
+        "episodes": {"finished": 5}, "returns": {"mean": 3.0, "mean_square": 11.0, "count": 5},
+        "episode_returns": [1.0, 2.0, 3.0, 4.0, 5.0],
+    }  # fmt: skip
+    result = build_result(figures, None, 5, checkpoint=tmp_path, version=3)
+    assert result["std_return"] == pytest.approx(2.5**0.5)
+    assert result["t_95"] == pytest.approx((1.037, 4.963), abs=1e-3)
+    assert (result["lowest_return"], result["highest_return"]) == (1.0, 5.0)
+    assert "mean return 3.00 (95%: 1.04 to 4.96, Student's t) over 5 greedy episodes" in result_text(result)
+
+
+def test_one_episode_has_no_interval_and_returns_that_are_not_all_listed_no_extremes(tmp_path):
+    figures = {"episodes": {"finished": 1}, "returns": {"mean": 3.0, "mean_square": 9.0, "count": 1}}
+    result = build_result(figures, None, 1, checkpoint=tmp_path, version=3)
+    assert (result["mean_return"], result["t_95"]) == (3.0, None)
+    assert "lowest_return" not in result
+    assert "mean return 3.00 over 1 greedy" in result_text(result)
+    none = build_result({"episodes": {}}, None, 1, checkpoint=tmp_path, version=3)
+    assert none["mean_return"] is None
+    assert "mean return none" in result_text(none)
 
 
 def test_ties_and_truncated_games_are_not_wins(tmp_path):

@@ -36,7 +36,7 @@ def test_rows_of_an_episode(truncates, kind):
     else:
         assert rows[3].observation is None
     metrics = source.metrics()
-    assert metrics["returns"] == {"mean": 6.0, "count": 1, "recent_mean": 6.0}  # unscaled
+    assert metrics["returns"] == {"mean": 6.0, "mean_square": 36.0, "count": 1, "recent_mean": 6.0}  # unscaled
     length = sum(row.kind == DECISION for row in rows if row.episode == 0)
     assert (metrics["recent"]["all"]["return_max"], metrics["recent"]["all"]["length_mean"]) == (6.0, length)
     assert metrics["episode_returns"] == [6.0]

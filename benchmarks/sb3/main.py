@@ -1,0 +1,95 @@
+"""`make bench-sb3`: Simul and Stable-Baselines3 on the same tasks, steps and cores, one run of each in turn."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.harness.cores import claim_cores
+from benchmarks.harness.report import conditions, in_one_line, write_json
+from benchmarks.learn_check import Failed, simul
+from benchmarks.sb3.results import Comparison, Outcome, table
+from benchmarks.sb3.tasks import TASKS, Task
+from simul.common.runtime.installation import ROOT
+
+EPISODES = 100  # greedy, of each run
+SEEDS = 5
+LIMIT_SEC = 4 * 3600.0  # of one run
+
+
+def main() -> int:
+    """Exit code 0 when no return is worse, 1 when one is, 2 without the peers' environment."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--task", action="append", choices=[task.name for task in TASKS], help="default: all")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="runs of each side (default: %(default)s)")
+    parser.add_argument("--steps", type=int, help="of each run; default: the task's own")
+    parser.add_argument("--peer-threads", type=int, help="of torch in the peers; default: its own choice")
+    parser.add_argument("--json", type=Path, metavar="F", help="write what was found to F")
+    options = parser.parse_args()
+    if importlib.util.find_spec("sb3_contrib") is None:
+        sys.stderr.write("Stable-Baselines3 is not installed; `make bench-sb3` installs it into .venv-sb3.\n")
+        return 2
+    facts = conditions(cores_used=len(claim_cores()), seeds=options.seeds, episodes=EPISODES)
+    found = []
+    for task in (task for task in TASKS if not options.task or task.name in options.task):
+        steps = options.steps or task.steps
+        with tempfile.TemporaryDirectory(prefix="simul-sb3-") as folder:
+            found.append(compare(task, steps, options.seeds, Path(folder), options.peer_threads))
+        sys.stdout.write(table(found[-1:]) + "\n\n")
+        sys.stdout.flush()
+    sys.stdout.write(f"{table(found)}\n\n{in_one_line(facts)}\n")
+    if options.json:
+        write_json(options.json, {"conditions": facts, "tasks": [one.as_dict() for one in found]})
+    return int(any(one.verdict == "FAIL" for one in found))
+
+
+def compare(task: Task, steps: int, seeds: int, folder: Path, peer_threads: int | None = None) -> Comparison:
+    """Train both sides with each seed; who begins changes with every seed. Raises Failed."""
+    ours: list[Outcome] = []
+    theirs: list[Outcome] = []
+    for seed in range(1, seeds + 1):
+        for own in (True, False) if seed % 2 else (False, True):
+            who = "Simul" if own else task.algorithm
+            sys.stderr.write(f"{task.name}, seed {seed}: {who}, {steps:,} steps\n")
+            if own:
+                ours.append(run_ours(task, steps, seed, folder))
+            else:
+                theirs.append(run_peer(task, steps, seed, folder, peer_threads))
+    return Comparison(task.name, task.algorithm, ours, theirs)
+
+
+def run_ours(task: Task, steps: int, seed: int, folder: Path) -> Outcome:
+    """Train with the shipped configuration, then evaluate. Raises Failed."""
+    run_dir = folder / f"ours-{seed}"
+    settings = (f"gymnasium.id={task.env}", f"seed={seed}", f"learner.total_decisions={steps}", *task.overrides)
+    changes = [part for setting in settings for part in ("--set", setting)]
+    simul(
+        ["up", task.config, "--plain", "--run-dir", str(run_dir), "--stop-after-decisions", str(steps), *changes],
+        folder / "up.log", LIMIT_SEC,
+    )  # fmt: skip
+    summary = json.loads((run_dir / "summary.json").read_text())
+    answer = simul(
+        ["eval", "--checkpoint", str(run_dir), "--episodes", str(EPISODES), "--json"], folder / "eval.log", LIMIT_SEC
+    )
+    return Outcome(float(json.loads(answer)["mean_return"]), float(summary["decisions_per_sec"]))
+
+
+def run_peer(task: Task, steps: int, seed: int, folder: Path, threads: int | None = None) -> Outcome:
+    """Train and evaluate the peer in a process of its own. Raises Failed."""
+    command = [sys.executable, "-m", "benchmarks.sb3.peer", task.name, "--seed", str(seed), "--steps", str(steps),
+               "--episodes", str(EPISODES), *([] if threads is None else ["--threads", str(threads)])]  # fmt: skip
+    with (folder / "peer.log").open("w") as errors:
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=LIMIT_SEC)
+    if done.returncode:
+        raise Failed(f"{task.algorithm} ended with code {done.returncode}: {(folder / 'peer.log').read_text()[-1000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    return Outcome(sum(found["returns"]) / len(found["returns"]), found["steps"] / found["seconds"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

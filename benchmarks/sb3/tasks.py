@@ -1,0 +1,69 @@
+"""The tasks of `make bench-sb3`: an environment, the same number of steps for both, and the settings of each. Pure.
+
+Settings of the peers are those of RL Baselines3 Zoo (hyperparams/ppo.yml and ppo_lstm.yml) where it has the
+environment; LunarLander-v3 has those of v2. It has none for the masked and the memory task: MaskablePPO's are those of
+CartPole with an entropy bonus, RecurrentPPO's those of CartPoleNoVel with whole episodes in an unroll, as ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Algorithm = Literal["PPO", "MaskablePPO", "RecurrentPPO"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One comparison.
+
+    Attributes:
+        env: a registered id, or module:Class.
+        steps: of the environment, for each side.
+        config, overrides: ours.
+        algorithm, settings, envs, normalize: the peer's class, its keyword arguments (`lin_X`: from X to 0 over the
+            run), number of environments, and whether observations and rewards are normalised.
+    """
+
+    name: str
+    env: str
+    steps: int
+    config: str
+    algorithm: Algorithm
+    settings: Mapping[str, Any]
+    envs: int
+    normalize: bool = False
+    overrides: tuple[str, ...] = field(default=())
+
+
+_CARTPOLE: dict[str, Any] = {
+    "n_steps": 32, "batch_size": 256, "gae_lambda": 0.8, "gamma": 0.98, "n_epochs": 20, "ent_coef": 0.0,
+    "learning_rate": "lin_0.001", "clip_range": "lin_0.2",
+}  # fmt: skip
+
+TASKS: tuple[Task, ...] = (
+    Task("CartPole-v1", "CartPole-v1", 100_000, "cartpole", "PPO", _CARTPOLE, 8),
+    Task(
+        "Acrobot-v1", "Acrobot-v1", 1_000_000, "cartpole", "PPO",
+        {"n_steps": 256, "gae_lambda": 0.94, "gamma": 0.99, "n_epochs": 4, "ent_coef": 0.0}, 16, normalize=True,
+    ),
+    Task(
+        "LunarLander-v3", "LunarLander-v3", 1_000_000, "cartpole", "PPO",
+        {"n_steps": 1024, "batch_size": 64, "gae_lambda": 0.98, "gamma": 0.999, "n_epochs": 4, "ent_coef": 0.01}, 16,
+        overrides=("learner.discount=0.999",),
+    ),
+    Task(
+        "masked", "benchmarks.sb3.nim:Nim", 200_000, "cartpole", "MaskablePPO", {**_CARTPOLE, "ent_coef": 0.01}, 8,
+        overrides=("gymnasium.reward_scale=1.0",),
+    ),
+    Task(
+        "memory", "simul.env_worker.games.gymnasium.memory:MemoryEnv", 350_000, "memory", "RecurrentPPO",
+        {**_CARTPOLE, "n_steps": 22, "gae_lambda": 1.0, "gamma": 0.99, "ent_coef": 0.02}, 64,
+    ),
+)  # fmt: skip
+
+
+def task_called(name: str) -> Task:
+    """Raises KeyError for an unknown name."""
+    return {task.name: task for task in TASKS}[name]

@@ -1,0 +1,65 @@
+"""The HTML page of a replay: player and log in one file that loads nothing, or the page of Showdown's own player."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+from poke_env.data.replay_template import REPLAY_TEMPLATE
+
+from simul.env_worker.source import ReplayPlayer
+
+_HERE = Path(__file__).parent
+_SCRIPTS = ("battle_log.mjs", "player.mjs")
+_MODULE_WORDS = re.compile(r"^(import .*|export )", re.MULTILINE)  # a page's script is no module
+
+
+def replay_page(tag: str, names: tuple[str, str], log: str, player: ReplayPlayer = "own") -> str:
+    """The page of one battle.
+
+    Args:
+        tag: the battle's name.
+        names: of the players at p1 and p2.
+        log: lines of the protocol as a spectator sees them.
+        player: `own`: the page is complete, and its policy forbids the browser to load anything.
+            `showdown`: poke-env's template, which loads Showdown's player (replay-embed.js) from
+            play.pokemonshowdown.com.
+    """
+    return _showdown_page(tag, names, log) if player == "showdown" else _own_page(names, log)
+
+
+def _own_page(names: tuple[str, str], log: str) -> str:
+    script = _script()
+    fields = {
+        "TITLE": html.escape(f"{names[0]} vs. {names[1]}"),
+        "SCRIPT_HASH": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "LOG": json_lines(log),
+        "SCRIPT": script,
+    }
+    page = (_HERE / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{([A-Z_]+)\}\}", lambda field: fields[field[1]], page)
+
+
+def json_lines(log: str) -> str:
+    """The log as a JSON array, a line each. No `<` is left, so nothing in it ends or opens an element."""
+    lines = [json.dumps(line, ensure_ascii=False).replace("<", "\\u003c") for line in log.rstrip("\n").split("\n")]
+    return "[\n" + ",\n".join(lines) + "\n]"
+
+
+@cache
+def _script() -> str:
+    sources = ((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    return '"use strict";\n' + "\n".join(_MODULE_WORDS.sub("", source) for source in sources)
+
+
+def _showdown_page(tag: str, names: tuple[str, str], log: str) -> str:
+    fields = {"BATTLE_TAG": tag, "PLAYER_USERNAME": names[0], "OPPONENT_USERNAME": names[1]}
+    page: str = REPLAY_TEMPLATE
+    for field, value in fields.items():
+        page = page.replace(f"{{{field}}}", html.escape(value))
+    return page.replace("{REPLAY_LOG}", log.replace("</", "<\\/"))  # as Showdown itself escapes it

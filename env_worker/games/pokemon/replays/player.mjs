@@ -1,0 +1,146 @@
+// The player of a replay page: shows the steps of a BattleLog in the page's elements. All text becomes text nodes.
+
+import { BattleLog } from './battle_log.mjs';
+
+const STEP_MS = 700; // at speed 1
+const SHORT = { atk: 'Atk', def: 'Def', spa: 'SpA', spd: 'SpD', spe: 'Spe', accuracy: 'Acc', evasion: 'Eva' };
+
+const byId = id => document.getElementById(id);
+
+/** An element with a class and children: elements, or strings as text. */
+function make(tag, name, ...children) {
+	const element = document.createElement(tag);
+	if (name) element.className = name;
+	element.append(...children);
+	return element;
+}
+
+class Player {
+	/** @param {string[]} lines of the log */
+	constructor(lines) {
+		this.log = new BattleLog(lines);
+		this.steps = this.log.steps.length ? this.log.steps : [
+			{ turn: 0, text: 'The log is empty.', minor: true, state: this.log.state },
+		];
+		this.at = 0;
+		this.timer = null;
+		this.sides = Object.keys(this.steps.at(-1).state.sides).sort();
+		this.rows = this.steps.map((step, index) => this.row(step, index));
+		byId('log').append(...this.rows);
+		byId('format').textContent = this.log.format;
+		const { unread } = this.log;
+		if (unread.length) byId('unread').textContent = `${unread.length} lines of the log are not shown: ${unread[0]}`;
+		byId('turn').max = String(this.steps.at(-1).turn);
+		this.listen();
+		this.show(this.firstOf(Number(/^#turn=(\d+)$/.exec(location.hash)?.[1] ?? 1)));
+	}
+
+	/** A line of the text log; a click goes there. */
+	row(step, index) {
+		const kind = /^Turn \d+$/.test(step.text) ? 'turn' : step.minor ? 'minor' : 'major';
+		const row = make('div', kind, step.text);
+		row.addEventListener('click', () => this.show(index));
+		return row;
+	}
+
+	listen() {
+		byId('play').addEventListener('click', () => (this.timer === null ? this.play() : this.pause()));
+		byId('back').addEventListener('click', () => this.seek(this.at - 1));
+		byId('next').addEventListener('click', () => this.seek(this.at + 1));
+		byId('turn').addEventListener('input', event => this.seek(this.firstOf(Number(event.target.value))));
+		document.addEventListener('keydown', event => {
+			if (['SELECT', 'INPUT', 'BUTTON'].includes(event.target.tagName)) return;
+			if (event.key === 'ArrowLeft') this.seek(this.at - 1);
+			else if (event.key === 'ArrowRight') this.seek(this.at + 1);
+			else if (event.key === ' ') byId('play').click();
+			else return;
+			event.preventDefault();
+		});
+	}
+
+	play() {
+		if (this.at === this.steps.length - 1) this.show(0);
+		byId('play').textContent = 'Pause';
+		const tick = () => {
+			this.show(this.at + 1);
+			if (this.at === this.steps.length - 1) this.pause();
+			else this.timer = setTimeout(tick, STEP_MS / Number(byId('speed').value));
+		};
+		this.timer = setTimeout(tick, STEP_MS / Number(byId('speed').value));
+	}
+
+	pause() {
+		clearTimeout(this.timer);
+		this.timer = null;
+		byId('play').textContent = 'Play';
+	}
+
+	seek(index) {
+		this.pause();
+		this.show(index);
+	}
+
+	/** Index of the first step of a turn, or of the next turn that has one. */
+	firstOf(turn) {
+		const found = this.steps.findIndex(step => step.turn >= turn);
+		return found < 0 ? this.steps.length - 1 : found;
+	}
+
+	/** Show the battle after one step. */
+	show(index) {
+		this.at = Math.max(0, Math.min(this.steps.length - 1, index));
+		const { state, turn, text } = this.steps[this.at], last = this.steps.at(-1).turn;
+		byId('turn').value = String(turn);
+		byId('count').textContent = `Turn ${turn} of ${last}`;
+		byId('now').textContent = text;
+		byId('weather').textContent = [state.weather, ...state.field].filter(Boolean).join(', ') || 'No weather';
+		byId('sides').replaceChildren(...this.sides.map(side => sideView(state, side)));
+		this.rows.forEach((row, number) => {
+			row.classList.toggle('future', number > this.at);
+			row.classList.toggle('current', number === this.at);
+		});
+		const box = byId('log'), row = this.rows[this.at];
+		if (row) box.scrollTop = row.offsetTop - box.offsetTop - box.clientHeight + 2 * row.offsetHeight;
+	}
+}
+
+function sideView(state, id) {
+	const side = state.sides[id];
+	const active = Object.keys(state.active).filter(position => position.startsWith(id)).sort()
+		.map(position => state.active[position]);
+	const team = Object.entries(state.pokemon).filter(([, pokemon]) => pokemon.side === id);
+	const chips = team.map(([key, pokemon]) => {
+		const kind = pokemon.status === 'fnt' ? 'fainted' : active.includes(key) ? 'active' : '';
+		return make('span', `chip ${kind}`, `${pokemon.name} ${Math.ceil(pokemon.hp)}%`);
+	});
+	const unseen = side.teamSize - team.length;
+	if (unseen > 0) chips.push(make('span', 'chip unseen', `${unseen} not seen`));
+	const conditions = Object.entries(side.conditions).map(([name, layers]) => (
+		make('span', 'chip condition', layers > 1 ? `${name} ${layers}` : name)));
+	return make(
+		'section', 'side', make('h2', '', side.name), ...active.map(key => pokemonView(state.pokemon[key])),
+		make('div', 'chips', ...conditions), make('div', 'chips team', ...chips),
+	);
+}
+
+function pokemonView(pokemon) {
+	const named = pokemon.name === pokemon.species ? pokemon.name : `${pokemon.name} (${pokemon.species})`;
+	const fill = make('div', `fill ${pokemon.hp > 50 ? 'high' : pokemon.hp > 20 ? 'middle' : 'low'}`);
+	fill.style.width = `${pokemon.hp}%`;
+	const bar = make('div', 'bar', fill);
+	bar.setAttribute('role', 'meter');
+	bar.setAttribute('aria-label', `hp of ${pokemon.name}`);
+	bar.setAttribute('aria-valuenow', String(Math.round(pokemon.hp)));
+	const boosts = Object.entries(pokemon.boosts).map(([stat, amount]) => (
+		make('span', `chip ${amount > 0 ? 'raised' : 'lowered'}`, `${amount > 0 ? '+' : '−'}${Math.abs(amount)} ${SHORT[stat] ?? stat}`)));
+	const effects = Object.values(pokemon.effects).map(name => make('span', 'chip', name));
+	const status = pokemon.status ? [make('span', `status ${pokemon.status}`, pokemon.status.toUpperCase())] : [];
+	return make(
+		'article', 'pokemon',
+		make('div', 'name', make('strong', '', named), ` L${pokemon.level} ${pokemon.gender} `, ...status,
+			make('span', 'percent', `${Math.ceil(pokemon.hp)}%`)),
+		bar, make('div', 'chips', ...boosts, ...effects),
+	);
+}
+
+new Player(JSON.parse(byId('battle').textContent));

@@ -1,0 +1,59 @@
+"""The verdict over seeds, the tasks, and the masked task's rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.sb3.nim import HEAPS, LARGEST, Nim
+from benchmarks.sb3.results import Comparison, Outcome, table
+from benchmarks.sb3.tasks import TASKS
+from simul.common.config.loader import load_config
+
+
+def compared(ours: list[float], theirs: list[float]) -> Comparison:
+    return Comparison("t", "PPO", [Outcome(mean, 300.0) for mean in ours], [Outcome(mean, 100.0) for mean in theirs])
+
+
+def test_not_worse_means_that_the_interval_of_the_difference_reaches_zero() -> None:
+    # Differences 1, 2, 3: mean 2, standard error 1 / sqrt(3), t = 4.303 with 2 degrees of freedom.
+    better = compared([11.0, 12.0, 13.0], [10.0, 10.0, 10.0])
+    assert better.difference == pytest.approx((2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), abs=1e-3)
+    assert better.verdict == "PASS"
+    assert better.speed == pytest.approx(3.0)
+    assert compared([9.0, 11.0, 9.5], [10.0, 10.0, 10.0]).verdict == "PASS"
+    assert compared([9.0, 9.1, 8.9], [10.0, 10.0, 10.0]).verdict == "FAIL"
+
+
+def test_one_seed_has_no_interval_and_no_verdict() -> None:
+    one = compared([5.0], [9.0])
+    assert (one.difference, one.verdict) == (None, "one seed")
+    assert "| t | PPO | 1 | 5.00 | 9.00 | - | 300 | 100 | 3.00 | one seed |" in table([one])
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_our_side_of_every_task_is_a_valid_configuration(task) -> None:
+    changes = (f"gymnasium.id={task.env}", f"learner.total_decisions={task.steps}", *task.overrides)
+    assert load_config(task.config, changes).gymnasium.id == task.env
+
+
+def test_nim_ends_with_the_last_object_and_masks_what_is_not_there() -> None:
+    env = Nim()
+    for seed in range(20):
+        observation, info = env.reset(seed=seed)
+        rng, over, rewards = np.random.default_rng(seed), False, []
+        while not over:
+            heaps = np.rint(observation * LARGEST).astype(int)
+            mask = info["action_mask"].reshape(HEAPS, LARGEST)
+            assert mask.sum(axis=1).tolist() == heaps.tolist()
+            assert (info["action_mask"] == env.action_masks()).all()
+            action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+            observation, reward, over, _, info = env.step(action)
+            rewards.append(reward)
+        assert not observation.any()
+        assert abs(rewards[-1]) == 1.0
+        assert not any(rewards[:-1])
+    env.reset(seed=1)
+    illegal = int(np.flatnonzero(~env.action_masks())[0])
+    with pytest.raises(ValueError, match="takes"):
+        env.step(illegal)

@@ -1,0 +1,106 @@
+"""The plots of a load test: what is written on them, and how cells that are not stable look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from simul.common.protocol.errors import ConfigError
+from simul.inference_server.loadtest.plots import BARS, HOLLOW, draw_plots, write_plots
+from simul.inference_server.loadtest.results import Cell
+
+CONDITIONS: dict[str, Any] = {
+    "cpu": "Some Processor 3000", "device": "cpu", "policy": "mlp_lstm {'hidden': 384}", "parameters": 1090123,
+    "observation": "float32[2160]", "commit": "16f4ed1abcde", "time": "2026-11-22T14:00:00Z",
+    "server_cores": [0], "client_cores": [1, 2, 3],
+}  # fmt: skip
+NAMES = ("batch", "stages", "batch_histogram", "rate")
+
+
+def cell(envs: int, mode: str = "closed", **more: Any) -> Cell:
+    latency = {"p50": 900.0 * envs, "p90": 1200.0 * envs, "p99": 2000.0 * envs}
+    values: dict[str, Any] = {
+        "clients": 2, "envs_per_client": envs, "precision": "bfloat16", "actions_per_sec": 4000.0 * envs,
+        "latency_us": latency, "send_lag_us": {}, "samples": 100, "windows": 3, "stable": True, "errors": {},
+        "client_busy": 0.5, "mean_batch": 2.0 * envs, "batch_histogram": {"2": 3, str(2 * envs): 90},
+        "forward_actions_per_sec": 9000.0 * envs, "stages_us": {"receive": 1.0, "forward": 7.0},
+        "spread": {"actions_per_sec": (3900.0 * envs, 4300.0 * envs), "p50": (800.0 * envs, 950.0 * envs)},
+    }  # fmt: skip
+    return Cell(mode=mode, **(values | more))  # type: ignore[arg-type]
+
+
+CELLS = [cell(1), cell(8), cell(64, stable=False), cell(8, "open", offered_per_sec=30_000.0)]
+
+
+def texts(figure: Figure) -> list[str]:
+    FigureCanvasAgg(figure).draw()
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+def drawn(cells: list[Cell] = CELLS) -> dict[str, Figure]:
+    return dict(draw_plots(cells, CONDITIONS))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_plot_names_hardware_network_precision_commit_and_date(name: str) -> None:
+    (words,) = (text for text in texts(drawn()[name]) if "commit" in text)
+    for wanted in (
+        "Some Processor 3000", "device cpu", "server on core 0, clients on cores 1-3", "mlp_lstm", "1,090,123 param",
+        "float32[2160]", "bfloat16", "commit 16f4ed1abcde", "2026-11-22",
+    ):  # fmt: skip
+        assert wanted in words
+
+
+def test_ticks_are_plain_powers_of_two_and_times_have_units() -> None:
+    figure = drawn()["batch"]
+    words = texts(figure)
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["2", "4", "8", "16", "32", "64", "128"]
+    assert "10 ms" in words
+    assert "200,000" in words
+    assert not any("10^" in word for word in words)
+
+
+def test_what_is_not_stable_is_hollow_and_windows_have_bars() -> None:
+    figure = drawn()["batch"]
+    throughput = figure.axes[1]
+    faces = {line.get_markerfacecolor(): len(line.get_xdata()) for line in throughput.lines if line.get_marker() == "o"}
+    assert faces["white"] == 1
+    assert len(throughput.containers) == 1
+    ends = throughput.containers[0][2][0].get_segments()
+    assert [end[:, 1].tolist() for end in ends] == [[3900.0 * n, 4300.0 * n] for n in (1, 8, 64)]
+    words = " ".join(texts(figure))
+    assert HOLLOW in words
+    assert BARS in words
+    assert "2 x 64 ~" in texts(drawn()["stages"])
+
+
+def test_marks_that_no_cell_has_are_not_explained() -> None:
+    words = " ".join(texts(drawn([cell(1, spread={}), cell(2, spread={})])["batch"]))
+    assert HOLLOW not in words
+    assert BARS not in words
+
+
+def test_conditions_of_a_server_elsewhere_are_unknown() -> None:
+    (figure, *_) = dict(draw_plots([cell(1, precision=None)], {"policy": "mlp_lstm"})).values()
+    words = " ".join(texts(figure))
+    assert "unknown; device unknown; server on any core" in words
+    assert "precision unknown" in words
+
+
+def test_they_are_written_twice_as_large_as_shown_and_as_svg_with_their_text(tmp_path: Path) -> None:
+    names = write_plots(tmp_path, CELLS, CONDITIONS)
+    assert names == [f"{name}.{suffix}" for name in NAMES for suffix in ("png", "svg")]
+    png = (tmp_path / "batch.png").read_bytes()
+    assert int.from_bytes(png[16:20], "big") == 2000
+    assert "Some Processor 3000" in (tmp_path / "batch.svg").read_text()
+    with pytest.raises(ConfigError, match=r"batch\.png cannot be written"):
+        write_plots(tmp_path / "missing", CELLS, CONDITIONS)
+
+
+def test_nothing_measured_draws_nothing(tmp_path: Path) -> None:
+    assert write_plots(tmp_path, [cell(1, latency_us={})], CONDITIONS) == []
