@@ -46,7 +46,7 @@ PATIENCE_SEC = 100.0
 FULL_DISK = """
 import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-runpy.run_module("learner", run_name="__main__")
+runpy.run_module("simul.learner", run_name="__main__")
 """
 
 
