@@ -13,8 +13,8 @@ from pathlib import Path
 from benchmarks.harness.cores import claim_cores
 from benchmarks.harness.report import conditions, in_one_line, write_json
 from benchmarks.learn_check import Failed, simul
-from benchmarks.sb3.results import Comparison, Outcome, table
-from benchmarks.sb3.tasks import TASKS, Task
+from benchmarks.sb3.results import Comparison, Outcome, speed_promises, table
+from benchmarks.sb3.tasks import SPEED_TASKS, TASKS, Task, task_called
 from simul.common.runtime.installation import ROOT
 
 EPISODES = 100  # greedy, of each run
@@ -25,10 +25,13 @@ LIMIT_SEC = 4 * 3600.0  # of one run
 def main() -> int:
     """Exit code 0 when no return is worse, 1 when one is, 2 without the peers' environment."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--task", action="append", choices=[task.name for task in TASKS], help="default: all")
+    parser.add_argument(
+        "--task", action="append", choices=[task.name for task in (*TASKS, *SPEED_TASKS)], help="default: all"
+    )
     parser.add_argument("--seeds", type=int, default=SEEDS, help="runs of each side (default: %(default)s)")
     parser.add_argument("--steps", type=int, help="of each run; default: the task's own")
     parser.add_argument("--peer-threads", type=int, help="of torch in the peers; default: its own choice")
+    parser.add_argument("--speed", action="store_true", help="steps a second of a toy task; nothing is evaluated")
     parser.add_argument("--json", type=Path, metavar="F", help="write what was found to F")
     options = parser.parse_args()
     if importlib.util.find_spec("sb3_contrib") is None:
@@ -36,16 +39,18 @@ def main() -> int:
         return 2
     facts = conditions(cores_used=len(claim_cores()), seeds=options.seeds, episodes=EPISODES)
     found = []
-    for task in (task for task in TASKS if not options.task or task.name in options.task):
+    for task in (SPEED_TASKS if options.speed else TASKS) if not options.task else map(task_called, options.task):
         steps = options.steps or task.steps
         with tempfile.TemporaryDirectory(prefix="simul-sb3-") as folder:
             found.append(compare(task, steps, options.seeds, Path(folder), options.peer_threads))
         sys.stdout.write(table(found[-1:]) + "\n\n")
         sys.stdout.flush()
     sys.stdout.write(f"{table(found)}\n\n{in_one_line(facts)}\n")
+    promises = speed_promises(found)
+    sys.stdout.write("".join(f"{promise}\n" for promise in promises))
     if options.json:
         write_json(options.json, {"conditions": facts, "tasks": [one.as_dict() for one in found]})
-    return int(any(one.verdict == "FAIL" for one in found))
+    return int(any(one.verdict == "FAIL" for one in found) or not all(promise.kept for promise in promises))
 
 
 def compare(task: Task, steps: int, seeds: int, folder: Path, peer_threads: int | None = None) -> Comparison:
@@ -60,7 +65,7 @@ def compare(task: Task, steps: int, seeds: int, folder: Path, peer_threads: int 
                 ours.append(run_ours(task, steps, seed, folder))
             else:
                 theirs.append(run_peer(task, steps, seed, folder, peer_threads))
-    return Comparison(task.name, task.algorithm, ours, theirs)
+    return Comparison(task.name, task.algorithm, ours, theirs, task.speed)
 
 
 def run_ours(task: Task, steps: int, seed: int, folder: Path) -> Outcome:
@@ -73,6 +78,8 @@ def run_ours(task: Task, steps: int, seed: int, folder: Path) -> Outcome:
         folder / "up.log", LIMIT_SEC,
     )  # fmt: skip
     summary = json.loads((run_dir / "summary.json").read_text())
+    if task.speed is not None:
+        return Outcome(0.0, float(summary["decisions_per_sec"]))
     answer = simul(
         ["eval", "--checkpoint", str(run_dir), "--episodes", str(EPISODES), "--json"], folder / "eval.log", LIMIT_SEC
     )
@@ -81,14 +88,16 @@ def run_ours(task: Task, steps: int, seed: int, folder: Path) -> Outcome:
 
 def run_peer(task: Task, steps: int, seed: int, folder: Path, threads: int | None = None) -> Outcome:
     """Train and evaluate the peer in a process of its own. Raises Failed."""
+    episodes = EPISODES if task.speed is None else 0
     command = [sys.executable, "-m", "benchmarks.sb3.peer", task.name, "--seed", str(seed), "--steps", str(steps),
-               "--episodes", str(EPISODES), *([] if threads is None else ["--threads", str(threads)])]  # fmt: skip
+               "--episodes", str(episodes), *([] if threads is None else ["--threads", str(threads)])]  # fmt: skip
     with (folder / "peer.log").open("w") as errors:
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=LIMIT_SEC)
     if done.returncode:
         raise Failed(f"{task.algorithm} ended with code {done.returncode}: {(folder / 'peer.log').read_text()[-1000:]}")
     found = json.loads(done.stdout.splitlines()[-1])
-    return Outcome(sum(found["returns"]) / len(found["returns"]), found["steps"] / found["seconds"])
+    mean = sum(found["returns"]) / len(found["returns"]) if found["returns"] else 0.0
+    return Outcome(mean, found["steps"] / found["seconds"])
 
 
 if __name__ == "__main__":

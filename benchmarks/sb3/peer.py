@@ -20,9 +20,9 @@ from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_m
 from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecNormalize
 
-from benchmarks.sb3.tasks import TASKS, Task, task_called
+from benchmarks.sb3.tasks import SPEED_TASKS, TASKS, Task, task_called
 
 POLICIES = {"PPO": "MlpPolicy", "MaskablePPO": "MlpPolicy", "RecurrentPPO": "MlpLstmPolicy"}
 CLASSES: dict[str, Any] = {"PPO": PPO, "MaskablePPO": MaskablePPO, "RecurrentPPO": RecurrentPPO}
@@ -31,7 +31,7 @@ CLASSES: dict[str, Any] = {"PPO": PPO, "MaskablePPO": MaskablePPO, "RecurrentPPO
 def main() -> int:
     """Exit code 0."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("task", choices=[task.name for task in TASKS])
+    parser.add_argument("task", choices=[task.name for task in (*TASKS, *SPEED_TASKS)])
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--episodes", type=int, required=True, help="greedy, after training")
@@ -51,18 +51,23 @@ def run(task: Task, seed: int, steps: int, episodes: int) -> dict[str, Any]:
     began = time.perf_counter()
     model.learn(steps)
     seconds = time.perf_counter() - began
+    found: dict[str, Any] = {"returns": [], "steps": int(model.num_timesteps), "seconds": seconds}
+    if not episodes:
+        envs.close()
+        return found
     fresh = make_envs(task, task.envs, normalize=task.normalize)
     fresh.seed(1_000_000 + seed)
     if isinstance(fresh, VecNormalize):
         fresh.obs_rms, fresh.training, fresh.norm_reward = envs.obs_rms, False, False
     evaluate = evaluate_masked if task.algorithm == "MaskablePPO" else evaluate_policy
     returns, _ = evaluate(model, fresh, n_eval_episodes=episodes, deterministic=True, return_episode_rewards=True)
-    return {"returns": [float(value) for value in returns], "steps": int(model.num_timesteps), "seconds": seconds}
+    return {**found, "returns": [float(value) for value in returns]}
 
 
 def make_envs(task: Task, count: int, *, normalize: bool) -> VecEnv:
-    """`count` environments, stepped one after another: faster than processes for environments as small as these."""
-    envs: VecEnv = DummyVecEnv([lambda: Monitor(make_env(task.env))] * count)
+    """`count` environments, stepped one after another where they are small, or each in a process of its own."""
+    makers = [lambda: Monitor(make_env(task.env))] * count
+    envs: VecEnv = SubprocVecEnv(makers) if task.processes else DummyVecEnv(makers)
     return VecNormalize(envs) if normalize else envs
 
 

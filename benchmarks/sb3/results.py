@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.harness.promises import Promise
 from benchmarks.harness.report import markdown_table
 from simul.common.launch.evaluation.result import t_quantile
 
@@ -27,6 +28,7 @@ class Comparison:
     peer: str
     ours: Sequence[Outcome]
     theirs: Sequence[Outcome]
+    promised_speed: float | None = None  # of a task for speed alone
 
     @property
     def difference(self) -> tuple[float, float] | None:
@@ -47,6 +49,8 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """Not worse: the interval includes 0 or lies above it."""
+        if self.promised_speed is not None:
+            return "speed only"
         if self.difference is None:
             return "one seed"
         return "PASS" if self.difference[1] >= 0 else "FAIL"
@@ -59,6 +63,18 @@ class Comparison:
         }
         found = {"difference_95": self.difference, "speed": self.speed, "verdict": self.verdict}
         return {"task": self.task, "peer": self.peer, **sides, **found}
+
+
+def speed_promises(comparisons: Sequence[Comparison]) -> list[Promise]:
+    """One promise for each peer of a task for speed alone: against its best vectorisation."""
+    timed = [one for one in comparisons if one.promised_speed is not None]
+    promises = []
+    for peer in dict.fromkeys(one.peer for one in timed):
+        least = min((one for one in timed if one.peer == peer), key=lambda one: one.speed)
+        assert least.promised_speed is not None
+        name = f"steps a second beside {peer} ({least.task}), median of {len(least.ours)}"
+        promises.append(Promise(name, least.speed, least.promised_speed))
+    return promises
 
 
 def table(comparisons: Sequence[Comparison]) -> str:

@@ -24,6 +24,8 @@ class Task:
         config, overrides: ours.
         algorithm, settings, envs, normalize: the peer's class, its keyword arguments (`lin_X`: from X to 0 over the
             run), number of environments, and whether observations and rewards are normalised.
+        processes: the peer steps every environment in a process of its own.
+        speed: of a task for speed alone: our steps a second must be at least so many times the peer's.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Task:
     envs: int
     normalize: bool = False
     overrides: tuple[str, ...] = field(default=())
+    processes: bool = False
+    speed: float | None = None
 
 
 _CARTPOLE: dict[str, Any] = {
@@ -64,6 +68,29 @@ TASKS: tuple[Task, ...] = (
 )  # fmt: skip
 
 
+_TOY: dict[str, Any] = {"n_steps": 128, "batch_size": 512, "n_epochs": 4}
+
+
+def _toy(name: str, algorithm: Algorithm, speed: float, envs: int, *, processes: bool) -> Task:
+    how = f"{envs} {'processes' if processes else 'envs'}"
+    return Task(
+        f"{name}, {how}", "benchmarks.sb3.toy:Toy", 20_000, "cartpole", algorithm, _TOY, envs,
+        overrides=("network.options={}", "workers.envs=32"), processes=processes, speed=speed,
+    )  # fmt: skip
+
+
+_SPEEDS: tuple[tuple[str, Algorithm, float], ...] = (
+    ("toy", "MaskablePPO", 2.5),
+    ("toy with LSTM", "RecurrentPPO", 10.0),
+)
+# Every way to vectorise the peer; the promise is against its best.
+SPEED_TASKS: tuple[Task, ...] = tuple(
+    _toy(name, algorithm, speed, envs, processes=processes)
+    for name, algorithm, speed in _SPEEDS
+    for envs, processes in ((8, False), (32, False), (2, True), (8, True))
+)
+
+
 def task_called(name: str) -> Task:
     """Raises KeyError for an unknown name."""
-    return {task.name: task for task in TASKS}[name]
+    return {task.name: task for task in (*TASKS, *SPEED_TASKS)}[name]

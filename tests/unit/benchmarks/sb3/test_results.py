@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 from benchmarks.sb3.nim import HEAPS, LARGEST, Nim
-from benchmarks.sb3.results import Comparison, Outcome, table
-from benchmarks.sb3.tasks import TASKS
+from benchmarks.sb3.results import Comparison, Outcome, speed_promises, table
+from benchmarks.sb3.tasks import SPEED_TASKS, TASKS
+from benchmarks.sb3.toy import STEP_SEC, Toy
 from simul.common.config.loader import load_config
 
 
@@ -31,7 +34,27 @@ def test_one_seed_has_no_interval_and_no_verdict() -> None:
     assert "| t | PPO | 1 | 5.00 | 9.00 | - | 300 | 100 | 3.00 | one seed |" in table([one])
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_speed_is_promised_against_the_best_of_a_peer() -> None:
+    slow = Comparison("toy, 8 envs", "PPO", [Outcome(0.0, 300.0)], [Outcome(0.0, 100.0)], 2.5)
+    fast = Comparison("toy, 2 processes", "PPO", [Outcome(0.0, 300.0)], [Outcome(0.0, 150.0)], 2.5)
+    (promise,) = speed_promises([slow, fast, compared([5.0], [9.0])])
+    assert (promise.found, promise.kept) == (2.0, False)
+    assert "toy, 2 processes" in promise.name
+    assert speed_promises([slow])[0].kept
+    assert slow.verdict == "speed only"
+
+
+def test_a_step_of_the_toy_takes_its_processor_time() -> None:
+    env = Toy()
+    observation, info = env.reset(seed=1)
+    assert (observation.shape, int(info["action_mask"].sum())) == ((2160,), 13)
+    began = time.thread_time()
+    ends = [env.step(0)[2] for _ in range(128)]
+    assert time.thread_time() - began >= 128 * STEP_SEC
+    assert ends == [False] * 127 + [True]
+
+
+@pytest.mark.parametrize("task", [*TASKS, *SPEED_TASKS], ids=lambda task: task.name)
 def test_our_side_of_every_task_is_a_valid_configuration(task) -> None:
     changes = (f"gymnasium.id={task.env}", f"learner.total_decisions={task.steps}", *task.overrides)
     assert load_config(task.config, changes).gymnasium.id == task.env
