@@ -29,7 +29,7 @@ class Worker:
         self._decisions = 0
         self._refused: dict[str, int] = {}
         self._event = ""
-        self._env_steps = 0
+        self._actions = 0
         self._stages = Stages(STAGES)
 
     def run(self, stop: StopFlag) -> None:
@@ -64,7 +64,7 @@ class Worker:
             "resent": self._client.resent,
             "busy": self._client.busy,
             "connected": self._client.connected,
-            "env_steps": self._env_steps,
+            "actions": self._actions,
             "stage_sec": dict(self._stages.seconds),
             **self._source.metrics(),
         }
@@ -99,7 +99,7 @@ class Worker:
             return
         if replies.actions:
             ends = [action.action for action in replies.actions].count(-1)  # acknowledged, nothing is stepped
-            self._env_steps += len(replies.actions) - ends
+            self._actions += len(replies.actions) - ends
             self._source.act(replies.actions)
         if replies.failures:
             self._abort_refused(replies.failures)

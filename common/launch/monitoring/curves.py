@@ -208,7 +208,7 @@ def worker_split(now: Snapshot, before: Snapshot | None) -> dict[str, float]:
     if (total := sum(spent.values())) <= 0:
         return {}
     split = {f"{stage}_share": each / total for stage, each in spent.items()}
-    steps = (number(now.workers, "env_steps") or 0) - ((number(before.workers, "env_steps") or 0) if before else 0)
+    steps = (number(now.workers, "actions") or 0) - ((number(before.workers, "actions") or 0) if before else 0)
     return {**split, "env_step_us": spent["envs"] * 1e6 / steps} if steps > 0 else split
 
 

@@ -82,7 +82,7 @@ def test_actions_go_to_the_source() -> None:
     assert _turn(Replies([action], [])).calls == [("act", [2])]
 
 
-def test_every_moment_of_the_loop_belongs_to_one_stage_and_only_actions_are_env_steps() -> None:
+def test_every_moment_of_the_loop_belongs_to_one_stage_and_ends_are_no_actions() -> None:
     class Slow(ScriptedSource):
         def act(self, actions: Any) -> None:
             time.sleep(0.05)
@@ -96,7 +96,7 @@ def test_every_moment_of_the_loop_belongs_to_one_stage_and_only_actions_are_env_
     worker._run_once(0.0)
     elapsed_sec = time.perf_counter() - began
     seconds = worker._stages.seconds
-    assert worker._env_steps == 1
+    assert worker._actions == 1
     assert seconds["envs"] >= 0.05
     assert all(spent > 0 for spent in seconds.values()), "each stage was passed"
     assert 0 <= elapsed_sec - sum(seconds.values()) < elapsed_sec - 0.05, "nothing is counted twice"

@@ -45,7 +45,7 @@ def full(ready_sec: float = 100.0, **changes) -> Snapshot:
             "unrolls": {"learned": 7, "dropped": {"stale": 2}},
         },
         "workers": {
-            "episodes": {"finished": 2 * n, "aborted": {"shutdown": 1}}, "env_steps": 400 * n,
+            "episodes": {"finished": 2 * n, "aborted": {"shutdown": 1}}, "actions": 400 * n,
             "stage_sec": {"wait": 0.5 * n, "envs": 0.25 * n, "messages": 0.2 * n, "other": 0.05 * n},
             "recent": {"all": {"games": 10, **EPISODES}, "random": {"games": 40, "win_rate": 0.75, **EPISODES}},
         },
