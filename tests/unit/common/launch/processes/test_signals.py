@@ -14,11 +14,13 @@ from simul.common.launch.processes.signals import ECHO_SEC, Signals
 
 @pytest.fixture
 def signals() -> Iterator[Signals]:
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under `nohup`
     one = Signals()
     one.install()
     yield one
     one.stop = False
     one.restore()
+    signal.signal(signal.SIGHUP, before)
 
 
 def test_a_stop_that_comes_twice_at_once_is_one_stop(signals, monkeypatch) -> None:
