@@ -136,6 +136,8 @@ SCENES = (
       for gen, move in ((1, "thrash"), (1, "fly"), (1, "bide"), (2, "fly"), (3, "fly"))),
     Scene("a flight in gen 1", 1, (team("Dragonite//fly"), team("Snorlax//splash")), ("1 1 1", "1 1 1"),
           ("preparing", "last_move"), {(0, "global.own_active.preparing"): [1.0]}),
+    Scene("a disguise that holds", 9, (DISGUISED, HITTER), ("1 1 1", "1 1 2"), ("revealed",),
+          {(0, "own.0.revealed"): [0.0]}),
     Scene("role play", 7, (team("Gogoat/grasspelt/roleplay", WALL), team("Cubone/battlearmor/splash")),
           ("1 s2 1", "1 1 1"), ("species",), {(1, "foe.0.ability"): ability("grasspelt")}),
     Scene("sketch", 7, (team("Smeargle/owntempo/sketch"), team("Electrode/static/tackle")), ("1 1 1", "1 1 1"),
@@ -156,7 +158,9 @@ def expected(kind: str, gen: int, truth: dict[str, Any], seat: int) -> dict[str,
         order = range(len(side["pokemon"])) if who == "own" else side["appeared"]
         for block, place in enumerate(order):
             mon = side["pokemon"][place]
-            if not mon["disguised"]:
+            if kind == "revealed" and who == "own":
+                found[f"own.{block}.revealed"] = [float(place in side["appeared"])]
+            elif not mon["disguised"]:
                 found |= of_pokemon(kind, f"{who}.{block}", mon)
         place = side["slots"][0]
         if place >= 0 and not side["pokemon"][place]["fainted"]:

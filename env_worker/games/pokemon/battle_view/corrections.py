@@ -222,7 +222,10 @@ class Corrections:
         """Read a request by `read`, poke-env's `parse_request`."""
         seeming = self.before_request()
         formes = [(mon, mon._species) for mon, facts in self._facts.items() if facts.returns_to]
+        seen = [mon for mon in self._battle._team.values() if mon._revealed]
         read(request)
+        for mon in self._battle._team.values():
+            mon._revealed = mon in seen  # the other side has seen a disguise, not who wears it
         for mon, forme in formes:
             self.keep_forme(mon, forme)
         self.after_request(seeming, [mon for mon in self._battle._team.values() if mon._active])
@@ -310,6 +313,7 @@ class Corrections:
         health, before = Health.of(disguise, self._counters), self.facts(disguise).before
         read(event)
         mon = self._battle.get_pokemon(event[2])
+        mon._revealed = True
         if mon is disguise:
             return
         self._unmask(disguise, standing, mon)

@@ -41,7 +41,7 @@ class Claim(NamedTuple):
 # What is approximate on purpose, as docs/pokemon.md lists it: name -> (slices, meaning).
 APPROXIMATIONS = {
     "illusion": (
-        "`foe.*`, `foe_side.team_hp`, `own.revealed`",
+        "`foe.*`, `foe_side.team_hp`",
         "of a foe that has looked like another one, and of that other one: what was shown, by name",
     ),
     "silent recovery": (
@@ -339,8 +339,7 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
         yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])])
         yield Claim(f"{name}.terastallized", [float(bool(mon["terastallized"]))])
     team = view.own["pokemon"]
-    excuse = "illusion" if any(other["disguised"] for other in team) else ""
-    yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])], excuse)
+    yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])])
     yield Claim(f"{name}.level", [mon["level"] / 100])
     pp = padded([left / most for _, left, most in mon["slots"][:4]])
     yield Claim(f"{name}.moves_pp", pp, pp_excuse(view.gen, mon))
