@@ -15,19 +15,11 @@ from tests.support.pokemon.audit.slices import APPROXIMATIONS
 
 DOUBLES = ("gen9randomdoublesbattle", "gen8doublescustomgame", "gen7doublescustomgame")
 # Kinds of slices with known mistakes, as the short battles show them.
-PENDING = {
-    "own.ability": "gens 3 to 6: the foe's unknown ability after Skill Swap or Transform, which nothing tells",
-    "foe.ability": "doubles",
-    "own_active.last_move": "gen 1: Fly",
-    "foe_active.last_move": "gen 1: Fly",
-    "own_active.preparing": "gen 1: Fly",
-    "foe_active.preparing": "gen 1: Fly",
-    "foe.moves": "moves that a foe calls (Assist, Nature Power) count as its own",
-    "own.moves_pp": "gens 1 and 2 count each turn of Thrash, Fly and their like",
-    "foe.moves_pp": "gens 1 and 2 count each turn of Thrash, Fly and their like",
-}
+PENDING: dict[str, str] = {}
 # The same, which only the long battles show.
 RARE = {
+    "foe.moves_pp": "gen 2: each turn of Thrash, Outrage and Rollout counts, as no line tells them apart",
+    "own.moves_pp": "gen 2: the same, until a request gives the pp again",
     "foe_active.volatiles": "released from a trap; gen 1",
     "own_active.recharging": "gen 1",
     "foe_active.recharging": "gen 1",

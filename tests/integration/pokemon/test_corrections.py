@@ -128,6 +128,20 @@ SCENES = (
     Scene("added types", 7, (team("Snorlax/thickfat/splash"), team("Trevenant/frisk/trickortreat,forestscurse")),
           ("1 1 1", "1 2 1"), ("types",),
           {(0, "own.0.types"): [float(type_row("normal")), float(type_row("grass"))]}),
+    *(Scene(f"{move}, gen {gen}", gen, (team(f"Clefable//{move}", "Tauros//tackle"), team("Snorlax//splash")),
+            ("1 1 1 1", "1 1 1 1"), ("one move",), {(1, "foe.0.moves"): [third(move)[0], 0, 0, 0]})
+      for gen, move in ((1, "metronome"), (2, "metronome"), (3, "assist"), (3, "naturepower"), (7, "assist"))),
+    *(Scene(f"{move}, gen {gen}", gen, (team(f"Dragonite//{move}"), team("Snorlax//splash")),
+            ("1 1 1 1 1 1", "1 1 1 1 1 1"), ("one move", "last_move"), {(1, "foe.0.moves"): [third(move)[0], 0, 0, 0]})
+      for gen, move in ((1, "thrash"), (1, "fly"), (1, "bide"), (2, "fly"), (3, "fly"))),
+    Scene("a flight in gen 1", 1, (team("Dragonite//fly"), team("Snorlax//splash")), ("1 1 1", "1 1 1"),
+          ("preparing", "last_move"), {(0, "global.own_active.preparing"): [1.0]}),
+    Scene("a disguise that holds", 9, (DISGUISED, HITTER), ("1 1 1", "1 1 2"), ("revealed",),
+          {(0, "own.0.revealed"): [0.0]}),
+    Scene("role play", 7, (team("Gogoat/grasspelt/roleplay", WALL), team("Cubone/battlearmor/splash")),
+          ("1 s2 1", "1 1 1"), ("species",), {(1, "foe.0.ability"): ability("grasspelt")}),
+    Scene("sketch", 7, (team("Smeargle/owntempo/sketch"), team("Electrode/static/tackle")), ("1 1 1", "1 1 1"),
+          ("species",), {(1, "foe.0.moves"): [third("tackle")[0], 0, 0, 0]}),
     Scene("an eaten berry", 9,
           (team("Snorlax/thickfat/splash/jabocaberry"), team("Gyarados/moxie/waterfall/leftovers")),
           ("1 1", "1 1"), ("item",), {(1, "foe.0.item"): [float(item_row(""))]}),
@@ -144,7 +158,9 @@ def expected(kind: str, gen: int, truth: dict[str, Any], seat: int) -> dict[str,
         order = range(len(side["pokemon"])) if who == "own" else side["appeared"]
         for block, place in enumerate(order):
             mon = side["pokemon"][place]
-            if not mon["disguised"]:
+            if kind == "revealed" and who == "own":
+                found[f"own.{block}.revealed"] = [float(place in side["appeared"])]
+            elif not mon["disguised"]:
                 found |= of_pokemon(kind, f"{who}.{block}", mon)
         place = side["slots"][0]
         if place >= 0 and not side["pokemon"][place]["fainted"]:
@@ -160,6 +176,10 @@ def of_pokemon(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
         return {f"{name}.types": types + [0.0] * (2 - len(types))}
     if kind == "stats" or (kind == "copied stats" and mon["transformed"] and name.startswith("foe")):
         return {f"{name}.stats": [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])]}
+    if kind == "one move":
+        row, (_, left, most) = float(move_row(mon["moves"][0])), mon["slots"][0]
+        seen = name.startswith("own") or bool(mon["last_moves"]) or "twoturnmove" in mon["volatiles"]
+        return {f"{name}.moves": [row * seen, 0, 0, 0], f"{name}.moves_pp": [left / most * seen, 0, 0, 0]}
     if kind == "own ability" and name.startswith("own"):
         return {f"{name}.ability": ability(mon["ability"])}
     if kind == "item":

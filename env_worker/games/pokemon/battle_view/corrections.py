@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.effect import Effect
+from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.battle.status import Status
@@ -37,6 +38,14 @@ LAST_GEN_WITHOUT_LIMIT = 1  # in which a move is prepared until something ends i
 # Causes of moves that their users have chosen all the same; other moves and abilities as a cause call them.
 CHOSEN = ("Grass Pledge", "Water Pledge", "Fire Pledge", "Round", "Pursuit", "lockedmove")
 FAILURES = ("[miss]", "[still]", "[notarget]")
+# Gen 1: moves of two turns, which are used, and cost their pp, in the second.
+TWO_TURNS = ("Dig", "Fly", "Razor Wind", "Skull Bash", "Sky Attack", "Solar Beam")
+CALLERS = ("metronome", "mirrormove")  # of gen 1
+ABILITY = ("[from] ability: ", "[from]ability: ")
+REPLACED = 4  # part of an `-ability` line
+GEN_OF_UNMARKED_TURNS = 2  # in which the line of a prepared move does not say that it was prepared
+NOT_OWNED = "[from] Mirror Move"  # poke-env: the move is none of its user's, and costs nothing
+LAST_GEN_WITH_FREE_CALLS = 3  # Pressure does not act on moves that others call
 
 
 @cache
@@ -213,7 +222,10 @@ class Corrections:
         """Read a request by `read`, poke-env's `parse_request`."""
         seeming = self.before_request()
         formes = [(mon, mon._species) for mon, facts in self._facts.items() if facts.returns_to]
+        seen = [mon for mon in self._battle._team.values() if mon._revealed]
         read(request)
+        for mon in self._battle._team.values():
+            mon._revealed = mon in seen  # the other side has seen a disguise, not who wears it
         for mon, forme in formes:
             self.keep_forme(mon, forme)
         self.after_request(seeming, [mon for mon in self._battle._team.values() if mon._active])
@@ -301,6 +313,7 @@ class Corrections:
         health, before = Health.of(disguise, self._counters), self.facts(disguise).before
         read(event)
         mon = self._battle.get_pokemon(event[2])
+        mon._revealed = True
         if mon is disguise:
             return
         self._unmask(disguise, standing, mon)
@@ -338,18 +351,57 @@ class Corrections:
         mon._temporary_types = list(model.base_types)
 
     def move(self, event: Event, read: Read) -> None:
-        """`move`: Z- and max moves are no last move, and Max Guard does not count as a protecting move."""
+        """`move`: Z- and max moves are no last move, Max Guard does not count as a protecting move, called moves
+        (Assist, Nature Power) count as their user's, and gen 1's moves of several turns cost pp each turn.
+        """
         mon = self._battle.get_pokemon(event[2])
         protected = mon._protect_counter
         self._moved = event
-        read(event)
         name = event[3]
+        if mon._gen == GEN_OF_UNMARKED_TURNS and mon._preparing_move is not None:
+            event = [*event[:5], "[from] lockedmove", *event[5:]]
+        if event[-1].startswith("[") or event[-1] == "null":
+            called, prepares = self._read_caused(mon, event, read)
+        else:
+            called = prepares = False
+            read(event)
         if name == "Max Guard":
             mon._protect_counter = protected + 1 if not any(part in FAILURES for part in event) else 0
-        if not (event[-1].startswith("[") or event[-1] == "null") or not any(
-            [_is_call(part, name) for part in event[4:]]
-        ):
+        if not called and not prepares:
             self.facts_of(mon).last_move = move_key(name.removeprefix("Z-"))
+
+    def _read_caused(self, mon: Pokemon, event: Event, read: Read) -> tuple[bool, bool]:
+        """Read a `move` line with bracketed parts. Returns whether the move was called, and whether it is prepared."""
+        name, key = event[3], move_key(event[3])
+        long = mon._gen == LAST_GEN_WITHOUT_LIMIT and name in TWO_TURNS
+        parts, caller, called, prepares = event[:4], "", False, long
+        for part in event[4:]:
+            cause = _cause(part)
+            if cause == name and mon._gen == LAST_GEN_WITHOUT_LIMIT:  # it goes on
+                prepares = False
+                if not long or key not in mon.moves:
+                    parts.append("[from] lockedmove")
+                if long and key not in mon.moves:
+                    _pay_caller(mon, 1)
+            elif cause and cause not in CHOSEN and cause != name:
+                called = True
+                foreign = cause != "Sleep Talk" and not part.startswith(ABILITY)
+                caller = cause if foreign else caller
+                parts.append(NOT_OWNED if foreign else part)
+            else:
+                parts.append(part)
+        move = mon.moves.get(key)
+        pp = move._current_pp if move else None
+        read(parts)
+        if prepares and called:
+            _pay_caller(mon, -1)
+        elif prepares:
+            move = mon.moves[key]
+            move._current_pp = move.max_pp if pp is None else pp
+        if caller and mon._gen > LAST_GEN_WITH_FREE_CALLS:
+            target = None if any(part.startswith("[spread]") for part in event) else event[4] or None
+            mon.moves[move_key(caller)].use(self._battle._pressure_on(event[2], name, target), overridden=True)
+        return called, prepares
 
     def cant(self, event: Event, read: Read) -> None:
         """`cant`: a Pokemon that cannot move still prepares its move, and recharges until it moves again."""
@@ -405,13 +457,26 @@ class Corrections:
             mon = battle.get_pokemon(event[2])
             mon._preparing_move = mon._preparing_target = None
 
+    def ability(self, event: Event, read: Read) -> None:
+        """`-ability`: a foe is said to have been born with an ability that replaces its own (Role Play)."""
+        mon = self._battle.get_pokemon(event[2])
+        replaces = len(event) > REPLACED + 1 and event[REPLACED + 1].startswith("[from] move: ")
+        if replaces and mon.ability is None and not event[REPLACED].startswith("["):
+            mon.ability = event[REPLACED]
+        read(event)
+
     def copyboost(self, event: Event, read: Read) -> None:
         """`-copyboost`: Psych Up copies the user's stages to its target, not the target's to its user."""
         user, target = event[2:4]
         read([*event[:2], target, user, *event[4:]])
 
     def activate(self, event: Event, read: Read) -> None:
-        """`-activate`: who is trapped (Mean Look) stays so when the trapper leaves; Gravity does not end Fly."""
+        """`-activate`: who is trapped (Mean Look) stays so when the trapper leaves; Gravity does not end Fly;
+        Sketch stays beside the move that takes its place.
+        """
+        if event[3] == "move: Sketch":
+            _sketch(self._battle.get_pokemon(event[2]).base_moves, event[4], self._battle._gen)
+            return
         read(event)
         if event[3] == "trapped":
             mon = self._battle.get_pokemon(event[2])
@@ -433,15 +498,32 @@ class Corrections:
         return None
 
 
-def _is_call(part: str, name: str) -> bool:
-    """Whether a part of the line of move `name` says that its user has not chosen it."""
-    if not part.startswith("[from]"):
-        return False
-    cause = part.removeprefix("[from]").rpartition(": ")[2].strip()
-    return cause != name and cause not in CHOSEN
+def _sketch(moves: dict[str, Move], name: str, gen: int) -> None:
+    """Put the sketched move where Sketch is."""
+    known = list(moves.items())
+    moves.clear()
+    for key, move in known:
+        if key == "sketch":
+            moves[move_key(name)] = Move(move_key(name), gen)
+        else:
+            moves[key] = move
+
+
+def _pay_caller(mon: Pokemon, pp: int) -> None:
+    """Gen 1: a called move of two turns gives the pp of its caller back and takes them in the second turn."""
+    for key in CALLERS:
+        if key in mon.moves:
+            mon.moves[key]._current_pp -= pp
+            return
+
+
+def _cause(part: str) -> str:
+    """The move or ability that a part of a `move` line names as its cause, "" for none."""
+    return part.removeprefix("[from]").rpartition(": ")[2].strip() if part.startswith("[from]") else ""
 
 
 CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {
+    "-ability": Corrections.ability,
     "-activate": Corrections.activate,
     "-anim": Corrections.anim,
     "-copyboost": Corrections.copyboost,

@@ -213,7 +213,7 @@ class SeatView(AbstractBattle):
                 mon.was_illusioned(self._fields)
                 self.corrections.left_field(mon)
         for mon in came:
-            mon.switch_in()
+            mon._active = True  # not `switch_in`: the other side has seen its disguise, not it
         out = [mon for entry, mon in zip(side, mons) if mon is not None and entry["active"]]
         self.corrections.after_request(seeming, out if first else came)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from poke_env.battle.pokemon_type import PokemonType
 
 from simul.common.protocol.specs import Slice
+from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
 from simul.env_worker.games.pokemon.doubles import layout as doubles
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.layout import VOLATILES
@@ -40,7 +41,7 @@ class Claim(NamedTuple):
 # What is approximate on purpose, as docs/pokemon.md lists it: name -> (slices, meaning).
 APPROXIMATIONS = {
     "illusion": (
-        "`foe.*`, `foe_side.team_hp`, `own.revealed`",
+        "`foe.*`, `foe_side.team_hp`",
         "of a foe that has looked like another one, and of that other one: what was shown, by name",
     ),
     "silent recovery": (
@@ -53,7 +54,15 @@ APPROXIMATIONS = {
     ),
     "copied pp": (
         "`own.moves_pp`, `foe.moves_pp`",
-        "pp of copied moves (Mimic; Transform until gen 4) are a fraction of what the move has elsewhere",
+        "pp of copied moves (Mimic, Sketch; Transform until gen 4) are a fraction of what the move has elsewhere",
+    ),
+    "hidden ability": (
+        "`own.ability`",
+        "gens 3 to 6: a foe's ability that Skill Swap or Transform brings, which no line and no request tells",
+    ),
+    "max moves": (
+        "`foe.moves_pp`",
+        "gens 7 and 8: Z-moves and max moves do not show which move they were made from",
     ),
     "early bird": ("`sleep_turns`", "the ability Early Bird counts each lost turn twice"),
     "sleep talk": (
@@ -107,6 +116,7 @@ VOLATILE_IDS = (
     "dynamax",
 )
 assert len(VOLATILE_IDS) == len(VOLATILES)
+LAST_GEN_OF_HIDDEN_SWAPS = 6  # later requests give the ability that a Pokemon has
 PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
 STATUSES = ("brn", "frz", "par", "psn", "slp", "tox")
 GIMMICKS = ("", " mega", " zmove", " dynamax", " terastallize")
@@ -269,8 +279,8 @@ def one_active(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     yield Claim(f"{name}.boosts", [mon["boosts"][stat] / 6 for stat in BOOSTS])
     yield Claim(f"{name}.volatiles", [volatile_number(volatiles, ids.split()) for ids in VOLATILE_IDS])
     yield Claim(f"{name}.recharging", [float("mustrecharge" in volatiles)])
-    charged = volatiles.get("twoturnmove", {}).get("move")  # its own effect ends when it is used
-    yield Claim(f"{name}.preparing", [float(charged in volatiles)])
+    charged = volatiles.get("twoturnmove", {}).get("move")  # after gen 1 its own effect ends when it is used
+    yield Claim(f"{name}.preparing", [float(charged in volatiles or (view.gen == 1 and charged is not None))])
     yield Claim(f"{name}.protect_count", [min(protect_count(view.gen, volatiles.get("stall")) / 3, 1.0)])
     yield Claim(f"{name}.turns_active", [min(mon["active_turns"] / 8, 1.0)])
     yield Claim(f"{name}.transformed", [float(mon["transformed"])])
@@ -311,7 +321,9 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     species = mon["base_species" if mon["transformed"] else "species"]
     yield Claim(f"{name}.species", [species_row(species)])
     if view.gen >= 3:  # there are none before
-        yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)])
+        swapped = view.gen <= LAST_GEN_OF_HIDDEN_SWAPS and mon["base_ability"] not in (mon["ability"], "trace")
+        excuse = "hidden ability" if swapped else ""
+        yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)], excuse)
     yield Claim(f"{name}.item", [rows.item.get(mon["item"] or NO_ITEM, 0)])
     yield Claim(f"{name}.moves", padded([move_row(move) for move in moves]))
     yield Claim(f"{name}.tera_type", [tera_row(mon["tera_type"]) if view.gen == 9 else 0.0])
@@ -327,8 +339,7 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
         yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])])
         yield Claim(f"{name}.terastallized", [float(bool(mon["terastallized"]))])
     team = view.own["pokemon"]
-    excuse = "illusion" if any(other["disguised"] for other in team) else ""
-    yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])], excuse)
+    yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])])
     yield Claim(f"{name}.level", [mon["level"] / 100])
     pp = padded([left / most for _, left, most in mon["slots"][:4]])
     yield Claim(f"{name}.moves_pp", pp, pp_excuse(view.gen, mon))
@@ -336,7 +347,8 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
 
 def pp_excuse(gen: int, mon: Mon) -> str:
     own = [name for name, _, _ in mon["slots"]] == [name for name, _, _ in mon["base_slots"]]
-    return "" if own or (mon["transformed"] and gen >= 5) else "copied pp"
+    sketched = any(most < full_pp(move_key(name), gen, False) for name, _, most in mon["base_slots"])
+    return "" if (own and not sketched) or (mon["transformed"] and gen >= 5) else "copied pp"
 
 
 def slot_claim(name: str, mon: Mon) -> Claim:
@@ -370,7 +382,8 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
     yield Claim(f"{name}.moves", [frozenset((0.0, *pp))] * 4)
     shown = view.observed(f"{name}.moves")
     left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
-    yield Claim(f"{name}.moves_pp", left, pp_excuse(view.gen, standing))
+    powered = "max moves" if view.gen in (7, 8) and view.foe["spent"] else ""
+    yield Claim(f"{name}.moves_pp", left, powered or pp_excuse(view.gen, standing))
     yield Claim(f"{name}.present", [1.0])
     recovery = foe_excuse(mon, standing)
     yield Claim(f"{name}.hp", [shown_hp(view.foe, view.foe["pokemon"].index(mon))], recovery)

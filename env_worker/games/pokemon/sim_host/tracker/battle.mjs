@@ -8,7 +8,7 @@ import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
 import { EVENTS } from './events.mjs';
-import { identifiesAs, readDetails, setSpecies, switchIn } from './formes.mjs';
+import { identifiesAs, readDetails, setSpecies } from './formes.mjs';
 import { Mon } from './pokemon.mjs';
 import { Standing } from './standing.mjs';
 
@@ -141,7 +141,7 @@ export class SeatTracker {
 		const left = wrong.filter(mon => mon.active), came = wrong.filter(mon => !mon.active);
 		const standing = left.length === 1 ? new Standing(left[0]) : null;
 		for (const mon of left) wasIllusion(mon, this.fields);
-		for (const mon of came) switchIn(mon);
+		for (const mon of came) mon.setActive(true); // the other side has seen its disguise, not it
 		const out = first ? this.synced.find((_, i) => side[i].active) : came.length === 1 ? came[0] : undefined;
 		if (standing === null || out === undefined || out === left[0]) return;
 		standing.giveAll(out);

@@ -8,14 +8,16 @@ import { addMove } from './formes.mjs';
 const FAILED = ['[miss]', '[still]', '[notarget]'];
 const LOCKED = new Set(['[from] lockedmove', '[from]lockedmove', '[from] Sky Attack']);
 const PASSED_OVER = new Set(['[from] Pursuit', '[from]Pursuit', '[zeffect]']);
-const NOT_OWNED = new Set(['Copycat', 'Metronome', 'Nature Power', 'Round']);
 const DECEIVING = new Set(['Sleep Talk', 'Copycat', 'Metronome', 'Nature Power']); // another move comes of them
 // Causes of moves that their users have chosen all the same; other moves and abilities as a cause call them.
 const CHOSEN = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge', 'Round', 'Pursuit', 'lockedmove']);
+// Gen 1: moves of two turns, which are used, and cost their pp, in the second.
+const TWO_TURNS = new Set(['Dig', 'Fly', 'Razor Wind', 'Skull Bash', 'Sky Attack', 'Solar Beam']);
+const ABILITY = /^\[from\] ?ability: /;
 const PLEDGES = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge']);
 
 /** What the end of a move line says; one object for all lines, read at once. */
-const said = { failed: false, use: true, reveal: true, spread: false, by: '', called: false, stop: false };
+const said = { failed: false, use: true, reveal: true, spread: false, by: '', called: false, prepares: false, stop: false };
 
 const last = event => event[event.length - 1];
 
@@ -23,21 +25,51 @@ function afterColon(text) {
 	return text.slice(text.lastIndexOf(': ') + 2);
 }
 
-/** Whether a part of a line says that the user has not chosen the move. */
-function isCall(part, name) {
-	if (!part.startsWith('[from]')) return false;
-	const cause = part.slice(part.lastIndexOf(': ') < 0 ? 6 : part.lastIndexOf(': ') + 2).trim();
-	return cause !== name && !CHOSEN.has(cause);
+/** The move or ability that a part of the line names as its cause, '' for none. */
+function causeOf(part) {
+	if (!part.startsWith('[from]')) return '';
+	return part.slice(part.lastIndexOf(': ') < 0 ? 6 : part.lastIndexOf(': ') + 2).trim();
+}
+
+/** Gen 1: a called move of two turns gives the pp of its caller back and takes them in the second turn. */
+function payCaller(mon, pp) {
+	const caller = mon.moves.get('metronome') ?? mon.moves.get('mirrormove');
+	if (caller === undefined) return;
+	caller.pp -= pp;
+	mon.bodyVersion++;
+}
+
+/** What the causes say; the parts that say it in an old generation's way are written as later ones write them. */
+function readCauses(tracker, event) {
+	const { gen } = tracker.dex, name = event[3], long = gen === 1 && TWO_TURNS.has(name);
+	said.prepares = long;
+	for (let i = event.length - 1; i >= 4; i--) {
+		const cause = causeOf(event[i]);
+		if (cause === '') continue;
+		if (cause === name && gen === 1) { // it goes on
+			said.prepares = false;
+			const mon = tracker.getPokemon(event[2]), own = mon.moves.has(moveId(name));
+			if (long && own) event.splice(i, 1);
+			else event[i] = '[from] lockedmove';
+			if (long && !own) payCaller(mon, 1);
+		} else if (cause !== name && !CHOSEN.has(cause)) {
+			said.called = true;
+			if (long) payCaller(tracker.getPokemon(event[2]), -1);
+			if (cause === 'Sleep Talk' || ABILITY.test(event[i])) continue;
+			// Until gen 3 Pressure does not act on moves that others call.
+			event[i] = gen > 3 ? `[from] move: ${cause}` : '[from] Mirror Move';
+		}
+	}
 }
 
 /** Takes the bracketed parts off the line's end, in poke-env's order. */
 function readSuffixes(tracker, event, reveal) {
-	said.failed = said.spread = said.called = said.stop = false;
+	said.failed = said.spread = said.called = said.prepares = said.stop = false;
 	said.use = said.reveal = reveal;
 	said.by = '';
 	const end = last(event);
 	if (end.charCodeAt(0) !== 91 && end !== 'null') return; // no '[': the usual case
-	for (let i = 4; i < event.length; i++) if (isCall(event[i], event[3])) said.called = true;
+	readCauses(tracker, event);
 	for (const suffix of FAILED) {
 		if (last(event) === suffix) {
 			event.pop();
@@ -63,8 +95,8 @@ function readSuffixes(tracker, event, reveal) {
 function readCause(tracker, event) {
 	if (last(event).startsWith('[from] move: ') || last(event).startsWith('[from]move: ')) {
 		said.by = afterColon(event.pop());
-		if (NOT_OWNED.has(said.by)) said.reveal = false;
-		else if (PLEDGES.has(said.by)) said.by = '';
+		if (PLEDGES.has(said.by)) said.by = '';
+		else if (said.by !== 'Sleep Talk') said.reveal = false;
 	}
 	if (last(event) === 'null') event.pop();
 	if (last(event).startsWith('[from] ability: ') || last(event).startsWith('[from]ability: ')) {
@@ -120,6 +152,8 @@ export function moveEvent(tracker, event) {
 	const user = tracker.getPokemon(event[2]);
 	const reveal = !user.dancing;
 	user.dancing = false;
+	// Gen 2 does not mark the turn in which a prepared move is used.
+	if (tracker.dex.gen === 2 && user.preparing) event.splice(5, 0, '[from] lockedmove');
 	readSuffixes(tracker, event, reveal);
 	if (said.stop) return;
 	const { failed, use, spread, by } = said;
@@ -128,9 +162,10 @@ export function moveEvent(tracker, event) {
 	if (name.toUpperCase().trim() === 'MINIMIZE') startEffect(tracker.getPokemon(pokemon), 'MINIMIZE');
 	const pressed = underPressure(tracker, pokemon, name, spread ? '' : target);
 	const mon = tracker.getPokemon(pokemon);
-	if (!said.called) mon.lastMove = lastId(name);
+	if (!said.called && !said.prepares) mon.lastMove = lastId(name);
 	if (by === '') {
-		moved(mon, name, failed, use, said.reveal, pressed && (failed || !DECEIVING.has(name)) ? 2 : 1);
+		const pp = said.prepares ? 0 : pressed && (failed || !DECEIVING.has(name)) ? 2 : 1;
+		moved(mon, name, failed, use, said.reveal, pp);
 		return;
 	}
 	moved(mon, name, failed, false, said.reveal, 0);

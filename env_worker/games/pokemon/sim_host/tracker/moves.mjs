@@ -65,6 +65,17 @@ export class MoveSet {
 		return move;
 	}
 
+	/** Sketch: another move stands in the place of the one with that id. */
+	replace(id, spelling) {
+		const base = this.copied ?? this.learned, known = [...base];
+		base.clear();
+		for (const [key, move] of known) {
+			if (key === id) base.set(moveId(spelling), new Move(this.dex, moveId(spelling)));
+			else base.set(key, move);
+		}
+		this.resolve();
+	}
+
 	setMimic(move) {
 		if (this.copied === null) this.learnedMimic = move;
 		else this.copiedMimic = move;

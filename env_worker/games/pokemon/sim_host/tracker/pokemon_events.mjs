@@ -38,7 +38,10 @@ function replaced(tracker, event) {
 	const illusion = tracker.activeOf(event[2].slice(0, 2) === tracker.role ? tracker.ownMons : tracker.foeMons);
 	if (illusion === null) throw new ValueFailure('nobody is out');
 	const mon = tracker.getPokemon(event[2], event[3]);
-	if (mon === illusion) return;
+	if (mon === illusion) { // an own one, as its request has said
+		mon.revealed = true;
+		return;
+	}
 	const standing = new Standing(illusion), health = new Health(illusion), { before } = illusion;
 	switchIn(mon, event[3]);
 	wasIllusion(illusion, tracker.fields);

@@ -58,6 +58,8 @@ function ability(tracker, event) {
 	need(event, 4);
 	const mon = tracker.getPokemon(event[2]), cause = event[3];
 	if (mon.dex.species(mon.species).base.includes('calyrex') && AS_ONE.has(cause)) return;
+	const replaces = event[5]?.startsWith('[from] move: ') && !event[4].startsWith('[');
+	if (replaces && mon.ability === null) mon.revealAbility(event[4]); // Role Play, Worry Seed: this one was its own
 	const traced = text => text !== undefined && text.startsWith('[from] ability: Trace');
 	if (traced(event[4]) || traced(event[5])) {
 		if (mon.ability !== 'trace') {
@@ -168,6 +170,11 @@ function leppaBerry(tracker, event) {
 	mon.bodyVersion++;
 }
 
+function sketch(mon, name) {
+	mon.moveSet.replace('sketch', name);
+	mon.movesChanged();
+}
+
 /** It is down: what it prepared is lost (only Fly and Bounce are told of), and nothing keeps it afloat. */
 function gravity(mon, effect) {
 	startEffect(mon, effect);
@@ -197,6 +204,7 @@ function activate(tracker, event) {
 	case 'item: Leppa Berry': leppaBerry(tracker, event); break;
 	case 'trapped': trapped(tracker, target); break;
 	case 'move: Gravity': gravity(tracker.getPokemon(target), effect); break;
+	case 'move: Sketch': sketch(tracker.getPokemon(target), event[4]); break;
 	case 'move: Mimic': mimic(tracker.getPokemon(target), event); break;
 	case 'move: Trick': trick(tracker, event); break;
 	default: if (target !== '') startEffect(tracker.getPokemon(target), effect);
