@@ -1,4 +1,4 @@
-"""`simul connect` against a real server, against nobody, and the mock server beside a real one."""
+"""`simul connect` against a real server and against none, and the mock server beside a real one."""
 
 from __future__ import annotations
 

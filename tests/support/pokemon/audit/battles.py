@@ -110,6 +110,15 @@ def _battle(job: BattleJob, lines: Iterable[bytes]) -> Iterator[AuditedRow]:
     raise AssertionError(f"the recorder ended within {job}, see its stderr")
 
 
+def _fed(battle: SeatBattle | SeatDoubleBattle, record: dict[str, Any]) -> bool:
+    """Let the battle read the record; False where nothing is asked."""
+    battle.feed(record["lines"])
+    if record["truth"] is None:
+        return False
+    battle.sync(record["request"])
+    return True
+
+
 class _SinglesReader:
     """One seat of singles: read and encoded here, and equal to what the host encoded."""
 
@@ -120,11 +129,9 @@ class _SinglesReader:
         self._encoder = SeatEncoder(self._battle, gen)
 
     def rows(self, record: dict[str, Any]) -> Iterator[AuditedRow]:
-        request, truth = record["request"], record["truth"]
-        self._battle.feed(record["lines"])
-        if truth is None:
+        if not _fed(self._battle, record):
             return
-        self._battle.sync(request)
+        request, truth = record["request"], record["truth"]
         observation = self._encoder.encode(request, legal_choices(request, self._battle.position))
         row = AuditedRow(self._job, self._seat, 0, observation, request, truth)
         assert observation.tobytes() == base64.b64decode(record["row"]), f"the encoders disagree: {row.place}"
@@ -141,11 +148,9 @@ class _DoublesReader:
         self._encoder = DoubleEncoder(self._battle, gen)
 
     def rows(self, record: dict[str, Any]) -> Iterator[AuditedRow]:
-        request, truth = record["request"], record["truth"]
-        self._battle.feed(record["lines"])
-        if truth is None:
+        if not _fed(self._battle, record):
             return
-        self._battle.sync(request)
+        request, truth = record["request"], record["truth"]
         steps = DoubleSteps(request, self._battle.position, self._encoder)
         observation, _ = steps.encode()
         yield AuditedRow(self._job, self._seat, steps.slot, observation, request, truth)

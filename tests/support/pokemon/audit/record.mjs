@@ -182,7 +182,7 @@ function play(job, tables) {
 	seats.forEach((seat, index) => { if (singles) seat.view = new SeatView(tables, index); });
 	while (!hosted.ended && battle.turn <= job.turns) {
 		const asked = seats.map((seat, index) => ({ seat, index })).filter(({ seat }) => seat.told);
-		if (!asked.length) throw new Error(`nobody is asked in ${JSON.stringify(job)}`);
+		if (!asked.length) throw new Error(`no seat is asked for a choice in ${JSON.stringify(job)}`);
 		battle.sides.forEach((side, n) => { if (!side.activeRequest?.teamPreview) orders[n] ??= [...side.pokemon]; });
 		const choices = asked.map(({ seat, index }) => {
 			const [number, , request] = seat.told;

@@ -1,7 +1,7 @@
 """Custom teams for the audit: species with an ability of their own, items of the generation, any moves, many rare ones.
 
-(The wild teams of `wild_teams.py` have abilities and items that their generation or species never had: what the
-simulator does with those is nobody's rule.)
+(The wild teams of `wild_teams.py` have abilities and items that their generation or species never had: no rule
+says what the simulator should do with those.)
 """
 
 from __future__ import annotations
