@@ -71,22 +71,24 @@ TASKS: tuple[Task, ...] = (
 _TOY: dict[str, Any] = {"n_steps": 128, "batch_size": 512, "n_epochs": 4}
 
 
-def _toy(name: str, algorithm: Algorithm, speed: float, envs: int, *, processes: bool) -> Task:
+def _toy(name: str, algorithm: Algorithm, speed: float, network: str, envs: int, *, processes: bool) -> Task:
     how = f"{envs} {'processes' if processes else 'envs'}"
     return Task(
         f"{name}, {how}", "benchmarks.sb3.toy:Toy", 20_000, "cartpole", algorithm, _TOY, envs,
-        overrides=("network.options={}", "workers.envs=32"), processes=processes, speed=speed,
+        overrides=(f"network.options={network}", "workers.count=2", "workers.envs=32"), processes=processes,
+        speed=speed,
     )  # fmt: skip
 
 
-_SPEEDS: tuple[tuple[str, Algorithm, float], ...] = (
-    ("toy", "MaskablePPO", 2.5),
-    ("toy with LSTM", "RecurrentPPO", 10.0),
+# Networks as wide as the peer's: MlpPolicy has two layers of 64, MlpLstmPolicy an LSTM of 256.
+_SPEEDS: tuple[tuple[str, Algorithm, float, str], ...] = (
+    ("toy", "MaskablePPO", 2.5, "{hidden: 64, layers: 2, memory: false}"),
+    ("toy with LSTM", "RecurrentPPO", 10.0, "{hidden: 256}"),
 )
 # Every way to vectorise the peer; the promise is against its best.
 SPEED_TASKS: tuple[Task, ...] = tuple(
-    _toy(name, algorithm, speed, envs, processes=processes)
-    for name, algorithm, speed in _SPEEDS
+    _toy(name, algorithm, speed, network, envs, processes=processes)
+    for name, algorithm, speed, network in _SPEEDS
     for envs, processes in ((8, False), (32, False), (2, True), (8, True))
 )
 

@@ -20,13 +20,24 @@ from tests.support.faults import count, unharmed, wait_for
 from tests.support.stand import PATIENCE_SEC, Stand
 
 _CROWD = """
-import socket, sys
-sys.stdin.readline()
-lines = [socket.socket() for _ in range(200)]
-for line in lines:
+import select, socket, sys
+address = ("127.0.0.1", int(sys.argv[1]))
+def dial():
+    line = socket.socket()
     line.setblocking(False)
-    line.connect_ex(("127.0.0.1", int(sys.argv[1])))
-sys.stdin.read()
+    line.connect_ex(address)
+    return line
+sys.stdin.readline()
+lines = [dial() for _ in range(200)]
+while True:
+    for line in select.select(lines, [], [])[0]:
+        try:
+            closed = not line.recv(4096)
+        except OSError:
+            closed = True
+        if closed:
+            line.close()
+            lines[lines.index(line)] = dial()
 """
 _SERVER_ON_IPC = """
 import resource, sys
@@ -59,7 +70,7 @@ def test_fault_06_over_tcp_a_server_without_file_descriptors_serves_on_and_recov
             print("go", file=crowd.stdin, flush=True)
             wait_for(_none_is_left)
             neighbour.play(20)
-            assert _none_is_left()
+            wait_for(_none_is_left)  # the crowd is still there; one that gave up has just been replaced
             assert count(stand, "connections.not_accepted") == 0
         wait_for(lambda: me.num_fds() <= before + 5)
 
