@@ -191,8 +191,8 @@ def test_fault_14_people_are_told_once_a_minute_and_not_with_every_row() -> None
             def told() -> list[str]:
                 while (frames := status.receive()) is not None:
                     report, _ = codec.decode(frames)
-                    events.extend([report.event] * bool(report.event))
-                return events
+                    events.extend(part for part in report.event.split("; ") if part.startswith("the forward failed"))
+                return events  # others may come between: a slow machine lets the watchdog speak
 
             wait_for(told)
             exchange(client, rows[20:])
