@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def compare(hands):
 
 def assert_one_order(pairs):
     ordered = sorted(pairs)
-    assert all(one[0] < two[0] and one[1] < two[1] for one, two in zip(ordered, ordered[1:], strict=False))
+    assert all(one[0] < two[0] and one[1] < two[1] for one, two in pairwise(ordered))
 
 
 def random_hands(count, seed):
