@@ -1,8 +1,8 @@
 """How a seat in Fantasyland sets its hand: the legal board of most royalties plus the value of staying, exactly.
 
-All rows of five cards are listed, best first. Royalties never rise along that list, so the search over pairs (bottom,
-middle) stops where even the best top could not reach what has been found. Among boards of equal worth the largest sum
-of the rows' values is set, which tends to win more rows.
+All rows of five cards are listed, best first. A board's worth never rises along that list, so the search over pairs
+(bottom, middle) stops where even the best top below the middle could not reach what has been found. Among boards of
+equal worth the largest sum of the rows' values is set, which tends to win more rows.
 """
 
 from __future__ import annotations
@@ -61,28 +61,45 @@ def _search(
     """Bits of the rows top, middle, bottom. Rows are sorted by value, best first."""
     best, best_sum = -1.0, 0
     found = (0, 0, 0)
-    most = royalty(TOP, three_values[0]) + stay_value
-    for low in range(len(fives)):
+    first_top = _first_tops(five_values, three_values)
+    for low in range(len(fives) - 1):
         bottom = five_values[low]
-        from_bottom = royalty(BOTTOM, bottom)
-        if from_bottom + royalty(MIDDLE, bottom) + most < best:
-            break
         for mid in range(low + 1, len(fives)):
-            middle = five_values[mid]
-            from_rows = from_bottom + royalty(MIDDLE, middle)
-            if from_rows + most < best:
+            middle, high = five_values[mid], first_top[mid]
+            if high == len(threes) or _worth(three_values[high], middle, bottom, stay_value, full_house_stays) < best:
+                if mid == low + 1:
+                    return found  # no worse bottom reaches the best board either
                 break
             if fives[low] & fives[mid]:
                 continue
             taken = fives[low] | fives[mid]
-            for high in range(len(threes)):  # the first that fits is worth most, in royalties and for staying
-                top = three_values[high]
-                if top > middle or threes[high] & taken:
-                    continue
-                worth = from_rows + royalty(TOP, top) + stay_value * stays(top, middle, bottom, full_house_stays)
-                total = bottom + middle + top
-                if worth > best or (worth == best and total > best_sum):
-                    best, best_sum = worth, total
-                    found = (threes[high], fives[mid], fives[low])
-                break
+            while high < len(threes) and threes[high] & taken:
+                high += 1
+            if high == len(threes):
+                continue
+            top = three_values[high]  # the best that fits: of most royalties, and three of a kind where one fits
+            worth = _worth(top, middle, bottom, stay_value, full_house_stays)
+            total = bottom + middle + top
+            if worth > best or (worth == best and total > best_sum):
+                best, best_sum = worth, total
+                found = (threes[high], fives[mid], fives[low])
     return found
+
+
+@compiled
+def _first_tops(five_values: NDArray[np.int64], three_values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each row of five the first row of three that is no better, its number; both lists are sorted."""
+    first = np.empty(len(five_values), np.int64)
+    high = 0
+    for mid in range(len(five_values)):
+        while high < len(three_values) and three_values[high] > five_values[mid]:
+            high += 1
+        first[mid] = high
+    return first
+
+
+@compiled
+def _worth(top: int, middle: int, bottom: int, stay_value: float, full_house_stays: bool) -> float:
+    """Never falls where a row's value rises."""
+    points = royalty(TOP, top) + royalty(MIDDLE, middle) + royalty(BOTTOM, bottom)
+    return points + stay_value * stays(top, middle, bottom, full_house_stays)
