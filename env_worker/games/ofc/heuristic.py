@@ -35,10 +35,17 @@ from simul.env_worker.games.ofc.rules import QUEEN, entry_cards
 Weights = NDArray[np.float64]
 ROW_POINTS = 0.5  # of a category, in complete boards
 
-# points of Fantasyland; of a foul; of a category in bottom, middle, top; growth of a row for each free cell; width and
-# bias of the order of two rows, width for each free cell; share of the chances of draws that come true
-FANTASY, FOULED, LOW, MID, HIGH, GROWTH, WIDTH, BIAS, FREE_WIDTH, DRAWN = range(10)
-WEIGHTS: Weights = np.array([8.0, 12.0, 0.6, 0.6, 0.5, 0.35, 0.25, 0.0, 0.12, 0.8])
+# points of Fantasyland, against each opponent, and of a foul; the same two where they are only likely; of a category in
+# bottom, middle, top; growth in categories of each free cell of bottom, middle, top; bias, width and width for each free
+# cell of the order bottom-middle, then of middle-top; share of the chances of draws that come true, for flushes and
+# straights, then for full houses, then for pairs on top
+FANTASY, FOULED, LIKELY_FANTASY, LIKELY_FOUL = range(4)
+WORTH, GROWTH = 4, 7  # + row
+LOWER_PAIR, UPPER_PAIR = 10, 13  # + 0 bias, 1 width, 2 width for each free cell
+DRAWN, FILLED_UP, PAIRED = 16, 17, 18
+WEIGHTS: Weights = np.array([
+    8.0, 12.0, 2.874,29.825,1.445,0.153,0.180,0.004,0.083,0.231,0.028,0.197,0.292,-0.128,0.100,0.237,0.395,0.422,.395
+])  # fmt: skip
 
 
 @compiled
@@ -112,7 +119,7 @@ def _row_of_five(
         return strength, points
     kind, drawn = value >> CATEGORY, weights[DRAWN]
     double = 2 if row == MIDDLE else 1
-    if 0 < count and kind <= PAIR:
+    if count > 0 and kind <= PAIR:
         flush, straight = _drawn(board, start, count, live, unseen, to_come)
         if flush > straight:
             chances, made, prize = flush * drawn, FLUSH + 0.7, 4 * double
@@ -122,17 +129,19 @@ def _row_of_five(
         points += chances * prize
     elif kind in (TRIPS, TWO_PAIRS):
         outs = 4.0 if kind == TWO_PAIRS else 3.0 * (free + 1)
-        chances = drawn * chance(outs, 1, unseen, to_come)
+        chances = weights[FILLED_UP] * chance(outs, 1, unseen, to_come)
         strength += chances * (FULL_HOUSE - kind)
         points += chances * (6 * double - points)
-    return strength + weights[GROWTH] * free * (1.0 if kind < TRIPS else 0.3), points
+    return strength + weights[GROWTH + row] * free * (1.0 if kind < TRIPS else 0.3), points
 
 
 @compiled
-def _order_risk(lower: float, upper: float, free: int, weights: Weights) -> float:
-    """Chance that the upper row ends above the lower one, from their strengths and their free cells."""
-    gap = upper - lower + weights[BIAS]
-    return 1.0 / (1.0 + exp(-gap / (weights[WIDTH] + weights[FREE_WIDTH] * free)))
+def _order_holds(lower: float, upper: float, free: int, pair: int, weights: Weights) -> float:
+    """Chance that the upper of two rows does not end above the lower one, from their strengths and free cells."""
+    if free == 0:
+        return 1.0 if lower >= upper else 0.0
+    gap = upper - lower + weights[pair]
+    return 1.0 / (1.0 + exp(gap / (weights[pair + 1] + weights[pair + 2] * free)))
 
 
 @compiled
@@ -180,20 +189,13 @@ def estimate(
     mid, mid_points = _row_of_five(board, MIDDLE, filled[MIDDLE], live, unseen, to_come, weights)
     top = row_value(board, 0, filled[TOP])
     high = (top >> 12) / 256.0
-    top_points, fantasy = _top_prospects(board, filled[TOP], top, live, unseen, to_come, weights[DRAWN])
+    top_points, fantasy = _top_prospects(board, filled[TOP], top, live, unseen, to_come, weights[PAIRED])
     low_free, mid_free, high_free = 5 - filled[BOTTOM], 5 - filled[MIDDLE], 3 - filled[TOP]
-    safe = 1.0
-    if low_free + mid_free:
-        safe *= 1.0 - _order_risk(low, mid, low_free + mid_free, weights)
-    elif low < mid:
-        safe = 0.0
-    if mid_free + high_free:
-        safe *= 1.0 - _order_risk(mid, high, mid_free + high_free, weights)
-    elif mid < high:
-        safe = 0.0
-    rows = weights[LOW] * low + weights[MID] * mid + weights[HIGH] * high
-    won = low_points + mid_points + top_points + weights[FANTASY] * fantasy + rows
-    return safe * won - (1.0 - safe) * weights[FOULED]
+    safe = _order_holds(low, mid, low_free + mid_free, LOWER_PAIR, weights)
+    safe *= _order_holds(mid, high + weights[GROWTH] * high_free, mid_free + high_free, UPPER_PAIR, weights)
+    rows = weights[WORTH + BOTTOM] * low + weights[WORTH + MIDDLE] * mid + weights[WORTH + TOP] * high
+    won = low_points + mid_points + top_points + weights[LIKELY_FANTASY] * fantasy + rows
+    return safe * won - (1.0 - safe) * weights[LIKELY_FOUL]
 
 
 @compiled

@@ -70,7 +70,7 @@ def rollout_scores(
             finish(board, rows, cards[dealt:], live, count, weights)
             legal[seat] = board_values(board, values[seat])
             if legal[seat] and entry_cards(values[seat, TOP], progressive):
-                scores[number] += weights[FANTASY]
+                scores[number] += weights[FANTASY] * (players - 1)
             for other in range(players):
                 if other == seat:
                     continue
