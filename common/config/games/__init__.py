@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from simul.common.config.game_description import Game, GameSection
 from simul.common.config.games.gymnasium import GymnasiumConfig
+from simul.common.config.games.ofc import OfcConfig
 from simul.common.config.games.openspiel import OpenSpielConfig
 from simul.common.config.games.pettingzoo import PettingZooConfig
 from simul.common.config.games.pokemon import PokemonConfig
@@ -19,6 +20,7 @@ class GamesConfig(RunConfig, frozen=True):
     gymnasium: GymnasiumConfig = GymnasiumConfig()
     openspiel: OpenSpielConfig = OpenSpielConfig()
     pettingzoo: PettingZooConfig = PettingZooConfig()
+    ofc: OfcConfig = OfcConfig()
 
     @property
     def game_section(self) -> GameSection:

@@ -36,7 +36,7 @@ Weights = NDArray[np.float64]
 ROW_POINTS = 0.5  # of a category, in complete boards
 
 # points of Fantasyland, against each opponent, and of a foul; the same two where they are only likely; of a category in
-# bottom, middle, top; growth in categories of each free cell of bottom, middle, top; bias, width and width for each free
+# top, middle, bottom; growth in categories of each free cell of them; bias, width and width for each free
 # cell of the order bottom-middle, then of middle-top; share of the chances of draws that come true, for flushes and
 # straights, then for full houses, then for pairs on top
 FANTASY, FOULED, LIKELY_FANTASY, LIKELY_FOUL = range(4)

@@ -13,11 +13,11 @@ from simul.env_worker.games.ofc.actions import NUM_ACTIONS
 from simul.env_worker.games.ofc.cards import Cards
 from simul.env_worker.games.ofc.endgame import before_last_worths
 from simul.env_worker.games.ofc.evaluator import FOUL
-from simul.env_worker.games.ofc.game import OfcGame
 from simul.env_worker.games.ofc.hand import UNSEEN, locate
 from simul.env_worker.games.ofc.heuristic import FANTASY, WEIGHTS, count_live, estimates
 from simul.env_worker.games.ofc.random_draws import draws_of
 from simul.env_worker.games.ofc.rollouts import rollout_scores
+from simul.env_worker.games.ofc.table import OfcGame
 
 BEFORE_LAST = 3  # street 4
 

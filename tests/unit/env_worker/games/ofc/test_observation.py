@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from simul.env_worker.games.ofc.cards import JOKER, parse_cards
-from simul.env_worker.games.ofc.game import OfcGame
 from simul.env_worker.games.ofc.rules import Rules
+from simul.env_worker.games.ofc.table import OfcGame
 
 QUEENS = "Qs Qd 2c Kc Kd 3h 4h 6h 2s 5s 7s 9s Js"
 PLAIN = "5c 6d 8h Ks Qs 9d 7d 2h As Ad 3s 4s 7h"
