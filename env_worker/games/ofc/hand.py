@@ -6,7 +6,6 @@ them at once in Fantasyland. What a seat is dealt therefore depends on nobody's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -64,8 +63,8 @@ class Hand:
         place(self.board, self.filled, self.discards, self.held, self.holding, seat, street, action)
         self.holding = 0
 
-    def set_fantasyland(self, seat: int, board: Cards, discards: Sequence[int]) -> None:
-        """Lay a whole board, int8 [13]."""
+    def set_fantasyland(self, seat: int, board: Cards, discards: Cards) -> None:
+        """Lay a whole board, int8 [13], and the discards, int8 [K]."""
         self.board[seat] = board
         self.filled[seat] = (3, 5, 5)
         self.discards[seat, : len(discards)] = discards

@@ -36,15 +36,16 @@ Weights = NDArray[np.float64]
 ROW_POINTS = 0.5  # of a category, in complete boards
 
 # points of Fantasyland, against each opponent, and of a foul; the same two where they are only likely; of a category in
-# top, middle, bottom; growth in categories of each free cell of them; bias, width and width for each free
-# cell of the order bottom-middle, then of middle-top; share of the chances of draws that come true, for flushes and
-# straights, then for full houses, then for pairs on top
+# top, middle, bottom; growth in categories of each free cell of these rows; bias, width and width for each free cell of
+# the order bottom-middle, then of middle-top; share of the chances of draws that come true, for flushes and straights,
+# then for full houses, then for pairs on top
 FANTASY, FOULED, LIKELY_FANTASY, LIKELY_FOUL = range(4)
 WORTH, GROWTH = 4, 7  # + row
 LOWER_PAIR, UPPER_PAIR = 10, 13  # + 0 bias, 1 width, 2 width for each free cell
 DRAWN, FILLED_UP, PAIRED = 16, 17, 18
 WEIGHTS: Weights = np.array([
-    8.0, 12.0, 2.874,29.825,1.445,0.153,0.180,0.004,0.083,0.231,0.028,0.197,0.292,-0.128,0.100,0.237,0.395,0.422,.395
+    8.0, 12.0, 2.874, 29.825, 0.18, 0.153, 1.445, 0.231, 0.083, 0.004, 0.028, 0.197, 0.292, -0.128, 0.1, 0.237, 0.395,
+    0.422, 0.395,
 ])  # fmt: skip
 
 

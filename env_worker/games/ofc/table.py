@@ -138,7 +138,7 @@ class OfcGame(TurnGame):
         np.greater(self.fantasy_cards, 0, out=hand.fantasy)
         self._hidden[:] = hand.fantasy
         hand.deal(draws_of(self._seed, self._number), self.rules.deck)
-        for seat in np.flatnonzero(hand.fantasy):
+        for seat in np.flatnonzero(hand.fantasy).tolist():
             cards = hand.dealt[seat, : self.fantasy_cards[seat]]
             hand.set_fantasyland(seat, *best_board(cards, self.rules.stay_value, self.rules.full_house_stays))
         around = [(self._button + step) % players for step in range(1, players + 1)]

@@ -56,7 +56,7 @@ def fouls(game, seat, action):
 
 
 def last_street_game(seed):
-    """A game of random play whose seat before the last street's turn has not fouled yet, at its last street."""
+    """A game at its last street: two streets of the rule-based player, then random ones."""
     game, draw = OfcGame(Rules(fantasyland=False)), random.Random(seed)
     game.reset(seed)
     while game.street < 4:
@@ -83,11 +83,8 @@ def before_last_game():
     game.reset(1)
     hand = game.hand
     game._turn = 9  # seat 0 on street 4
-    hand.board[0] = [*parse_cards("Qs Qd"), -1, *parse_cards("Kc Kd 3h 4h"), -1, *parse_cards("As Ad 5s 5d"), -1]
-    hand.board[0, 12] = parse_cards("9s")[0]
-    hand.board[0, 7] = -1
-    hand.filled[0] = (2, 4, 5)
-    hand.board[0, 6], hand.filled[0, 1] = -1, 3
+    hand.board[0] = [*parse_cards("Qs Qd"), -1, *parse_cards("Kc Kd 3h"), -1, -1, *parse_cards("As Ad 5s 5d"), -1]
+    hand.filled[0] = (2, 3, 4)
     hand.held[:3] = parse_cards("Qc 7c 2d")
     hand.holding = 3
     return game
@@ -125,7 +122,7 @@ def best_reply(game, action, drawn):
 def test_the_rule_based_player_is_safe_before_the_last_street_where_it_can_be():
     game = before_last_game()
     chosen = RulePlayer().choose(game, 0, random.Random(0))
-    assert "top: Qc" not in game.action_name(0, chosen)  # three queens above two kings
+    assert "top: Qc" not in game.action_name(0, chosen)  # three queens; the middle would need three kings or threes
 
 
 @pytest.mark.parametrize("player", [RulePlayer(), MonteCarloPlayer(rollouts=2, openings=4)])
