@@ -33,7 +33,7 @@ EVALUATION_CURVES = (
     "evaluation/score", "evaluation/best_score", "evaluation/games", "evaluation/policy_version",
     "evaluation/decisions_learned", "evaluation/seconds", "evaluation/return_mean", "evaluation/return_min",
     "evaluation/return_max", "evaluation/win_rate/<opponent>", "evaluation/win_rate_low/<opponent>",
-    "evaluation/win_rate_high/<opponent>",
+    "evaluation/win_rate_high/<opponent>", "evaluation/mean_score/<opponent>",
 )  # fmt: skip
 # Templates of all names, in the order of the columns of curves.csv.
 CURVES = (

@@ -25,6 +25,7 @@ RESULT = {
     "score": 0.75, "best_score": 0.8, "games": 20, "policy_version": 42, "decisions_learned": 4200, "seconds": 12.5,
     "return_mean": 7.5, "return_min": 1.0, "return_max": 9.0, "win_rate": {"random": 0.75},
     "win_rate_low": {"random": 0.5}, "win_rate_high": {"random": 0.9},
+    "mean_score": {"random": 0.4},
 }  # fmt: skip
 
 
