@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 from simul.env_worker.games.ofc.actions import LEGAL_FIRST, LEGAL_LATER, MASK_FIRST, MASK_LATER, name_of
 from simul.env_worker.games.ofc.cards import card_name, card_names
+from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, TOP
 from simul.env_worker.games.ofc.fantasyland import best_board
 from simul.env_worker.games.ofc.hand import STREETS, Hand
 from simul.env_worker.games.ofc.observation import encode, ofc_spec
@@ -175,25 +176,24 @@ class OfcGame(TurnGame):
         return other
 
     def figures(self) -> Mapping[str, Sequence[float]]:
-        """Means over the hands of the episode, [seats] each; points are those of `returns`."""
+        """Of the hands of the episode, [seats] each; rates of fouls and entries are of hands outside Fantasyland."""
         results = self._results
-        hands = len(results)
-
-        def mean(values: Sequence[NDArray[Any]]) -> list[float]:
-            return [float(value) for value in np.sum(values, axis=0) / hands]
-
-        rows = np.array([mean([result.royalties[:, row] for result in results]) for row in range(3)])
-        return {
-            "foul_rate": mean([~result.legal for result in results]),
-            "royalties_per_hand": rows.sum(0).tolist(),
-            "royalties_top": rows[0].tolist(),
-            "royalties_middle": rows[1].tolist(),
-            "royalties_bottom": rows[2].tolist(),
-            "fantasyland_entry": mean([(result.next_cards > 0) & ~result.fantasy for result in results]),
-            "fantasyland_stay": mean([(result.next_cards > 0) & result.fantasy for result in results]),
-            "fantasyland_hands": mean([result.fantasy for result in results]),
-            "score_per_hand": mean([result.points for result in results]),
+        legal, fantasy = (np.array([getattr(each, name) for each in results]) for name in ("legal", "fantasy"))
+        going_on = np.array([each.next_cards > 0 for each in results])
+        rows = np.mean([each.royalties for each in results], axis=0)
+        regular = (~fantasy).sum(0)  # at least 1: the first hand
+        found = {
+            "foul_rate": (~legal).sum(0) / regular,
+            "royalties_per_hand": rows.sum(1),
+            "royalties_top": rows[:, TOP],
+            "royalties_middle": rows[:, MIDDLE],
+            "royalties_bottom": rows[:, BOTTOM],
+            "fantasyland_entry": (going_on & ~fantasy).sum(0) / regular,
+            "fantasyland_stay": (going_on & fantasy).mean(0),
+            "fantasyland_hands": fantasy.mean(0),
+            "score_per_hand": np.mean([each.points for each in results], axis=0),
         }
+        return {name: values.tolist() for name, values in found.items()}
 
     def action_name(self, seat: int, action: int) -> str:
         """Rows and their cards, of the cards that the seat holds now."""

@@ -255,7 +255,7 @@ def test_the_episode_holds_all_hands_in_fantasyland_and_then_the_next_regular_on
     fill(game, {0: PLAIN, 1: PLAIN, 2: PLAIN})
     assert game.acting() == ()
     figures = game.figures()
-    assert figures["fantasyland_entry"] == [0.25, 0, 0]
+    assert figures["fantasyland_entry"] == [0.5, 0, 0]  # of two regular hands
     assert figures["fantasyland_stay"] == [0.25, 0, 0]
     assert figures["fantasyland_hands"] == [0.5, 0, 0]
 
