@@ -14,9 +14,17 @@ from simul.env_worker.games.ofc.cards import Cards
 from simul.env_worker.games.ofc.endgame import before_last_worths
 from simul.env_worker.games.ofc.evaluator import FOUL
 from simul.env_worker.games.ofc.hand import UNSEEN, locate
-from simul.env_worker.games.ofc.heuristic import FANTASY, WEIGHTS, count_live, estimates
+from simul.env_worker.games.ofc.heuristic import (
+    FANTASY,
+    LIKELY_FANTASY,
+    WEIGHTS,
+    Weights,
+    count_live,
+    estimates,
+)
 from simul.env_worker.games.ofc.random_draws import draws_of
 from simul.env_worker.games.ofc.rollouts import rollout_scores
+from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.table import OfcGame
 
 BEFORE_LAST = 3  # street 4
@@ -29,6 +37,15 @@ def unseen_cards(game: OfcGame, seat: int) -> Cards:
     return np.flatnonzero(where[: game.rules.deck] == UNSEEN).astype(np.int8)
 
 
+def _weights(rules: Rules) -> Weights:
+    """The heuristic's, without Fantasyland where nobody enters it."""
+    if rules.fantasyland:
+        return WEIGHTS
+    weights = WEIGHTS.copy()
+    weights[[FANTASY, LIKELY_FANTASY]] = 0.0
+    return weights
+
+
 class RulePlayer:
     """Places by the heuristic on streets 1 to 3 and exactly on the last two.
 
@@ -39,17 +56,18 @@ class RulePlayer:
     def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:
         table = cast(OfcGame, game)
         hand, street = table.hand, table.street
-        unseen = unseen_cards(table, seat)
+        unseen, weights = unseen_cards(table, seat), _weights(table.rules)
         worths = np.empty(NUM_ACTIONS)
         if street != BEFORE_LAST:
             live = np.empty(18, np.int64)
             count_live(unseen, live)
-            estimates(hand.board[seat], hand.filled[seat], hand.held, street, live, len(unseen), WEIGHTS, worths)
+            estimates(hand.board[seat], hand.filled[seat], hand.held, street, live, len(unseen), weights, worths)
             return int(worths.argmax())
         fouls = np.empty(NUM_ACTIONS)
         fouled = float(FOUL * (table.rules.players - 1))
-        fantasy = float(WEIGHTS[FANTASY]) if table.rules.fantasyland else 0.0
-        before_last_worths(hand.board[seat], hand.filled[seat], hand.held, unseen, fantasy, fouled, worths, fouls)
+        before_last_worths(
+            hand.board[seat], hand.filled[seat], hand.held, unseen, weights[FANTASY], fouled, worths, fouls
+        )
         if fouls.min() == 0:
             worths[fouls > 0] = -np.inf
         return int(worths.argmax())
@@ -75,16 +93,13 @@ class MonteCarloPlayer:
     def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:
         table = cast(OfcGame, game)
         hand = table.hand
-        unseen = unseen_cards(table, seat)
-        candidates = table.legal_actions(seat)
+        unseen, weights = unseen_cards(table, seat), _weights(table.rules)
+        candidates = table.legal_actions(seat).copy()
         if table.street == 0:
             worths, live = np.empty(NUM_ACTIONS), np.empty(18, np.int64)
             count_live(unseen, live)
-            estimates(hand.board[seat], hand.filled[seat], hand.held, 0, live, len(unseen), WEIGHTS, worths)
+            estimates(hand.board[seat], hand.filled[seat], hand.held, 0, live, len(unseen), weights, worths)
             candidates = np.sort(np.argsort(-worths, kind="stable")[: self._openings])
-        weights = WEIGHTS.copy()
-        if not table.rules.fantasyland:
-            weights[FANTASY] = 0.0
         scores = np.zeros(len(candidates))
         rollout_scores(
             hand.board, hand.filled, seat, hand.fantasy, hand.held, unseen, candidates, self._rollouts,

@@ -102,7 +102,7 @@ class OfcGame(TurnGame):
 
     def apply(self, actions: Mapping[int, int]) -> None:
         seats = self.acting()
-        if tuple(actions) != seats:
+        if not seats or tuple(actions) != seats:
             raise IllegalActionError(f"seats {list(actions)} act, expected {list(seats)}.")
         seat = seats[0]
         action = int(actions[seat])
@@ -154,7 +154,7 @@ class OfcGame(TurnGame):
         self.last = score_hand(self.hand, self.rules)
         self._results.append(self.last)
         for seat, points in enumerate(self.last.points):
-            self.points[seat] += points
+            self.points[seat] += float(points)
         entries = self.last.next_cards
         going_on = bool(entries.any())
         self._chain = self._chain + 1 if going_on else 0

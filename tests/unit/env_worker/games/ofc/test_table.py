@@ -187,6 +187,12 @@ def test_an_illegal_action_changes_nothing():
             game.apply(actions)
         assert game.acting() == (0,)
         assert (game.observation(0) == before).all()
+    play(game, random.Random(1))
+    returns = game.returns()
+    for actions in ({}, {0: 0}):
+        with pytest.raises(IllegalActionError):
+            game.apply(actions)
+    assert game.returns() == returns
 
 
 @pytest.mark.parametrize(("board", "cards"), [(QUEENS, 14), (KINGS, 15), (ACES, 16), (TRIPS, 17)])
