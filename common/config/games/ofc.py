@@ -1,0 +1,31 @@
+"""Open Face Chinese in the configuration: its section, and what the rest of the system knows about it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from simul.common.config.game_description import POLICIES, Game, GameSection
+from simul.common.config.section import NonNegativeFloat, Positive, PositiveFloat
+
+
+class OfcConfig(GameSection, frozen=True):
+    """A table of Open Face Chinese, Pineapple."""
+
+    description: ClassVar[Game] = Game(
+        configuration="ofc", seats=0, opponents=(*POLICIES, "random", "rule_based", "monte_carlo"),
+        short_names={"rule": "rule_based", "mc": "monte_carlo"}, episodes="games", pairings=True,
+    )  # fmt: skip
+
+    players: Literal[2, 3] = 3
+    hands: Positive = 1  # regular hands of an episode; the hands in Fantasyland that follow them come on top
+    fantasyland: bool = True
+    stay: Literal["trips_or_quads", "full_house_too"] = "trips_or_quads"  # three of a kind on top, quads in the bottom
+    progressive: bool = False  # Fantasyland deals 14 cards for queens, 15 kings, 16 aces, 17 three of a kind; else 14
+    jokers: Literal[0, 1, 2] = 0
+    button: Literal["random", "last"] = "random"  # of the first hand; it acts last
+    stay_value: NonNegativeFloat = 10.0  # points that staying counts where a hand in Fantasyland is set
+    rollouts: Positive = 50  # of each candidate action of the opponent monte_carlo
+    reward_scale: PositiveFloat = 0.1  # of the points that are learned from
+
+    def seats(self) -> int:
+        return self.players

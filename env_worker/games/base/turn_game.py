@@ -1,0 +1,107 @@
+"""TurnGame: one running game with any number of seats, in the words of OpenSpiel's State and PettingZoo's AEC."""
+
+from __future__ import annotations
+
+import copy
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.specs import GameSpec
+
+CHANCE = -1  # acts where the next event is drawn
+
+
+class IllegalActionError(ValueError):
+    """An action that the seat may not take now."""
+
+
+class TurnGame(ABC):
+    """One running game. An env is one object, reset for every episode:
+
+        game.reset(seed)
+        while seats := game.acting():
+            game.apply({seat: choose(game.observation(seat), game.mask(seat)) for seat in seats})
+        game.returns()
+
+    The seed and the actions applied, chance's included, determine the whole game.
+
+    Attributes:
+        spec: observation layout, number of actions and seats; the same for every episode.
+    """
+
+    spec: GameSpec
+
+    @abstractmethod
+    def reset(self, seed: int) -> None:
+        """A new game. What the game draws itself comes from `seed` alone."""
+
+    @abstractmethod
+    def acting(self) -> Sequence[int]:
+        """Seats that must act now, ascending; several act at once. (CHANCE,) before a chance event, () when over."""
+
+    @abstractmethod
+    def observation(self, seat: int) -> NDArray[Any]:
+        """Wire dtype [D]: what `seat` knows and nothing hidden from it. Of any seat at any time; a fresh array."""
+
+    @abstractmethod
+    def legal_actions(self, seat: int) -> NDArray[np.intp]:
+        """Ids, ascending, at least one, of a seat that acts now."""
+
+    @abstractmethod
+    def apply(self, actions: Mapping[int, int]) -> None:
+        """One action of each acting seat, or {CHANCE: event}. Raises IllegalActionError and changes nothing."""
+
+    @abstractmethod
+    def returns(self) -> Sequence[float]:
+        """[seats]: rewards of each seat since `reset`, added up."""
+
+    def truncated(self) -> bool:
+        """True where the game was cut short, by a limit of moves, say; of a game that is over."""
+        return False
+
+    def mask(self, seat: int) -> NDArray[np.uint8]:
+        """uint8 [A], 1 = legal; of a seat that acts now."""
+        mask = np.zeros(self.spec.num_actions, np.uint8)
+        mask[self.legal_actions(seat)] = 1
+        return mask
+
+    def chance_outcomes(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Events [K] that chance may draw now and their probabilities [K]. Not of games with too many to list."""
+        raise NotImplementedError(f"{self.spec.name} does not list chance outcomes")
+
+    def draw_chance(self, draw: random.Random) -> int:
+        """An event, drawn from `chance_outcomes`."""
+        events, probabilities = self.chance_outcomes()
+        return int(draw.choices(events.tolist(), probabilities.tolist())[0])
+
+    def clone(self) -> Self:
+        """An independent copy; its chance events are drawn alike."""
+        return copy.deepcopy(self)
+
+    def figures(self) -> Mapping[str, Sequence[float]]:
+        """Facts of a game that is over, [seats] each, whose means the view and the curves show."""
+        return {}
+
+    def action_name(self, seat: int, action: int) -> str:
+        """The action as a person writes it."""
+        return str(action)
+
+    def render(self, seat: int | None = None) -> str:
+        """The position as text; as `seat` sees it, or with everything hidden shown."""
+        return f"{self.spec.name}: {list(self.acting())} to act"
+
+    def svg(self, seat: int | None = None) -> str:
+        """The position as a picture; empty: the game has none."""
+        return ""
+
+
+class Player(Protocol):
+    """A scripted opponent. It may read the game, but not what `seat` does not know, and never changes it."""
+
+    def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:
+        """One of `game.legal_actions(seat)`."""

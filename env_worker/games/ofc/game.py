@@ -1,0 +1,39 @@
+"""Open Face Chinese for the worker: the source and the spec of the configured table."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from simul.common.config.games.ofc import OfcConfig
+from simul.common.config.schema import Config
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.players import Players
+from simul.env_worker.games.base.source import TurnGameSource
+from simul.env_worker.games.ofc.players import MonteCarloPlayer, RulePlayer
+from simul.env_worker.games.ofc.rules import Rules
+from simul.env_worker.games.ofc.table import OfcGame
+from simul.env_worker.source import SourceOptions
+
+
+def build(config: Config, options: SourceOptions) -> TurnGameSource:
+    """The source of the configured table, checked, not yet started. Raises ConfigError."""
+    section = config.ofc
+    players: Players = {
+        "rule_based": RulePlayer, "monte_carlo": partial(MonteCarloPlayer, section.rollouts)
+    }  # fmt: skip
+    make_game = partial(OfcGame, rules(section))
+    return turn_game_source(make_game, config, options, players, reward_scale=section.reward_scale)
+
+
+def spec(config: Config) -> GameSpec:
+    """The spec of the configured table. Raises ConfigError."""
+    return turn_game_spec(partial(OfcGame, rules(config.ofc)), config)
+
+
+def rules(section: OfcConfig) -> Rules:
+    """The rules that the section `ofc` sets. Raises ConfigError."""
+    return Rules(
+        players=section.players, hands=section.hands, fantasyland=section.fantasyland, stay=section.stay,
+        progressive=section.progressive, jokers=section.jokers, button=section.button, stay_value=section.stay_value,
+    )  # fmt: skip

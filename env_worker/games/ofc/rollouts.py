@@ -1,0 +1,80 @@
+"""Rollouts of the Monte Carlo player: boards finished at random cards by the heuristic, scored against each other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
+from simul.env_worker.games.ofc.cards import Cards
+from simul.env_worker.games.ofc.compiled import compiled
+from simul.env_worker.games.ofc.evaluator import FOUL, TOP, board_values, pair_points, royalties
+from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS
+from simul.env_worker.games.ofc.heuristic import FANTASY, Weights, after, count_live, estimate
+from simul.env_worker.games.ofc.random_draws import Draws, shuffle_front
+from simul.env_worker.games.ofc.rules import entry_cards
+
+
+@compiled
+def finish(board: Cards, filled: Cards, cards: Cards, live: NDArray[np.int64], unseen: int, weights: Weights) -> int:
+    """Fill the board, in place, street by street with the cards in their order; returns how many were dealt."""
+    new_board, new_filled = np.empty_like(board), np.empty_like(filled)
+    dealt = 0
+    while True:
+        placed = filled[0] + filled[1] + filled[2]
+        if placed == 13:
+            return dealt
+        street = 0 if placed == 0 else (placed - 3) // 2
+        count = OPENING_CARDS if street == 0 else STREET_CARDS
+        held = cards[dealt : dealt + count]
+        dealt += count
+        best, chosen = -np.inf, -1
+        for action in range(0 if street == 0 else OPENINGS, OPENINGS if street == 0 else NUM_ACTIONS):
+            if after(board, filled, held, count, action, new_board, new_filled):
+                worth = estimate(new_board, new_filled, live, unseen, STREETS - 1 - street, weights)
+                if worth > best:
+                    best, chosen = worth, action
+        after(board, filled, held, count, chosen, new_board, new_filled)
+        board[:], filled[:] = new_board, new_filled
+
+
+@compiled
+def rollout_scores(
+    boards: Cards, filled: Cards, seat: int, hidden: NDArray[np.bool_], held: Cards, unseen: Cards,
+    candidates: NDArray[np.int64], rollouts: int, progressive: bool, weights: Weights, draws: Draws,
+    scores: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Add to `scores`, float64 [candidates], each one's points and value of Fantasyland over the rollouts.
+
+    All candidates meet the same cards. Of a hidden board nothing is known: it counts as legal, without royalties, and
+    as winning half of the rows.
+    """
+    players, count = boards.shape[0], len(unseen)
+    live = np.empty(18, np.int64)
+    count_live(unseen, live)
+    cards = unseen.copy()
+    values, legal = np.empty((players, 3), np.int64), np.zeros(players, np.bool_)
+    board, rows = np.empty_like(boards[0]), np.empty_like(filled[0])
+    holding = OPENING_CARDS if filled[seat].sum() == 0 else STREET_CARDS
+    for _ in range(rollouts):
+        shuffle_front(draws, cards, count, count)
+        dealt = 0
+        for step in range(1, players):
+            other = (seat + step) % players
+            if not hidden[other]:
+                board[:], rows[:] = boards[other], filled[other]
+                dealt += finish(board, rows, cards[dealt:], live, count, weights)
+                legal[other] = board_values(board, values[other])
+        for number in range(len(candidates)):
+            after(boards[seat], filled[seat], held, holding, candidates[number], board, rows)
+            finish(board, rows, cards[dealt:], live, count, weights)
+            legal[seat] = board_values(board, values[seat])
+            if legal[seat] and entry_cards(values[seat, TOP], progressive):
+                scores[number] += weights[FANTASY] * (players - 1)
+            for other in range(players):
+                if other == seat:
+                    continue
+                if not hidden[other]:
+                    scores[number] += pair_points(values[seat], legal[seat], values[other], legal[other])
+                else:
+                    scores[number] += royalties(values[seat]) if legal[seat] else -FOUL

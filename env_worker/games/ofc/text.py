@@ -1,0 +1,25 @@
+"""Boards as text."""
+
+from __future__ import annotations
+
+from simul.env_worker.games.ofc.cards import Cards, card_name
+from simul.env_worker.games.ofc.evaluator import CATEGORIES, ROWS, SIZES, STARTS, category, row_value, royalty
+
+HIDDEN = "##"
+FREE = "--"
+
+
+def board_lines(board: Cards, hidden: bool) -> list[str]:
+    """One line for each row: its cards and, where it is complete, what it is and its royalty."""
+    lines = []
+    for row, (name, start, size) in enumerate(zip(ROWS, STARTS, SIZES, strict=True)):
+        cards = [int(card) for card in board[start : start + size]]
+        names = " ".join(HIDDEN if hidden else FREE if card < 0 else card_name(card) for card in cards)
+        lines.append(f"  {name:<6} {names:<14}  {'' if hidden or min(cards) < 0 else _worth(board, row)}".rstrip())
+    return lines
+
+
+def _worth(board: Cards, row: int) -> str:
+    value = row_value(board, STARTS[row], SIZES[row])
+    points = royalty(row, value)
+    return CATEGORIES[category(value)] + (f" +{points}" if points else "")
