@@ -59,7 +59,7 @@ class Game:
 class GameSection(Section, frozen=True):
     """Base of a game's own section. This class itself stands for a game of one's own, which has no section."""
 
-    description: ClassVar[Game] = Game(opponents=POLICIES)
+    description: ClassVar[Game] = Game(opponents=POLICIES, search=True)
 
     def broken_rules(self) -> Iterator[Rule]:
         """Rules over several keys of this section that it breaks; each sentence gives the reason."""
