@@ -76,7 +76,7 @@ def test_the_served_policy_becomes_what_the_samples_say() -> None:
         metrics = stand.learner.metrics
         assert metrics["policy_loss"] < 1.0
         assert metrics["kl"] < 0.1
-        assert 0 < metrics["policy_lag"]["max"] < version
+        assert metrics["policy_lag"]["mean"] > 1  # the oldest samples stay
         assert metrics["replay"]["uses"] == pytest.approx(4, rel=0.2)
 
 
@@ -266,8 +266,6 @@ def test_the_books_balance_over_a_killed_server_and_nothing_is_stored_twice() ->
         assert accounts[name]["difference"] == 0, accounts[name]
     received = accounts["samples_received"]
     assert received["dropped"].keys() <= {"duplicate"}
-    assert received["stored"] + accounts["samples_sent"]["lost_on_the_way"] >= 440 - received["dropped"].get(
-        "duplicate", 0
-    )
-    assert received["stored"] <= 440
+    assert 40 <= received["stored"] <= 440
+    assert lives.reports.unreported()["inference_server"]["lives"] == 1
     assert stand.learner.metrics["replay"]["total"] == received["stored"]
