@@ -185,6 +185,7 @@ def test_a_learner_goes_on_with_the_samples_of_its_former_life() -> None:
         wait_for(lambda: stand.stored() == 300)
         assert stand.learner.metrics["updates"] == 0
         stand.learner.stop()
+        wait_for(lambda: not stand.server.metrics()["learner_alive"])  # what is sent before would be lost on the way
         stand.learner = RunningLearner(stand).start()
         assert stand.learner.said("Resumed with 300 of 300 samples")
         wait_for(lambda: stand.server.metrics()["learner_alive"])
@@ -230,7 +231,7 @@ class _ServerLives:
 
 
 def test_the_books_balance_over_a_killed_server_and_nothing_is_stored_twice() -> None:
-    stand = SampleStand(learner={"batch_steps": 4096}, replay={"min_samples": 10**6, "memory_mb": 256})
+    stand = SampleStand(learner={"batch_steps": 4096}, replay={"min_samples": 10**5, "memory_mb": 64})
     lives = _ServerLives(stand)
     stand.learner = RunningLearner(stand).start()
     client = InferenceClient(
@@ -261,6 +262,7 @@ def test_the_books_balance_over_a_killed_server_and_nothing_is_stored_twice() ->
             lives.process.wait()
         stand.learner.stop()
         lives.status.close()
+        stand._folder.cleanup()
     accounts = lives.accounts()
     for name in ("samples_admitted", "samples_sent", "samples_received"):
         assert accounts[name]["difference"] == 0, accounts[name]
