@@ -73,11 +73,11 @@ def test_the_served_policy_becomes_what_the_samples_say() -> None:
             submit()
             settle(client)
         assert version > 10
+        wait_for(lambda: 3.8 < stand.learner.metrics["replay"]["uses"] <= 4)
         metrics = stand.learner.metrics
         assert metrics["policy_loss"] < 1.0
         assert metrics["kl"] < 0.1
         assert metrics["policy_lag"]["mean"] > 1  # the oldest samples stay
-        assert metrics["replay"]["uses"] == pytest.approx(4, rel=0.2)
 
 
 def test_bad_rows_get_their_errors_and_the_rows_beside_them_are_stored(stand: SampleStand) -> None:
