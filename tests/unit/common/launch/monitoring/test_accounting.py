@@ -23,6 +23,7 @@ WORKERS = {
     "decisions": 20, "answered": 16, "refused": {"ERR_ORDER": 1},
     "unanswered": {"waiting": 1, "lost": {"server_lost": 2}},
     "episodes": {"started": 9, "finished": 4, "alive": 0, "aborted": {"shutdown": 5}},
+    "samples": {"submitted": 34, "accepted": 30, "refused": {"ERR_VALUE": 1}, "lost": {"worker_died": 2}, "waiting": 1},
 }  # fmt: skip
 
 
@@ -60,6 +61,7 @@ def test_a_run_whose_accounts_balance() -> None:
         ("server", "unrolls", "completed", 14, "the account of unrolls_completed does not balance"),
         ("learner", "unrolls", "learned", 8, "the account of unrolls_received does not balance"),
         ("learner", "unrolls", "waiting", -1, "the account of unrolls_received has a negative figure"),
+        ("workers", "samples", "submitted", 33, "the account of samples_submitted does not balance"),
         ("server", "samples", "admitted", 31, "the account of samples_admitted does not balance"),
         ("server", "samples", "waiting", 1, "1 of samples_admitted are still waiting although the run is over"),
         ("learner", "samples", "stored", 21, "the account of samples_received does not balance"),
