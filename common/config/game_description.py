@@ -26,6 +26,7 @@ class Game:
         variant: key of its section whose value follows the slash in the spec's name; "": the name has no slash.
         pairings: True if its source plays the pairings of an evaluation (`simul.common.config.matchups`).
         replays: True if its source writes replays.
+        search: True if its workers can play by search and send samples, which `alphazero` learns from.
         player: module of the process behind `simul play`; "": the game cannot be played so.
         checks: module that prints the game's findings for `simul doctor`, each as a line of JSON; "": there are none.
         packages: distributions whose versions a run's summary states.
@@ -43,6 +44,7 @@ class Game:
     variant: str = ""
     pairings: bool = False
     replays: bool = False
+    search: bool = False
     player: str = ""
     checks: str = ""
     packages: tuple[str, ...] = ()
@@ -57,7 +59,7 @@ class Game:
 class GameSection(Section, frozen=True):
     """Base of a game's own section. This class itself stands for a game of one's own, which has no section."""
 
-    description: ClassVar[Game] = Game(opponents=(*POLICIES, "random"), seats=0, pairings=True)
+    description: ClassVar[Game] = Game(opponents=(*POLICIES, "random"), seats=0, pairings=True, search=True)
 
     def seats(self) -> int:
         """Players of one env, as configured; 0: only the game's spec says it."""
