@@ -20,9 +20,11 @@ from numpy.typing import ArrayLike
 from simul.common.client.connection import ServerConnection
 from simul.common.client.evaluation import Evaluation, pack_evaluate
 from simul.common.client.pending import RequestSender, check_shapes
+from simul.common.client.samples import AGAIN, PendingSamples, check_samples, pack_samples, split_samples
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.errors import ERR_BUSY, ERR_HELLO, InferenceError
-from simul.common.protocol.messages import Actions, Error, Evaluated, Figures, Pong, StatusRequest, Welcome
+from simul.common.protocol.messages import Actions, Error, Evaluated, Figures, Pong, Sampled, StatusRequest, Welcome
+from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys
 
@@ -100,6 +102,11 @@ class InferenceClient:
         """Messages answered with ERR_BUSY; each is sent again after the time the server asked for."""
         return self._sender.busy
 
+    @property
+    def samples(self) -> PendingSamples:
+        """Counts of the samples submitted, by what became of them."""
+        return self._sender.samples
+
     def connect(self, timeout_sec: float = 10.0) -> None:
         """Send HELLO and wait for WELCOME.
 
@@ -146,6 +153,21 @@ class InferenceClient:
         self._sender.send_evaluate(message.id)
         return message.id
 
+    def submit_samples(self, samples: Sequence[Sample]) -> None:
+        """Send positions of searched games to the learner, in as few messages as the limits allow.
+
+        They are kept, and sent again, until the server has taken or refused them, also over its restart. While the
+        learner has no room they wait here: `samples.waiting` tells how many, so that the caller can pause.
+
+        Raises:
+            ValueError: an array of a sample has the wrong shape; none is sent.
+        """
+        check_samples(samples, self._spec)
+        for part in split_samples(samples, self._max_rows):
+            message, tensors = pack_samples(self._sender.next_id(), part, self._spec)
+            self.samples.add(message, tensors)
+            self._sender.send_samples(message.id)
+
     def ask_status(self) -> None:
         """Request the server's figures; they arrive in `Replies.figures`."""
         self._connection.send_keepalive(StatusRequest())
@@ -169,6 +191,9 @@ class InferenceClient:
                 self._on_error(message, replies)
             elif isinstance(message, Evaluated):
                 self._add_replies(replies, evaluations=self._evaluations.apply_evaluated(message, tensors))
+            elif isinstance(message, Sampled):
+                if self.samples.apply_sampled(message):
+                    self._sender.reset_backoff()
             elif isinstance(message, Figures):
                 replies.figures = message
             elif isinstance(message, Pong):
@@ -196,7 +221,7 @@ class InferenceClient:
         self._max_rows = message.limits.get("rows_per_step", 1)
         self.policies = message.policies
         lost = not message.resumed and not first
-        if lost:  # evaluations are resent: they need no session, or are refused where it is gone
+        if lost:  # evaluations and samples are resent: they need no session, or are refused where it is gone
             self._steps.drop_all()
             replies.lost = True
         if lost or first or not already:
@@ -215,6 +240,9 @@ class InferenceClient:
             self._connection.welcomed = False
             self._connection.keepalive_at = -1e9
             return
+        if message.id in self.samples:
+            self._on_samples_error(message)
+            return
         pending = next((kind for kind in (self._steps, self._evaluations) if message.id in kind), None)
         if pending is None:
             self._refusal = message
@@ -224,6 +252,12 @@ class InferenceClient:
             replies.failures += self._steps.apply_error(message)
         else:
             self._add_replies(replies, evaluations=self._evaluations.apply_error(message))
+
+    def _on_samples_error(self, message: Error) -> None:
+        if message.code in AGAIN:
+            self._sender.defer(self.samples, message)
+        else:
+            self.samples.apply_error(message)
 
     def _keep_alive(self, now: float) -> None:
         connection = self._connection

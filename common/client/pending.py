@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simul.common.client.connection import ServerConnection
 from simul.common.client.evaluation import PendingEvaluations, check_bytes
 from simul.common.client.observation_memory import ObservationBlock
+from simul.common.client.samples import PendingSamples
 from simul.common.protocol.codec import Tensors, expect
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.messages import Actions, Error, Step
@@ -188,10 +189,10 @@ MAX_DOUBLINGS = 8
 
 
 class RequestSender:
-    """Sends, resends and retries STEP and EVALUATE messages of one client. Sends nothing before WELCOME.
+    """Sends, resends and retries STEP, EVALUATE and SAMPLES of one client. Sends nothing before WELCOME.
 
     Attributes:
-        steps, evaluations: requests not answered in full.
+        steps, evaluations, samples: requests not answered in full.
         resent: messages sent again because no answer came.
         busy: messages answered with ERR_BUSY; each is sent again after the time the server asked for.
     """
@@ -200,6 +201,7 @@ class RequestSender:
         self.resent = self.busy = 0
         self.steps = PendingSteps()
         self.evaluations = PendingEvaluations(spec)
+        self.samples = PendingSamples()
         self._connection = connection
         self._spec = spec
         self._clock = clock
@@ -228,12 +230,20 @@ class RequestSender:
             self.evaluations.mark_sent(number, self._clock())
             self._connection.send(*self.evaluations.request(number))
 
+    def send_samples(self, number: int) -> None:
+        """Send the SAMPLES `number`, or send it again under its id."""
+        if self._connection.welcomed and number in self.samples:
+            self.samples.mark_sent(number, self._clock())
+            self._connection.send(*self.samples.request(number))
+
     def send_due(self, now: float) -> None:
         """Send deferred requests that are due."""
         for pending in self.steps.due(now):
             self.send_steps(pending)
         for number in self.evaluations.due(now):
             self.send_evaluate(number)
+        for number in self.samples.due(now):
+            self.send_samples(number)
 
     def resend(self, older_than: float) -> None:
         """Send again what is unanswered of messages sent before `older_than`."""
@@ -243,9 +253,12 @@ class RequestSender:
         for number in self.evaluations.overdue(older_than):
             self.resent += 1
             self.send_evaluate(number)
+        for number in self.samples.overdue(older_than):
+            self.resent += 1
+            self.send_samples(number)
 
-    def defer(self, pending: PendingSteps | PendingEvaluations, refusal: Error) -> None:
-        """Retry a message of `pending` that was refused with ERR_BUSY, with exponential backoff."""
+    def defer(self, pending: PendingSteps | PendingEvaluations | PendingSamples, refusal: Error) -> None:
+        """Retry a message of `pending` for which the server has no room now, with exponential backoff."""
         self.busy += 1
         self._busy_in_a_row = min(self._busy_in_a_row + 1, MAX_DOUBLINGS)
         wait_sec = max(1, refusal.retry_after_ms) / 1000 * 2 ** (self._busy_in_a_row - 1)

@@ -34,6 +34,17 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
     session: int = 0
 
 
+class SampleBatch(Message, frozen=True, tag="SAMPLE_BATCH"):
+    """The accepted rows of one SAMPLES message, `length` of them; it costs one credit, as an unroll does.
+
+    Tensors: those of SAMPLES. `batch` names the client's message: the same number again is the same samples.
+    """
+
+    length: int
+    batch: int
+    spec_fingerprint: str
+
+
 class UnrollMemory(Message, frozen=True, tag="UNROLL_MEMORY"):
     """After SERVER_HELLO, on the unroll socket: where a server on this machine keeps unrolls, at `places` places.
 
@@ -70,9 +81,9 @@ class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):
 
 
 class Credit(Message, frozen=True, tag="CREDIT"):
-    """Keepalive of the learner; `total`: unrolls that the server may have sent since it connected.
+    """Keepalive of the learner; `total`: unrolls and sample batches that the server may have sent since it connected.
 
-    `taken`: unrolls received so far, in sending order; their places in memory are free again.
+    `taken`: those received so far, in sending order; their places in memory are free again.
     """
 
     total: int
@@ -97,5 +108,5 @@ class Weights(Message, frozen=True, tag="WEIGHTS"):
     file_number: int = 0
 
 
-TO_LEARNER = Unroll | UnrollMemory | ServerHello | WeightsAck
+TO_LEARNER = Unroll | SampleBatch | UnrollMemory | ServerHello | WeightsAck
 FROM_LEARNER = Credit | Weights

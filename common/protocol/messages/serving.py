@@ -21,6 +21,9 @@ FLAGS = START | RECORD | GREEDY  # all valid bits
 # The tensors that the messages with rows may have; every other message has none.
 STEP_TENSORS = frozenset(("keys", "kind", "flags", "reward", "observation", "mask", "policy", "temperature"))
 EVALUATE_TENSORS = frozenset(("observation", "mask", "session"))
+SAMPLES_TENSORS = frozenset(
+    ("observation", "mask", "target_count", "target_action", "target_probability", "outcome", "policy_version")
+)
 
 
 class Hello(Message, frozen=True, tag="HELLO"):
@@ -61,6 +64,21 @@ class Evaluate(Message, frozen=True, tag="EVALUATE"):
 
     id: int
     policy: str = "learner"
+
+
+class Samples(Message, frozen=True, tag="SAMPLES"):
+    """Positions of searched games for the learner's replay buffer; needs the run's training token.
+
+    Tensors: observation: wire dtype [N, D]; mask: uint8 [N, ceil(A / 8)], bits as in EVALUATE;
+    target_count: int32 [N], entries of the policy target of each row, 0 where only the value is learned;
+    target_action: int32 [K], legal ids, each once a row, and target_probability: float32 [K], which add up to 1 a row,
+    rows concatenated, K the sum of the counts; outcome: float32 [N], -1 to 1, for the observing seat;
+    policy_version: int64 [N], of the weights that the search asked.
+
+    Sent again under the same `id` until it is answered; the learner stores a message once.
+    """
+
+    id: int
 
 
 class Ping(Message, frozen=True, tag="PING"):
@@ -124,6 +142,22 @@ class Evaluated(Message, frozen=True, tag="EVALUATED"):
     policy_version: int
 
 
+class RowErrors(msgspec.Struct, frozen=True):
+    """Rows of one message that were refused for the same reason."""
+
+    code: str
+    message: str
+    rows: tuple[int, ...]
+
+
+class Sampled(Message, frozen=True, tag="SAMPLED"):
+    """Answers the SAMPLES message `id` as a whole: `accepted` rows were taken, those of `errors` refused."""
+
+    id: int
+    accepted: int
+    errors: tuple[RowErrors, ...] = ()
+
+
 class Pong(Message, frozen=True, tag="PONG"):
     """Answer to PING."""
 
@@ -150,7 +184,7 @@ class Figures(Message, frozen=True, tag="FIGURES"):
 
 
 class Error(Message, frozen=True, tag="ERROR"):
-    """A refusal. `rows`: positions in the STEP or EVALUATE message `id`; empty: the whole message."""
+    """A refusal. `rows`: positions in the STEP or EVALUATE message `id`; empty: the whole message, SAMPLES too."""
 
     code: str
     message: str
@@ -159,5 +193,5 @@ class Error(Message, frozen=True, tag="ERROR"):
     retry_after_ms: int = 0
 
 
-TO_SERVER = Hello | Step | Evaluate | Ping | StatusRequest | Close
-TO_CLIENT = Welcome | Actions | Evaluated | Pong | Figures | Error
+TO_SERVER = Hello | Step | Evaluate | Samples | Ping | StatusRequest | Close
+TO_CLIENT = Welcome | Actions | Evaluated | Sampled | Pong | Figures | Error

@@ -41,6 +41,10 @@ from simul.common.protocol.messages import (
     PolicyFacts,
     Pong,
     Report,
+    RowErrors,
+    SampleBatch,
+    Sampled,
+    Samples,
     ServerHello,
     SharedMemory,
     Shutdown,
@@ -108,6 +112,11 @@ EXPECTED = {
     "STEP with a temperature and a deadline": Step(id=8, policies=("learner", "past/3"), deadline_ms=250),
     "EVALUATE": Evaluate(id=9),
     "EVALUATED": Evaluated(id=9, policy_version=12),
+    "SAMPLES": Samples(id=12),
+    "SAMPLED": Sampled(id=12, accepted=2),
+    "SAMPLED but for row 1": Sampled(
+        id=13, accepted=1, errors=(RowErrors("ERR_VALUE", "outcome 1.5 of row 1; expected -1 to 1", (1,)),)
+    ),
     "STATUS": StatusRequest(id=4),
     "FIGURES": Figures(
         id=4, ready=True, policies={"learner": 12, "past/3": 3}, sessions=96, own_sessions=2, clients=3, waiting=40,
@@ -190,6 +199,7 @@ def test_the_order_of_keys_does_not_matter():
     ("direction", "message"),
     [
         (TO_LEARNER, Unroll(length=2, first_step=0, terminated=True, truncated=False, spec_fingerprint="f")),
+        (TO_LEARNER, SampleBatch(length=2, batch=2**62, spec_fingerprint="f")),
         (TO_LEARNER, ServerHello(protocol=PROTOCOL, spec_fingerprint="f")),
         (TO_LEARNER, WeightsAck(policy="learner", policy_version=3, accepted=False, reason="no")),
         (TO_LEARNER, UnrollMemory(memory=MEMORY, places=8, unroll_length=4, state_size=2)),
@@ -220,6 +230,6 @@ def test_a_message_is_read_in_its_own_direction_only(vector):
 
 def test_every_message_has_a_name_and_a_meaning():
     kinds = Message.__subclasses__()
-    assert len({kind.__struct_config__.tag for kind in kinds}) == len(kinds) == 24
+    assert len({kind.__struct_config__.tag for kind in kinds}) == len(kinds) == 27
     assert all(kind.__doc__ for kind in kinds)
     assert set(DIRECTIONS) == {vector["direction"] for vector in VECTORS}
