@@ -30,6 +30,7 @@ class SearchConfig(Section, frozen=True):
     temperature_moves: NonNegative = 16
     final_temperature: NonNegativeFloat = 0.0  # of the moves after them
     reuse_tree: bool = True  # keep the part of the tree below the move that was played
+    transpositions: bool = True  # equal observations after equally many moves share a node of the tree
     cache_positions: NonNegative = 10_000  # evaluations kept by a worker, for one version of the weights; 0: none
     symmetries: bool = True  # where the game has symmetries: turn the positions that are evaluated, and the samples
     requests_in_flight: Few = 2  # a worker's games are split into so many groups, evaluated in turn

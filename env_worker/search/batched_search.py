@@ -56,7 +56,9 @@ def select_leaves(searches: Sequence[Search], symmetries: bool) -> LeafRequest |
         leaf = search.select()
         if leaf is None:
             continue
-        observed, legal = _turned(search.tree.games[leaf.node], leaf) if symmetries else (leaf.observations, leaf.actions)
+        observed, legal = (
+            _turned(search.tree.games[leaf.node], leaf) if symmetries else (leaf.observations, leaf.actions)
+        )
         observations.append(observed)
         pending.append(PendingLeaf(search, leaf, legal, slice(rows, rows + len(observed))))
         rows += len(observed)

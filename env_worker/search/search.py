@@ -1,11 +1,11 @@
 """The search of one game: select a leaf, take its evaluation, choose a move.
 
-    search.begin(game, full=True, move=0)
-    while leaf := search.select():
-        search.take(leaf, priors, values)       # what the network said of it
-    result = search.result()
-    game.apply({seat: result.action})
-    search.follow(result.action)                # keeps what lies below it
+search.begin(game, full=True, move=0)
+while leaf := search.select():
+    search.take(leaf, priors, values)       # what the network said of it
+result = search.result()
+game.apply({seat: result.action})
+search.follow(result.action)                # keeps what lies below it
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ class Search:
         self._budget = 0
         self._simulations = 0
         self._legal = 0  # actions of the root
+        self._fresh: Leaf  # of the node that was added last
         self._dirichlet = False
         self._schedule: tuple[int, ...] = ()
         self._noise: NDArray[np.float64] | None = None  # of the root: Gumbel draws, or Dirichlet
@@ -122,7 +123,7 @@ class Search:
         """
         config = self._config
         if not self._tree.nodes:
-            self._add(game.clone())
+            self._add(game.clone(), 0)
         self._full = full
         early = move < config.temperature_moves
         self._temperature = (config.temperature if early else config.final_temperature) if noise else 0.0
@@ -138,10 +139,10 @@ class Search:
         while self._legal > 1 and self._left() > 0:
             depth = self._descend()
             node = int(tree.path_nodes[depth])
-            if tree.actor[node] == OVER:
+            if tree.solved[node]:
                 self._back_up(depth, tree.estimate[node])
                 continue
-            leaf = self._leaf(node, depth)
+            leaf = self._fresh._replace(node=node, depth=depth)
             found = self._cache.find(leaf.key)
             if found is None:
                 return leaf
@@ -161,17 +162,18 @@ class Search:
             return SearchResult(int(only[0]), only[:0], np.zeros(0, np.float32), np.zeros(self._seats), 0)
         part = tree.edges_of(ROOT)
         actions = tree.action[part].astype(np.intp)
-        visits = tree.edge_visits[part]
+        playable = self._playable()
+        visits = np.where(playable, tree.edge_visits[part], 0)
         if self._gumbel:
-            policy = _softmax(tree.improved_logits(ROOT, self._settings))
-            place = int(np.argmax(self._scores(self._searched == self._searched.max())))
+            policy = _softmax(np.where(playable, tree.improved_logits(ROOT, self._settings), -np.inf))
+            place = self._place_by_score(playable)
             policy[policy < LEAST_TARGET] = 0.0
         else:
             policy = visits / visits.sum()
             place = self._place_by_visits(visits)
         kept = np.flatnonzero(policy) if self._full else np.empty(0, np.intp)
         target = (policy[kept] / policy[kept].sum()).astype(np.float32)
-        value = tree.value[ROOT] / tree.visits[ROOT]
+        value = tree.estimate[ROOT].copy() if tree.solved[ROOT] else tree.value[ROOT] / tree.visits[ROOT]
         return SearchResult(int(actions[place]), actions[kept], target, value, self._simulations)
 
     def follow(self, action: int) -> None:
@@ -189,6 +191,8 @@ class Search:
         PUCT counts the visits that were kept from the move before, so a kept tree saves simulations. Sequential halving
         needs all of its own.
         """
+        if self._tree.solved[ROOT]:
+            return 0
         made = self._simulations if self._gumbel else int(self._tree.visits[ROOT]) - 1
         return self._budget - made if self._tree.count[ROOT] else 1
 
@@ -229,10 +233,14 @@ class Search:
             self._noise = np.zeros(count)
 
     def _descend_by_schedule(self) -> int:
-        """Sequential halving: the best of the actions that were simulated as often as the schedule says."""
+        """Sequential halving: the best of the actions that were simulated as often as the schedule says.
+
+        Where all of those are closed, the best of the open ones.
+        """
         tree = self._tree
-        wanted = self._searched == self._schedule[self._simulations]
-        place = int(np.argmax(self._scores(wanted)))
+        open_actions = ~tree.closed[tree.edges_of(ROOT)]
+        wanted = open_actions & (self._searched == self._schedule[self._simulations])
+        place = int(np.argmax(self._scores(wanted if wanted.any() else open_actions)))
         self._searched[place] += 1
         edge = int(tree.first[ROOT]) + place
         tree.path_edges[0] = edge
@@ -250,7 +258,7 @@ class Search:
         parent, edge = int(tree.path_nodes[depth]), int(tree.path_edges[depth])
         game = tree.games[parent].clone()
         game.apply({int(tree.actor[parent]): int(tree.action[edge])})
-        node = self._add(game)
+        node = self._add(game, tree.moves[parent] + 1)
         tree.child[edge] = node
         tree.path_nodes[depth + 1] = node
         return node
@@ -264,30 +272,36 @@ class Search:
         if child < 0:
             game = tree.games[node].clone()
             game.apply({CHANCE: event})
-            child = self._add(game)
+            child = self._add(game, tree.moves[node] + 1)
             tree.add_event(node, event, child)
         tree.path_edges[depth] = NO_EDGE
         tree.path_nodes[depth + 1] = child
         return depth + 1
 
-    def _add(self, game: TurnGame) -> int:
-        """A node of this position. Raises ConfigError where several seats act at once."""
+    def _add(self, game: TurnGame, moves: int) -> int:
+        """The node of this position, new unless an equal one is known. Raises ConfigError where several seats act."""
+        tree = self._tree
         acting = game.acting()
         if not acting:
-            return self._tree.add_node(game, OVER, outcome_of(game.returns(), self._config))
+            return tree.add_node(game, OVER, outcome_of(game.returns(), self._config), moves)
+        actor = acting[0]
         if len(acting) > 1:
             raise ConfigError(
                 f"Search needs games in which one seat acts at a time; in {game.spec.name} the seats {list(acting)} act "
                 "at once. Train this game without search."
             )
-        return self._tree.add_node(game, acting[0], 0.0)
-
-    def _leaf(self, node: int, depth: int) -> Leaf:
-        game, actor = self._tree.games[node], int(self._tree.actor[node])
+        if actor == CHANCE:
+            return tree.add_node(game, CHANCE, 0.0, moves)
         actions = game.legal_actions(actor)
         asked = range(self._seats) if self._seats > 2 else (actor,)
         observations = np.stack([game.observation(seat) for seat in asked])
-        return Leaf(node, depth, actor, actions, observations, position_key(actor, actions, observations))
+        key = position_key(actor, actions, observations)
+        if self._config.transpositions and (known := tree.node_at(moves, key)) >= 0:
+            return known
+        node = tree.add_node(game, actor, 0.0, moves)
+        tree.add_position(node, key)
+        self._fresh = Leaf(node, 0, actor, actions, observations, key)
+        return node
 
     def _expand(self, leaf: Leaf, evaluation: CachedEvaluation) -> None:
         values = evaluation.values.astype(np.float64)
@@ -300,6 +314,23 @@ class Search:
         self._tree.back_up(depth, values)
         if depth:  # the root's own evaluation is no simulation
             self._simulations += 1
+
+    def _playable(self) -> NDArray[np.bool_]:
+        """bool [K]: actions of the root that are not proven to be worse than another."""
+        tree = self._tree
+        part = tree.edges_of(ROOT)
+        if not tree.solved[ROOT]:
+            return ~tree.closed[part]
+        children = tree.child[part]
+        exact = np.where((children >= 0) & tree.solved[children], tree.estimate[children, tree.actor[ROOT]], -np.inf)
+        return np.asarray(exact == exact.max())
+
+    def _place_by_score(self, playable: NDArray[np.bool_]) -> int:
+        """The best of the actions that sequential halving kept to its end."""
+        if self._noise is None:  # solved before this search made a simulation
+            return int(np.argmax(playable))
+        most = self._searched[playable].max()
+        return int(np.argmax(self._scores(playable & (self._searched == most))))
 
     def _place_by_visits(self, visits: NDArray[np.int32]) -> int:
         """An action by its visits at the temperature; the most visited at 0, of equals the one of higher value."""
