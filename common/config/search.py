@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import Meta
-
-from simul.common.config.section import Few, Many, NonNegative, NonNegativeFloat, Positive, PositiveFloat, Section, Share
-
-Value = Annotated[float, Meta(ge=-1.0, le=1.0)]
+from simul.common.config.section import (
+    Few,
+    Many,
+    NonNegative,
+    NonNegativeFloat,
+    Positive,
+    PositiveFloat,
+    Section,
+    Share,
+)
 
 
 class SearchConfig(Section, frozen=True):
@@ -17,7 +22,7 @@ class SearchConfig(Section, frozen=True):
     method: Literal["gumbel", "puct"] = "gumbel"  # Danihelka et al. 2022; AlphaZero (Silver et al. 2018)
     simulations: Many = 64  # of a move that gives a policy target
     full_share: Share = 1.0  # of the moves that are searched so; the others are cheap and give no policy target
-    cheap_simulations: Many = 16  # of a cheap move, without noise at the root
+    cheap_simulations: Many = 16  # of a cheap move, without Dirichlet noise
     considered_actions: Positive = 16  # gumbel: actions of the root that sequential halving starts with
     visit_offset: NonNegativeFloat = 50.0  # gumbel: c_visit, value scale is (c_visit + most visits) * c_scale
     value_scale: PositiveFloat = 1.0  # gumbel: c_scale
@@ -36,5 +41,3 @@ class SearchConfig(Section, frozen=True):
     requests_in_flight: Few = 2  # a worker's games are split into so many groups, evaluated in turn
     outcome: Literal["returns", "ranks"] = "returns"  # ranks: share of the others beaten, less the share that won
     return_scale: PositiveFloat = 1.0  # returns: divided by it, clipped to [-1, 1]
-    resign_below: Value = -1.0  # two seats: a seat whose root value is lower gives up; -1: never
-    no_resign_share: Share = 0.1  # of the games, played to the end

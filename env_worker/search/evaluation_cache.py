@@ -55,11 +55,11 @@ class EvaluationCache:
 
     def keep(self, key: bytes, version: int, evaluation: CachedEvaluation) -> None:
         """Store an answer of the server. One of an older version than the newest seen is not kept."""
-        if version < self.version or not self._capacity:
-            return
         if version > self.version:
             self.version = version
             self._kept.clear()
-        if len(self._kept) >= self._capacity:
+        if version < self.version or not self._capacity:
+            return
+        if len(self._kept) >= self._capacity and key not in self._kept:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = evaluation

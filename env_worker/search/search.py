@@ -122,8 +122,7 @@ class Search:
             noise: False for the strongest play: neither noise nor temperature.
         """
         config = self._config
-        if not self._tree.nodes:
-            self._add(game.clone(), 0)
+        self._set_root(game)
         self._full = full
         early = move < config.temperature_moves
         self._temperature = (config.temperature if early else config.final_temperature) if noise else 0.0
@@ -131,7 +130,6 @@ class Search:
         self._budget = config.simulations if full else min(config.cheap_simulations, config.simulations)
         self._simulations = 0
         self._noise = None
-        self._legal = len(game.legal_actions(int(self._tree.actor[ROOT])))
 
     def select(self) -> Leaf | None:
         """Simulate until a leaf needs an evaluation, which `take` brings; None when the search is over."""
@@ -142,7 +140,7 @@ class Search:
             if tree.solved[node]:
                 self._back_up(depth, tree.estimate[node])
                 continue
-            leaf = self._fresh._replace(node=node, depth=depth)
+            leaf = self._fresh._replace(depth=depth)
             found = self._cache.find(leaf.key)
             if found is None:
                 return leaf
@@ -176,14 +174,16 @@ class Search:
         value = tree.estimate[ROOT].copy() if tree.solved[ROOT] else tree.value[ROOT] / tree.visits[ROOT]
         return SearchResult(int(actions[place]), actions[kept], target, value, self._simulations)
 
-    def follow(self, action: int) -> None:
-        """The game went on by `action` of the seat that acted, or by an event of chance."""
-        tree = self._tree
-        child = tree.child_behind(ROOT, action) if tree.nodes and self._config.reuse_tree else -1
-        if child < 0:
-            tree.clear()
+    def _set_root(self, game: TurnGame) -> None:
+        """Make the position the root: the node that the tree has of it, else a new tree."""
+        shown = self._show(game, game.acting()[0])
+        node = self._tree.nearest_at(shown.key) if self._config.reuse_tree else -1
+        if node >= 0:
+            self._tree.reroot(node)
         else:
-            tree.reroot(child)
+            self._tree.clear()
+            self._add(game.clone(), 0)
+        self._legal = len(shown.actions)
 
     def _left(self) -> int:
         """Simulations still to be made; a root without edges needs its evaluation first.
@@ -292,16 +292,20 @@ class Search:
             )
         if actor == CHANCE:
             return tree.add_node(game, CHANCE, 0.0, moves)
+        shown = self._show(game, actor)
+        if self._config.transpositions and (known := tree.node_at(moves, shown.key)) >= 0:
+            return known
+        node = tree.add_node(game, actor, 0.0, moves)
+        tree.add_position(node, shown.key)
+        self._fresh = shown._replace(node=node)
+        return node
+
+    def _show(self, game: TurnGame, actor: int) -> Leaf:
+        """What the network is asked about a position."""
         actions = game.legal_actions(actor)
         asked = range(self._seats) if self._seats > 2 else (actor,)
         observations = np.stack([game.observation(seat) for seat in asked])
-        key = position_key(actor, actions, observations)
-        if self._config.transpositions and (known := tree.node_at(moves, key)) >= 0:
-            return known
-        node = tree.add_node(game, actor, 0.0, moves)
-        tree.add_position(node, key)
-        self._fresh = Leaf(node, 0, actor, actions, observations, key)
-        return node
+        return Leaf(-1, 0, actor, actions, observations, position_key(actor, actions, observations))
 
     def _expand(self, leaf: Leaf, evaluation: CachedEvaluation) -> None:
         values = evaluation.values.astype(np.float64)

@@ -113,13 +113,10 @@ class Tree:
         """Note the key of a node's position."""
         self._positions[self.moves[node], key] = node
 
-    def child_behind(self, node: int, action: int) -> int:
-        """The child behind an action or an event, -1 where there is none."""
-        if self.actor[node] == CHANCE:
-            return self.child_at(node, action)
-        part = self.edges_of(node)
-        places = np.flatnonzero(self.action[part] == action)
-        return int(self.child[part][places[0]]) if len(places) else -1
+    def nearest_at(self, key: bytes) -> int:
+        """The node of a position after the fewest moves, -1 where there is none."""
+        found = [at for at in self._positions if at[1] == key]
+        return self._positions[min(found)] if found else -1
 
     def descend(
         self, depth: int, improved: bool, root_prior: NDArray[np.float32], settings: NDArray[np.float64]
