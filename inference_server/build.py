@@ -53,6 +53,7 @@ from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.buffer import UnrollBuffer, UnrollMemory
 from simul.inference_server.unrolls.learner_link import LearnerLink
 from simul.inference_server.unrolls.recorder import Recorder
+from simul.inference_server.unrolls.sample_relay import SampleRelay
 
 STEP_ROW_BYTES = 51  # besides observation and mask; more than a row of EVALUATE has
 EVALUATED_ROW_BYTES = 12  # with one legal action; less than a row of ACTIONS has
@@ -122,6 +123,7 @@ def _assemble(
     memory = _unroll_memory(run_dir, served, UnrollLayout(spec, unroll_length, state_size))
     buffer = UnrollBuffer(spec, unroll_length, state_size, server.max_sessions, memory)
     recorder = Recorder(buffer, served.link, statistics)
+    sample_relay = SampleRelay(spec, served.link, statistics, algorithm=served.config.learner.algorithm)
     session_closer = SessionCloser(sessions, recorder, statistics)
     admission = RowAdmission(spec, sessions, policies, recorder, session_closer, statistics)
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
@@ -142,13 +144,13 @@ def _assemble(
         idle_timeout_sec=server.idle_timeout_sec, client_timeout_sec=server.client_timeout_sec,
     )  # fmt: skip
     reporting = Reporting(
-        statistics, sessions, clients, policies, recorder, batcher, evaluator, served.weight_updates,
+        statistics, sessions, clients, policies, recorder, sample_relay, batcher, evaluator, served.weight_updates,
         watchdog, reporter, exporter, served.facts,
     )  # fmt: skip
     return Server(
         client_socket=client_socket,
         admission_control=AdmissionControl(
-            spec, client_socket, sessions, admission, batcher, evaluator, in_flight, statistics
+            spec, client_socket, sessions, admission, batcher, evaluator, sample_relay, in_flight, statistics
         ),
         batcher=batcher,
         actor=Actor(

@@ -43,9 +43,12 @@ from simul.common.protocol.messages import (
     Message,
     Ping,
     Pong,
+    Sampled,
+    Samples,
     Step,
     Welcome,
 )
+from simul.common.protocol.sample_checks import unpack_samples
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import Poller, RouterSocket
 from simul.inference_server.batching.batcher import Chunk
@@ -120,10 +123,10 @@ class MockServer:
         except ProtocolError as error:
             replies = [(Error(code=error.code, message=str(error)), None)]
         for reply, _ in replies:
-            rows = f" (rows {list(reply.rows)})" if isinstance(reply, Error) and reply.rows else ""
-            lines.append(
-                f"  wrong{rows}: {explain_error(reply)}" if isinstance(reply, Error) else _accepted_line(reply)
-            )
+            lines += [
+                f"  wrong{f' (rows {list(error.rows)})' if error.rows else ''}: {explain_error(error)}"
+                for error in _errors_of(reply)
+            ] or [_accepted_line(reply)]
         return lines, [encode(reply, columns) for reply, columns in replies]
 
     def _answer(self, message: Message, tensors: Tensors) -> Answers:
@@ -133,6 +136,10 @@ class MockServer:
             raise ProtocolError(ERR_HELLO, "this connection is not known; say HELLO first")
         if isinstance(message, Step):
             return self._act(self._client, message, tensors)
+        if isinstance(message, Samples):  # a run's server takes them from holders of the training token only
+            check_request(message)
+            columns, errors = unpack_samples(self._spec, tensors)
+            return [(Sampled(id=message.id, accepted=len(columns["outcome"]), errors=errors), None)]
         if isinstance(message, Ping):
             return [(Pong(id=message.id, policies=("learner",)), None)]
         if isinstance(message, Close):
@@ -216,6 +223,12 @@ def _action_columns(replies: list[tuple[int, Reply]]) -> Tensors:
         "value": np.array(value, np.float32),
         "policy_version": np.array(version, np.int64),
     }
+
+
+def _errors_of(reply: Message) -> list[Error]:
+    if isinstance(reply, Sampled):
+        return [Error(code=e.code, message=e.message, id=reply.id, rows=e.rows) for e in reply.errors]
+    return [reply] if isinstance(reply, Error) else []
 
 
 def _accepted_line(reply: Message) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 import time
 from contextlib import closing
+from typing import Any
 
 import torch
 
+from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
@@ -25,13 +28,21 @@ from simul.common.runtime.lifecycle import (
 )
 from simul.common.runtime.logs import set_up
 from simul.common.transport import RouterSocket
-from simul.learner.algorithms import ALGORITHMS, Settings
+from simul.learner.algorithms import ALGORITHMS, ALPHAZERO, Settings
 from simul.learner.batches import UnrollChecker
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, RunFacts, restore
 from simul.learner.league import League
 from simul.learner.learner import Learner, LearningSchedule, Progress, linear
+from simul.learner.replay.batches import SampleChecker, SampleLayout
+from simul.learner.replay.buffer import ReplayBuffer
+from simul.learner.replay.files import ReplayFiles
+from simul.learner.replay.replay import Replay
+from simul.learner.replay.schedule import UseSchedule, Window
+from simul.learner.sample_trainer import SampleTrainer, SampleUpdater
+from simul.learner.trainer import NetworkUpdater, Trainer
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
+from simul.learner.unroll_trainer import UnrollTrainer
 from simul.learner.update import Updater
 from simul.learner.weight_publisher import LastVersionFile, ServerHandshake
 
@@ -68,7 +79,13 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
     torch.set_num_threads(options.threads)
     device = choose_device(options.device)
     network = build_network(config.network, spec, seed=config.seed).to(device)
-    updater = _build_updater(config, network)
+    replay = None
+    updater: SampleUpdater | Updater
+    if options.algorithm == ALPHAZERO:
+        updater = _build_sample_updater(config, network, spec)
+        replay = _open_replay(config, spec, run_dir)
+    else:
+        updater = _build_updater(config, network)
     facts = RunFacts(spec, config.network, config.fingerprint(), config.seed)
     resident = options.past_resident if config.opponents.past > 0 else 0
     league = League(run_dir.checkpoints / "past", every_decisions=options.past_every_decisions, resident=resident)
@@ -84,12 +101,15 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
         closing(RouterSocket(run_dir.endpoint("weights"))) as weights,
     ):
         checker = UnrollChecker(spec, network.state_size, options.unroll_length)
-        credits = CreditAllocator(2 * options.batch_steps, options.unroll_length)
+        needed = options.batch_steps if replay is None else math.ceil(options.batch_steps / config.replay.uses)
+        credits = CreditAllocator(2 * needed, options.unroll_length)
         handshake = ServerHandshake(run_dir.token(), spec.fingerprint(), progress.version)
-        receiver = UnrollReceiver(unrolls, weights, checker, credits, handshake)
+        sample_checker = None if replay is None else SampleChecker(spec)
+        receiver = UnrollReceiver(unrolls, weights, checker, credits, handshake, sample_checker)
+        trainer = _build_trainer(config, updater, receiver, replay)
         try:
             return Learner(
-                updater, receiver, checkpoints, published, reporter, stop, _schedule(options), progress
+                trainer, receiver, checkpoints, published, reporter, stop, _schedule(options), progress
             ).run()
         finally:
             receiver.close()
@@ -112,11 +132,50 @@ def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:
     )
 
 
+def _build_sample_updater(config: Config, network: RecurrentNetwork, spec: GameSpec) -> SampleUpdater:
+    options = config.learner
+    if network.state_size:
+        raise ConfigError(
+            f"learner.algorithm: alphazero learns from single positions, and the network {config.network.name} has a "
+            f"memory of {network.state_size} numbers. Set network.options.memory: false, or network.name: board_resnet."
+        )
+    return SampleUpdater(
+        network,
+        num_actions=spec.num_actions,
+        minibatches=options.minibatches,
+        max_gradient_norm=options.max_gradient_norm,
+        weight_decay=options.weight_decay,
+        precision=choose_precision(options.precision, next(network.parameters()).device),
+    )
+
+
+def _open_replay(config: Config, spec: GameSpec, run_dir: RunDir) -> Replay:
+    """The replay buffer with what a former life of the learner has stored. Raises ConfigError."""
+    options, layout = config.replay, SampleLayout(spec)
+    buffer = ReplayBuffer(layout, options.memory_mb * 2**20, options.min_samples)
+    files = ReplayFiles(run_dir.root / "replay", layout, options.disk_mb * 2**20)
+    window = Window(options.window_samples, options.window_exponent, options.window_slope)
+    replay = Replay(buffer, files, window, config.seed)
+    replay.restore()
+    return replay
+
+
+def _build_trainer(
+    config: Config, updater: SampleUpdater | Updater, receiver: UnrollReceiver, replay: Replay | None
+) -> Trainer[Any]:
+    options = config.learner
+    if isinstance(updater, Updater):
+        return UnrollTrainer(updater, receiver, options.batch_steps, options.max_policy_lag)
+    assert replay is not None
+    schedule = UseSchedule(config.replay.uses, options.batch_steps, config.replay.min_samples)
+    return SampleTrainer(updater, receiver, replay, schedule, options.batch_steps)
+
+
 def _resume(
     store: CheckpointStore,
     checkpoints: CheckpointSchedule,
     published: LastVersionFile,
-    updater: Updater,
+    updater: NetworkUpdater,
     spec: GameSpec,
     reporter: Reporter,
 ) -> Progress:
@@ -156,9 +215,7 @@ def _schedule(options: LearnerConfig) -> LearningSchedule:
     def learning_rate(decisions: int) -> float:
         return linear(options.learning_rate, options.final_learning_rate, decisions, total)
 
-    return LearningSchedule(
-        options.batch_steps, options.max_policy_lag, options.max_skipped_minibatches, learning_rate, settings
-    )  # fmt: skip
+    return LearningSchedule(options.max_skipped_minibatches, learning_rate, settings)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,11 @@ from simul.common.nets.io import first_nonfinite, weights_to_bytes
 from simul.common.protocol.errors import DivergedError, NothingLearnedError
 from simul.common.runtime.lifecycle import Reporter, StopFlag
 from simul.learner.algorithms import Settings
-from simul.learner.batches import ReceivedUnroll
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import optimizer_to_bytes
 from simul.learner.reports import SkipAlarm, StallAlarm, Statistics
+from simul.learner.trainer import Trainer
 from simul.learner.unroll_receiver import UnrollReceiver
-from simul.learner.update import Updater
 from simul.learner.weight_publisher import LEARNER, LastVersionFile
 
 
@@ -30,10 +29,8 @@ PULL_SEC = 0.2  # longest wait for a full batch; signals and reports are handled
 
 @dataclass(frozen=True)
 class LearningSchedule:
-    """Batch size, limits and what changes over time: `learning_rate` and `settings` by the decisions learned."""
+    """What changes over time, `learning_rate` and `settings` by the decisions learned, and a limit."""
 
-    batch_steps: int
-    max_policy_lag: int
     max_skipped_minibatches: int
     learning_rate: Callable[[int], float]
     settings: Callable[[int], Settings]
@@ -53,7 +50,7 @@ class Learner:
 
     def __init__(
         self,
-        updater: Updater,
+        trainer: Trainer[Any],
         receiver: UnrollReceiver,
         checkpoints: CheckpointSchedule,
         published: LastVersionFile,
@@ -63,7 +60,7 @@ class Learner:
         progress: Progress,
     ) -> None:
         self.progress = progress
-        self._updater = updater
+        self._trainer = trainer
         self._receiver = receiver
         self._checkpoints = checkpoints
         self._published = published
@@ -72,7 +69,7 @@ class Learner:
         self._schedule = schedule
         self._weights = b""
         self._statistics = Statistics(time.monotonic())
-        self._alarm = StallAlarm(time.monotonic())
+        self._alarm = StallAlarm(time.monotonic(), receiver.what)
         self._skip_alarm = SkipAlarm()
 
     def run(self) -> bool:
@@ -95,49 +92,47 @@ class Learner:
         self._report(state="ready")
         while not self._stop:
             self._skip_served_versions()
-            if unrolls := self._pull():
-                if self._update(unrolls):
+            if (batch := self._pull()) is not None:
+                if self._update(batch):
                     self._publish()
                 self._save()
                 self._check_skipped()
             self._report()
         saved = self._save(last=True)
         self._receiver.finish()
+        self._trainer.finish()
         self._report(state="stopped")
         return saved
 
-    def _pull(self) -> list[ReceivedUnroll]:
+    def _pull(self) -> Any:
         begin = time.monotonic()
-        schedule = self._schedule
-        unrolls = self._receiver.take_batch(
-            schedule.batch_steps, PULL_SEC, self.progress.version, schedule.max_policy_lag
-        )
-        self._statistics.wait_sec += time.monotonic() - begin
-        return unrolls
+        batch = self._trainer.pull(PULL_SEC, self.progress.version)
+        now = time.monotonic()
+        self._statistics.wait_sec += now - begin
+        if self._trainer.waits_for_data:
+            self._alarm.record_advance(now, self._receiver.arrived)
+        return batch
 
-    def _update(self, unrolls: list[ReceivedUnroll]) -> bool:
+    def _update(self, batch: Any) -> bool:
         """False where every minibatch was skipped: weights and version are unchanged."""
         progress, schedule, statistics = self.progress, self._schedule, self._statistics
         rate, settings = schedule.learning_rate(progress.decisions), schedule.settings(progress.decisions)
-        result = self._updater.update(unrolls, progress.version, rate, settings)
-        statistics.count_rewards(unrolls)
-        statistics.count_update(result)
-        learned = [unroll for unroll, taught in zip(unrolls, result.learned) if taught]
-        if len(learned) < len(unrolls):
-            self._receiver.mark_not_learned([unroll for unroll, taught in zip(unrolls, result.learned) if not taught])
-        progress.decisions += statistics.count_learned(learned, progress.version)
-        now = time.monotonic()
+        trained = self._trainer.train(batch, progress.version, rate, settings)
+        result = trained.result
+        statistics.count_trained(trained)
+        progress.decisions += trained.decisions
+        now, learned = time.monotonic(), bool(result.learned.any())
         if learned:
             progress.version += 1
             progress.updates += 1
-            self._alarm.record_advance(now, self._receiver.counts.received)
+            self._alarm.record_advance(now, self._receiver.arrived)
         if sentence := self._skip_alarm.check(result.skipped, result.cause, statistics.skipped_minibatches, now):
             self._report(event=sentence)
-        return bool(learned)
+        return learned
 
     def _check_skipped(self) -> None:
         """Raises NothingLearnedError, after saving, where too many minibatches in a row were skipped."""
-        in_a_row = self._updater.skipped_in_a_row
+        in_a_row = self._trainer.updater.skipped_in_a_row
         if in_a_row < self._schedule.max_skipped_minibatches:
             return
         self._save(last=True)
@@ -149,12 +144,12 @@ class Learner:
     def _publish(self) -> None:
         """Publish the weights and the resident past selves. Raises DivergedError."""
         progress, league = self.progress, self._checkpoints.league
-        if name := first_nonfinite(self._updater.network.state_dict()):
+        if name := first_nonfinite(self._trainer.updater.network.state_dict()):
             raise DivergedError(
                 f"Version {progress.version} has diverged: {name} is not finite. It is neither served nor saved, and "
                 "training goes on from the newest checkpoint. Where this comes again, lower learner.learning_rate."
             )
-        self._weights = weights_to_bytes(self._updater.network)
+        self._weights = weights_to_bytes(self._trainer.updater.network)
         if league.due(progress.decisions):
             event = self._checkpoints.add_past_self(progress.version, progress.decisions, self._weights)
             joined = f"A past self joined the league: past/{progress.version}."
@@ -178,7 +173,7 @@ class Learner:
             last or self._checkpoints.due(progress.decisions, now)
         ):
             return True
-        updater = self._updater
+        updater = self._trainer.updater
         optimizer = optimizer_to_bytes(updater.network, updater.optimizer, updater.statistics())
         failure = self._checkpoints.save(
             progress.version, progress.decisions, progress.updates, self._weights, optimizer, now, last=last
@@ -197,7 +192,12 @@ class Learner:
 
     def _report(self, state: str | None = None, event: str = "") -> None:
         now = time.monotonic()
-        events = [event, *self._receiver.drain_events(), self._alarm.check(now, self._receiver.counts.received)]
+        events = [
+            event,
+            *self._receiver.drain_events(),
+            *self._trainer.drain_notes(),
+            self._alarm.check(now, self._receiver.arrived),
+        ]
         events = [sentence for sentence in events if sentence]
         for sentence in events[:-1]:
             self._reporter.send(self._metrics(now), event=sentence)
@@ -217,6 +217,8 @@ class Learner:
             "busy_share": statistics.busy_share(now),
             "policy_lag": statistics.lag(),
             "unrolls": {"learned": statistics.unrolls, **receiver.account()},
+            "samples": receiver.sample_account(),
+            "replay": self._trainer.figures(),
             "steps_waiting": receiver.waiting_steps,
             "steps_dropped": counts.dropped_steps,
             "learning_rate": self._schedule.learning_rate(progress.decisions),

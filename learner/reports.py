@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.learner.batches import ReceivedUnroll
+from simul.learner.trainer import Trained
 from simul.learner.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.
@@ -35,27 +34,26 @@ class Statistics:
         self.ratio_error = (math.nan, math.nan)
         self.reward_mean = self.largest_reward = math.nan
         self.recent_lag = (math.nan, 0)
-        self._lag_sum = 0
+        self._lag_sum = self._lag_count = 0
         self._lag_max = 0
         self._lags: Counter[str] = Counter()
 
-    def count_rewards(self, unrolls: Sequence[ReceivedUnroll]) -> None:
-        """Take the rewards of an update's unrolls, learned from or not."""
-        self.reward_mean = float(np.mean([unroll.arrays["reward"].mean() for unroll in unrolls]))
-        self.largest_reward = float(max(np.abs(unroll.arrays["reward"]).max() for unroll in unrolls))
+    def count_trained(self, trained: Trained) -> None:
+        """Take an update, whether anything was learned or not."""
+        self.count_update(trained.result)
+        self.reward_mean, self.largest_reward = trained.reward_mean, trained.largest_reward
+        self.decisions += trained.decisions
+        self.unrolls += trained.unrolls
+        if trained.lag.size:
+            self.count_lag(trained.lag)
 
-    def count_learned(self, unrolls: Sequence[ReceivedUnroll], version: int) -> int:
-        """Count unrolls that updated weights of `version`. Returns their steps, without bootstrap rows."""
-        if not unrolls:
-            return 0
-        lag = version - np.concatenate([unroll.arrays["policy_version"] for unroll in unrolls])
-        self.decisions += lag.size
-        self.unrolls += len(unrolls)
+    def count_lag(self, lag: NDArray[np.int64]) -> None:
+        """Take policy_lag of what an update learned from, int64 [n], n at least 1."""
+        self._lag_count += lag.size
         self._lag_sum += int(lag.sum())
         self._lag_max = max(self._lag_max, int(lag.max()))
         self.recent_lag = (float(lag.mean()), int(lag.max()))
         self._lags.update(lag_histogram(lag))
-        return lag.size
 
     def count_update(self, result: UpdateResult) -> None:
         """Take the figures of an update; missing ones keep their last value."""
@@ -75,8 +73,8 @@ class Statistics:
         return 1.0 - self.wait_sec / max(now - self._start, 1e-9)
 
     def lag(self) -> dict[str, Any]:
-        """policy_lag of the steps learned from since process start."""
-        mean = self._lag_sum / self.decisions if self.decisions else 0.0
+        """policy_lag of what was learned from since process start, samples at each draw."""
+        mean = self._lag_sum / self._lag_count if self._lag_count else 0.0
         recent_mean, recent_max = self.recent_lag
         return {
             "mean": mean, "max": self._lag_max, "recent_mean": recent_mean, "recent_max": recent_max,
@@ -97,16 +95,17 @@ def lag_histogram(lag: NDArray[np.int64]) -> dict[str, int]:
 
 
 class StallAlarm:
-    """Reports once when the version stops advancing although unrolls arrive, and once when unrolls stop arriving."""
+    """Reports once when the version stops advancing although `what` arrive, and once when they stop arriving."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, what: str = "unrolls") -> None:
+        self._what = what
         self._advanced_at = self._arrived_at = now
         self._arrived = self._arrived_then = 0
         self._silence_said = False
         self.raised = False
 
     def record_advance(self, now: float, arrived: int) -> None:
-        """The version advanced; `arrived` is the number of unrolls received so far."""
+        """The version advanced, or need not yet; `arrived`: how many arrived so far."""
         self._advanced_at, self._arrived_then, self.raised = now, arrived, False
 
     def check(self, now: float, arrived: int) -> str:
@@ -115,14 +114,15 @@ class StallAlarm:
             self._arrived, self._arrived_at, self._silence_said = arrived, now, False
         if not self._silence_said and now - self._arrived_at >= STALL_AFTER_SEC:
             self._silence_said = True
-            return f"No unroll has arrived for {now - self._arrived_at:.0f} s: is a game played, and recorded?"
+            what = self._what.removesuffix("s")
+            return f"No {what} has arrived for {now - self._arrived_at:.0f} s: is a game played, and recorded?"
         new, still_arrive = arrived - self._arrived_then, now - self._arrived_at < STALL_AFTER_SEC / 2
         if self.raised or not new or not still_arrive or now - self._advanced_at < STALL_AFTER_SEC:
             return ""
         self.raised = True
         return (
             f"ALARM: the policy version has not advanced for {now - self._advanced_at:.0f} s, "
-            f"although {new} unrolls arrived."
+            f"although {new} {self._what} arrived."
         )
 
 

@@ -1,4 +1,7 @@
-"""The learner's I/O thread: receives unrolls, grants credit, publishes weights. It never waits for the main loop."""
+"""The learner's I/O thread: receives unrolls or samples, grants credit, publishes weights.
+
+It never waits for the main loop.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,13 @@ from typing import Any
 
 from simul.common.protocol.codec import Codec, Tensors, encode
 from simul.common.protocol.errors import ProtocolError
-from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory
+from simul.common.protocol.messages import TO_LEARNER, Credit, SampleBatch, ServerHello, Unroll, UnrollMemory
 from simul.common.protocol.shared_memory import map_memory
 from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
 from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
 from simul.common.transport import EndpointMonitor, Poller, RouterSocket
 from simul.learner.batches import ReceivedUnroll, RejectedUnroll, UnrollChecker
+from simul.learner.replay.batches import ReceivedSamples, RejectedSamples, SampleChecker
 from simul.learner.weight_publisher import MOST_AT_ONCE, ServerHandshake, WeightPublisher
 
 QUIET_SEC = 0.1  # without a message for so long, everything that servers sent before they ended has arrived
@@ -35,7 +39,8 @@ class CreditAllocator:
     """How many unrolls each server may send: about two batches in all. Cumulative from its SERVER_HELLO on. Pure.
 
     The steps waiting here and those granted but not yet received may together reach `capacity_steps`. An unroll not
-    yet received is assumed to have the mean length of those received. Every server can always send one.
+    yet received is assumed to have the mean length of those received. Every server can always send one. For alphazero
+    read "batch of samples" for "unroll" and "sample" for "step".
     """
 
     def __init__(self, capacity_steps: int, unroll_length: int) -> None:
@@ -168,8 +173,20 @@ class UnrollCounts:
     dropped_steps: int = 0  # where the length is known
 
 
+@dataclass
+class SampleCounts:
+    """Samples of admitted servers since process start. received = stored + dropped + waiting."""
+
+    received: int = 0
+    stored: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
 class UnrollReceiver:
-    """Owns both sockets from `start()` to `close()`. The main loop calls the public methods."""
+    """Owns both sockets from `start()` to `close()`. The main loop calls the public methods.
+
+    With `sample_checker` it takes samples (`take_samples`) and drops unrolls; else the reverse.
+    """
 
     def __init__(
         self,
@@ -178,19 +195,23 @@ class UnrollReceiver:
         checker: UnrollChecker,
         credits: CreditAllocator,
         handshake: ServerHandshake,
+        sample_checker: SampleChecker | None = None,
     ) -> None:
         self.counts = UnrollCounts()
+        self.samples = SampleCounts()
         self.publisher = WeightPublisher(weights_socket, handshake)
         self._handshake = handshake
         self._unrolls = unroll_socket
         self._checker = checker
+        self._sample_checker = sample_checker
         self._credits = credits
         self._memories = UnrollMemories(checker.layout)
         self._credit_sender = CreditSender(unroll_socket, credits, self._memories)
         self._endpoints = EndpointMonitor(unroll_socket, weights_socket)
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
         self._queue: deque[ReceivedUnroll] = deque()
-        self._waiting_steps = 0
+        self._sample_queue: deque[ReceivedSamples] = deque()
+        self._waiting_steps = self._waiting_samples = 0
         self._events: deque[str] = deque(maxlen=100)
         self._changed = threading.Condition()
         self._wake_up, self._woken = socket.socketpair()
@@ -240,6 +261,25 @@ class UnrollReceiver:
         self._wake()
         return batch
 
+    def take_samples(self, timeout_sec: float) -> list[ReceivedSamples]:
+        """All samples received, in order, which count as stored from now on; [] after `timeout_sec`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._sample_queue or self._failure, timeout_sec)
+            if self._failure is not None:
+                raise RuntimeError("the learner's receiver failed") from self._failure
+            taken = list(self._sample_queue)
+            self._sample_queue.clear()
+            self.samples.stored += self._waiting_samples
+            self._waiting_samples = 0
+        self._wake()
+        return taken
+
+    def mark_duplicate(self, samples: ReceivedSamples) -> None:
+        """Count samples that `take_samples` returned as dropped: they were stored before (`duplicate`)."""
+        with self._changed:
+            self.samples.stored -= samples.length
+            self.samples.dropped["duplicate"] += samples.length
+
     def mark_not_learned(self, unrolls: list[ReceivedUnroll]) -> None:
         """Count unrolls that `take_batch` returned as dropped: no step was made with them (`not_finite`)."""
         with self._changed:
@@ -270,6 +310,25 @@ class UnrollReceiver:
             counts = self.counts
             return {"received": counts.received, "waiting": len(self._queue), "dropped": dict(counts.dropped)}
 
+    @property
+    def what(self) -> str:
+        """What it receives, plural."""
+        return "unrolls" if self._sample_checker is None else "samples"
+
+    @property
+    def arrived(self) -> int:
+        """Unrolls and samples received, dropped ones included."""
+        return self.counts.received + self.samples.received
+
+    def sample_account(self) -> dict[str, Any]:
+        """Samples received, stored, waiting and dropped, at one moment."""
+        with self._changed:
+            counts = self.samples
+            return {
+                "received": counts.received, "stored": counts.stored, "waiting": self._waiting_samples,
+                "dropped": dict(counts.dropped),
+            }  # fmt: skip
+
     def drain_events(self) -> list[str]:
         """Sentences since the last call."""
         with self._changed:
@@ -299,7 +358,7 @@ class UnrollReceiver:
             with self._changed:
                 self.publisher.receive_and_send()
                 self._events.extend(self._endpoints.restore_missing(time.monotonic()))
-            self._credit_sender.send_credits(self._waiting_steps)
+            self._credit_sender.send_credits(self._waiting_steps + self._waiting_samples)
         self._receive_last(poller)
 
     def _receive_last(self, poller: Poller) -> None:
@@ -332,6 +391,8 @@ class UnrollReceiver:
                 self._refuse(message)
             elif isinstance(message, Unroll):
                 self._receive_unroll(peer, message, tensors)
+            elif isinstance(message, SampleBatch):
+                self._receive_samples(peer, message, tensors)
             elif isinstance(message, UnrollMemory):
                 self._map_memory(peer, message)
             else:
@@ -353,6 +414,9 @@ class UnrollReceiver:
     def _receive_unroll(self, peer: bytes, message: Unroll, tensors: Tensors) -> None:
         self._credits.count_received(peer, message.length)
         try:
+            if self._sample_checker is not None:
+                words = "this run learns from samples"
+                raise RejectedUnroll("wrong_algorithm", words, max(message.length, 0))
             if message.place >= 0:
                 tensors = self._memories.copy_unroll(peer, message)
             unroll = self._checker.check(message, tensors)
@@ -366,6 +430,31 @@ class UnrollReceiver:
             self._drop(error.cause, str(error), error.steps)
         else:
             self._enqueue(unroll)
+
+    def _receive_samples(self, peer: bytes, message: SampleBatch, tensors: Tensors) -> None:
+        self._credits.count_received(peer, message.length)
+        try:
+            if self._sample_checker is None:
+                raise RejectedSamples("wrong_algorithm", "this run learns from unrolls", message.length)
+            samples, rejected = self._sample_checker.check(message, tensors, self.publisher.newest_version)
+        except RejectedSamples as error:
+            self._drop_samples(error)
+            return
+        for error in rejected:
+            self._drop_samples(error)
+        if samples.length:
+            with self._changed:
+                self.samples.received += samples.length
+                self._sample_queue.append(samples)
+                self._waiting_samples += samples.length
+                self._changed.notify_all()
+
+    def _drop_samples(self, error: RejectedSamples) -> None:
+        with self._changed:
+            self.samples.received += error.count
+            if not self.samples.dropped[error.cause]:
+                self._events.append(f"{error.count} samples were dropped as {error.cause}: {error}.")
+            self.samples.dropped[error.cause] += error.count
 
     def _map_memory(self, peer: bytes, memory: UnrollMemory) -> None:
         if problem := self._memories.map_memory_of(peer, memory, self._credits):

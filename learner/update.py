@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from simul.common.nets.base import RecurrentNetwork
@@ -30,7 +30,7 @@ class UpdateResult:
         figures: losses and the rest of `simul.learner.reports.FIGURES`.
         ratio_error: float32 [n], |ratio - 1| of the steps chosen by the weights before this update (unrolls of lag 0
             throughout, first minibatch): the difference between the server's and the learner's precision.
-        learned: bool [n], True for unrolls that an optimizer step was made with.
+        learned: bool [n], True for unrolls, or drawn samples, that an optimizer step was made with.
         skipped: minibatches without a step because the gradient was not finite.
         cause: that of the last of these, as a sentence; else empty.
     """
@@ -42,12 +42,66 @@ class UpdateResult:
     cause: str = ""
 
 
-class Updater:
-    """Owns the optimizer; changes the network in place.
+class OptimizerStep:
+    """Backward, clipping and one step of the optimizer.
 
     Attributes:
         skipped_in_a_row: minibatches without a step since the last one with a step.
     """
+
+    def __init__(self, network: nn.Module, optimizer: torch.optim.Optimizer, max_gradient_norm: float) -> None:
+        self.skipped_in_a_row = 0
+        self._network = network
+        self._optimizer = optimizer
+        self._max_gradient_norm = max_gradient_norm
+
+    def set_learning_rate(self, learning_rate: float) -> None:
+        """Of the steps from now on."""
+        for group in self._optimizer.param_groups:
+            group["lr"] = learning_rate
+
+    def step(self, loss: Loss) -> dict[str, float] | None:
+        """One step. Returns the loss's figures and the gradient's norm before clipping.
+
+        None, and no step, where the gradient is not finite.
+        """
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.total.backward()
+        parameters = [parameter for parameter in self._network.parameters() if parameter.grad is not None]
+        norm = get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+        if not (number := float(norm)) < math.inf:  # NaN included; not clipped, so that the cause stays visible
+            self.skipped_in_a_row += 1
+            return None
+        clip_grads_with_norm_(parameters, self._max_gradient_norm, norm)
+        self._optimizer.step()
+        self.skipped_in_a_row = 0
+        names, values = zip(*loss.figures.items())
+        numbers = torch.stack(values).tolist()  # one device-to-host sync a minibatch
+        return dict(zip(names, numbers)) | {"gradient_norm": number}
+
+    def describe_gradient(self, loss: Loss, largest_reward: float) -> str:
+        """The likely reason why the last gradient is not finite. Device-to-host syncs here: rare."""
+        gradients = {name: p.grad for name, p in self._network.named_parameters() if p.grad is not None}
+        bad = [name for name, gradient in gradients.items() if not torch.isfinite(gradient).all()]
+        if bad:
+            what = f"{len(bad)} of {len(gradients)} gradients are not finite, nearest to the loss that of {bad[-1]}"
+        else:
+            largest = max(gradients, key=lambda name: float(gradients[name].abs().max()))
+            what = f"the gradients' norm overflows, the largest is that of {largest}"
+        advice = "scale the rewards to about 1" if largest_reward > LARGE_REWARD else "lower learner.learning_rate"
+        return (
+            f"{what}; the loss is {float(loss.total.detach()):.3g}, the largest absolute reward in these unrolls "
+            f"{largest_reward:.3g}. Advice: {advice}."
+        )
+
+
+def mean_figures(shown: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Means over the minibatches of an update; {} without one."""
+    return {name: float(np.mean([figures[name] for figures in shown])) for name in (shown[0] if shown else ())}
+
+
+class Updater:
+    """Learns from unrolls. See `simul.learner.trainer.NetworkUpdater`."""
 
     def __init__(
         self,
@@ -66,12 +120,11 @@ class Updater:
         self.network = network
         self.device = next(network.parameters()).device
         self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=self.device.type in ("cpu", "cuda"))
-        self.skipped_in_a_row = 0
+        self._optimizer_step = OptimizerStep(network, self.optimizer, max_gradient_norm)
         self._algorithm = algorithm
         self._discount = discount
         self._minibatches = minibatches
         self._epochs = epochs
-        self._max_gradient_norm = max_gradient_norm
         self._precision = precision
         self._zero_state = zero_state
         self._random = np.random.default_rng(seed)
@@ -80,12 +133,16 @@ class Updater:
         if isinstance(network, NormalizedNetwork):
             self._statistics.append(ObservationStatistics(network))
 
+    @property
+    def skipped_in_a_row(self) -> int:
+        """Minibatches without a step since the last one with a step."""
+        return self._optimizer_step.skipped_in_a_row
+
     def update(
         self, unrolls: Sequence[ReceivedUnroll], version: int, learning_rate: float, settings: Settings
     ) -> UpdateResult:
         """Learn from each unroll `epochs` times; `version` is that of the weights before."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
+        self._optimizer_step.set_learning_rate(learning_rate)
         for statistics in self._statistics:
             statistics.count(unrolls)
         shown: list[dict[str, float]] = []
@@ -101,18 +158,15 @@ class Updater:
                 # Only unrolls that the current weights began: else the recurrent state is of older weights.
                 fresh = (minibatch.policy_version[0] == version) & minibatch.trajectories.valid  # (T, B)
                 ratio_error = (loss.log_ratio.exp() - 1).abs()[fresh].cpu().numpy()
-            gradient_norm = self._step(loss.total)
-            if not np.isfinite(gradient_norm):
-                skipped, cause = skipped + 1, self._cause(minibatch, loss.total.detach())
-                self.skipped_in_a_row += 1
+            figures = self._optimizer_step.step(loss)
+            if figures is None:
+                trajectories = minibatch.trajectories
+                largest = float((trajectories.reward * trajectories.valid).abs().max())
+                skipped, cause = skipped + 1, self._optimizer_step.describe_gradient(loss, largest)
                 continue
             learned[part] = True
-            self.skipped_in_a_row = 0
-            names, values = zip(*loss.figures.items())
-            numbers = torch.stack(values).tolist()  # one device-to-host sync a minibatch
-            shown.append(dict(zip(names, numbers)) | {"gradient_norm": gradient_norm})
-        means = {name: float(np.mean([figures[name] for figures in shown])) for name in (shown[0] if shown else ())}
-        return UpdateResult(means, ratio_error, learned, skipped, cause)
+            shown.append(figures)
+        return UpdateResult(mean_figures(shown), ratio_error, learned, skipped, cause)
 
     def statistics(self) -> dict[str, Tensor]:
         """Running statistics of what was learned from, for a checkpoint."""
@@ -155,35 +209,6 @@ class Updater:
             seen.flatten().long(),
         )
         return logits[0].unflatten(0, shape), value[0].unflatten(0, shape)
-
-    def _step(self, loss: Tensor) -> float:
-        """Backward and one Adam step. Returns the gradient's norm before clipping; no step where it is not finite."""
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        parameters = [parameter for parameter in self.network.parameters() if parameter.grad is not None]
-        norm = get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
-        if not (number := float(norm)) < math.inf:  # NaN included; not clipped, so that the cause stays visible
-            return math.inf
-        clip_grads_with_norm_(parameters, self._max_gradient_norm, norm)
-        self.optimizer.step()
-        return number
-
-    def _cause(self, minibatch: Minibatch, loss: Tensor) -> str:
-        """The likely reason why the last gradient is not finite. Device-to-host syncs here: rare."""
-        trajectories = minibatch.trajectories
-        reward = float((trajectories.reward * trajectories.valid).abs().max())
-        gradients = {name: p.grad for name, p in self.network.named_parameters() if p.grad is not None}
-        bad = [name for name, gradient in gradients.items() if not torch.isfinite(gradient).all()]
-        if bad:
-            what = f"{len(bad)} of {len(gradients)} gradients are not finite, nearest to the loss that of {bad[-1]}"
-        else:
-            largest = max(gradients, key=lambda name: float(gradients[name].abs().max()))
-            what = f"the gradients' norm overflows, the largest is that of {largest}"
-        advice = "scale the rewards to about 1" if reward > LARGE_REWARD else "lower learner.learning_rate"
-        return (
-            f"{what}; the loss is {float(loss):.3g}, the largest absolute reward in these unrolls {reward:.3g}. "
-            f"Advice: {advice}."
-        )
 
 
 def _with_rewards(minibatch: Minibatch, reward: Tensor) -> Minibatch:

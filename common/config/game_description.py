@@ -26,6 +26,7 @@ class Game:
         variant: key of its section whose value follows the slash in the spec's name; "": the name has no slash.
         pairings: True if its source plays the pairings of an evaluation (`simul.common.config.matchups`).
         replays: True if its source writes replays.
+        search: True if its workers can play by search and send samples, which `alphazero` learns from.
         player: module of the process behind `simul play`; "": the game cannot be played so.
         checks: module that prints the game's findings for `simul doctor`, each as a line of JSON; "": there are none.
         packages: distributions whose versions a run's summary states.
@@ -43,6 +44,7 @@ class Game:
     variant: str = ""
     pairings: bool = False
     replays: bool = False
+    search: bool = False
     player: str = ""
     checks: str = ""
     packages: tuple[str, ...] = ()

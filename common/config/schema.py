@@ -53,7 +53,7 @@ class OpponentsConfig(Section, frozen=True):
 class NetworkConfig(Section, frozen=True):
     """The network that plays."""
 
-    name: str = "mlp_lstm"  # mlp_lstm, a network made for the game, or module:Class
+    name: str = "mlp_lstm"  # mlp_lstm, conv_lstm, board_resnet, a network made for the game, or module:Class
     options: dict[str, Any] = field(default_factory=dict)  # keyword arguments of the network
     normalize_observations: bool = False  # to mean 0 and variance 1 over all that was learned from, clipped at 10
 
@@ -99,7 +99,7 @@ class LearnerConfig(Section, frozen=True):
     `simul.common.config.learner_presets` has other defaults for small games; `load_config` applies them.
     """
 
-    algorithm: Literal["ppo", "vtrace", "reinforce"] = "ppo"
+    algorithm: Literal["ppo", "vtrace", "reinforce", "alphazero"] = "ppo"  # alphazero: games with search, see `replay`
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     threads: Few = 1
@@ -120,6 +120,7 @@ class LearnerConfig(Section, frozen=True):
     c_clip: PositiveFloat = 1.0  # V-trace
     normalize_rewards: bool = False  # divide by the standard deviation of the discounted return so far, clip at 10
     max_gradient_norm: PositiveFloat = 0.5
+    weight_decay: NonNegativeFloat = 0.0  # decoupled (AdamW), with alphazero only
     max_policy_lag: Positive = 20  # older unrolls are dropped and counted
     max_skipped_minibatches: Positive = 100  # so many in a row without a step (a gradient is not finite) end the run
     checkpoint_every_sec: PositiveFloat = 60.0
@@ -132,8 +133,24 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "gymnasium": ("frame_stack",),
     "network": ("normalize_observations",),
     "workers": ("max_failed_share",),
-    "learner": ("normalize_rewards",),
+    "learner": ("normalize_rewards", "weight_decay"),
 }
+LATER_SECTIONS = ("replay",)  # likewise
+
+
+class ReplayConfig(Section, frozen=True):
+    """The replay buffer of `learner.algorithm: alphazero`.
+
+    An update draws learner.batch_steps samples, in learner.minibatches steps; learner.epochs is not used.
+    """
+
+    uses: PositiveFloat = 4.0  # draws for each sample that arrives; the workers wait for a learner that is slower
+    min_samples: Positive = 2000  # nothing is learned before so many are stored
+    window_samples: Positive = 50_000  # all samples are drawn from up to so many; then the window grows more slowly:
+    window_exponent: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.75  # by this power of the samples since the start,
+    window_slope: Share = 0.4  # at first by so many for each new one
+    memory_mb: Annotated[int, Meta(ge=1, le=10**6)] = 1024  # reserved at once; the oldest samples make room
+    disk_mb: Annotated[int, Meta(ge=1, le=10**7)] = 1024  # RUN_DIR/replay; the oldest files make room
 
 
 class EvaluationConfig(Section, frozen=True):
@@ -152,6 +169,7 @@ class Config(GamesConfig, frozen=True):
     workers: WorkersConfig = WorkersConfig()
     server: ServerConfig = ServerConfig()
     learner: LearnerConfig = LearnerConfig()
+    replay: ReplayConfig = ReplayConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     metrics: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ("tensorboard", "csv")  # curves go there
     prometheus_port: Port = 0  # the newest figures of the curves at 127.0.0.1:PORT/metrics; 0: off
@@ -161,7 +179,7 @@ class Config(GamesConfig, frozen=True):
         """First 16 hex digits of SHA-256 over all values that a run's learning depends on.
 
         A game's section and shares count where they are not the defaults, or where the game is `in_every_fingerprint`;
-        LATER_KEYS count where they are not the defaults.
+        LATER_KEYS and LATER_SECTIONS count where they are not the defaults.
         """
         plain = msgspec.to_builtins(msgspec.structs.replace(self, run_dir="", stop_after_decisions=0))
         for name in WATCHING:
@@ -170,7 +188,7 @@ class Config(GamesConfig, frozen=True):
         for section, keys in LATER_KEYS.items():
             _drop(plain[section], keys, defaults[section])
         later = [name for name, game in GAMES.items() if not game.in_every_fingerprint]
-        _drop(plain, later, defaults)
+        _drop(plain, [*later, *LATER_SECTIONS], defaults)
         always = {kind for game in GAMES.values() if game.in_every_fingerprint for kind in game.opponents}
         _drop(plain["opponents"], [kind for kind in plain["opponents"] if kind not in always], defaults["opponents"])
         return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()[:16]

@@ -162,7 +162,7 @@ def describe_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-NETWORKS = ("mlp_lstm", "conv_lstm")  # for any game: vectors, images
+NETWORKS = ("mlp_lstm", "conv_lstm", "board_resnet")  # for any game: vectors, images, boards
 MADE_FOR_A_GAME = {name: reads for game in GAMES.values() for name, reads in game.networks.items()}
 _MODULE_CLASS = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 
@@ -173,6 +173,7 @@ def broken_rules(config: Config) -> Iterator[Rule]:
     yield from config.game_section.broken_rules()
     yield from _opponents(config)
     yield from _sizes(config)
+    yield from _alphazero(config)
     yield from _server(config)
     yield from _measurements(config)
 
@@ -253,6 +254,32 @@ def _sizes(config: Config) -> Iterator[Rule]:
             ("server.max_sessions", "workers.count", "workers.envs"),
             f"expected at least workers.count x workers.envs x {seats} seats = {wanted}, because the server refuses "
             f"sessions beyond it; got {server.max_sessions}",
+        )
+
+
+def _alphazero(config: Config) -> Iterator[Rule]:
+    learner, network = config.learner, config.network
+    if learner.algorithm != "alphazero":
+        if learner.weight_decay:
+            yield (
+                ("learner.weight_decay", "learner.algorithm"),
+                f"the algorithm {learner.algorithm} has no weight decay; leave it out, or use alphazero",
+            )
+        return
+    if not game_called(config.game).search:
+        yield (
+            ("learner.algorithm", "game"),
+            f"alphazero learns from games played by search, and the game {config.game} has no search; "
+            "use ppo, vtrace or reinforce",
+        )
+    if learner.normalize_rewards:
+        yield ("learner.normalize_rewards",), "alphazero learns from outcomes between -1 and 1; leave it out"
+    if network.normalize_observations:
+        yield ("network.normalize_observations",), "alphazero keeps no statistics of observations; leave it out"
+    if config.replay.min_samples > config.replay.window_samples:
+        yield (
+            ("replay.min_samples", "replay.window_samples"),
+            f"expected at most replay.window_samples = {config.replay.window_samples}, got {config.replay.min_samples}",
         )
 
 

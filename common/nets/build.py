@@ -12,6 +12,7 @@ from torch import nn
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import ModuleAdapter, RecurrentNetwork, example_observation
+from simul.common.nets.models.board_resnet import BoardResNet
 from simul.common.nets.models.conv_lstm import ConvLstm
 from simul.common.nets.models.mlp_lstm import MlpLstm
 from simul.common.nets.models.pokemon import pokemon_network
@@ -21,7 +22,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.named_class import load_class
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {
-    "mlp_lstm": MlpLstm, "conv_lstm": ConvLstm, "pokemon": pokemon_network,
+    "mlp_lstm": MlpLstm, "conv_lstm": ConvLstm, "board_resnet": BoardResNet, "pokemon": pokemon_network,
 }  # fmt: skip
 TRIAL_BATCH = 3
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 WireDtype = Literal["float16", "float32", "uint8"]
-_LATER = ("observation_shape", "observation_axes")  # fields added later: in the fingerprint only where they are used
+# Fields added later: in the fingerprint only where they are used.
+_LATER = ("observation_shape", "observation_axes", "action_planes", "action_cells")
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -53,6 +54,8 @@ class GameSpec(msgspec.Struct, frozen=True):
             numbers behind it belong to no axis. Empty: the observation is a vector.
         observation_axes: a letter for each axis of `observation_shape`: H and W once each, C for channels, N for
             stacked frames. `HWC`, `CHW`, `HW` or `NHWC`, say. A network reads all axes but H and W as channels.
+        action_planes, action_cells: for a convolutional policy head: action a is the number `action_cells[a]`, in
+            row-major order, of planes [action_planes, H, W]; -1: it has no place on the board (a pass).
     """
 
     name: str
@@ -64,6 +67,8 @@ class GameSpec(msgspec.Struct, frozen=True):
     layout: tuple[Slice, ...] = ()
     observation_shape: tuple[int, ...] = ()
     observation_axes: str = ""
+    action_planes: int = 0
+    action_cells: tuple[int, ...] = ()
 
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over the canonical encoding of every field that is used."""

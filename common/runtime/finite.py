@@ -24,3 +24,13 @@ def finite_rows(rows: NDArray[Any]) -> NDArray[np.bool_]:
             return finite
     every: NDArray[np.bool_] = np.isfinite(rows).all(axis=1)
     return every
+
+
+def describe_not_finite(observation: NDArray[Any]) -> str:
+    """What is wrong with an observation [D] that is not finite."""
+    places = np.flatnonzero(~np.isfinite(observation))
+    first = int(places[0])
+    return (
+        f"observation[{first}] is {observation[first]}; expected finite numbers, "
+        f"{len(places)} of {len(observation)} are not"
+    )

@@ -1,4 +1,4 @@
-"""Admission control: STEP and EVALUATE messages are admitted within the limits and refused at once beyond them."""
+"""Admission control: STEP, EVALUATE and SAMPLES are admitted within the limits and refused at once beyond them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simul.common.protocol.errors import (
     ERR_NOT_READY,
     ProtocolError,
 )
-from simul.common.protocol.messages import Evaluate, Step
+from simul.common.protocol.messages import Evaluate, Samples, Step
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.batching.batcher import Batcher, Chunk
 from simul.inference_server.engine.evaluation import EvaluateRequest, Evaluator
@@ -26,6 +26,7 @@ from simul.inference_server.frontend.row_checks import check_request
 from simul.inference_server.frontend.shared_memory import with_observation
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.sessions.table import SessionTable
+from simul.inference_server.unrolls.sample_relay import RETRY_AFTER_MS, SampleRelay
 
 
 class AdmissionControl:
@@ -39,6 +40,7 @@ class AdmissionControl:
         admission: RowAdmission,
         batcher: Batcher,
         evaluator: Evaluator,
+        sample_relay: SampleRelay,
         in_flight: InFlight,
         statistics: Statistics,
     ) -> None:
@@ -49,15 +51,19 @@ class AdmissionControl:
         self._admission = admission
         self._batcher = batcher
         self._evaluator = evaluator
+        self._sample_relay = sample_relay
         self._in_flight = in_flight
         self._statistics = statistics
 
-    def admit_message(self, client: Client, message: Step | Evaluate, tensors: Tensors, now: float) -> None:
+    def admit_message(self, client: Client, message: Step | Evaluate | Samples, tensors: Tensors, now: float) -> None:
         """Admit the rows of a message, or refuse it with an error."""
         try:
             if self.closed:
                 raise ProtocolError(ERR_NOT_READY, "the server is shutting down; connect again when it is back")
             check_request(message)
+            if isinstance(message, Samples):
+                self._samples(client, message, tensors, now)
+                return
             rows = _rows(message, tensors)
             if rows > self._in_flight.max_rows_of_message:
                 raise ProtocolError(
@@ -105,6 +111,15 @@ class AdmissionControl:
                 f"taken from the queue {late_ms:.0f} ms after the deadline; the session waits for this very step",
                 retry_after_ms=self._in_flight.retry_after_ms(),
             )  # fmt: skip
+
+    def _samples(self, client: Client, message: Samples, tensors: Tensors, now: float) -> None:
+        if self._sample_relay.has_room(now):
+            self._client_socket.send_to(client, self._sample_relay.admit_samples(client, message, tensors, now))
+            return
+        self._client_socket.refuse(
+            client, message.id, (), ERR_BUSY, "the learner has no room for more samples yet. None was admitted; "
+            "send them again", retry_after_ms=RETRY_AFTER_MS,
+        )  # fmt: skip
 
     def _step(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
         if message.observation_at >= 0:

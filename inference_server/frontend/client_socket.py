@@ -21,6 +21,7 @@ from simul.common.protocol.messages import (
     Message,
     Ping,
     Pong,
+    Samples,
     StatusRequest,
     Step,
 )
@@ -66,8 +67,8 @@ class ClientSocket:
         self._figures = figures
         self._count_at = 0.0
 
-    def receive(self, now: float, most: int = 1000) -> Iterator[tuple[Client, Step | Evaluate, Tensors]]:
-        """Yields the STEP and EVALUATE messages that wait; other messages are answered here.
+    def receive(self, now: float, most: int = 1000) -> Iterator[tuple[Client, Step | Evaluate | Samples, Tensors]]:
+        """Yields the STEP, EVALUATE and SAMPLES messages that wait; other messages are answered here.
 
         It ends after `most` messages or `RECEIVE_SEC`: a client that floods must not delay the batch of
         rows already read (the socket reads its peers in turns).
@@ -92,7 +93,7 @@ class ClientSocket:
                     raise ProtocolError(ERR_HELLO, "this connection is not known; say HELLO first")
                 else:
                     client.heard_at, client.confirmed = now, True
-                    if isinstance(message, Step | Evaluate):
+                    if isinstance(message, Step | Evaluate | Samples):
                         yield client, message, tensors
                     else:
                         expect_only(tensors, _NO_TENSORS)
@@ -197,6 +198,6 @@ class ClientSocket:
     def refuse(
         self, client: Client, message: int, rows: Iterable[int], code: str, text: str, *, retry_after_ms: int = 0
     ) -> None:
-        """Answer rows of the STEP or EVALUATE message number `message` with an error."""
+        """Answer rows of the STEP, EVALUATE or SAMPLES message number `message` with an error."""
         error = Error(code=code, message=text, id=message, rows=tuple(rows), retry_after_ms=retry_after_ms)
         self.send_to(client, error)

@@ -10,9 +10,18 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.codec import Tensors, expect, expect_only
 from simul.common.protocol.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
-from simul.common.protocol.messages import DECISION, EVALUATE_TENSORS, FLAGS, RECORD, STEP_TENSORS, Evaluate, Step
+from simul.common.protocol.messages import (
+    DECISION,
+    EVALUATE_TENSORS,
+    FLAGS,
+    RECORD,
+    STEP_TENSORS,
+    Evaluate,
+    Samples,
+    Step,
+)
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.finite import finite_rows
+from simul.common.runtime.finite import describe_not_finite, finite_rows
 from simul.inference_server.engine.numba_helpers import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
 
 MAX_ROWS = 4096
@@ -76,17 +85,7 @@ class StepRows:
         return temperature
 
 
-def describe_not_finite(observation: NDArray[Any]) -> str:
-    """What is wrong with an observation [D] that is not finite."""
-    places = np.flatnonzero(~np.isfinite(observation))
-    first = int(places[0])
-    return (
-        f"observation[{first}] is {observation[first]}; expected finite numbers, "
-        f"{len(places)} of {len(observation)} are not"
-    )
-
-
-def check_request(message: Step | Evaluate) -> None:
+def check_request(message: Step | Evaluate | Samples) -> None:
     """Check the numbers of a request's header. Raises ProtocolError ERR_VALUE."""
     if message.id < 0:
         raise ProtocolError(ERR_VALUE, f"id {message.id}; expected 0 or more")

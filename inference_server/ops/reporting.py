@@ -19,6 +19,7 @@ from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.policies.weight_updates import WeightUpdates
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
+from simul.inference_server.unrolls.sample_relay import SampleRelay
 
 COMPLAIN_EVERY_SEC = 60.0
 MOST_EVENTS = 3  # of half a second; the newest ones
@@ -51,6 +52,7 @@ class Reporting:
         clients: ClientTable,
         policies: PolicyTable,
         recorder: Recorder,
+        sample_relay: SampleRelay,
         batcher: Batcher,
         evaluator: Evaluator,
         weight_updates: WeightUpdates,
@@ -90,6 +92,7 @@ class Reporting:
         self._clients = clients
         self._policies = policies
         self._recorder = recorder
+        self._sample_relay = sample_relay
         self._batcher = batcher
         self._evaluator = evaluator
         self._weight_updates = weight_updates
@@ -112,6 +115,7 @@ class Reporting:
             "runners": {policy.name: policy.engine.runner for policy in self._policies},
             "steps": self._recorder.steps(self._sessions.count_pending_recorded()),
             "unrolls": self._recorder.unrolls(),
+            "samples": self._sample_relay.account(),
             "learner_alive": self._weight_updates.learner_alive(time.monotonic()),
             "evaluations_waiting": self._evaluator.waiting,
             "ready": self._policies.ready and self._sessions.accepting,

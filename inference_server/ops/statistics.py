@@ -40,6 +40,9 @@ class Statistics:
         self.unrolls_completed = 0  # sent, waiting to be sent, or dropped before
         self.unrolls_sent = 0
         self.unrolls_dropped: Counter[str] = Counter()
+        self.samples_admitted = 0  # rows of SAMPLES that were not refused
+        self.samples_sent = 0
+        self.samples_dropped: Counter[str] = Counter()
         self.weights_refused = 0
         self.weights_overtaken = 0  # replaced by newer ones before their verification began
         self.weights_unreadable = 0  # not found in the memory that was announced

@@ -1,8 +1,8 @@
-"""The server's two connections to the learner: unrolls out, weights in.
+"""The server's two connections to the learner: unrolls and samples out, weights in.
 
-The learner grants credits; without credits nothing is sent, so no sender ever blocks. A learner that is
-silent for SILENT_AFTER_SEC counts as dead: the sockets are opened anew, and unrolls are dropped (and counted) until it
-answers. Places of shared memory that it had not read yet are taken back.
+The learner grants credits, one for each unroll or batch of samples; without credits nothing is sent, so no sender ever
+blocks. A learner that is silent for SILENT_AFTER_SEC counts as dead: the sockets are opened anew, and what comes is
+dropped (and counted) until it answers. Places of shared memory that it had not read yet are taken back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.codec import Codec, Tensors, encode, expect
 from simul.common.protocol.errors import ProtocolError
-from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, Credit, ServerHello, Unroll, Weights, WeightsAck
+from simul.common.protocol.messages import (
+    FROM_LEARNER,
+    PROTOCOL,
+    Credit,
+    SampleBatch,
+    ServerHello,
+    Unroll,
+    Weights,
+    WeightsAck,
+)
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import DealerSocket
 from simul.inference_server.unrolls.buffer import UnrollMemory
@@ -37,7 +46,7 @@ class LearnerLink:
         self._token = token
         self._shared_memory = shared_memory
         self._codec: Codec[FROM_LEARNER] = Codec(FROM_LEARNER)
-        self._backlog: deque[tuple[Unroll, Tensors]] = deque()
+        self._backlog: deque[tuple[Unroll | SampleBatch, Tensors]] = deque()
         self._unrolls: DealerSocket | None = None
         self._weights: DealerSocket | None = None
         self._heard_at = self._connected_at = -1e9
@@ -76,25 +85,29 @@ class LearnerLink:
 
         What has no lent place is copied where it has to wait.
         """
-        if not self.alive(now):
-            return False
-        if self._backlog or not self._send(message, tensors):
-            kept = tensors if message.place >= 0 else {name: array.copy() for name, array in tensors.items()}
-            self._backlog.append((message, kept))
-        return True
+        return self._offer(message, tensors, now)
+
+    def offer_samples(self, message: SampleBatch, tensors: Tensors, now: float) -> bool:
+        """Send samples, now or when there is credit. False when the learner is dead: they are dropped."""
+        return self._offer(message, tensors, now)
 
     def backlog(self) -> tuple[int, int]:
         """Unrolls that wait until the learner has room, and their steps."""
-        return len(self._backlog), sum(message.length for message, _ in self._backlog)
+        lengths = [message.length for message, _ in self._backlog if isinstance(message, Unroll)]
+        return len(lengths), sum(lengths)
 
-    def drop_backlog(self, now: float) -> list[Unroll]:
-        """Unrolls that can no longer be sent because the learner died meanwhile."""
+    def samples_waiting(self) -> int:
+        """Samples that wait until the learner has room."""
+        return sum(message.length for message, _ in self._backlog if isinstance(message, SampleBatch))
+
+    def drop_backlog(self, now: float) -> list[Unroll | SampleBatch]:
+        """Unrolls and samples that can no longer be sent because the learner died meanwhile."""
         if self.alive(now) or not self._backlog:
             return []
         lost = [message for message, _ in self._backlog]
         self._backlog.clear()
         for message in lost:
-            self._give_back(message.place)
+            self._give_back(_place(message))
         return lost
 
     def poll(self, now: float, served_version: int) -> list[Received]:
@@ -172,21 +185,39 @@ class LearnerLink:
         while self._backlog and self._send(*self._backlog[0]):
             self._backlog.popleft()
 
-    def _send(self, message: Unroll, tensors: Tensors) -> bool:
+    def _offer(self, message: Unroll | SampleBatch, tensors: Tensors, now: float) -> bool:
+        if not self.alive(now):
+            return False
+        if self._backlog or not self._send(message, tensors):
+            kept = tensors if _place(message) >= 0 else {name: array.copy() for name, array in tensors.items()}
+            self._backlog.append((message, kept))
+        return True
+
+    def _send(self, message: Unroll | SampleBatch, tensors: Tensors) -> bool:
         """False where the learner is full."""
         if self._sent >= self._credit or self._unrolls is None:
             return False
-        by_place = message.place >= 0 and self._opened
+        place = _place(message)
+        by_place = place >= 0 and self._opened
         if not self._unrolls.send(encode(message) if by_place else encode(_without_place(message), tensors)):
             return False
         self._sent += 1
         self.in_memory += by_place
-        self._in_flight.append(message.place if by_place else -1)
+        self._in_flight.append(place if by_place else -1)
         if not by_place:
-            self._give_back(message.place)
+            self._give_back(place)
         return True
 
 
-def _without_place(message: Unroll) -> Unroll:
+def _place(message: Unroll | SampleBatch) -> int:
+    """The place of an unroll that lies in shared memory; -1: the tensors go with the message."""
+    return message.place if isinstance(message, Unroll) else -1
+
+
+def _without_place(message: Unroll | SampleBatch) -> Unroll | SampleBatch:
     """For a learner that came after the unroll was lent, and cannot open the memory."""
-    return message if message.place < 0 else msgspec.structs.replace(message, place=-1, serial=0)
+    return (
+        message
+        if isinstance(message, SampleBatch) or message.place < 0
+        else msgspec.structs.replace(message, place=-1, serial=0)
+    )

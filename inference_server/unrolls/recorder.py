@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.protocol.messages import SampleBatch
 from simul.inference_server.engine.engine import Outputs, PolicyEngine
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.sessions.table import Session
@@ -79,8 +80,12 @@ class Recorder:
         self._statistics.steps_dropped["server_fault"] += lost
 
     def drop_unsendable(self, now: float, cause: str = "learner_down") -> None:
-        """Count what waited for a learner that died. With `now` = inf, what waits for any learner."""
+        """Count what waited for a learner that died, samples too. With `now` = inf, what waits for any learner."""
         for message in self._link.drop_backlog(now) if self._link else ():
+            if isinstance(message, SampleBatch):
+                self._statistics.samples_sent -= message.length
+                self._statistics.samples_dropped[cause] += message.length
+                continue
             self._statistics.unrolls_sent -= 1
             self._statistics.steps_sent -= message.length
             self._drop(message.length, cause)

@@ -34,6 +34,7 @@ from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.buffer import UnrollBuffer
 from simul.inference_server.unrolls.recorder import Recorder
+from simul.inference_server.unrolls.sample_relay import SampleRelay
 
 SPEC = GameSpec(name="test", observation_size=4, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})
@@ -126,6 +127,7 @@ class ServerWithoutSockets(RuleBasedStateMachine):
             self.row_admission,
             self.batcher,
             self.evaluator,
+            SampleRelay(SPEC, link, statistics, algorithm="ppo"),
             InFlight(99, 99, 3),
             statistics,
         )

@@ -12,14 +12,17 @@ from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.role_process import LOG_NAMES
 from simul.common.launch.processes.role_reports import counts, number
 
-ACCOUNTS = ("battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "unrolls_received")
+ACCOUNTS = (
+    "battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "unrolls_received", "samples_admitted",
+    "samples_sent", "samples_received",
+)  # fmt: skip
 
 
 def build_accounts(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """By name: `total`, the parts that it became (some of them by cause), and the `difference`, which must be 0.
 
     What a killed role did after its last report is unknown. Where the other side of the wire has counted it, it is a
-    part of its own: `lost_on_the_way`, and in the total of `unrolls_sent`.
+    part of its own: `lost_on_the_way`, and in the totals of `unrolls_sent` and `samples_sent`.
     """
     server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
     sent, received = number(server, "unrolls", "sent") or 0, number(learner, "unrolls", "received") or 0
@@ -56,6 +59,26 @@ def build_accounts(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
             dropped=counts(learner, "unrolls", "dropped"),
             waiting=number(learner, "unrolls", "waiting"),
         ),
+        **_sample_accounts(server, learner),
+    }
+
+
+def _sample_accounts(server: Mapping[str, Any], learner: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    sent, received = number(server, "samples", "sent") or 0, number(learner, "samples", "received") or 0
+    return {
+        "samples_admitted": _account(
+            number(server, "samples", "admitted"),
+            sent=sent,
+            dropped=counts(server, "samples", "dropped"),
+            waiting=number(server, "samples", "waiting"),
+        ),
+        "samples_sent": _account(max(sent, received), received=received, lost_on_the_way=max(sent - received, 0)),
+        "samples_received": _account(
+            received,
+            stored=number(learner, "samples", "stored"),
+            dropped=counts(learner, "samples", "dropped"),
+            waiting=number(learner, "samples", "waiting"),
+        ),
     }
 
 
@@ -87,26 +110,31 @@ def imbalances(summary: Mapping[str, Any]) -> list[str]:
             found.append(f"the account of {name} does not balance: {account}")
         if any(n < 0 for n in _numbers(account)):
             found.append(f"the account of {name} has a negative figure: {account}")
-    left_open = {"battles": "alive", "steps": "open", "unrolls_completed": "waiting"}
+    left_open = {"battles": "alive", "steps": "open", "unrolls_completed": "waiting", "samples_admitted": "waiting"}
     for name, part in left_open.items():
         if accounts.get(name, {}).get(part):
             found.append(f"{accounts[name][part]:,.0f} of {name} are still {part} although the run is over")
     found += [f"unrolls: {name} is negative" for name, n in summary["unrolls"].items() if _least(n) < 0]
     if summary["unrolls"]["sent_unreported"] and "inference_server" not in summary["unreported"]:
         found.append("the learner received more unrolls than were sent, although every server made its last report")
-    lost = summary["unrolls"]["lost_on_the_way"]
-    if lost and not _may_lose_unrolls(summary):
-        found.append(
-            f"{lost:,.0f} unrolls were lost on the way, although nothing died and the learner was never silent"
-        )
+    more = accounts.get("samples_sent", {}).get("received", 0) - accounts.get("samples_admitted", {}).get("sent", 0)
+    if more > 0 and "inference_server" not in summary["unreported"]:
+        found.append("the learner received more samples than were sent, although every server made its last report")
+    for what in ("unrolls", "samples"):
+        lost = accounts.get(f"{what}_sent", {}).get("lost_on_the_way")
+        if lost and not _may_lose_on_the_way(summary):
+            found.append(
+                f"{lost:,.0f} {what} were lost on the way, although nothing died and the learner was never silent"
+            )
     return found
 
 
-def _may_lose_unrolls(summary: Mapping[str, Any]) -> bool:
+def _may_lose_on_the_way(summary: Mapping[str, Any]) -> bool:
     """Whether the learner or a server died, the learner was silent, or a signal from outside ended it first."""
     unrolls, ends = summary["unrolls"], ("learner", "inference_server")
     restarted = any(n for name, n in summary["restarts"].items() if name.startswith(tuple(LOG_NAMES[e] for e in ends)))
-    silent = unrolls["taken_back"] or unrolls["dropped_before_sending"].get("learner_down")
+    dropped = summary["accounting"]["samples_admitted"]["dropped"]
+    silent = unrolls["taken_back"] or unrolls["dropped_before_sending"].get("learner_down") or "learner_down" in dropped
     return bool(restarted or silent or summary["learner_signalled"] or summary["unreported"].keys() & set(ends))
 
 

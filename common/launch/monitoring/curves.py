@@ -43,12 +43,14 @@ CURVES = (
     "win_rate/<opponent>", "win_rate_low/<opponent>", "win_rate_high/<opponent>",
     "game/<figure>",
     "episodes/aborted/<cause>", "dropped/steps/<cause>", "dropped/unrolls/<cause>",
+    "dropped/samples/<cause>",
     "server/mean_batch", *(f"server/{name}_{share}" for name in PERCENTILES for share in ("p50", "p99")),
     "server/rows_waiting", "server/sessions", "server/rows_errored/<code>",
     *(f"worker/{stage}_share" for stage in WORKER_STAGES), "worker/env_step_us",
     "process/<role>/cpu_percent", "process/<role>/memory_mb",
     *(f"learner/{name}" for name in LEARNER_FIGURES),
     "learner/policy_lag_mean", "learner/policy_lag_max", "learner/unrolls_learned",
+    "learner/samples_stored", "learner/replay_held", "learner/replay_uses",
     *EVALUATION_CURVES,
 )  # fmt: skip
 FIRST_INTERVAL_SEC, LAST_INTERVAL_SEC = 1.0, 10.0
@@ -191,6 +193,7 @@ def _lost(now: Snapshot) -> Iterator[Figure]:
         ("episodes/aborted/<cause>", now.workers, ("episodes", "aborted")),
         ("dropped/steps/<cause>", now.server, ("steps", "dropped")),
         ("dropped/unrolls/<cause>", now.learner, ("unrolls", "dropped")),
+        ("dropped/samples/<cause>", now.learner, ("samples", "dropped")),
         ("server/rows_errored/<code>", now.server, ("rows_errored",)),
     ):
         for cause, n in sorted(counts(metrics, *path).items()):
@@ -237,6 +240,9 @@ def _learner(now: Snapshot) -> Iterator[Figure]:
         "policy_lag_mean": number(now.learner, "policy_lag", "recent_mean"),
         "policy_lag_max": number(now.learner, "policy_lag", "recent_max"),
         "unrolls_learned": number(now.learner, "unrolls", "learned"),
+        "samples_stored": number(now.learner, "samples", "stored"),
+        "replay_held": number(now.learner, "replay", "held"),
+        "replay_uses": number(now.learner, "replay", "uses"),
     }
     for name, value in found.items():
         if value is not None:

@@ -158,10 +158,11 @@ def mean_batch(server: Mapping[str, Any]) -> float | None:
 
 
 def dropped_by_cause(snapshot: Snapshot) -> dict[str, float]:
-    """Steps dropped by the server and unrolls dropped by the learner, by cause."""
+    """Steps and samples dropped by the server, unrolls and samples dropped by the learner, by cause."""
     total = counts(snapshot.server, "steps", "dropped")
-    unrolls = counts(snapshot.learner, "unrolls", "dropped")
-    return total | {f"unrolls {cause}": n for cause, n in unrolls.items()}
+    for kind, role in (("unrolls", snapshot.learner), ("samples", snapshot.server), ("samples", snapshot.learner)):
+        total |= {f"{kind} {cause}": n for cause, n in counts(role, kind, "dropped").items()}
+    return total
 
 
 def format_win_rates(workers: Mapping[str, Any]) -> list[str]:

@@ -146,7 +146,8 @@ class RunMonitor:
     def _watch_learning(self, server: Metrics, learner: Metrics, workers: Metrics, now: float) -> None:
         became = {f"rows refused with {code}": n for code, n in counts(workers, "refused").items()}
         became |= {f"steps dropped as {cause}": n for cause, n in counts(server, "steps", "dropped").items()}
-        became |= {f"unrolls dropped as {cause}": n for cause, n in counts(learner, "unrolls", "dropped").items()}
+        for kind in ("unrolls", "samples"):
+            became |= {f"{kind} dropped as {cause}": n for cause, n in counts(learner, kind, "dropped").items()}
         learned, waiting = number(learner, "decisions_learned_since_start"), number(learner, "steps_waiting")
         self._alert(self._learning.update(learned or 0, waiting or 0, became, now))
 

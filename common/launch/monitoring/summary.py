@@ -77,6 +77,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "curve_rows_lost": snapshot.curve_rows_lost,
         "steps": server.get("steps", {}),
         "unrolls": unroll_figures(snapshot, accounts),
+        "replay": learner.get("replay", {}),
         "learner_signalled": learner.get("signalled", False),
         "rows_errored": counts(server, "rows_errored"),
         "accounting": accounts,

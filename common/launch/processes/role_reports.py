@@ -24,10 +24,11 @@ COUNTERS: dict[str, frozenset[str]] = {
         ("decisions", "rows_errored", "rows_cached", "rows_duplicate", "rows_redone", "messages_refused",
          "replies_dropped", "malformed", "batches", "batch_histogram", "sessions_started", "sessions_ended", "steps",
          "unrolls", "weights_refused", "weights_overtaken", "weights_unreadable", "weights_in_memory", "swaps",
-         "evaluations", "evaluation_batches")
+         "evaluations", "evaluation_batches", "samples")
     ),
     "learner": frozenset(
-        ("updates", "decisions_learned_since_start", "unrolls", "steps_dropped", "skipped_minibatches", "untrusted")
+        ("updates", "decisions_learned_since_start", "unrolls", "samples", "steps_dropped", "skipped_minibatches",
+         "untrusted")
     ),
     "env_worker": frozenset(
         ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "lengths",
@@ -38,8 +39,12 @@ COUNTERS: dict[str, frozenset[str]] = {
 
 # Gauges that a dead life leaves open: (metric, gauge inside it, counter by cause that takes it over, cause).
 OPEN_GAUGES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
-    "inference_server": (("steps", "open", "dropped", "server_died"), ("unrolls", "waiting", "dropped", "server_died")),
-    "learner": (("unrolls", "waiting", "dropped", "learner_died"),),
+    "inference_server": (
+        ("steps", "open", "dropped", "server_died"),
+        ("unrolls", "waiting", "dropped", "server_died"),
+        ("samples", "waiting", "dropped", "server_died"),
+    ),
+    "learner": (("unrolls", "waiting", "dropped", "learner_died"), ("samples", "waiting", "dropped", "learner_died")),
     "env_worker": (("episodes", "alive", "aborted", "worker_died"), ("unanswered", "waiting", "lost", "worker_died")),
 }
 

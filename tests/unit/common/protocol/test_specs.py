@@ -27,6 +27,7 @@ specs = st.builds(
     observation_dtype=st.sampled_from(["float16", "float32", "uint8"]), seats=st.integers(1, 4),
     encoder_version=st.integers(1, 99), layout=st.lists(slices, max_size=4).map(tuple),
     observation_shape=st.lists(st.integers(1, 99), max_size=4).map(tuple), observation_axes=st.text("NCHW", max_size=4),
+    action_planes=st.integers(0, 91), action_cells=st.lists(st.integers(-1, 9999), max_size=4).map(tuple),
 )  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def test_round_trip_keeps_the_fingerprint(spec):
     [
         {"name": "toy2"}, {"observation_size": 6}, {"num_actions": 4}, {"observation_dtype": "float32"}, {"seats": 1},
         {"encoder_version": 2}, {"layout": ()}, {"layout": SPEC.layout[::-1]},
-        {"observation_shape": (5,)}, {"observation_axes": "HW"},
+        {"observation_shape": (5,)}, {"observation_axes": "HW"}, {"action_planes": 2}, {"action_cells": (0, 1, -1)},
         {"layout": (SPEC.layout[0], msgspec.structs.replace(SPEC.layout[1], vocabulary=11))},
     ],
 )  # fmt: skip

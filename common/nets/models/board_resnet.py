@@ -1,0 +1,121 @@
+"""`board_resnet`: a residual tower at full resolution, a policy head over the board's cells, and a value in [-1, 1].
+
+As AlphaGo Zero's (Silver et al. 2017, doi:10.1038/nature24270, methods), without batch normalisation: a row's answer
+does not depend on the rows beside it, and the second convolution of each block begins at zero.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from simul.common.nets.base import RecurrentNetwork, compute_dtype
+from simul.common.nets.layers.conv import ImageReader, ResidualBlock
+from simul.common.nets.layers.lstm import make_packing
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+
+VALUE_PLANES = 8
+POLICY_PLANES = 8  # of a head without a mapping of actions to cells
+
+
+class CellPolicyHead(nn.Module):
+    """Logits gathered from a 1 x 1 convolution: action a is at `spec.action_cells[a]` of [planes, H, W].
+
+    Actions without a cell (a pass, say) get theirs from the mean over the board.
+    """
+
+    index: Tensor
+
+    def __init__(self, spec: GameSpec, channels: int, height: int, width: int) -> None:
+        """Raises ConfigError where the spec's mapping does not fit."""
+        super().__init__()
+        cells = torch.tensor(spec.action_cells)
+        count = spec.action_planes * height * width
+        if len(cells) != spec.num_actions or not ((cells >= -1) & (cells < count)).all():
+            raise ConfigError(
+                f"{spec.name} declares {len(cells)} action_cells from {int(cells.min())} to {int(cells.max())}; "
+                f"expected one of each of its {spec.num_actions} actions, below {spec.action_planes} action_planes x "
+                f"{height} x {width} = {count}, or -1"
+            )
+        apart = cells < 0
+        self.conv = nn.Conv2d(channels, spec.action_planes, 1)
+        self.apart = nn.Linear(channels, int(apart.sum())) if apart.any() else None
+        index = torch.where(apart, count - 1 + apart.cumsum(0), cells)
+        self.register_buffer("index", index, persistent=False)
+        nn.init.normal_(self.conv.weight, std=0.01)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """float32 [B, C, H, W] -> logits [B, A]."""
+        logits = self.conv(x).flatten(1)
+        if self.apart is not None:
+            logits = torch.cat((logits, self.apart(x.mean((2, 3)))), dim=1)
+        return logits.index_select(1, self.index)
+
+
+def linear_policy_head(spec: GameSpec, channels: int, height: int, width: int) -> nn.Sequential:
+    """Logits of a game whose spec maps no action to a cell: float32 [B, C, H, W] -> [B, A]."""
+    last = nn.Linear(POLICY_PLANES * height * width, spec.num_actions)
+    nn.init.normal_(last.weight, std=0.01)
+    nn.init.zeros_(last.bias)
+    return nn.Sequential(nn.Conv2d(channels, POLICY_PLANES, 1), nn.ReLU(), nn.Flatten(), last)
+
+
+class BoardResNet(RecurrentNetwork):
+    """`blocks` residual blocks of `channels` planes on a board of any size; no memory.
+
+    Numbers behind the board are added to every cell, through a linear layer. Raises ConfigError for vectors.
+    """
+
+    def __init__(self, spec: GameSpec, channels: int = 64, blocks: int = 6, hidden: int = 128) -> None:
+        """`hidden`: width of the value head."""
+        super().__init__()
+        self._reader = reader = ImageReader(spec)
+        self.stem = nn.Conv2d(reader.channels, channels, 3, padding=1)
+        self.rest = nn.Linear(reader.rest, channels) if reader.rest else None
+        self.tower = nn.Sequential(*(ResidualBlock(channels) for _ in range(blocks)))
+        for block in self.tower:
+            assert isinstance(block, ResidualBlock)
+            nn.init.zeros_(block.second.weight)
+            nn.init.zeros_(block.second.bias)
+        head = CellPolicyHead if spec.action_cells else linear_policy_head
+        self.policy_head: nn.Module = head(spec, channels, reader.height, reader.width)
+        self.value_head = nn.Sequential(
+            nn.Conv2d(channels, VALUE_PLANES, 1), nn.ReLU(), nn.Flatten(),
+            nn.Linear(VALUE_PLANES * reader.height * reader.width, hidden), nn.ReLU(), nn.Linear(hidden, 1),
+        )  # fmt: skip
+
+    def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As `RecurrentNetwork.forward`."""
+        return *self._heads(self._encode(observation)), state
+
+    def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """As `RecurrentNetwork.unroll`, all rows at once."""
+        packing = make_packing(lengths, observation.shape[0], observation.device)
+        logits, value = self._heads(self._encode(packing.pack(observation)))
+        return packing.pad(logits), packing.pad(value)
+
+    def lowered(self, dtype: torch.dtype) -> Self:
+        """As `RecurrentNetwork.lowered`."""
+        network = copy.deepcopy(self)
+        for child in (network.stem, network.rest, network.tower):
+            if child is not None:
+                child.to(dtype)
+        return network
+
+    def _encode(self, observation: Tensor) -> Tensor:
+        """Wire dtype or float32 [B, D] -> [B, C, H, W]."""
+        image, rest = self._reader.read(observation, compute_dtype(self.stem.weight))
+        x = self.stem(image)
+        if self.rest is not None:
+            x = x + self.rest(rest)[:, :, None, None]
+        out: Tensor = self.tower(x).relu()
+        return out
+
+    def _heads(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.float()
+            return self.policy_head(x), self.value_head(x).squeeze(1).tanh()

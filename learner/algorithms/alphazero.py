@@ -1,0 +1,88 @@
+"""AlphaZero's loss (Silver et al. 2018, doi:10.1126/science.aar6404, eq. 1): the search's policy, the game's outcome.
+
+Its batch is positions, drawn one by one from the replay buffer; no trajectories. B positions, A actions, K entries of
+all policy targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from simul.common.protocol.samples import unpack_mask
+from simul.learner.algorithms.base import Loss, Settings
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Drawn positions with their targets.
+
+    Attributes:
+        observation: wire dtype [B, D]. mask: bool [B, A], True = legal.
+        target_row, target_action: int64 [K], the position and the action of an entry of a policy target.
+        target_probability: float32 [K].
+        has_target: bool [B]; False: only the value is learned from this position.
+        outcome: float32 [B], from -1 to 1.
+    """
+
+    observation: Tensor
+    mask: Tensor
+    target_row: Tensor
+    target_action: Tensor
+    target_probability: Tensor
+    has_target: Tensor
+    outcome: Tensor
+
+
+def make_positions(columns: Mapping[str, NDArray[Any]], num_actions: int, device: torch.device) -> Positions:
+    """Positions on `device` from columns as `messages.Samples` declares them."""
+    count = columns["target_count"]
+    arrays = {
+        "observation": columns["observation"],
+        "mask": unpack_mask(columns["mask"], num_actions).view(np.bool_),
+        "target_row": np.repeat(np.arange(len(count)), count),
+        "target_action": columns["target_action"].astype(np.int64),
+        "target_probability": columns["target_probability"],
+        "has_target": count > 0,
+        "outcome": columns["outcome"],
+    }
+    return Positions(**{name: torch.from_numpy(array).to(device) for name, array in arrays.items()})
+
+
+def alphazero_loss(positions: Positions, logits: Tensor, value: Tensor, settings: Settings) -> Loss:
+    """Cross-entropy against the target over legal actions, plus `value_coefficient` times half the squared error.
+
+    The cross-entropy is a mean over the positions that have a target, the squared error over all. `kl` is
+    KL(target || policy), the cross-entropy without the target's own entropy.
+
+    Args:
+        positions: B, A, K as in `Positions`.
+        logits: float32 [B, A], unmasked. value: float32 [B].
+        settings: `value_coefficient`.
+    """
+    log_probs = torch.log_softmax(logits.masked_fill(~positions.mask, -torch.inf), dim=-1)  # (B, A)
+    finite = log_probs.masked_fill(~positions.mask, 0.0)
+    probability = positions.target_probability
+    chosen = finite[positions.target_row, positions.target_action]  # (K,)
+    targets = positions.has_target.sum().clamp(min=1)
+    policy = -(probability * chosen).sum() / targets
+    error = value - positions.outcome
+    values = 0.5 * error.square().mean()
+    total = policy + settings.value_coefficient * values
+    target_entropy = -torch.special.xlogy(probability, probability).sum() / targets
+    variance = positions.outcome.var(correction=0).clamp(min=1e-8)
+    shown = {
+        "policy_loss": policy,
+        "value_loss": values,
+        "entropy": -(finite * log_probs.exp()).sum(-1).mean(),
+        "kl": policy - target_entropy,
+        "explained_variance": 1 - error.var(correction=0) / variance,
+    }
+    figures = {name: figure.detach() for name, figure in shown.items()}
+    return Loss(total, figures, log_ratio=torch.zeros(0, device=value.device))

@@ -1,0 +1,78 @@
+"""What the learner's loop asks of an algorithm: it owns its batch type, its loss, and where batches come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from simul.common.nets.base import RecurrentNetwork
+from simul.learner.algorithms import Settings
+from simul.learner.update import UpdateResult
+
+Batch = TypeVar("Batch")
+
+
+class NetworkUpdater(Protocol):
+    """Owns the optimizer; changes the network in place. `skipped_in_a_row`: minibatches since the last step."""
+
+    network: RecurrentNetwork
+    optimizer: torch.optim.Optimizer
+    skipped_in_a_row: int
+
+    def statistics(self) -> dict[str, Tensor]:
+        """Running statistics of what was learned from, for a checkpoint."""
+
+    def load_statistics(self, saved: Mapping[str, Tensor]) -> None:
+        """Go on from `statistics()` of an earlier life."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One update, and what it was made with.
+
+    Attributes:
+        decisions: learned from for the first time.
+        unrolls: learned from; 0 where the batch is of samples.
+        lag: int64 [n], policy_lag of everything that a step was made with.
+        reward_mean, largest_reward: of the whole batch; outcomes where the batch is of samples.
+    """
+
+    result: UpdateResult
+    decisions: int
+    unrolls: int
+    lag: NDArray[np.int64]
+    reward_mean: float
+    largest_reward: float
+
+
+class Trainer(Protocol[Batch]):
+    """if (batch := trainer.pull(timeout_sec, version)) is not None:
+    trained = trainer.train(batch, version, learning_rate, settings)
+    """
+
+    updater: NetworkUpdater
+
+    @property
+    def waits_for_data(self) -> bool:
+        """True where no update can be due before more has arrived, so that a version that stays is no fault."""
+
+    def pull(self, timeout_sec: float, version: int) -> Batch | None:
+        """The next batch; None after `timeout_sec`. `version`: of the weights that it will update."""
+
+    def train(self, batch: Batch, version: int, learning_rate: float, settings: Settings) -> Trained:
+        """One update."""
+
+    def figures(self) -> dict[str, Any]:
+        """Figures of the replay buffer; {} without one."""
+
+    def drain_notes(self) -> list[str]:
+        """Sentences for the view since the last call."""
+
+    def finish(self) -> None:
+        """The receiver has received its last message: store what must survive."""

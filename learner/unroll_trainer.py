@@ -1,0 +1,66 @@
+"""Learning from unrolls, each in one update: ppo, vtrace and reinforce."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.learner.algorithms import Settings
+from simul.learner.batches import ReceivedUnroll
+from simul.learner.trainer import Trained
+from simul.learner.unroll_receiver import UnrollReceiver
+from simul.learner.update import Updater
+
+
+class UnrollTrainer:
+    """See `Trainer`. Batches are unrolls of at least `batch_steps` steps, none older than `max_policy_lag`."""
+
+    waits_for_data = False  # unrolls that arrive and are not learned from are stale
+
+    def __init__(self, updater: Updater, receiver: UnrollReceiver, batch_steps: int, max_policy_lag: int) -> None:
+        self.updater = updater
+        self._receiver = receiver
+        self._batch_steps = batch_steps
+        self._max_policy_lag = max_policy_lag
+
+    def pull(self, timeout_sec: float, version: int) -> list[ReceivedUnroll] | None:
+        """See `Trainer`."""
+        return self._receiver.take_batch(self._batch_steps, timeout_sec, version, self._max_policy_lag) or None
+
+    def train(self, batch: list[ReceivedUnroll], version: int, learning_rate: float, settings: Settings) -> Trained:
+        """See `Trainer`. Unrolls without a step count as dropped (`not_finite`)."""
+        result = self.updater.update(batch, version, learning_rate, settings)
+        learned = [unroll for unroll, taught in zip(batch, result.learned) if taught]
+        if len(learned) < len(batch):
+            self._receiver.mark_not_learned([unroll for unroll, taught in zip(batch, result.learned) if not taught])
+        lag = policy_lags(learned, version)
+        return Trained(
+            result,
+            decisions=lag.size,
+            unrolls=len(learned),
+            lag=lag,
+            reward_mean=float(np.mean([unroll.arrays["reward"].mean() for unroll in batch])),
+            largest_reward=float(max(np.abs(unroll.arrays["reward"]).max() for unroll in batch)),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """See `Trainer`."""
+        return {}
+
+    def drain_notes(self) -> list[str]:
+        """See `Trainer`."""
+        return []
+
+    def finish(self) -> None:
+        """See `Trainer`. Unrolls that still wait are counted as such."""
+
+
+def policy_lags(unrolls: Sequence[ReceivedUnroll], version: int) -> NDArray[np.int64]:
+    """Lags of every step, without bootstrap rows, behind weights of `version`: int64 [n]."""
+    if not unrolls:
+        return np.zeros(0, np.int64)
+    lag: NDArray[np.int64] = version - np.concatenate([unroll.arrays["policy_version"] for unroll in unrolls])
+    return lag

@@ -1,0 +1,135 @@
+"""The network `board_resnet`: which cell of which plane is which action, and what it refuses."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+
+from simul.common.config.schema import NetworkConfig
+from simul.common.nets.base import example_observation
+from simul.common.nets.build import build_network
+from simul.common.nets.traced import trace_network
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+
+HEIGHT, WIDTH, PLANES, REST = 5, 4, 3, 2
+CELLS = (-1, *np.random.default_rng(0).permutation(PLANES * HEIGHT * WIDTH)[:11].tolist(), -1)
+OPTIONS = {"channels": 8, "blocks": 2, "hidden": 16}
+
+
+def spec_of(dtype: str = "uint8", rest: int = REST, **more) -> GameSpec:
+    mapping = {"action_planes": PLANES, "action_cells": CELLS} | more
+    return GameSpec(
+        "board", 2 * HEIGHT * WIDTH + rest, len(CELLS), dtype,
+        observation_shape=(2, HEIGHT, WIDTH), observation_axes="CHW", **mapping,
+    )  # fmt: skip
+
+
+def inputs(spec: GameSpec, rows: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    draw = torch.Generator().manual_seed(seed)
+    observation = example_observation(spec, torch.rand(rows, spec.observation_size, generator=draw))
+    return observation, torch.ones(rows, spec.num_actions, dtype=torch.bool), torch.zeros(rows, 0)
+
+
+def trained(spec: GameSpec, **options) -> torch.nn.Module:
+    """A network of which no weight is zero."""
+    network = build_network(NetworkConfig("board_resnet", OPTIONS | options), spec, seed=1)
+    draw = torch.Generator().manual_seed(3)
+    for parameter in network.parameters():
+        parameter.data += 0.1 * torch.randn(parameter.shape, generator=draw)
+    return network.requires_grad_(False)
+
+
+def test_an_action_reads_its_cell_of_its_plane_and_one_without_a_cell_the_whole_board() -> None:
+    head = trained(spec_of()).policy_head
+    x = torch.randn(6, 8, HEIGHT, WIDTH, generator=torch.Generator().manual_seed(1))
+    logits = head(x)
+    weight, bias = head.conv.weight.flatten(1), head.conv.bias
+    pooled = head.apart(x.mean((2, 3)))
+    for action, cell in enumerate(CELLS):
+        if cell < 0:
+            expected = pooled[:, CELLS[:action].count(-1)]
+        else:
+            plane, place = divmod(cell, HEIGHT * WIDTH)
+            expected = x[:, :, place // WIDTH, place % WIDTH] @ weight[plane] + bias[plane]
+        torch.testing.assert_close(logits[:, action], expected)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float16"])
+@pytest.mark.parametrize("mapping", [{}, {"action_planes": 0, "action_cells": ()}])
+@pytest.mark.parametrize("rest", [0, REST])
+def test_rows_are_independent_and_values_lie_within_one(dtype, mapping, rest) -> None:
+    spec = spec_of(dtype, rest, **mapping)
+    network = trained(spec)
+    observation, mask, state = inputs(spec, 7)
+    logits, value, after = network(observation, mask, state)
+    assert logits.shape == (7, len(CELLS))
+    assert after.shape == (7, 0)
+    assert (value.abs() <= 1).all()
+    assert value.std() > 0
+    alone = [network(observation[i : i + 1], mask[:1], state[:1]) for i in range(7)]
+    torch.testing.assert_close(torch.cat([row[0] for row in alone]), logits, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(torch.cat([row[1] for row in alone]), value, rtol=1e-5, atol=1e-5)
+
+
+def test_numbers_behind_the_board_matter() -> None:
+    spec = spec_of("float32")
+    network = trained(spec)
+    observation, mask, state = inputs(spec, 2)
+    observation[1] = observation[0]
+    observation[1, -1] += 1
+    logits, value, _ = network(observation, mask, state)
+    assert (logits[0] != logits[1]).any()
+    assert value[0] != value[1]
+
+
+def test_unrolling_gives_what_stepping_gives_and_zeros_behind_the_end() -> None:
+    spec = spec_of()
+    network = trained(spec)
+    observation, mask, state = inputs(spec, 12)
+    lengths = torch.tensor([3, 0, 4])
+    logits, value = network.unroll(observation.unflatten(0, (4, 3)), mask.unflatten(0, (4, 3)), state[:3], lengths)
+    stepped, stepped_value, _ = network(observation, mask, state)
+    valid = torch.arange(4)[:, None] < lengths
+    torch.testing.assert_close(logits[valid], stepped.unflatten(0, (4, 3))[valid], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(value[valid], stepped_value.unflatten(0, (4, 3))[valid], rtol=1e-5, atol=1e-5)
+    assert not logits[~valid].any()
+
+
+def test_it_is_traced_and_runs_in_bfloat16_with_heads_in_float32() -> None:
+    spec = spec_of()
+    network = trained(spec)
+    assert trace_network(network, spec).traced is not None
+    lowered = network.lowered(torch.bfloat16)
+    assert lowered.stem.weight.dtype == lowered.tower[0].first.weight.dtype == torch.bfloat16
+    lowered.load_state_dict(network.state_dict())
+    got, wanted = lowered(*inputs(spec, 5)), network(*inputs(spec, 5))
+    assert got[0].dtype == got[1].dtype == torch.float32
+    for low, exact in zip(got, wanted):
+        torch.testing.assert_close(low, exact, rtol=0.1, atol=0.1)
+    assert trace_network(lowered, spec).traced is not None
+
+
+def test_fresh_policies_are_nearly_uniform() -> None:
+    spec = spec_of()
+    network = build_network(NetworkConfig("board_resnet", OPTIONS), spec, seed=1)
+    logits, value, _ = network(*inputs(spec, 20))
+    probability = logits.softmax(-1)
+    assert probability.max() < 3 / len(CELLS)
+    assert value.abs().max() < 0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"action_cells": CELLS[:-1]}, r"12 action_cells .* one of each of its 13 actions"),
+        ({"action_planes": 1}, r"below 1 action_planes x 5 x 4 = 20, or -1"),
+        ({"action_cells": (-2, *CELLS[1:])}, r"action_cells from -2 to"),
+        ({"observation_shape": (), "observation_axes": ""}, "observes a vector, and no image"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_sentence(change, words) -> None:
+    with pytest.raises(ConfigError, match=words):
+        build_network(NetworkConfig("board_resnet", OPTIONS), msgspec.structs.replace(spec_of(), **change))
