@@ -70,7 +70,7 @@ class Worker:
             "actions": self._actions,
             "stage_sec": dict(self._stages.seconds),
             **self._source.metrics(),
-            **({"samples": self._client.samples.metrics()} if self._searching is not None else {}),
+            **({"samples": self._sample_counts()} if self._searching is not None else {}),
         }
 
     def _run_once(self, wait_sec: float) -> None:
@@ -100,6 +100,15 @@ class Worker:
     def _unanswered(self) -> int:
         """Rows and samples that the server has not answered."""
         return self._client.waiting + (self._client.samples.waiting if self._searching is not None else 0)
+
+    def _sample_counts(self) -> dict[str, Any]:
+        samples = self._client.samples
+        return {
+            "submitted": samples.submitted,
+            "accepted": samples.accepted,
+            "refused": dict(samples.refused),
+            "waiting": samples.waiting,
+        }
 
     def _submit_searches(self, source: SearchingSource) -> None:
         """Send the leaves and the samples that are ready."""

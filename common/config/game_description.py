@@ -59,7 +59,7 @@ class Game:
 class GameSection(Section, frozen=True):
     """Base of a game's own section. This class itself stands for a game of one's own, which has no section."""
 
-    description: ClassVar[Game] = Game(opponents=(*POLICIES, "random"), seats=0, pairings=True)
+    description: ClassVar[Game] = Game(opponents=(*POLICIES, "random"), seats=0, pairings=True, search=True)
 
     def seats(self) -> int:
         """Players of one env, as configured; 0: only the game's spec says it."""
