@@ -92,7 +92,7 @@ class Worker:
             self._reporter.send(self.metrics(), event=self._event)
             self._event = ""
         stages.lap("other")
-        if not (decisions or replies.actions or replies.evaluations):  # the actions just applied may have made decisions ready
+        if not (decisions or replies.actions or replies.evaluations):  # what was just applied may have made rows ready
             self._client.poller.set_files(self._source.files())
             self._client.poller.wait(wait_sec)
             stages.lap("wait")

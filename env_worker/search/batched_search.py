@@ -18,7 +18,8 @@ class PendingLeaf(NamedTuple):
     """A leaf in flight, as it is shown to the network.
 
     Attributes:
-        observations: wire dtype [R, D]; legal: intp [K], ids of the legal actions: both of the position as it was turned.
+        observations: wire dtype [R, D], of the position as it was turned.
+        legal: intp [K], ids of the legal actions there.
     """
 
     search: Search

@@ -1,10 +1,11 @@
 """The compiled loops of a search tree: selection, backup, improved policy.
 
 Columns of nodes: `actor` int32 [N] (seat that acts, or below 0: chance, or over), `first` and `count` int32 [N] (its
-edges), `visits` int32 [N], `value` float64 [N, seats] (sum of what was backed up), `estimate` float64 [N, seats] (the
-network's, or the exact value where `solved`), `solved` bool [N] (over, or proven by what lies below it). Columns of edges: `prior` and `logit` float32 [E], `edge_visits` int32 [E], `edge_value`
-float64 [E] (sum, of the seat that acts), `child` int32 [E] (-1: none yet), `closed` bool [E] (proven to be worse than
-another edge, or lost; not selected).
+edges), `visits` int32 [N], `value` float64 [N, seats] (mean times visits), `estimate` float64 [N, seats] (the
+network's, or the exact value where `solved`), `solved` bool [N] (over, or proven by what lies below it). Columns of
+edges: `prior` and `logit` float32 [E], `edge_visits` int32 [E], `edge_value` float64 [E] (mean times visits, of the seat
+that acts), `child` int32 [E] (-1: none yet), `closed` bool [E] (proven to be worse than another edge, or lost; not
+selected).
 
 `path_nodes` and `path_edges` int32 [N]: the nodes from the root on, and the edge that leaves each (-1 at chance).
 `settings` float64: see `Setting`.
@@ -168,8 +169,8 @@ def _puct_edge(
 
 @_compiled(
     _INT(
-        _INT, _INTS, _INTS, types.boolean, _FLOATS, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _FLOATS, _FLOATS,
-        _INTS, _VALUES, _INTS, _BOOLS, _VALUES,
+        _INT, _INTS, _INTS, types.boolean, _FLOATS, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _FLOATS,
+        _FLOATS, _INTS, _VALUES, _INTS, _BOOLS, _VALUES,
     )
 )  # fmt: skip
 def descend(

@@ -13,8 +13,8 @@ from simul.common.config.search import SearchConfig
 def outcome_of(returns: Sequence[float], config: SearchConfig) -> NDArray[np.float64]:
     """float64 [seats]: the returns divided by `return_scale` and clipped to [-1, 1].
 
-    With `outcome: ranks`, of each seat the seats of lower return less those of higher, divided by the other seats: 1 for
-    a win, -1 for the last place, 0 for equals.
+    With `outcome: ranks`, of each seat the seats of lower return less those of higher, divided by the other seats: 1
+    for a win, -1 for the last place, 0 for equals.
     """
     values = np.asarray(returns, np.float64)
     if config.outcome == "returns":

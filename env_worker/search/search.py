@@ -208,12 +208,13 @@ class Search:
                 depth = self._descend_by_schedule()
         while True:
             depth = tree.descend(depth, self._gumbel, self._root_prior, self._settings)
+            if tree.path_nodes[depth] < 0:
+                self._add_child(depth - 1)
             node = int(tree.path_nodes[depth])
-            if node < 0:
-                node = self._add_child(depth - 1)
-            if tree.actor[node] != CHANCE:
+            if tree.actor[node] == CHANCE:
+                depth = self._follow_chance(depth)
+            elif tree.solved[node] or not tree.count[node]:
                 return depth
-            depth = self._follow_chance(depth)
 
     def _begin_root(self) -> None:
         """Draw the noise of the root: Gumbel's for the order of its actions, Dirichlet's for PUCT's priors."""
@@ -252,8 +253,8 @@ class Search:
         assert self._noise is not None
         return np.where(among, self._noise + self._tree.improved_logits(ROOT, self._settings), -np.inf)
 
-    def _add_child(self, depth: int) -> int:
-        """A node behind the edge that leaves the path at `depth`."""
+    def _add_child(self, depth: int) -> None:
+        """Put a node behind the edge that leaves the path at `depth`."""
         tree = self._tree
         parent, edge = int(tree.path_nodes[depth]), int(tree.path_edges[depth])
         game = tree.games[parent].clone()
@@ -261,7 +262,6 @@ class Search:
         node = self._add(game, tree.moves[parent] + 1)
         tree.child[edge] = node
         tree.path_nodes[depth + 1] = node
-        return node
 
     def _follow_chance(self, depth: int) -> int:
         """Draw the event of the chance node at `depth` of the path. Returns the depth of its child."""
@@ -287,8 +287,8 @@ class Search:
         actor = acting[0]
         if len(acting) > 1:
             raise ConfigError(
-                f"Search needs games in which one seat acts at a time; in {game.spec.name} the seats {list(acting)} act "
-                "at once. Train this game without search."
+                f"Search needs games in which one seat acts at a time; in {game.spec.name} the seats {list(acting)} "
+                "act at once. Train this game without search."
             )
         if actor == CHANCE:
             return tree.add_node(game, CHANCE, 0.0, moves)

@@ -65,7 +65,8 @@ def searched(
     move: int = 0, noise: bool = False, cache: EvaluationCache | None = None,
 ) -> Search:  # fmt: skip
     """A search of the position that has come to its end."""
-    search = Search(config, game.spec, np.random.default_rng(seed), cache or EvaluationCache(config.cache_positions))
+    cache = EvaluationCache(config.cache_positions) if cache is None else cache
+    search = Search(config, game.spec, np.random.default_rng(seed), cache)
     search.begin(game, full=full, move=move, noise=noise)
     run_searches([search], evaluator or UniformEvaluator(), config.symmetries)
     return search

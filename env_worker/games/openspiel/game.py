@@ -39,8 +39,8 @@ def game_builder(config: Config) -> Callable[[], TurnGame]:
     hidden = game.get_type().information != pyspiel.GameType.Information.PERFECT_INFORMATION
     if hidden and config.learner.algorithm == "alphazero":
         raise ConfigError(
-            f"The OpenSpiel game {config.openspiel.name} has hidden information, which a search would look at; expected "
-            "a game of perfect information. Use the algorithm ppo, vtrace or reinforce."
+            f"The OpenSpiel game {config.openspiel.name} has hidden information, which a search would see; expected a "
+            "game of perfect information. Use the algorithm ppo, vtrace or reinforce."
         )
     return lambda: OpenSpielGame(game, config.openspiel.name)
 

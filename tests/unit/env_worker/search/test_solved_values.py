@@ -35,6 +35,5 @@ def test_all_positions_of_tic_tac_toe(method: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", [0, 7])
-def test_positions_of_connect_four_with_at_most_12_empty_squares(method: str, seed: int) -> None:
-    assert _lost(method, connect_four_positions(500, empty=12, seed=seed)) == []
+def test_positions_of_connect_four_with_at_most_12_empty_squares(method: str) -> None:
+    assert _lost(method, connect_four_positions(500, empty=12, seed=7)) == []
