@@ -14,10 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.client.evaluation import Evaluation
 from simul.common.config.matchups import Pairing
 from simul.common.protocol.decisions import Action, Decision
+from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
 
 ReplayPlayer = Literal["own", "showdown", "none"]
@@ -70,6 +75,35 @@ class EnvSource(Protocol):
 
     def close(self) -> None:
         """Stop everything; running episodes count as aborted by `shutdown`."""
+
+
+class EvaluationRequest(NamedTuple):
+    """Rows for EVALUATE with zero state: wire dtype [N, D], and bool [N, A], True = legal."""
+
+    number: int
+    policy: str
+    observation: NDArray[Any]
+    mask: NDArray[np.bool_]
+
+
+@runtime_checkable
+class SearchingSource(EnvSource, Protocol):
+    """An EnvSource that also asks for evaluations and gives samples. The worker's loop, after `poll`:
+
+    for request in source.evaluations(most_rows):       # EVALUATE
+        ...
+    source.take_evaluation(number, evaluation)          # of each answer
+    client.submit_samples(source.take_samples())
+    """
+
+    def evaluations(self, most_rows: int) -> list[EvaluationRequest]:
+        """New requests, of at most `most_rows` rows each; `number` is their own. Never blocks."""
+
+    def take_evaluation(self, number: int, evaluation: Evaluation) -> None:
+        """The answer to the request `number`; refused rows included."""
+
+    def take_samples(self) -> list[Sample]:
+        """Samples that became ready since the last call."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,11 @@ from simul.common.client.client import InferenceClient, Replies
 from simul.common.protocol.decisions import Failure
 from simul.common.runtime.lifecycle import Reporter, StopFlag, Stopped
 from simul.common.runtime.metrics import Stages
-from simul.env_worker.source import EnvSource
+from simul.env_worker.source import EnvSource, SearchingSource
 
 WAIT_SEC = 0.05
 DRAIN_SEC = 2.0
+MOST_SAMPLES_WAITING = 4096  # while the server has taken no more, nothing is searched
 STAGES = ("wait", "envs", "messages", "other")
 
 
@@ -31,6 +32,8 @@ class Worker:
         self._event = ""
         self._actions = 0
         self._stages = Stages(STAGES)
+        self._searching = source if isinstance(source, SearchingSource) else None
+        self._evaluations: dict[int, int] = {}  # numbers of the source's requests, by the client's
 
     def run(self, stop: StopFlag) -> None:
         """Step games until `stop` is set or the source is idle."""
@@ -44,12 +47,12 @@ class Worker:
             return
         self._reporter.send(self.metrics(), state="ready")
         self._stages.start()
-        while not stop and not (self._source.idle() and not self._client.waiting):
+        while not stop and not (self._source.idle() and not self._unanswered()):
             self._run_once(WAIT_SEC)
         self._source.drain()
         self._reporter.send(self.metrics(), state="draining")
         deadline = time.monotonic() + DRAIN_SEC
-        while self._client.waiting and time.monotonic() < deadline:
+        while self._unanswered() and time.monotonic() < deadline:
             self._run_once(WAIT_SEC)
         self._source.close()
         self._reporter.send(self.metrics(), state="stopped")
@@ -67,6 +70,7 @@ class Worker:
             "actions": self._actions,
             "stage_sec": dict(self._stages.seconds),
             **self._source.metrics(),
+            **({"samples": self._sample_counts()} if self._searching is not None else {}),
         }
 
     def _run_once(self, wait_sec: float) -> None:
@@ -76,6 +80,8 @@ class Worker:
         if decisions:
             self._decisions += len(decisions)
             self._client.submit(decisions)
+        if self._searching is not None:
+            self._submit_searches(self._searching)
         replies = self._client.poll()
         stages.lap("messages")
         self._apply(replies)
@@ -86,12 +92,39 @@ class Worker:
             self._reporter.send(self.metrics(), event=self._event)
             self._event = ""
         stages.lap("other")
-        if not decisions and not replies.actions:  # the actions just applied may have made decisions ready
+        if not (decisions or replies.actions or replies.evaluations):  # what was just applied may have made rows ready
             self._client.poller.set_files(self._source.files())
             self._client.poller.wait(wait_sec)
             stages.lap("wait")
 
+    def _unanswered(self) -> int:
+        """Rows and samples that the server has not answered."""
+        return self._client.waiting + (self._client.samples.waiting if self._searching is not None else 0)
+
+    def _sample_counts(self) -> dict[str, Any]:
+        samples = self._client.samples
+        return {
+            "submitted": samples.submitted,
+            "accepted": samples.accepted,
+            "refused": dict(samples.refused),
+            "waiting": samples.waiting,
+        }
+
+    def _submit_searches(self, source: SearchingSource) -> None:
+        """Send the leaves and the samples that are ready."""
+        client = self._client
+        if client.samples.waiting <= MOST_SAMPLES_WAITING:
+            for request in source.evaluations(client.rows_per_message):
+                number = client.evaluate(request.observation, request.mask, policy=request.policy)
+                self._evaluations[number] = request.number
+        self._stages.lap("envs")
+        if samples := source.take_samples():
+            client.submit_samples(samples)
+
     def _apply(self, replies: Replies) -> None:
+        if self._searching is not None:
+            for evaluation in replies.evaluations:
+                self._searching.take_evaluation(self._evaluations.pop(evaluation.id), evaluation)
         if replies.lost:
             self._event = "the inference server forgot our sessions; their games start again"
             self._log.warning(self._event)

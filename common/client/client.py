@@ -103,6 +103,11 @@ class InferenceClient:
         return self._sender.busy
 
     @property
+    def rows_per_message(self) -> int:
+        """Rows that one message may have; 1 before WELCOME."""
+        return self._max_rows
+
+    @property
     def samples(self) -> PendingSamples:
         """Counts of the samples submitted, by what became of them."""
         return self._sender.samples

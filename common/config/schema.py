@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, field
 
 from simul.common.config.games import GAMES, GamesConfig
+from simul.common.config.search import SearchConfig
 from simul.common.config.section import (
     Few,
     Many,
@@ -135,7 +136,7 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "workers": ("max_failed_share",),
     "learner": ("normalize_rewards", "weight_decay"),
 }
-LATER_SECTIONS = ("replay",)  # likewise
+LATER_SECTIONS = ("replay", "search")  # likewise
 
 
 class ReplayConfig(Section, frozen=True):
@@ -170,6 +171,7 @@ class Config(GamesConfig, frozen=True):
     server: ServerConfig = ServerConfig()
     learner: LearnerConfig = LearnerConfig()
     replay: ReplayConfig = ReplayConfig()
+    search: SearchConfig = SearchConfig()  # of learner.algorithm alphazero
     evaluation: EvaluationConfig = EvaluationConfig()
     metrics: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ("tensorboard", "csv")  # curves go there
     prometheus_port: Port = 0  # the newest figures of the curves at 127.0.0.1:PORT/metrics; 0: off

@@ -83,6 +83,7 @@ def build_source(
     if _is_turn_game(offers):
         return turn_game_source(partial(offers, **config.game_options), config, options)
     _refuse_opponents(config, pairings)
+    _refuse_search(config)
     return _own_source(config, offers, options) if _is_source(offers) else class_source(config, offers, options)
 
 
@@ -94,6 +95,7 @@ def game_spec(config: Config) -> GameSpec:
     if _is_turn_game(offers):
         return turn_game_spec(partial(offers, **config.game_options), config)
     _refuse_opponents(config)
+    _refuse_search(config)
     if not _is_source(offers):
         return class_spec(config, offers)
     options = SourceOptions(index=0, envs=1, seed=0, record=False, greedy=False, episodes=None)
@@ -138,6 +140,12 @@ def _refuse_opponents(config: Config, pairings: Sequence[Pairing] = ()) -> None:
             f"{config.game} is not a simul.TurnGame, which alone has scripted opponents and plays evaluations of "
             "several contestants. Leave opponents out, and name one --checkpoint."
         )
+
+
+def _refuse_search(config: Config) -> None:
+    """Raises ConfigError where a game that is no TurnGame is to be searched."""
+    if config.learner.algorithm == "alphazero":
+        raise ConfigError(f"alphazero searches games that are a simul.TurnGame; {config.game} is none. Use ppo.")
 
 
 def _own_source(config: Config, offers: Callable[..., Any], options: SourceOptions) -> EnvSource:

@@ -15,7 +15,7 @@ class OpenSpielConfig(GameSection, frozen=True):
 
     description: ClassVar[Game] = Game(
         configuration="openspiel", variant="name", seats=0, opponents=(*POLICIES, "random"), episodes="games",
-        pairings=True, packages=("open_spiel",),
+        pairings=True, search=True, packages=("open_spiel",),
     )  # fmt: skip
 
     name: NonEmptyText = "tic_tac_toe"  # as in pyspiel.registered_names()

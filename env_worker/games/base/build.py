@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import random
 from collections.abc import Callable
 
@@ -24,14 +26,20 @@ def turn_game_source(
     make_game: Callable[[], TurnGame], config: Config, options: SourceOptions, players: Players = ANY_GAME,
     reward_scale: float = 1.0,
 ) -> TurnGameSource:  # fmt: skip
-    """The source of one worker, checked, not yet started. Raises ConfigError.
+    """The source of one worker, checked, not yet started. With the algorithm alphazero its policies search.
+
+    Raises ConfigError.
 
     Args:
         make_game: builds one game, with the configured settings.
         players: the game's scripted players, by the names that its description lists; `random` is added.
     """
     check_turn_game(make_game, config)
-    return TurnGameSource(
+    build: Callable[..., TurnGameSource] = TurnGameSource
+    if config.learner.algorithm == "alphazero":
+        search = importlib.import_module("simul.env_worker.search.source")  # compiles; other games do without
+        build = functools.partial(search.SearchSource, search=config.search)
+    return build(
         make_game, {**ANY_GAME, **players}, opponents=config.opponents, pairings=options.pairings,
         mirror_seed=options.mirror_seed, reward_scale=reward_scale,
         max_failed_share=config.workers.max_failed_share, **options.of_envs(),

@@ -1,0 +1,65 @@
+"""Evaluations of positions that were asked before, of one version of the weights."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class CachedEvaluation(NamedTuple):
+    """priors: float32 [K], of the legal actions in order; values: float32 [R], one a row that was asked."""
+
+    priors: NDArray[np.float32]
+    values: NDArray[np.float32]
+
+
+def position_key(actor: int, actions: NDArray[np.intp], observations: NDArray[Any]) -> bytes:
+    """16 bytes over everything the network is shown of a position: equal keys have equal evaluations.
+
+    Args:
+        observations: wire dtype [R, D], of the seats that are asked.
+    """
+    digest = hashlib.blake2b(observations.tobytes(), digest_size=16, salt=actor.to_bytes(2, "little"))
+    digest.update(actions.tobytes())
+    return digest.digest()
+
+
+class EvaluationCache:
+    """The newest `capacity` evaluations. A newer version of the weights empties it.
+
+    Attributes:
+        version: of the weights whose evaluations are kept.
+        hits, misses: of `find`.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.version = -1
+        self.hits = self.misses = 0
+        self._capacity = capacity
+        self._kept: dict[bytes, CachedEvaluation] = {}  # oldest first
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def find(self, key: bytes) -> CachedEvaluation | None:
+        """The evaluation of the position by the newest version seen."""
+        found = self._kept.get(key)
+        if found is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return found
+
+    def keep(self, key: bytes, version: int, evaluation: CachedEvaluation) -> None:
+        """Store an answer of the server. One of an older version than the newest seen is not kept."""
+        if version > self.version:
+            self.version = version
+            self._kept.clear()
+        if version < self.version or not self._capacity:
+            return
+        if len(self._kept) >= self._capacity and key not in self._kept:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = evaluation

@@ -1,0 +1,72 @@
+"""Who answers the leaves: the inference server through EVALUATE, or a uniform network."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.client.client import InferenceClient
+from simul.common.client.evaluation import Evaluation
+
+
+class Evaluator(Protocol):
+    """Answers rows with priors and values, some time after they were submitted:
+
+    number = evaluator.submit(observation, mask)
+    for evaluation in evaluator.poll():         # evaluation.id == number
+    """
+
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
+        """Rows of one request: wire dtype [N, D], bool [N, A] (True = legal). Returns the id of the answer."""
+
+    def poll(self) -> list[Evaluation]:
+        """Answers that have arrived. Waits a little where there are none."""
+
+
+class UniformEvaluator:
+    """Every legal action alike, every value 0: search without a network."""
+
+    def __init__(self) -> None:
+        self._answers: list[Evaluation] = []
+        self._submitted = 0
+
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
+        """The answer waits in the next `poll`."""
+        self._submitted += 1
+        rows = len(mask)
+        priors = mask / mask.sum(axis=1, dtype=np.float32, keepdims=True)
+        zeros = np.zeros(rows, np.float32)
+        self._answers.append(Evaluation(self._submitted, priors, zeros, np.zeros(rows, np.int64), {}))
+        return self._submitted
+
+    def poll(self) -> list[Evaluation]:
+        """All answers."""
+        answers, self._answers = self._answers, []
+        return answers
+
+
+class ServerEvaluator:
+    """EVALUATE with zero state.
+
+    Args:
+        client: connected; nothing else polls it.
+        policy: name of the policy that evaluates.
+    """
+
+    def __init__(self, client: InferenceClient, policy: str = "learner", wait_sec: float = 0.05) -> None:
+        self._client = client
+        self._policy = policy
+        self._wait_sec = wait_sec
+
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
+        """One EVALUATE message. Raises ValueError where the rows do not fit the game spec."""
+        return self._client.evaluate(observation, mask, policy=self._policy)
+
+    def poll(self) -> list[Evaluation]:
+        """Answers that have arrived. Raises InferenceError where the server refuses this client."""
+        if not (answers := self._client.poll().evaluations):
+            self._client.poller.wait(self._wait_sec)
+            answers = self._client.poll().evaluations
+        return answers

@@ -1,0 +1,350 @@
+"""The search of one game: select a leaf, take its evaluation, choose a move.
+
+search.begin(game, full=True, move=0)
+while leaf := search.select():
+    search.take(leaf, priors, values)       # what the network said of it
+result = search.result()
+game.apply({seat: result.action})
+search.follow(result.action)                # keeps what lies below it
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.config.search import SearchConfig
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
+from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, position_key
+from simul.env_worker.search.loops import Setting
+from simul.env_worker.search.outcomes import outcome_of
+from simul.env_worker.search.sequential_halving import visit_schedule
+from simul.env_worker.search.tree import NO_EDGE, OVER, Tree
+
+ROOT = 0
+LEAST_TARGET = 1e-4  # smaller probabilities of the improved policy are left out of a target
+
+
+class Leaf(NamedTuple):
+    """A position that waits for its evaluation.
+
+    Attributes:
+        actor: the seat that acts.
+        actions: intp [K], legal ones, ascending.
+        observations: wire dtype [R, D]: with one or two seats the actor's; with more every seat's, in order.
+        key: of the evaluation cache.
+    """
+
+    node: int
+    depth: int
+    actor: int
+    actions: NDArray[np.intp]
+    observations: NDArray[Any]
+    key: bytes
+
+
+class SearchResult(NamedTuple):
+    """What a search found.
+
+    Attributes:
+        action: the move to play.
+        actions, policy: sparse policy target: intp [K] and float32 [K] that add up to 1; empty after a cheap search
+            and where one action was legal.
+        value: float64 [seats], mean of the root; 0 where one action was legal.
+        simulations: number made for this move.
+    """
+
+    action: int
+    actions: NDArray[np.intp]
+    policy: NDArray[np.float32]
+    value: NDArray[np.float64]
+    simulations: int
+
+
+class Search:
+    """One tree, one leaf in flight, from move to move of one game.
+
+    Games must be of perfect information apart from chance, with one seat acting at a time. Two seats are zero-sum: the
+    network's value v of the seat that acts is -v for the other. With more seats every seat's value is asked, each from
+    its own observation, and the policy from the seat's that acts.
+
+    Args:
+        draw: of noise, of temperature and of chance events; the whole search follows from it and the evaluations.
+        cache: shared by the searches of one policy.
+    """
+
+    def __init__(self, config: SearchConfig, spec: GameSpec, draw: np.random.Generator, cache: EvaluationCache) -> None:
+        self.num_actions = spec.num_actions
+        self._config = config
+        self._seats = spec.seats
+        self._draw = draw
+        self._chance = random.Random(int(draw.integers(2**63)))
+        self._cache = cache
+        self._tree = Tree(spec.seats)
+        self._gumbel = config.method == "gumbel"
+        self._settings = np.zeros(len(Setting))
+        for setting, value in (
+            (Setting.EXPLORATION, config.exploration),
+            (Setting.EXPLORATION_BASE, config.exploration_base),
+            (Setting.FIRST_PLAY_REDUCTION, config.first_play_reduction),
+            (Setting.VISIT_OFFSET, config.visit_offset),
+            (Setting.VALUE_SCALE, config.value_scale),
+        ):
+            self._settings[setting] = value
+        self._full = True
+        self._temperature = 0.0
+        self._budget = 0
+        self._simulations = 0
+        self._legal = 0  # actions of the root
+        self._fresh: Leaf  # of the node that was added last
+        self._dirichlet = False
+        self._schedule: tuple[int, ...] = ()
+        self._noise: NDArray[np.float64] | None = None  # of the root: Gumbel draws, or Dirichlet
+        self._root_prior = np.zeros(0, np.float32)
+        self._searched = np.zeros(0, np.int32)  # Gumbel: visits of the root's actions by this search
+
+    @property
+    def tree(self) -> Tree:
+        """The tree below the position that was searched last."""
+        return self._tree
+
+    def begin(self, game: TurnGame, *, full: bool, move: int, noise: bool = True) -> None:
+        """Search the position of `game`, which is not changed, for the seat that acts.
+
+        Args:
+            full: with all simulations; else a cheap search, without Dirichlet noise and without a policy target.
+            move: number of the move in its game, for the temperature.
+            noise: False for the strongest play: neither noise nor temperature.
+        """
+        config = self._config
+        self._set_root(game)
+        self._full = full
+        early = move < config.temperature_moves
+        self._temperature = (config.temperature if early else config.final_temperature) if noise else 0.0
+        self._dirichlet = noise and full and not self._gumbel and config.noise_share > 0
+        self._budget = config.simulations if full else min(config.cheap_simulations, config.simulations)
+        self._simulations = 0
+        self._noise = None
+
+    def select(self) -> Leaf | None:
+        """Simulate until a leaf needs an evaluation, which `take` brings; None when the search is over."""
+        tree = self._tree
+        while self._legal > 1 and self._left() > 0:
+            depth = self._descend()
+            node = int(tree.path_nodes[depth])
+            if tree.solved[node]:
+                self._back_up(depth, tree.estimate[node])
+                continue
+            leaf = self._fresh._replace(depth=depth)
+            found = self._cache.find(leaf.key)
+            if found is None:
+                return leaf
+            self._expand(leaf, found)
+        return None
+
+    def take(self, leaf: Leaf, version: int, evaluation: CachedEvaluation) -> None:
+        """The answer to `leaf`, by the weights of `version`."""
+        self._cache.keep(leaf.key, version, evaluation)
+        self._expand(leaf, evaluation)
+
+    def result(self) -> SearchResult:
+        """The move, and what is learned from it. Of a search that is over."""
+        tree = self._tree
+        if self._legal == 1:
+            only = tree.games[ROOT].legal_actions(int(tree.actor[ROOT]))
+            return SearchResult(int(only[0]), only[:0], np.zeros(0, np.float32), np.zeros(self._seats), 0)
+        part = tree.edges_of(ROOT)
+        actions = tree.action[part].astype(np.intp)
+        playable = self._playable()
+        visits = np.where(playable, tree.edge_visits[part], 0)
+        if self._gumbel:
+            policy = _softmax(np.where(playable, tree.improved_logits(ROOT, self._settings), -np.inf))
+            place = self._place_by_score(playable)
+            policy[policy < LEAST_TARGET] = 0.0
+        else:
+            policy = visits / visits.sum()
+            place = self._place_by_visits(visits)
+        kept = np.flatnonzero(policy) if self._full else np.empty(0, np.intp)
+        target = (policy[kept] / policy[kept].sum()).astype(np.float32)
+        value = tree.estimate[ROOT].copy() if tree.solved[ROOT] else tree.value[ROOT] / tree.visits[ROOT]
+        return SearchResult(int(actions[place]), actions[kept], target, value, self._simulations)
+
+    def _set_root(self, game: TurnGame) -> None:
+        """Make the position the root: the node that the tree has of it, else a new tree."""
+        shown = self._show(game, game.acting()[0])
+        node = self._tree.nearest_at(shown.key) if self._config.reuse_tree else -1
+        if node >= 0:
+            self._tree.reroot(node)
+        else:
+            self._tree.clear()
+            self._add(game.clone(), 0)
+        self._legal = len(shown.actions)
+
+    def _left(self) -> int:
+        """Simulations still to be made; a root without edges needs its evaluation first.
+
+        PUCT counts the visits that were kept from the move before, so a kept tree saves simulations. Sequential halving
+        needs all of its own.
+        """
+        if self._tree.solved[ROOT]:
+            return 0
+        made = self._simulations if self._gumbel else int(self._tree.visits[ROOT]) - 1
+        return self._budget - made if self._tree.count[ROOT] else 1
+
+    def _descend(self) -> int:
+        """Select a path from the root to a node that is over or has no edges yet. Returns its depth."""
+        tree = self._tree
+        tree.path_nodes[0] = ROOT
+        depth = 0
+        if tree.count[ROOT]:
+            if self._noise is None:
+                self._begin_root()
+            if self._gumbel:
+                depth = self._descend_by_schedule()
+        while True:
+            depth = tree.descend(depth, self._gumbel, self._root_prior, self._settings)
+            if tree.path_nodes[depth] < 0:
+                self._add_child(depth - 1)
+            node = int(tree.path_nodes[depth])
+            if tree.actor[node] == CHANCE:
+                depth = self._follow_chance(depth)
+            elif tree.solved[node] or not tree.count[node]:
+                return depth
+
+    def _begin_root(self) -> None:
+        """Draw the noise of the root: Gumbel's for the order of its actions, Dirichlet's for PUCT's priors."""
+        tree, config = self._tree, self._config
+        part = tree.edges_of(ROOT)
+        count = part.stop - part.start
+        self._root_prior = tree.prior[part].copy()
+        if self._gumbel:
+            self._noise = self._temperature * self._draw.gumbel(size=count)
+            self._searched = np.zeros(count, np.int32)
+            self._schedule = visit_schedule(min(config.considered_actions, count), self._budget)
+        elif self._dirichlet:
+            self._noise = self._draw.dirichlet(np.full(count, config.noise_total / count))
+            share = config.noise_share
+            self._root_prior[:] = (1 - share) * self._root_prior + share * self._noise
+        else:
+            self._noise = np.zeros(count)
+
+    def _descend_by_schedule(self) -> int:
+        """Sequential halving: the best of the actions that were simulated as often as the schedule says.
+
+        Where all of those are closed, the best of the open ones.
+        """
+        tree = self._tree
+        open_actions = ~tree.closed[tree.edges_of(ROOT)]
+        wanted = open_actions & (self._searched == self._schedule[self._simulations])
+        place = int(np.argmax(self._scores(wanted if wanted.any() else open_actions)))
+        self._searched[place] += 1
+        edge = int(tree.first[ROOT]) + place
+        tree.path_edges[0] = edge
+        tree.path_nodes[1] = tree.child[edge]
+        return 1
+
+    def _scores(self, among: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """g + logits + sigma(Q) of the root's actions, -inf of those not `among`."""
+        assert self._noise is not None
+        return np.where(among, self._noise + self._tree.improved_logits(ROOT, self._settings), -np.inf)
+
+    def _add_child(self, depth: int) -> None:
+        """Put a node behind the edge that leaves the path at `depth`."""
+        tree = self._tree
+        parent, edge = int(tree.path_nodes[depth]), int(tree.path_edges[depth])
+        game = tree.games[parent].clone()
+        game.apply({int(tree.actor[parent]): int(tree.action[edge])})
+        node = self._add(game, tree.moves[parent] + 1)
+        tree.child[edge] = node
+        tree.path_nodes[depth + 1] = node
+
+    def _follow_chance(self, depth: int) -> int:
+        """Draw the event of the chance node at `depth` of the path. Returns the depth of its child."""
+        tree = self._tree
+        node = int(tree.path_nodes[depth])
+        event = tree.games[node].draw_chance(self._chance)
+        child = tree.child_at(node, event)
+        if child < 0:
+            game = tree.games[node].clone()
+            game.apply({CHANCE: event})
+            child = self._add(game, tree.moves[node] + 1)
+            tree.add_event(node, event, child)
+        tree.path_edges[depth] = NO_EDGE
+        tree.path_nodes[depth + 1] = child
+        return depth + 1
+
+    def _add(self, game: TurnGame, moves: int) -> int:
+        """The node of this position, new unless an equal one is known. Raises ConfigError where several seats act."""
+        tree = self._tree
+        acting = game.acting()
+        if not acting:
+            return tree.add_node(game, OVER, outcome_of(game.returns(), self._config), moves)
+        actor = acting[0]
+        if len(acting) > 1:
+            raise ConfigError(
+                f"Search needs games in which one seat acts at a time; in {game.spec.name} the seats {list(acting)} "
+                "act at once. Train this game without search."
+            )
+        if actor == CHANCE:
+            return tree.add_node(game, CHANCE, 0.0, moves)
+        shown = self._show(game, actor)
+        if self._config.transpositions and (known := tree.node_at(moves, shown.key)) >= 0:
+            return known
+        node = tree.add_node(game, actor, 0.0, moves)
+        tree.add_position(node, shown.key)
+        self._fresh = shown._replace(node=node)
+        return node
+
+    def _show(self, game: TurnGame, actor: int) -> Leaf:
+        """What the network is asked about a position."""
+        actions = game.legal_actions(actor)
+        asked = range(self._seats) if self._seats > 2 else (actor,)
+        observations = np.stack([game.observation(seat) for seat in asked])
+        return Leaf(-1, 0, actor, actions, observations, position_key(actor, actions, observations))
+
+    def _expand(self, leaf: Leaf, evaluation: CachedEvaluation) -> None:
+        values = evaluation.values.astype(np.float64)
+        if self._seats == 2:
+            values = np.array([values[0], -values[0]] if leaf.actor == 0 else [-values[0], values[0]])
+        self._tree.expand(leaf.node, leaf.actions, evaluation.priors, values)
+        self._back_up(leaf.depth, values)
+
+    def _back_up(self, depth: int, values: NDArray[np.float64]) -> None:
+        self._tree.back_up(depth, values)
+        if depth:  # the root's own evaluation is no simulation
+            self._simulations += 1
+
+    def _playable(self) -> NDArray[np.bool_]:
+        """bool [K]: actions of the root that are not proven to be worse than another."""
+        tree = self._tree
+        part = tree.edges_of(ROOT)
+        if not tree.solved[ROOT]:
+            return ~tree.closed[part]
+        children = tree.child[part]
+        exact = np.where((children >= 0) & tree.solved[children], tree.estimate[children, tree.actor[ROOT]], -np.inf)
+        return np.asarray(exact == exact.max())
+
+    def _place_by_score(self, playable: NDArray[np.bool_]) -> int:
+        """The best of the actions that sequential halving kept to its end."""
+        if self._noise is None:  # solved before this search made a simulation
+            return int(np.argmax(playable))
+        most = self._searched[playable].max()
+        return int(np.argmax(self._scores(playable & (self._searched == most))))
+
+    def _place_by_visits(self, visits: NDArray[np.int32]) -> int:
+        """An action by its visits at the temperature; the most visited at 0, of equals the one of higher value."""
+        if self._temperature == 0:
+            means = self._tree.edge_value[self._tree.edges_of(ROOT)] / np.maximum(visits, 1)
+            return int(np.lexsort((means, visits))[-1])
+        weights = (visits / visits.max()) ** (1 / self._temperature)
+        return int(self._draw.choice(len(visits), p=weights / weights.sum()))
+
+
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    exponents = np.exp(logits - logits.max())
+    return exponents / exponents.sum()

@@ -1,0 +1,195 @@
+"""A search tree in arrays, with room that grows, and a node's game beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
+from simul.env_worker.search import loops
+
+OVER = -2  # `actor` of a node where the game is over
+NO_EDGE = -1  # in a path, behind a chance node
+LEAST_PRIOR = 1e-12  # its logarithm stays finite
+
+_NODE_COLUMNS = ("actor", "first", "count", "visits", "value", "estimate", "solved", "path_nodes", "path_edges")
+_EDGE_COLUMNS = ("action", "child", "edge_visits", "edge_value", "prior", "logit", "closed")
+
+
+class Tree:
+    """Nodes and edges of one game's search; `simul.env_worker.search.loops` says what the columns hold.
+
+    Node 0 is the root. A node that a seat acts in has its edges after `expand`. The children of a chance node are kept
+    by event, because there may be too many events to list.
+
+    A node may have several parents: positions with one key after equally many moves are one node.
+
+    Attributes:
+        nodes, edges: number in use.
+        games: the position of each node; moves: made from the first root on, events included.
+        action: int32 [E], of each edge.
+    """
+
+    def __init__(self, seats: int) -> None:
+        self._seats = seats
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop every node."""
+        self.nodes = self.edges = 0
+        self.games: list[TurnGame] = []
+        self.moves: list[int] = []
+        self._events: dict[int, dict[int, int]] = {}
+        self._positions: dict[tuple[int, bytes], int] = {}
+        node, edge = self._node_columns(64), self._edge_columns(256)
+        self.actor, self.first, self.count, self.visits, self.value, self.estimate, self.solved = node[:7]
+        self.path_nodes, self.path_edges = node[7:]
+        self.action, self.child, self.edge_visits, self.edge_value, self.prior, self.logit, self.closed = edge
+
+    def _node_columns(self, room: int) -> tuple[NDArray[Any], ...]:
+        ints = [np.zeros(room, np.int32) for _ in range(6)]
+        tables = [np.zeros((room, self._seats)) for _ in range(2)]
+        return (*ints[:4], *tables, np.zeros(room, np.bool_), *ints[4:])
+
+    @staticmethod
+    def _edge_columns(room: int) -> tuple[NDArray[Any], ...]:
+        ints = [np.zeros(room, np.int32) for _ in range(3)]
+        floats = [np.zeros(room, np.float32) for _ in range(2)]
+        return (*ints, np.zeros(room), *floats, np.zeros(room, np.bool_))
+
+    def add_node(self, game: TurnGame, actor: int, estimate: ArrayLike, moves: int) -> int:
+        """A node without visits or edges. `estimate`: [seats], of a game that is over; else 0 until `expand`."""
+        if self.nodes + 2 > len(self.actor):  # a path of all nodes has one place more
+            self._grow(_NODE_COLUMNS)
+        node = self.nodes
+        self.nodes += 1
+        self.games.append(game)
+        self.moves.append(moves)
+        self.actor[node] = actor
+        self.first[node] = self.count[node] = self.visits[node] = 0
+        self.value[node] = 0.0
+        self.estimate[node] = estimate
+        self.solved[node] = actor == OVER
+        if actor == CHANCE:
+            self._events[node] = {}
+        return node
+
+    def expand(self, node: int, actions: NDArray[np.intp], priors: NDArray[np.float32], values: ArrayLike) -> None:
+        """Give the node its edges: actions [K], priors [K], and what the network says the position is worth [seats]."""
+        count = len(actions)
+        while self.edges + count > len(self.action):
+            self._grow(_EDGE_COLUMNS)
+        part = slice(self.edges, self.edges + count)
+        self.first[node], self.count[node] = self.edges, count
+        self.estimate[node] = values
+        self.action[part], self.child[part] = actions, -1
+        self.edge_visits[part], self.edge_value[part] = 0, 0.0
+        self.prior[part] = priors
+        self.closed[part] = False
+        self.logit[part] = np.log(np.maximum(priors, LEAST_PRIOR))
+        self.edges += count
+
+    def edges_of(self, node: int) -> slice:
+        """The node's edges, in the order of its legal actions."""
+        first = int(self.first[node])
+        return slice(first, first + int(self.count[node]))
+
+    def child_at(self, node: int, event: int) -> int:
+        """The child of a chance node behind `event`, -1 where there is none."""
+        return self._events[node].get(event, -1)
+
+    def add_event(self, node: int, event: int, child: int) -> None:
+        """Note the child of a chance node behind `event`."""
+        self._events[node][event] = child
+
+    def node_at(self, moves: int, key: bytes) -> int:
+        """The node of a position, -1 where there is none."""
+        return self._positions.get((moves, key), -1)
+
+    def add_position(self, node: int, key: bytes) -> None:
+        """Note the key of a node's position."""
+        self._positions[self.moves[node], key] = node
+
+    def nearest_at(self, key: bytes) -> int:
+        """The node of a position after the fewest moves, -1 where there is none."""
+        found = [at for at in self._positions if at[1] == key]
+        return self._positions[min(found)] if found else -1
+
+    def descend(
+        self, depth: int, improved: bool, root_prior: NDArray[np.float32], settings: NDArray[np.float64]
+    ) -> int:
+        """See `loops.descend`."""
+        return loops.descend(
+            depth, self.path_nodes, self.path_edges, improved, root_prior, self.actor, self.first, self.count,
+            self.visits, self.value, self.estimate, self.solved, self.prior, self.logit, self.edge_visits,
+            self.edge_value, self.child, self.closed, settings,
+        )  # fmt: skip
+
+    def back_up(self, depth: int, values: NDArray[np.float64]) -> None:
+        """See `loops.back_up`; where the path ends at a solved node, also `loops.back_up_proof`."""
+        loops.back_up(
+            depth, self.path_nodes, self.path_edges, values, self.actor, self.first, self.count, self.visits,
+            self.value, self.estimate, self.solved, self.edge_visits, self.edge_value, self.child,
+        )  # fmt: skip
+        if self.solved[self.path_nodes[depth]]:
+            loops.back_up_proof(
+                depth, self.path_nodes, self.path_edges, self.actor, self.first, self.count, self.estimate,
+                self.solved, self.child, self.edge_visits, self.edge_value, self.closed,
+            )  # fmt: skip
+
+    def improved_logits(self, node: int, settings: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `loops.improved_logits`; of the node's edges."""
+        return loops.improved_logits(
+            self.first[node], self.count[node], self.estimate[node, self.actor[node]], self.prior, self.logit,
+            self.edge_visits, self.edge_value, settings,
+        )  # fmt: skip
+
+    def reroot(self, root: int) -> None:
+        """Keep `root` and what lies below it, with its statistics."""
+        kept = self._subtree(root)
+        moved = {old: new for new, old in enumerate(kept)}
+        nodes = np.array(kept, np.intp)
+        edges = [np.arange(self.first[node], self.first[node] + self.count[node]) for node in kept]
+        chosen = np.concatenate(edges) if edges else np.empty(0, np.intp)
+        new_place = np.full(self.nodes + 1, -1, np.int32)  # the last stands for "none"
+        new_place[nodes] = np.arange(len(kept))
+        counts = self.count[nodes]
+        for name in _NODE_COLUMNS[:-2]:
+            column = getattr(self, name)
+            column[: len(kept)] = column[nodes]
+        self.first[: len(kept)] = np.cumsum(counts) - counts
+        for name in _EDGE_COLUMNS:
+            column = getattr(self, name)
+            column[: len(chosen)] = column[chosen]
+        self.child[: len(chosen)] = new_place[self.child[: len(chosen)]]
+        self.nodes, self.edges = len(kept), len(chosen)
+        self.games = [self.games[node] for node in kept]
+        self.moves = [self.moves[node] for node in kept]
+        self._positions = {at: moved[node] for at, node in self._positions.items() if node in moved}
+        self._events = {
+            moved[node]: {event: moved[child] for event, child in events.items()}
+            for node, events in self._events.items()
+            if node in moved
+        }
+
+    def _subtree(self, root: int) -> Sequence[int]:
+        """`root` and the nodes below it, each once, the root first."""
+        found = {root: None}
+        waiting = [root]
+        for node in waiting:  # grows while it is read
+            if self.actor[node] == CHANCE:
+                children = list(self._events[node].values())
+            else:
+                behind = self.child[self.edges_of(node)]
+                children = behind[behind >= 0].tolist()
+            waiting += [child for child in children if child not in found]
+            found |= dict.fromkeys(children)
+        return list(found)
+
+    def _grow(self, columns: Sequence[str]) -> None:
+        for name in columns:
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate((old, np.zeros_like(old))))
