@@ -1,0 +1,33 @@
+"""Symmetries of the game as permutations of observations and actions, for augmentation.
+
+The views already turn the boards of all colours into each other. In the view of a colour, Duo has one symmetry more,
+the reflection in the main diagonal, which both starts lie on. Classic has none: a reflection exchanges the colours
+that place before and after the own one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.blokus.board import Variant, corners, placement_number
+from simul.env_worker.games.blokus.pieces import ORIENTATIONS
+
+
+def transposed_actions(variant: Variant) -> NDArray[np.intp]:
+    """[A]: the action that each becomes when the view is reflected in its main diagonal. Its own inverse."""
+    mapped = np.arange(variant.placements + 1)
+    for number, (index, top, left) in enumerate(corners(variant).tolist()):
+        squares = [(left + column, top + row) for row, column in ORIENTATIONS[index].shape]
+        mapped[number] = placement_number(variant, squares)
+    return mapped
+
+
+def transposed_observation(spec: GameSpec) -> NDArray[np.intp]:
+    """[D]: `observation[these]` is the observation of the reflected position, all colours in their places."""
+    planes, height, width = spec.observation_shape
+    places = np.arange(spec.observation_size)
+    board = places[: planes * height * width].reshape(planes, height, width)
+    places[: board.size] = board.transpose(0, 2, 1).ravel()
+    return places
