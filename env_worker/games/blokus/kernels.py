@@ -310,6 +310,19 @@ def roll_out(
 PARENT, ACTION, SEAT, CHILD, SIBLING, UNTRIED, UNTRIED_LEFT = range(7)  # UNTRIED: first of its moves in the pool
 
 
+@compiled(STATE, INT, STATE, INT)
+def _append(pool: Numbers, used: int, moves: Numbers, count: int) -> Numbers:
+    """The pool, or one with more room, with so many moves behind the used part."""
+    kept = pool
+    if used + count > len(pool):
+        kept = np.empty(2 * len(pool) + count, np.int32)
+        for index in range(used):
+            kept[index] = pool[index]
+    for index in range(count):
+        kept[used + index] = moves[index]
+    return kept
+
+
 @compiled(NODES, INT, INT, STATE, RANDOM)
 def _try_one(nodes: Numbers, at: int, child: int, pool: Numbers, random: NDArray[np.uint64]) -> int:
     """Make `child` the node of a random untried move of the node `at`; returns `child`."""
@@ -368,7 +381,8 @@ def search(
     """
     seats = rules[SEATS]
     moves = np.empty(rules[PASS], np.int32)
-    nodes = np.full((rollouts + 1, 7), -1, np.int32)
+    nodes = np.empty((rollouts + 1, 7), np.int32)
+    nodes[:] = -1
     visits = np.zeros(rollouts + 1, np.int64)
     sums = np.zeros((rollouts + 1, seats), np.float64)
     pool, pooled = np.empty(4096, np.int32), 0
@@ -380,9 +394,7 @@ def search(
                 found = find_moves(state, state[TO_MOVE], tree, rules, moves, len(moves))
                 if found == 0:
                     moves[0], found = rules[PASS], 1
-                while pooled + found > len(pool):
-                    pool = np.concatenate((pool, np.empty_like(pool)))
-                pool[pooled : pooled + found] = moves[:found]
+                pool = _append(pool, pooled, moves, found)
                 nodes[at, UNTRIED], nodes[at, UNTRIED_LEFT] = pooled, found
                 nodes[at, SEAT] = seat_of(state, state[TO_MOVE], rules)
                 pooled += found
@@ -396,6 +408,7 @@ def search(
         outcome(state, rules, result)
         while at >= 0:
             visits[at] += 1
-            sums[at] += result
+            for seat in range(seats):
+                sums[at, seat] += result[seat]
             at = nodes[at, PARENT]
     return _most_visited(nodes, visits, sums)

@@ -17,11 +17,11 @@ from simul.env_worker.games.blokus.pieces import ORIENTATIONS
 
 def transposed_actions(variant: Variant) -> NDArray[np.intp]:
     """[A]: the action that each becomes when the view is reflected in its main diagonal. Its own inverse."""
-    mapped = np.arange(variant.placements + 1)
-    for number, (index, top, left) in enumerate(corners(variant).tolist()):
-        squares = [(left + column, top + row) for row, column in ORIENTATIONS[index].shape]
-        mapped[number] = placement_number(variant, squares)
-    return mapped
+    mapped = [
+        placement_number(variant, [(left + column, top + row) for row, column in ORIENTATIONS[index].shape])
+        for index, top, left in corners(variant).tolist()
+    ]
+    return np.array([*mapped, variant.placements], np.intp)
 
 
 def transposed_observation(spec: GameSpec) -> NDArray[np.intp]:
