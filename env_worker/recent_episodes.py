@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import NamedTuple
 
 ALL = "all"  # the group of every episode
+FIGURE = "figure."  # prefix of a game's own facts
 
 
 class Episode(NamedTuple):
-    """One finished episode. `length`: decisions of the learner's seat; `won`: None where a game has no winner."""
+    """One finished episode.
+
+    `length`: decisions of the learner's seat; `won`: None where a game has no winner; `facts`: the game's own figures.
+    """
 
     episode_return: float
     length: int
     won: bool | None = None
+    facts: Mapping[str, float] = {}
 
 
 class RecentEpisodes:
@@ -33,7 +39,7 @@ class RecentEpisodes:
             self._groups.setdefault(name, deque(maxlen=self._window)).append(episode)
 
     def figures(self) -> dict[str, dict[str, float]]:
-        """By group: games, win_rate (where the game has a winner; not in the group of all), return_* and length_*."""
+        """By group: games, win_rate (where games have winners; not in `all`), return_*, length_*, FIGURE + facts."""
         return {name: _figures(name, episodes) for name, episodes in self._groups.items()}
 
 
@@ -48,4 +54,7 @@ def _figures(name: str, episodes: deque[Episode]) -> dict[str, float]:
     }
     for what, values in columns.items():
         figures |= {f"{what}_mean": sum(values) / games, f"{what}_min": min(values), f"{what}_max": max(values)}
+    for name in episodes[-1].facts:
+        values = [episode.facts[name] for episode in episodes if name in episode.facts]
+        figures[f"{FIGURE}{name}"] = sum(values) / len(values)
     return figures

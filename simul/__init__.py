@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simul.common.nets.io import load_policy
     from simul.common.protocol import errors
     from simul.common.protocol.specs import GameSpec
+    from simul.env_worker.games.base.turn_game import TurnGame
 
 __all__ = [
     "Client",
@@ -28,6 +29,7 @@ __all__ = [
     "GameSpec",
     "Run",
     "Server",
+    "TurnGame",
     "errors",
     "evaluate",
     "load_policy",
@@ -40,6 +42,7 @@ _PLACES = {
     "GameSpec": "simul.common.protocol.specs:GameSpec",
     "Run": "simul.common.launch.api:Run",
     "Server": "simul.common.launch.api:Server",
+    "TurnGame": "simul.env_worker.games.base.turn_game:TurnGame",
     "errors": "simul.common.protocol.errors:",
     "evaluate": "simul.common.launch.api:evaluate",
     "load_policy": "simul.common.nets.io:load_policy",

@@ -17,7 +17,7 @@ class Game:
 
     Attributes:
         configuration: a shipped configuration that plays it, by name.
-        seats: players of one env; the game's spec says the same.
+        seats: players of one env; the game's spec says the same. 0: only the spec says it.
         opponents: kinds that the section `opponents` may give a share to.
         short_names: of scripted opponents, short to full.
         networks: built-in networks made for this game's observation, beside those for any: name -> what it reads.
@@ -57,7 +57,11 @@ class Game:
 class GameSection(Section, frozen=True):
     """Base of a game's own section. This class itself stands for a game of one's own, which has no section."""
 
-    description: ClassVar[Game] = Game(opponents=POLICIES)
+    description: ClassVar[Game] = Game(opponents=(*POLICIES, "random"), seats=0, pairings=True)
+
+    def seats(self) -> int:
+        """Players of one env, as configured; 0: only the game's spec says it."""
+        return self.description.seats
 
     def broken_rules(self) -> Iterator[Rule]:
         """Rules over several keys of this section that it breaks; each sentence gives the reason."""

@@ -17,9 +17,11 @@ class Contestant(msgspec.Struct, frozen=True):
 
 
 class Pairing(msgspec.Struct, frozen=True):
-    """`battles` of two contestants, numbered from `start`: in even ones `first` sits at p1, in odd ones at p2.
+    """`battles` of two contestants, numbered from `start`: `first` sits at one seat, `second` at all others.
 
-    `mirrored`: battles 2n and 2n + 1 have the same seeds, and each contestant plays both sides.
+    `first` takes seat 0, 1, ..., seats - 1 in turn, and begins again. With two seats: p1 in even battles, else p2.
+
+    `mirrored`: battles in which `first` takes every seat once have the same seeds.
     """
 
     first: Contestant
@@ -27,28 +29,37 @@ class Pairing(msgspec.Struct, frozen=True):
     battles: int
     start: int = 0
     mirrored: bool = True
+    seats: int = 2
 
     def first_seat(self, battle: int) -> int:
-        """0 or 1, of the pairing's battle number `battle`, counted from 0 here."""
-        return (self.start + battle) % 2
+        """Where `first` sits in the pairing's battle number `battle`, counted from 0 here."""
+        return (self.start + battle) % self.seats
+
+    def seated(self, battle: int) -> tuple[Contestant, ...]:
+        """Who plays each seat."""
+        first_seat = self.first_seat(battle)
+        return tuple(self.first if seat == first_seat else self.second for seat in range(self.seats))
 
     def mirror(self, battle: int) -> int | None:
-        """Number of the pair of battles that share this one's seeds; None where every battle has its own."""
-        return (self.start + battle) // 2 if self.mirrored else None
+        """Number of the group of battles that share this one's seeds; None where every battle has its own."""
+        return (self.start + battle) // self.seats if self.mirrored else None
 
 
-def round_robin(contestants: Sequence[Contestant], battles: int, *, mirrored: bool = True) -> list[Pairing]:
+def round_robin(
+    contestants: Sequence[Contestant], battles: int, *, mirrored: bool = True, seats: int = 2
+) -> list[Pairing]:
     """Every contestant against every other one."""
-    return [Pairing(first, second, battles, mirrored=mirrored) for first, second in combinations(contestants, 2)]
+    return [Pairing(*two, battles, mirrored=mirrored, seats=seats) for two in combinations(contestants, 2)]
 
 
 def share_out(pairings: Sequence[Pairing], workers: int) -> list[list[Pairing]]:
-    """Every worker's part of every pairing, in pairs of battles; parts may be empty, the last has the odd battle."""
+    """Every worker's part of every pairing, in whole groups of battles; parts may be empty, the last has the rest."""
     shares: list[list[Pairing]] = [[] for _ in range(workers)]
     for pairing in pairings:
-        start, left, twos = pairing.start, pairing.battles, (pairing.battles + 1) // 2
+        start, left, seats = pairing.start, pairing.battles, pairing.seats
+        groups = -(-left // seats)
         for index, share in enumerate(shares):
-            battles = min(2 * (twos // workers + (index < twos % workers)), left)
+            battles = min(seats * (groups // workers + (index < groups % workers)), left)
             share.append(msgspec.structs.replace(pairing, battles=battles, start=start))
             start, left = start + battles, left - battles
     return shares

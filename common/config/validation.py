@@ -184,7 +184,8 @@ def _measurements(config: Config) -> Iterator[Rule]:
     if opponents and not known:
         yield ("evaluation.opponents", "game"), f"the game {config.game} has no scripted opponents; leave it out"
         return
-    if known and config.evaluation.every_decisions and not opponents:
+    seats = game_called(config.game).seats
+    if known and seats and config.evaluation.every_decisions and not opponents:
         yield (
             ("evaluation.opponents", "game"),
             f"the game {config.game} is evaluated against scripted opponents: name some of {', '.join(known)}",
@@ -245,7 +246,7 @@ def _sizes(config: Config) -> Iterator[Rule]:
             f"expected at least unroll_length x minibatches = {least}, because every minibatch takes whole unrolls; "
             f"got {learner.batch_steps}",
         )
-    seats = game_called(config.game).seats
+    seats = config.game_section.seats() or 1  # else checked again with the game's spec
     wanted = workers.count * workers.envs * seats
     if server.max_sessions < wanted:
         yield (

@@ -8,8 +8,11 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
+
+import msgspec
 
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.matchups import Pairing
@@ -17,6 +20,8 @@ from simul.common.config.schema import Config
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.named_class import load_class
+from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.games.gymnasium.game import class_source, class_spec
 from simul.env_worker.source import EnvSource, ReplayPlayer, SourceOptions
 
@@ -73,11 +78,12 @@ def build_source(
     if config.game in GAMES:
         return _module_of(config.game).build(config, options)
     offers = _own_class(config)
-    if not _is_source(offers):
-        return class_source(config, offers, options)
-    if replays is not None:
-        raise ConfigError(f"The source {config.game} writes no replays. Leave --replays out.")
-    return _own_source(config, offers, options)
+    if replays is not None and (_is_source(offers) or _is_turn_game(offers)):
+        raise ConfigError(f"The game {config.game} writes no replays. Leave --replays out.")
+    if _is_turn_game(offers):
+        return turn_game_source(partial(offers, **config.game_options), config, options)
+    _refuse_opponents(config, pairings)
+    return _own_source(config, offers, options) if _is_source(offers) else class_source(config, offers, options)
 
 
 def game_spec(config: Config) -> GameSpec:
@@ -85,6 +91,9 @@ def game_spec(config: Config) -> GameSpec:
     if config.game in GAMES:
         return _module_of(config.game).spec(config)
     offers = _own_class(config)
+    if _is_turn_game(offers):
+        return turn_game_spec(partial(offers, **config.game_options), config)
+    _refuse_opponents(config)
     if not _is_source(offers):
         return class_spec(config, offers)
     options = SourceOptions(index=0, envs=1, seed=0, record=False, greedy=False, episodes=None)
@@ -114,6 +123,21 @@ def _own_class(config: Config) -> Callable[..., Any]:
 def _is_source(offers: Callable[..., Any]) -> bool:
     """True for a class of an EnvSource, False for one of a Gymnasium env."""
     return callable(getattr(offers, "poll", None)) and callable(getattr(offers, "act", None))
+
+
+def _is_turn_game(offers: Callable[..., Any]) -> bool:
+    """True for a class of a TurnGame."""
+    return isinstance(offers, type) and issubclass(offers, TurnGame)
+
+
+def _refuse_opponents(config: Config, pairings: Sequence[Pairing] = ()) -> None:
+    """Raises ConfigError where an env of one seat, or a source, would need scripted opponents."""
+    shares = msgspec.structs.asdict(config.opponents)
+    if shares["random"] or config.evaluation.opponents or pairings:
+        raise ConfigError(
+            f"{config.game} is not a simul.TurnGame, which alone has scripted opponents and plays evaluations of "
+            "several contestants. Leave opponents out, and name one --checkpoint."
+        )
 
 
 def _own_source(config: Config, offers: Callable[..., Any], options: SourceOptions) -> EnvSource:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from simul.common.config.game_description import Game, GameSection
 from simul.common.config.games.gymnasium import GymnasiumConfig
+from simul.common.config.games.openspiel import OpenSpielConfig
+from simul.common.config.games.pettingzoo import PettingZooConfig
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.section import RunConfig
 
@@ -15,6 +17,8 @@ class GamesConfig(RunConfig, frozen=True):
 
     pokemon: PokemonConfig = PokemonConfig()
     gymnasium: GymnasiumConfig = GymnasiumConfig()
+    openspiel: OpenSpielConfig = OpenSpielConfig()
+    pettingzoo: PettingZooConfig = PettingZooConfig()
 
     @property
     def game_section(self) -> GameSection:

@@ -10,6 +10,10 @@ from simul.common.config.option_types import path
 def add_eval(evaluate: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     evaluate.add_argument(
+        "game", nargs="?", default="", metavar="GAME",
+        help="without a checkpoint, what the opponents play: a game or a configuration (default: the first that fits)",
+    )  # fmt: skip
+    evaluate.add_argument(
         "--checkpoint", dest="checkpoints", action="append", type=path, default=[], metavar="D",
         help="a checkpoint or a run directory; several: a round robin; none: only the opponents play",
     )  # fmt: skip
@@ -18,6 +22,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         help="a scripted opponent of the game, such as random (any other name lists them); several: a round robin",
     )  # fmt: skip
     evaluate.add_argument(
+        "--games",
         "--battles",
         "--episodes",
         dest="episodes",
@@ -28,7 +33,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )
     evaluate.add_argument(
         "--no-mirror", dest="mirror", action="store_false",
-        help="new seeds for every battle; default: each is played twice, with the seats exchanged",
+        help="new seeds for every battle; default: each is played once from every seat",
     )  # fmt: skip
     evaluate.add_argument(
         "--no-round-robin", dest="only_first", action="store_true",
@@ -60,7 +65,7 @@ def _eval(options: argparse.Namespace) -> int:
     from simul.common.launch.evaluation.eval_runner import evaluate
 
     return evaluate(
-        options.checkpoints, opponents=options.opponents, episodes=options.episodes, workers=options.workers,
-        overrides=options.overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
-        only_first=options.only_first, replay_player=options.replay_player,
+        options.checkpoints, game=options.game, opponents=options.opponents, episodes=options.episodes,
+        workers=options.workers, overrides=options.overrides, as_json=options.json, replays=options.replays,
+        mirror=options.mirror, only_first=options.only_first, replay_player=options.replay_player,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from simul.common.config.matchups import Contestant, Pairing, encode_pairings, r
 from simul.common.config.opponents import SCRIPTED, opponent_kind
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.evaluation.matrix import build_matrix, matrix_table
+from simul.common.launch.evaluation.matrix import build_matrix, matrix_table, standings_table
 from simul.common.launch.evaluation.result import build_result, result_text
 from simul.common.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.common.launch.processes.role_process import role_command
@@ -28,6 +28,7 @@ from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import CONFIGS
 
 TABLE_COLUMNS = 30  # per contestant, where the output is no terminal
@@ -37,24 +38,24 @@ POLL_SEC = 0.1
 
 
 def evaluate(
-    checkpoints: Sequence[Path], *, opponents: Sequence[str] = (), episodes: int, workers: int = 1,
+    checkpoints: Sequence[Path], *, game: str = "", opponents: Sequence[str] = (), episodes: int, workers: int = 1,
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
     only_first: bool = False, replay_player: str = "own", command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
 
     One checkpoint plays alone or against one opponent; more contestants play a round robin; with `only_first`
-    the first one plays each of the others.
+    the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
     """
     if episodes < 1 or workers < 1:
-        raise ConfigError("--battles and --workers must be at least 1.")
+        raise ConfigError("--games and --workers must be at least 1.")
     bots = [opponent_kind(name, SCRIPTED) for name in opponents]
     folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
     for named, option in ((bots, "--opponent"), (folders, "--checkpoint")):
         if len(set(named)) < len(named):
             raise ConfigError(f"{option} names the same one twice.")
-    config = config_of(folders[0], overrides) if folders else _config_of_bots(bots, overrides)
-    _check_game(config, len(folders), bots)
+    config = config_of(folders[0], overrides) if folders else _config_of_bots(game, bots, overrides)
+    _check_game(config, len(folders), bots, game)
     each = ["--greedy"]
     if replays is not None:
         each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
@@ -63,15 +64,20 @@ def evaluate(
         *(Contestant(label, policy=policy) for label, policy in zip(checkpoint_labels(folders), served)),
         *(Contestant(bot, bot=bot) for bot in bots),
     ]
-    pairings = round_robin(contestants, episodes, mirrored=mirror and config.game_section.draws_seeds())
-    if only_first:
-        pairings = [pairing for pairing in pairings if pairing.first == contestants[0]]
-    workers = min(workers, (episodes + 1) // 2 if pairings else episodes)
     signals = Signals()
     signals.install()
     try:
+        spec = ask_for_spec(_with_opponents(config, bots), command)
+        seats = config.game_section.seats() or spec.seats
+        if seats == 1 and len(contestants) > 1:
+            raise ConfigError(f"The game {spec.name} has one seat and no opponents; name one --checkpoint.")
+        mirrored = mirror and config.game_section.draws_seeds()
+        pairings = round_robin(contestants, episodes, mirrored=mirrored, seats=seats)
+        if only_first:
+            pairings = [pairing for pairing in pairings if pairing.first == contestants[0]]
+        workers = min(workers, -(-episodes // seats) if pairings else episodes)
         with temporary_folder("simul-eval-") as folder:
-            runner = EvalRunner(RunDir(folder), config, signals, command, quiet=as_json)
+            runner = EvalRunner(RunDir(folder), config, spec, signals, command, quiet=as_json)
             if len(folders) == 1 and len(bots) <= 1:
                 pairing = pairings[0] if bots else None
                 return _single(runner, folders[0], pairing, episodes, workers, each, as_json)
@@ -84,12 +90,13 @@ class EvalRunner:
     """Starts a server and workers in `run_dir` and waits until every episode is played; `signals` are installed."""
 
     def __init__(
-        self, run_dir: RunDir, config: Config, signals: Signals, command: Command = role_command, *, quiet: bool
-    ) -> None:
+        self, run_dir: RunDir, config: Config, spec: GameSpec, signals: Signals, command: Command = role_command, *,
+        quiet: bool,
+    ) -> None:  # fmt: skip
         self._run_dir = run_dir
         self._config = config
+        self._spec = spec
         self._signals = signals
-        self._command = command
         self._quiet = quiet
         self._roles = RunningRoles(run_dir, command)
         self.versions: dict[str, float | None] = {}  # of the policies that played, by name
@@ -107,7 +114,7 @@ class EvalRunner:
         """
         self._run_dir.create()
         self._run_dir.write_config(self._config)
-        self._run_dir.write_spec(ask_for_spec(self._config, self._command))
+        self._run_dir.write_spec(self._spec)
         with self._roles:
             if served:
                 self._start_server(served["learner"])
@@ -166,11 +173,22 @@ class EvalRunner:
         return False
 
 
-def _config_of_bots(bots: Sequence[str], overrides: Sequence[str]) -> Config:
-    """The shipped configuration of the first game that has all of `bots`. Raises ConfigError."""
+def _with_opponents(config: Config, bots: Sequence[str]) -> Config:
+    """As the game is asked for its spec: it refuses opponents that it cannot have."""
+    evaluation = msgspec.structs.replace(config.evaluation, every_decisions=0, opponents=tuple(bots))
+    return msgspec.structs.replace(config, evaluation=evaluation)
+
+
+def _config_of_bots(name: str, bots: Sequence[str], overrides: Sequence[str]) -> Config:
+    """The configuration of the game `name`, or the shipped one of the first game that has all of `bots`.
+
+    Raises ConfigError.
+    """
     with_bots = {name: game for name, game in GAMES.items() if game.pairings and len(game.scripted) > 1}
     if len(bots) < 2:
         raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
+    if name:
+        return load_config(f"{GAMES[name].configuration}" if name in GAMES else name, overrides)
     for game in with_bots.values():
         if set(bots) <= set(game.scripted):
             return load_config(CONFIGS / f"{game.configuration}.yaml", overrides)
@@ -181,12 +199,15 @@ def _bots_of(games: Mapping[str, Game]) -> str:
     return "; ".join(f"{name}: --opponent {' --opponent '.join(game.scripted)}" for name, game in games.items())
 
 
-def _check_game(config: Config, checkpoints: int, bots: Sequence[str]) -> None:
+def _check_game(config: Config, checkpoints: int, bots: Sequence[str], named: str) -> None:
+    """Raises ConfigError. `named`: the game on the command line, empty for none."""
     game = game_called(config.game)
+    if checkpoints and named not in ("", config.game, game.configuration):
+        raise ConfigError(f"The checkpoint is of the game {config.game}, not {named}. Leave {named} out.")
     if not game.pairings and (bots or checkpoints > 1):
         name = getattr(config.game_section, game.variant) if game.variant else config.game
         raise ConfigError(f"The game {name} has no opponents; leave --opponent out, and name one --checkpoint.")
-    if game.pairings and checkpoints == 1 and not bots:
+    if game.pairings and game.seats and checkpoints == 1 and not bots:
         raise ConfigError(f"Name an opponent, or a second --checkpoint: --opponent {', '.join(game.scripted)}.")
     for bot in bots:
         opponent_kind(bot, game.scripted)
@@ -223,7 +244,9 @@ def _matrix(
         sys.stdout.write(msgspec.json.encode(matrix).decode() + "\n")
     else:
         width = None if sys.stdout.isatty() else TABLE_COLUMNS * (len(contestants) + 1)
-        Console(width=width).print(matrix_table(matrix))
+        console = Console(width=width)
+        console.print(matrix_table(matrix))
+        console.print(standings_table(matrix))
     return 0 if all(pair["battles"] == pair["wanted"] for pair in matrix["pairs"]) else 1
 
 

@@ -9,9 +9,11 @@ from typing import Any
 from rich.table import Table
 
 from simul.common.config.matchups import Contestant, Pairing
+from simul.common.launch.evaluation.ratings import beaten_share, elo_ratings
 from simul.common.launch.evaluation.result import OUTCOMES, count_outcomes
+from simul.common.launch.evaluation.standings import contestant_standings
 from simul.common.launch.monitoring.intervals import wilson
-from simul.common.launch.processes.role_reports import Metrics, counts
+from simul.common.launch.processes.role_reports import Metrics, counts, number
 
 
 def build_matrix(
@@ -19,11 +21,26 @@ def build_matrix(
     versions: Mapping[str, float | None],
 ) -> dict[str, Any]:  # fmt: skip
     """The result of all pairs. `served`, `versions`: checkpoint and policy_version by policy name."""
+    pairs, standings = [_pair(figures, i, pairing) for i, pairing in enumerate(pairings)], {}
+    if of_contestants := contestant_standings(figures, pairings):
+        standings = {"standings": of_contestants}
     return {
         "contestants": [_described(contestant, served, versions) for contestant in contestants],
         "aborted": counts(figures, "episodes", "aborted"),
-        "pairs": [_pair(figures, index, pairing) for index, pairing in enumerate(pairings)],
+        "pairs": pairs,
+        "ratings": _ratings(figures, contestants, pairs),
+        **standings,
     }
+
+
+def _ratings(
+    figures: Metrics, contestants: Sequence[Contestant], pairs: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    duels = [number(figures, "standings", f"{index}/first", "duel") for index in range(len(pairs))]
+    played = [
+        (pair["first"], pair["second"], pair["battles"], beaten_share(pair, duel)) for pair, duel in zip(pairs, duels)
+    ]
+    return elo_ratings([contestant.label for contestant in contestants], played)
 
 
 def _described(
@@ -59,6 +76,30 @@ def matrix_table(matrix: Mapping[str, Any]) -> Table:
     for row in labels:
         table.add_row(row, *(cells.get((row, column), "") for column in labels))
     return table
+
+
+def standings_table(matrix: Mapping[str, Any]) -> Table:
+    """A table of the contestants over everything they played: Elo and, where the game has scores, score and rank."""
+    standings = {standing["label"]: standing for standing in matrix.get("standings", ())}
+    names = dict.fromkeys(name for standing in standings.values() for name in standing["figures"])
+    columns = ["Elo (95%)", *(["score (95%)", "rank (95%)"] if standings else []), *names]
+    table = Table(title="Over everything played")
+    table.add_column("contestant")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    for rating in matrix["ratings"]:
+        low, high = rating["elo_95"]
+        cells = [f"{rating['elo']:+.0f} ({low:+.0f} to {high:+.0f})"]
+        if standing := standings.get(rating["label"]):
+            cells += [_mean(standing, "score"), _mean(standing, "rank")]
+            cells += [f"{standing['figures'].get(name, 0):.3f}" for name in names]
+        table.add_row(rating["label"], *cells)
+    return table
+
+
+def _mean(standing: Mapping[str, Any], name: str) -> str:
+    mean, interval = standing[f"mean_{name}"], standing[f"{name}_95"]
+    return f"{mean:.2f}" if interval is None else f"{mean:.2f} ({interval[0]:.2f} to {interval[1]:.2f})"
 
 
 def _cell(wins: int, losses: int, pair: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simul.common.config.matchups import Pairing, result_key
+from simul.common.launch.evaluation.standings import pair_standings, standing_text
 from simul.common.launch.monitoring.intervals import Z_95, wilson
 from simul.common.launch.processes.role_reports import Metrics, counts, number
 
@@ -37,13 +38,19 @@ def build_result(
 
 def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
     """Outcomes of pairing number `index` for its first contestant: in all, by seat, and of mirrored battles."""
-    by_seat = {f"as_p{seat + 1}": _tally(counts(figures, "results", result_key(index, seat))) for seat in (0, 1)}
+    by_seat = {
+        f"as_p{seat + 1}": _tally(counts(figures, "results", result_key(index, seat))) for seat in range(pairing.seats)
+    }
     both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
     battles = sum(both.values())
+    mirrored, standings = counts(figures, "mirrored", str(index)), pair_standings(figures, index)
+    groups = (
+        {"pairs": count_pairs(mirrored)} if pairing.seats == 2 else {"groups": count_groups(mirrored, pairing.seats)}
+    )
     return {
         **both, "win_rate": both["wins"] / battles if battles else None, "wilson_95": wilson(both["wins"], battles),
-        **by_seat, "mirrored": pairing.mirrored,
-        **({"pairs": count_pairs(counts(figures, "mirrored", str(index)))} if pairing.mirrored else {}),
+        **by_seat, "mirrored": pairing.mirrored, **(groups if pairing.mirrored else {}),
+        **({"standings": standings} if standings else {}),
     }  # fmt: skip
 
 
@@ -55,14 +62,32 @@ def count_pairs(found: Mapping[str, float]) -> dict[str, Any]:
     Args:
         found: number of pairs by wins in the pair: "0", "1", "2".
     """
-    none, one, both = (int(found.get(wins, 0)) for wins in ("0", "1", "2"))
-    pairs = none + one + both
-    result: dict[str, Any] = {"complete": pairs, "both_won": both, "one_won": one, "none_won": none}
-    if pairs < 2:
-        return {**result, "win_rate": (one / 2 + both) / pairs if pairs else None, "normal_95": None}
-    rate = (one / 2 + both) / pairs
-    variance = (none * rate**2 + one * (0.5 - rate) ** 2 + both * (1 - rate) ** 2) / (pairs - 1)
-    margin = Z_95 * math.sqrt(variance / pairs)
+    groups = count_groups(found, 2)
+    won = groups["won"]
+    return {
+        "complete": groups["complete"], "both_won": won["2"], "one_won": won["1"], "none_won": won["0"],
+        "win_rate": groups["win_rate"], "normal_95": groups["normal_95"],
+    }  # fmt: skip
+
+
+def count_groups(found: Mapping[str, float], seats: int) -> dict[str, Any]:
+    """Groups of `seats` games with the same seeds, the contestant at each seat once, by how many of them were won.
+
+    The interval is that of the mean over groups, from their sample variance.
+
+    Args:
+        found: number of groups by wins in the group: "0", "1", ..., "SEATS".
+    """
+    won = {str(wins): int(found.get(str(wins), 0)) for wins in range(seats + 1)}
+    groups = sum(won.values())
+    result: dict[str, Any] = {"complete": groups, "won": won, "win_rate": None, "normal_95": None}
+    if not groups:
+        return result
+    rate = sum(count * (int(wins) / seats) for wins, count in won.items()) / groups
+    if groups < 2:
+        return {**result, "win_rate": rate}
+    variance = sum(count * (int(wins) / seats - rate) ** 2 for wins, count in won.items()) / (groups - 1)
+    margin = Z_95 * math.sqrt(variance / groups)
     return {**result, "win_rate": rate, "normal_95": (max(0.0, rate - margin), min(1.0, rate + margin))}
 
 
@@ -118,7 +143,7 @@ def _interval(result: Mapping[str, Any]) -> str:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """The result in up to three lines."""
+    """The result in a few lines."""
     version = result["policy_version"]
     who = f"version {version:.0f}" if version is not None else "the checkpoint"
     missing = result["wanted"] - result["episodes"]
@@ -130,8 +155,14 @@ def result_text(result: Mapping[str, Any]) -> str:
     outcomes = ", ".join(f"{result[name]} {name}" for name in OUTCOMES)
     return (
         f"{who} against {result['opponent']}: {outcomes} in {result['episodes']} greedy battles; "
-        f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_text(result)}{note}"
+        f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_text(result)}"
+        f"{_standings_text(result)}{note}"
     )
+
+
+def _standings_text(result: Mapping[str, Any]) -> str:
+    own = result.get("standings", {}).get("first")
+    return f"\n{standing_text(own)}" if own else ""
 
 
 def _pairs_text(result: Mapping[str, Any]) -> str:

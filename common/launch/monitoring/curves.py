@@ -20,6 +20,7 @@ from simul.common.launch.processes.role_reports import counts, number
 
 EPISODE_FIGURES = ("return_mean", "return_min", "return_max", "length_mean", "length_min", "length_max")
 ALL_EPISODES = "all"  # the group of `recent` with every episode
+OWN_FIGURE = "figure."  # prefix of a game's own figures in a group
 PERCENTILES = ("latency_us", "queue_wait_us", "forward_us")
 WORKER_STAGES = ("wait", "envs", "messages", "other")
 # Figures of the learner's reports that are curves under the same name.
@@ -32,7 +33,7 @@ EVALUATION_CURVES = (
     "evaluation/score", "evaluation/best_score", "evaluation/games", "evaluation/policy_version",
     "evaluation/decisions_learned", "evaluation/seconds", "evaluation/return_mean", "evaluation/return_min",
     "evaluation/return_max", "evaluation/win_rate/<opponent>", "evaluation/win_rate_low/<opponent>",
-    "evaluation/win_rate_high/<opponent>",
+    "evaluation/win_rate_high/<opponent>", "evaluation/mean_score/<opponent>",
 )  # fmt: skip
 # Templates of all names, in the order of the columns of curves.csv.
 CURVES = (
@@ -40,6 +41,7 @@ CURVES = (
     *(f"episodes/{name}" for name in EPISODE_FIGURES),
     *(f"episodes_against/<opponent>/{name}" for name in EPISODE_FIGURES),
     "win_rate/<opponent>", "win_rate_low/<opponent>", "win_rate_high/<opponent>",
+    "game/<figure>",
     "episodes/aborted/<cause>", "dropped/steps/<cause>", "dropped/unrolls/<cause>",
     "server/mean_batch", *(f"server/{name}_{share}" for name in PERCENTILES for share in ("p50", "p99")),
     "server/rows_waiting", "server/sessions", "server/rows_errored/<code>",
@@ -173,6 +175,10 @@ def _episodes(now: Snapshot) -> Iterator[Figure]:
                 yield Figure(f"episodes/{name}", figures[name])
             elif name in figures:
                 yield Figure(f"episodes_against/<opponent>/{name}", figures[name], opponent)
+        if opponent == ALL_EPISODES:
+            for name, value in figures.items():
+                if name.startswith(OWN_FIGURE):
+                    yield Figure("game/<figure>", value, name.removeprefix(OWN_FIGURE))
         if "win_rate" in figures and figures.get("games"):
             low, high = wilson(round(figures["win_rate"] * figures["games"]), round(figures["games"]))
             yield Figure("win_rate/<opponent>", figures["win_rate"], opponent)

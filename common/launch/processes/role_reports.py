@@ -32,7 +32,7 @@ COUNTERS: dict[str, frozenset[str]] = {
     "env_worker": frozenset(
         ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "lengths",
          "turns", "unanswered", "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors",
-         "reward_parts", "actions", "stage_sec")
+         "reward_parts", "actions", "stage_sec", "standings")
     ),
 }  # fmt: skip
 

@@ -19,6 +19,7 @@ from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec, check_same_encoder
 from simul.common.launch.supervisor.run_curves import check_metrics
 from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
 from simul.common.transport import probe_bind
 
 DEVICE_LIMIT_SEC = 60.0
@@ -26,6 +27,7 @@ REFUSED = 2
 CHECK_DEVICES = f"""
 import sys
 from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
 from simul.common.nets.devices import choose_device
 try:
     for name in sys.argv[1:]:
@@ -46,6 +48,16 @@ def check_resources(config: Config) -> None:
             if port:
                 until_checked.enter_context(_port(port, setting))
     _check_devices({config.server.device, config.learner.device} - {"auto", "cpu"})
+
+
+def check_sessions(config: Config, spec: GameSpec) -> None:
+    """Raise ConfigError where the server would refuse sessions. Validation has checked games whose seats it knows."""
+    wanted = config.workers.count * config.workers.envs * spec.seats
+    if config.server.max_sessions < wanted:
+        raise ConfigError(
+            f"server.max_sessions is {config.server.max_sessions}; expected at least workers.count x workers.envs x "
+            f"{spec.seats} seats of {spec.name} = {wanted}, because the server refuses sessions beyond it."
+        )
 
 
 def _port(port: int, setting: str) -> socket.socket:
@@ -93,6 +105,7 @@ def prepare_run(
             say(sentence)
         config = msgspec.structs.replace(config, run_dir=str(run_dir.root))
         spec = ask_for_spec(config, command, stopped)
+        check_sessions(config, spec)
         try:
             if origin is not None:
                 say(origin.copy_into_run(spec, config.network.name))

@@ -81,7 +81,7 @@ class TurnGame(ABC):
     def draw_chance(self, draw: random.Random) -> int:
         """An event, drawn from `chance_outcomes`."""
         events, probabilities = self.chance_outcomes()
-        return int(draw.choices(events, probabilities)[0])
+        return int(draw.choices(events.tolist(), probabilities.tolist())[0])
 
     def clone(self) -> Self:
         """An independent copy; its chance events are drawn alike."""

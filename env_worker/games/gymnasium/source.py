@@ -14,7 +14,7 @@ from simul.common.protocol.decisions import Action, Decision, start_flags
 from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.gymnasium.failures import LEAST_EPISODES, EpisodeFailures, place_of
+from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure
 from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
 from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
 from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
@@ -259,9 +259,7 @@ class GymnasiumSource:
     def _fail(self, env: HostedEnv, error: Exception) -> None:
         self._abort(env, "env_error")
         env.failures += 1
-        place = place_of(error)  # comes first: the view cuts long lines
-        what = f"{place}: " if place else ""
-        what += f"{type(error).__name__}: {str(error)[:200]} (env {env.index} episode {env.episode} step {env.step})"
+        what = describe_failure(error, env.index, env.episode, env.step)
         closing = env.discard()
         self._episode_tally.events.append(f"{what}; a new env is built{closing and ', ' + closing[:200]}")
         self._failures.add_failed(error)

@@ -6,9 +6,10 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from simul.common.config.matchups import Contestant, Pairing, result_key
+from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
+from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
@@ -16,7 +17,6 @@ from simul.env_worker.games.pokemon.opponents.players import SCRIPTED, SeatPlaye
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
 
-SELF_PLAY, PAST = "self_play", "past"
 KINDS = (SELF_PLAY, PAST, *SCRIPTED)
 
 
@@ -73,45 +73,39 @@ class Matchmaker:
         extras: Extras = PLAIN,
         doubles: bool = False,
     ) -> None:
-        self._shares = [getattr(opponents, kind) for kind in KINDS]
+        self._draw = OpponentDraw(opponents, KINDS, 2, learner_policy)
         self._weights = weights
         self._seed = seed
         self.tally = weights.tally
         self._gen = gen
         self._record = record
         self._greedy = greedy
-        self._learner_policy = learner_policy
         self._hosted = hosted
         self._extras = extras
         self._doubles = doubles
         self._reading = DoubleSeat if doubles else ReadingSeat
         self._battle_class = SeatDoubleBattle if doubles else SeatBattle
         self._players = self._seated([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
-        self.past: list[str] = []
 
     def set_policies(self, names: Sequence[str]) -> None:
-        self.past = sorted(name for name in names if name.startswith("past/"))
+        self._draw.set_policies(names)
 
     def seed_of(self, number: int) -> str:
         """The seed of everything drawn for battle `number`: teams, dice, seats."""
         return f"{self._seed}/{number}"
 
     def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
-        """A new battle with its seats. Without a past self, a battle against one is self-play."""
-        kind = rng.choices(KINDS, self._shares)[0]
-        policy = rng.choice(self.past) if kind == PAST and self.past else self._learner_policy
-        if kind == PAST and not self.past:
-            kind = SELF_PLAY
-        learner_seat = number % 2
-        seats: list[PolicySeat | ScriptedSeat] = []
-        for seat in (0, 1):
-            if seat != learner_seat and kind in self._players:
-                seats.append(self._scripted_seat(seat, kind, rng))
-                continue
-            learns = seat == learner_seat or kind == SELF_PLAY
-            name = self._learner_policy if learns else policy
-            seats.append(self._policy_seat(env, seat, episode, name, learns=learns))
-        return LiveBattle(number, env, episode, kind, tuple(seats))
+        """A new battle with its seats."""
+        return self._battle(self._draw.draw(number % 2, rng), number, env, episode, rng)
+
+    def _battle(self, matchup: Matchup, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
+        seats = tuple(
+            self._scripted_seat(seat, contestant.bot, rng)
+            if contestant.bot
+            else self._policy_seat(env, seat, episode, contestant.policy, learns=matchup.learns[seat])
+            for seat, contestant in enumerate(matchup.seats)
+        )
+        return LiveBattle(number, env, episode, matchup.opponent, seats)
 
     def _seated(self, kinds: Iterable[str]) -> dict[str, SeatPlayer]:
         return {kind: scripted_player(kind, self._gen, self._doubles) for kind in kinds}
@@ -135,34 +129,17 @@ class ScheduledMatchmaker(Matchmaker):
 
     def __init__(self, pairings: Sequence[Pairing], mirror_seed: str, **options: Any) -> None:
         super().__init__(OpponentsConfig(), **options)
-        self._mirror_seed = mirror_seed
-        self._schedule = [
-            (index, pairing, battle) for index, pairing in enumerate(pairings) for battle in range(pairing.battles)
-        ]
-        bots = {seat.bot for pairing in pairings for seat in (pairing.first, pairing.second) if seat.bot}
-        self._players = self._seated(bots)
+        self._schedule = Schedule(pairings, mirror_seed)
+        self._players = self._seated(self._schedule.bots)
 
     def seed_of(self, number: int) -> str:
-        _, pairing, played = self._schedule[number]
-        mirror = pairing.mirror(played)
-        return super().seed_of(number) if mirror is None else f"{self._mirror_seed}/mirrored/{mirror}"
+        return self._schedule.seed_of(number) or super().seed_of(number)
 
     def make(self, number: int, env: int, episode: int, rng: random.Random) -> LiveBattle:
         """The scheduled battle with its seats."""
-        index, pairing, played = self._schedule[number]
-        first_seat = pairing.first_seat(played)
-        by_seat = (pairing.first, pairing.second) if first_seat == 0 else (pairing.second, pairing.first)
-        seats = tuple(self._seat(contestant, env, seat, episode, rng) for seat, contestant in enumerate(by_seat))
-        battle = LiveBattle(number, env, episode, result_key(index, first_seat), seats)
-        battle.learner_seat = first_seat
-        mirror = pairing.mirror(played)
-        battle.mirror = None if mirror is None else (index, mirror)
-        battle.names = (by_seat[0].label, by_seat[1].label)
+        matchup = self._schedule.matchup(number)
+        battle = self._battle(matchup, number, env, episode, rng)
+        battle.learner_seat = matchup.learner_seat
+        battle.mirror = matchup.mirror
+        battle.names = (matchup.seats[0].label, matchup.seats[1].label)
         return battle
-
-    def _seat(
-        self, contestant: Contestant, env: int, seat: int, episode: int, rng: random.Random
-    ) -> PolicySeat | ScriptedSeat:
-        if contestant.bot:
-            return self._scripted_seat(seat, contestant.bot, rng)
-        return self._policy_seat(env, seat, episode, contestant.policy, learns=False)

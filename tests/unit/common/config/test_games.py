@@ -89,9 +89,10 @@ def test_the_section_and_the_description_of_the_configured_game():
 
 
 @pytest.mark.parametrize("name", ["my.module:Env", "seed"])
-def test_a_game_of_ones_own_has_one_seat_and_past_selves(name):
+def test_a_game_of_ones_own_has_the_seats_that_its_spec_says_and_any_opponent_that_fits_every_game(name):
     game = game_called(name)
-    assert (game.seats, game.opponents, game.episodes, game.pairings) == (1, ("self_play", "past"), "episodes", False)
+    opponents = ("self_play", "past", "random")
+    assert (game.seats, game.opponents, game.episodes, game.pairings) == (0, opponents, "episodes", True)
     assert type(Config(game=name).game_section) is GameSection
 
 
@@ -127,7 +128,7 @@ def test_every_game_has_one_page_that_agrees_with_its_description(name):
     named = [word for stem, tree in shipped.items() if tree["game"] == name for word in (stem, *tree.get("modes", {}))]
     game = GAMES[name]
     assert re.findall(r"`([^`]+)`", rows["section"]) == [name]
-    assert rows["seats"] == str(game.seats)
+    assert rows["seats"] == (str(game.seats) if game.seats else "as the game has")
     assert re.findall(r"`([^`]+)`", rows["opponents"]) == list(game.opponents)
     assert re.findall(r"`([^`]+)`", rows["networks"]) == ["mlp_lstm", *game.networks]
     assert sorted(re.findall(r"`([^`]+)`", rows["modes"])) == sorted(named)

@@ -39,7 +39,7 @@ def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
     ("game", "opponents", "sentence"),
     [
         ("gymnasium/CartPole-v1", ["random"], "The game CartPole-v1 has no opponents; leave --opponent out"),
-        ("my_module:Env", ["random"], "The game my_module:Env has no opponents"),
+        ("examples.custom_env:Corridor", ["random"], "custom_env:Corridor is not a simul.TurnGame, which alone has"),
         ("pokemon/gen9randombattle", [], "Name an opponent, or a second --checkpoint: --opponent random, max_base_"),
     ],
 )

@@ -25,6 +25,7 @@ RESULT = {
     "score": 0.75, "best_score": 0.8, "games": 20, "policy_version": 42, "decisions_learned": 4200, "seconds": 12.5,
     "return_mean": 7.5, "return_min": 1.0, "return_max": 9.0, "win_rate": {"random": 0.75},
     "win_rate_low": {"random": 0.5}, "win_rate_high": {"random": 0.9},
+    "mean_score": {"random": 0.4},
 }  # fmt: skip
 
 
@@ -47,7 +48,10 @@ def full(ready_sec: float = 100.0, **changes) -> Snapshot:
         "workers": {
             "episodes": {"finished": 2 * n, "aborted": {"shutdown": 1}}, "actions": 400 * n,
             "stage_sec": {"wait": 0.5 * n, "envs": 0.25 * n, "messages": 0.2 * n, "other": 0.05 * n},
-            "recent": {"all": {"games": 10, **EPISODES}, "random": {"games": 40, "win_rate": 0.75, **EPISODES}},
+            "recent": {
+                "all": {"games": 10, **EPISODES, "figure.foul": 0.25},
+                "random": {"games": 40, "win_rate": 0.75, **EPISODES},
+            },
         },
         "processes": [ProcessFigures(name, 1, 0.0, "ready", 0, 50.0, 100.0, 20.0, 1.0, 1.0) for name in names],
         "events": [],

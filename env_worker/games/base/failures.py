@@ -15,8 +15,14 @@ from simul.common.protocol.errors import FailingEnvError
 RECENT_EPISODES = 100  # finished or failed
 LEAST_EPISODES = 20  # fewer say nothing about the share of failures
 MOST_NAMED = 3
-_HERE = Path(__file__).parent
-_HOSTING = {str(_HERE / name) for name in ("source.py", "hosted_env.py", "spaces.py")}
+_GAMES = Path(__file__).parents[1]
+_HOSTING = {  # they call the game's code
+    str(_GAMES / name)
+    for name in (
+        "base/source.py", "base/hosted_game.py", "gymnasium/source.py", "gymnasium/hosted_env.py",
+        "gymnasium/spaces.py", "openspiel/adapter.py", "pettingzoo/adapter.py",
+    )
+}  # fmt: skip
 _LIBRARIES = tuple({*site.getsitepackages(), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")})
 _log = logging.getLogger("simul-worker")
 
@@ -58,6 +64,13 @@ class EpisodeFailures:
             f"{kinds.total()} of the last {len(self._recent)} episodes failed, more than workers.max_failed_share "
             f"{self._max_share:g}: {named}. The log of the worker shows the first traceback of each."
         )
+
+
+def describe_failure(error: Exception, env: int, episode: int, step: int) -> str:
+    """One line: where and what was raised, and in which episode."""
+    place = place_of(error)  # comes first: the view cuts long lines
+    what = f"{place}: " if place else ""
+    return f"{what}{type(error).__name__}: {str(error)[:200]} (env {env} episode {episode} step {step})"
 
 
 def place_of(error: BaseException) -> str:

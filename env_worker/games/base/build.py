@@ -1,0 +1,92 @@
+"""From a game's factory and players to the source of a worker; used by every game of this kind."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from simul.common.config.schema import Config
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.matchmaking import SELF_PLAY
+from simul.env_worker.games.base.players import ANY_GAME, Players
+from simul.env_worker.games.base.source import TurnGameSource
+from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
+from simul.env_worker.source import SourceOptions
+
+MOST_CHANCE = 10_000  # chance events before the first decision
+
+
+def turn_game_source(
+    make_game: Callable[[], TurnGame], config: Config, options: SourceOptions, players: Players = ANY_GAME,
+    reward_scale: float = 1.0,
+) -> TurnGameSource:  # fmt: skip
+    """The source of one worker, checked, not yet started. Raises ConfigError.
+
+    Args:
+        make_game: builds one game, with the configured settings.
+        players: the game's scripted players, by the names that its description lists; `random` is added.
+    """
+    check_turn_game(make_game, config)
+    return TurnGameSource(
+        make_game, {**ANY_GAME, **players}, opponents=config.opponents, pairings=options.pairings,
+        mirror_seed=options.mirror_seed, reward_scale=reward_scale,
+        max_failed_share=config.workers.max_failed_share, **options.of_envs(),
+    )  # fmt: skip
+
+
+def turn_game_spec(make_game: Callable[[], TurnGame], config: Config) -> GameSpec:
+    """The spec of the configured game; one is built and reset. Raises ConfigError."""
+    return check_turn_game(make_game, config)
+
+
+def check_turn_game(make_game: Callable[[], TurnGame], config: Config) -> GameSpec:
+    """Build a game and play to its first decision; its spec.
+
+    Raises:
+        ConfigError: the game does not work, or opponents are configured that it cannot have.
+    """
+    try:
+        game = make_game()
+        spec = game.spec
+        if not isinstance(spec, GameSpec):
+            raise ConfigError(f"{config.game}.spec is a {type(spec).__name__}; expected a simul.GameSpec.")
+        game.reset(0)
+        _check_first_decision(game)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"The game {config.game} does not work: {type(error).__name__}: {error}.") from error
+    shares, evaluation = msgspec.structs.asdict(config.opponents), config.evaluation
+    others = [name for name, share in shares.items() if share and name != SELF_PLAY]
+    if spec.seats == 1 and (others := [*others, *evaluation.opponents]):
+        raise ConfigError(f"The game {spec.name} has one seat and no opponents; leave {', '.join(others)} out.")
+    if spec.seats > 1 and evaluation.every_decisions and not evaluation.opponents:
+        raise ConfigError(
+            f"The game {spec.name} has {spec.seats} seats: it is evaluated against opponents. Name some in "
+            "evaluation.opponents, such as random."
+        )
+    return spec
+
+
+def _check_first_decision(game: TurnGame) -> None:
+    """Raises ConfigError where observation, mask or returns do not have the shapes of the spec."""
+    spec, chance = game.spec, random.Random(0)
+    for _ in range(MOST_CHANCE):
+        if (acting := game.acting()) and acting[0] != CHANCE:
+            break
+        if not acting:
+            raise ConfigError(f"The game {spec.name} is over before anyone has acted.")
+        game.apply({CHANCE: game.draw_chance(chance)})
+    observation, mask = game.observation(acting[0]), game.mask(acting[0])
+    found = (observation.shape, observation.dtype, mask.shape, mask.dtype, len(game.returns()))
+    wanted = ((spec.observation_size,), spec.dtype(), (spec.num_actions,), np.dtype(np.uint8), spec.seats)
+    names = ("observation's shape", "observation's dtype", "mask's shape", "mask's dtype", "number of returns")
+    for name, what, expected in zip(names, found, wanted):
+        if what != expected:
+            raise ConfigError(f"The game {spec.name}: the {name} is {what}; its spec says {expected}.")
+    if not mask.any():
+        raise ConfigError(f"The game {spec.name}: no action is legal at the first decision.")

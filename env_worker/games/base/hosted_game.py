@@ -1,0 +1,173 @@
+"""One TurnGame in flight: its seats, the decisions they are asked for, and their ends."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.errors import EnvError
+from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.env_worker.games.base.matchmaking import Matchup
+from simul.env_worker.games.base.turn_game import CHANCE, Player, TurnGame
+
+
+class PlayerError(Exception):
+    """A scripted player raised, which is the cause. Caught by the source: the game is aborted."""
+
+
+class PolicySeat:
+    """A seat that a policy plays.
+
+    Attributes:
+        step: of the current decision, -1 before the first.
+        mask: uint8 [A] of the decision that waits for its action; None: none waits.
+    """
+
+    def __init__(self, env: int, seat: int, episode: int, policy: str, flags: int, reward_scale: float) -> None:
+        self.env, self.seat, self.episode = env, seat, episode
+        self.policy = policy
+        self.step = -1
+        self.mask: NDArray[np.uint8] | None = None
+        self._flags = flags
+        self._reward_scale = reward_scale
+        self._paid = 0.0  # rewards that went out already, unscaled
+
+    def decide(self, game: TurnGame) -> Decision:
+        """What the seat is asked now."""
+        self.step += 1
+        self.mask = game.mask(self.seat)
+        return Decision(
+            self.env, self.seat, self.episode, self.step, flags=self._flags if self.step == 0 else 0,
+            reward=self._earned(game), observation=_observed(game, self.seat), mask=self.mask, policy=self.policy,
+        )  # fmt: skip
+
+    def end(self, game: TurnGame, truncated: bool) -> Decision | None:
+        """The end of a game that is over; None where the seat never decided anything, and so has no session."""
+        if self.step < 0:
+            return None
+        kind, observation = (TRUNCATED, _observed(game, self.seat)) if truncated else (TERMINATED, None)
+        return Decision(
+            self.env, self.seat, self.episode, self.step + 1, kind=kind, reward=self._earned(game),
+            observation=observation,
+        )  # fmt: skip
+
+    def aborted(self) -> Decision | None:
+        """The end of an aborted game."""
+        return Decision(self.env, self.seat, self.episode, self.step + 1, kind=ABORTED) if self.step >= 0 else None
+
+    def _earned(self, game: TurnGame) -> float:
+        total = float(game.returns()[self.seat])
+        reward, self._paid = total - self._paid, total
+        if not np.isfinite(reward):
+            raise EnvError(f"the return of seat {self.seat} is {total}")
+        return reward * self._reward_scale
+
+
+class ScriptedSeat:
+    """A seat that a scripted player plays; `draw`: of everything it draws."""
+
+    def __init__(self, seat: int, player: Player, draw: random.Random) -> None:
+        self.seat = seat
+        self._player = player
+        self._draw = draw
+
+    def choose(self, game: TurnGame) -> int:
+        """Its action. Raises PlayerError."""
+        try:
+            return self._player.choose(game, self.seat, self._draw)
+        except Exception as error:
+            raise PlayerError from error
+
+
+class HostedGame:
+    """A game and its seats. Exceptions of the game pass through.
+
+    Args:
+        chance: draws the game's chance events.
+
+    Attributes:
+        number: of the game, from 0; episode: of its env.
+    """
+
+    def __init__(
+        self, game: TurnGame, number: int, env: int, episode: int, matchup: Matchup,
+        seats: Sequence[PolicySeat | ScriptedSeat], chance: random.Random,
+    ) -> None:  # fmt: skip
+        self.game = game
+        self.number, self.env, self.episode = number, env, episode
+        self.matchup = matchup
+        self.seats = seats
+        self.open = 0  # decisions that wait for their actions
+        self._chance = chance
+        self._actions: dict[int, int] = {}
+
+    @property
+    def policy_seats(self) -> list[PolicySeat]:
+        """Seats that policies play."""
+        return [seat for seat in self.seats if isinstance(seat, PolicySeat)]
+
+    @property
+    def step(self) -> int:
+        """The latest step of any seat, for messages; -1 before the first."""
+        return max((seat.step for seat in self.policy_seats), default=-1)
+
+    def advance(self, decisions: list[Decision], until: float) -> bool:
+        """Play on until policies must act (their decisions are added), or the game is over: then True.
+
+        False: scripted players have used the time up to `until` (monotonic), and the game goes on later.
+        """
+        game = self.game
+        while acting := game.acting():
+            if acting[0] == CHANCE:
+                game.apply({CHANCE: game.draw_chance(self._chance)})
+                continue
+            for number in acting:
+                seat = self.seats[number]
+                if isinstance(seat, ScriptedSeat):
+                    self._actions[number] = seat.choose(game)
+                else:
+                    decisions.append(seat.decide(game))
+                    self.open += 1
+            if self.open:
+                return True
+            self._apply()
+            if time.monotonic() >= until:
+                return False
+        return True
+
+    def answers(self, seat: int, episode: int, step: int) -> PolicySeat | None:
+        """The seat whose decision waits for this action; None where it is an old one."""
+        found = self.seats[seat]
+        if not isinstance(found, PolicySeat) or episode != self.episode or found.mask is None or found.step != step:
+            return None
+        return found
+
+    def take_action(self, seat: PolicySeat, action: int) -> bool:
+        """The action of a decision, a legal one. True: it was the last one that the game waited for."""
+        seat.mask = None
+        self._actions[seat.seat] = action
+        self.open -= 1
+        if self.open:
+            return False
+        self._apply()
+        return True
+
+    def _apply(self) -> None:
+        actions, self._actions = self._actions, {}
+        self.game.apply(actions)
+
+
+def _observed(game: TurnGame, seat: int) -> NDArray[np.generic]:
+    """Wire dtype [D]. Raises EnvError where the game breaks its own spec."""
+    observation, spec = game.observation(seat), game.spec
+    if observation.shape != (spec.observation_size,) or observation.dtype != spec.dtype():
+        raise EnvError(
+            f"an observation is {observation.dtype} {list(observation.shape)}; the spec declares "
+            f"{spec.observation_dtype} [{spec.observation_size}]"
+        )
+    return observation

@@ -1,0 +1,340 @@
+"""Hosts many TurnGames at once, with policies and scripted players at their seats."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from simul.common.config.game_description import POLICIES
+from simul.common.config.matchups import Contestant, Pairing
+from simul.common.config.schema import OpponentsConfig
+from simul.common.protocol.decisions import Action, Decision, start_flags
+from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
+from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure
+from simul.env_worker.games.base.hosted_game import HostedGame, PlayerError, PolicySeat, ScriptedSeat
+from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
+from simul.env_worker.games.base.players import Players
+from simul.env_worker.games.base.scoreboard import GameCounters
+from simul.env_worker.games.base.standings import Standings, outcome
+from simul.env_worker.games.base.turn_game import Player, TurnGame
+from simul.env_worker.games.base.wakeup import Wakeup
+from simul.env_worker.recent_episodes import ALL, Episode
+
+FAILURES_IN_A_ROW = LEAST_EPISODES  # of one env, without a finished game in between
+POLL_SEC = 0.02  # games are played on for so long at most before the worker's loop goes on
+SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
+
+
+class TurnGameSource:
+    """An EnvSource (see `simul.env_worker.source`) over `envs` games of one kind.
+
+    Env e plays the games e, e + envs, e + 2 envs, ...: what is drawn for a game does not depend on timing.
+
+    Args:
+        make_game: builds one game; it is reset for every episode.
+        players: the game's scripted players by kind; one of each kind plays all seats of that kind in an env.
+        seed: everything of a game is drawn from (seed, its number).
+        opponents: shares of the learner's opponents.
+        record, greedy: flags of every session.
+        episodes: number of games in all, then idle; None: no end.
+        pairings: the schedule of an evaluation, in place of `opponents`; their games must add up to `episodes`.
+        mirror_seed: seed of mirrored games; the same for all workers.
+        reward_scale: factor of the rewards sent to the server; reported returns are without it.
+        max_failed_share: more failed games among the last are an error, see EpisodeFailures.
+    """
+
+    def __init__(
+        self, make_game: Callable[[], TurnGame], players: Players, *, envs: int, seed: int,
+        opponents: OpponentsConfig, record: bool = True, greedy: bool = False, episodes: int | None = None,
+        pairings: Sequence[Pairing] = (), mirror_seed: int = 0, reward_scale: float = 1.0,
+        max_failed_share: float = 1.0, learner_policy: str = "learner",
+    ) -> None:  # fmt: skip
+        first = make_game()
+        self.spec = first.spec
+        self.envs = envs
+        self._make_game = make_game
+        self._factories = players
+        self._seed = seed
+        self._record, self._greedy = record, greedy
+        self._limit = episodes
+        self._reward_scale = reward_scale
+        self._draw = OpponentDraw(opponents, (*POLICIES, *players), self.spec.seats, learner_policy)
+        self._schedule = Schedule(pairings, str(mirror_seed)) if pairings else None
+        self._counters = GameCounters()
+        self._standings = Standings()
+        self._returns = _Returns(listed=episodes is not None)
+        self._failures = EpisodeFailures(max_failed_share)
+        self._games: list[TurnGame | None] = [first, *[None] * (envs - 1)]
+        self._players: dict[tuple[int, str], Player] = {}
+        self._running: list[HostedGame | None] = [None] * envs
+        self._episodes = [-1] * envs  # the number of each env's latest episode
+        self._failed_in_a_row = [0] * envs
+        self._due: deque[HostedGame] = deque()  # games to be played on without an action
+        self._ready: list[Decision] = []
+        self._draining = False
+        self._wakeup = Wakeup()
+
+    # ------------------------------------------------------------------ EnvSource
+
+    def start(self) -> None:
+        """Start every env. Raises ConfigError where the game cannot run at all."""
+        try:
+            for env in range(self.envs):
+                self._begin(env)
+        except (EnvError, FailingEnvError) as error:
+            raise ConfigError(f"The game {self.spec.name} does not start: {error}") from error
+
+    def poll(self) -> list[Decision]:
+        """Play on where no policy is asked; decisions and ends that became ready since the last call.
+
+        Raises:
+            EnvError: a game keeps failing.
+            FailingEnvError: too many of the last games failed.
+        """
+        until = time.monotonic() + POLL_SEC
+        while self._due:
+            self._advance(self._due.popleft(), until)
+            if time.monotonic() >= until:
+                break
+        self._wakeup.set(bool(self._due))
+        ready, self._ready = self._ready, []
+        return ready
+
+    def act(self, actions: Sequence[Action]) -> None:
+        """Apply actions. Raises EnvError where one was illegal; its game is aborted, the others go on."""
+        illegal = ""
+        for action in actions:
+            hosted = self._running[action.env]
+            if action.action < 0 or hosted is None:
+                continue
+            seat = hosted.answers(action.seat, action.episode, action.step)
+            if seat is None or seat.mask is None:
+                continue
+            if action.action < len(seat.mask) and seat.mask[action.action]:
+                self._take(hosted, seat, action.action)
+            else:
+                illegal = _illegal(seat, action.action)
+                self._abort(hosted, "illegal_action")
+                self._begin(hosted.env)
+        if illegal:
+            raise EnvError(illegal)
+
+    def episode(self, env: int) -> int:
+        """Number of the env's running episode, -1 where none runs."""
+        return -1 if self._running[env] is None else self._episodes[env]
+
+    def abort(self, envs: Iterable[int], cause: str) -> None:
+        """End games: every seat's session as ABORTED, or none with the cause `server_lost`; start new ones."""
+        for env in sorted(set(envs)):
+            if cause == SERVER_LOST:
+                self._ready = [row for row in self._ready if row.env != env]
+            hosted = self._running[env]
+            if hosted is not None:
+                self._abort(hosted, cause, silent=cause == SERVER_LOST)
+            self._begin(env)
+
+    def set_policies(self, names: Sequence[str]) -> None:
+        """The policies that the server offers; past selves are drawn from them."""
+        self._draw.set_policies(names)
+
+    def drain(self) -> None:
+        """Start no new games."""
+        self._draining = True
+
+    def idle(self) -> bool:
+        """True when no game is running and `poll` returned the last ends."""
+        return not self._ready and not any(self._running)
+
+    def files(self) -> list[int]:
+        """Readable while games can be played on without an action."""
+        return self._wakeup.files()
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of `GameCounters`, `returns`, and in an evaluation `standings`."""
+        metrics = self._counters.metrics(alive=sum(hosted is not None for hosted in self._running))
+        metrics |= self._returns.metrics(metrics["recent"])
+        if self._schedule is not None:
+            metrics["standings"] = self._standings.figures()
+        return metrics
+
+    def close(self) -> None:
+        """Stop everything; running games count as aborted by `shutdown`."""
+        self._draining = True
+        for hosted in self._running:
+            if hosted is not None:
+                self._abort(hosted, "shutdown", silent=True)
+        self._ready.clear()
+        for env in range(self.envs):
+            self._discard(env)
+        self._wakeup.close()
+
+    # ------------------------------------------------------------------ one game
+
+    def _begin(self, env: int) -> None:
+        while self._running[env] is None and self._may_start(env):
+            self._episodes[env] += 1
+            self._counters.started += 1
+            hosted: HostedGame | None = None
+            try:
+                hosted = self._make(env, self._episodes[env])
+                self._running[env] = hosted
+                self._due.append(hosted)
+            except Exception as error:  # noqa: BLE001 - a user's game may raise anything
+                self._counters.aborted["env_error"] += 1
+                self._count_failure(env, -1, error)
+
+    def _may_start(self, env: int) -> bool:
+        number = self._number(env, self._episodes[env] + 1)
+        return not self._draining and (self._limit is None or number < self._limit)
+
+    def _number(self, env: int, episode: int) -> int:
+        return env + episode * self.envs
+
+    def _make(self, env: int, episode: int) -> HostedGame:
+        """A new game with its seats. Everything it draws comes from its seed, in a fixed order."""
+        number = self._number(env, episode)
+        seed = self._schedule.seed_of(number) if self._schedule is not None else None
+        rng = random.Random(seed or f"{self._seed}/{number}")
+        if self._schedule is not None:
+            matchup = self._schedule.matchup(number)
+        else:
+            matchup = self._draw.draw((env + episode) % self.spec.seats, rng)
+        game_seed, chance = rng.getrandbits(31), random.Random(rng.getrandbits(64))
+        draws = [rng.getrandbits(64) for _ in matchup.seats]
+        seats = [
+            self._seat(env, seat, episode, contestant, matchup, draws[seat])
+            for seat, contestant in enumerate(matchup.seats)
+        ]
+        game = self._games[env]
+        if game is None:
+            game = self._games[env] = self._make_game()
+        game.reset(game_seed)
+        return HostedGame(game, number, env, episode, matchup, seats, chance)
+
+    def _seat(
+        self, env: int, seat: int, episode: int, contestant: Contestant, matchup: Matchup, draw: int
+    ) -> PolicySeat | ScriptedSeat:
+        if contestant.bot:
+            if (env, contestant.bot) not in self._players:
+                self._players[env, contestant.bot] = self._factories[contestant.bot]()
+            return ScriptedSeat(seat, self._players[env, contestant.bot], random.Random(draw))
+        flags = start_flags(self._record and matchup.learns[seat], self._greedy)
+        return PolicySeat(env, seat, episode, contestant.policy, flags, self._reward_scale)
+
+    def _advance(self, hosted: HostedGame, until: float) -> None:
+        if self._running[hosted.env] is not hosted:
+            return  # aborted since
+        try:
+            if not hosted.advance(self._ready, until):
+                self._due.append(hosted)
+            elif not hosted.open:
+                self._finish(hosted)
+        except Exception as error:  # noqa: BLE001 - a user's game may raise anything
+            self._fail(hosted, error)
+
+    def _take(self, hosted: HostedGame, seat: PolicySeat, action: int) -> None:
+        try:
+            if hosted.take_action(seat, action):
+                self._due.append(hosted)
+        except Exception as error:  # noqa: BLE001 - a user's game may raise anything
+            self._fail(hosted, error)
+
+    def _finish(self, hosted: HostedGame) -> None:
+        game, matchup = hosted.game, hosted.matchup
+        returns, truncated, figures = [float(each) for each in game.returns()], game.truncated(), game.figures()
+        self._ready += [end for seat in hosted.policy_seats if (end := seat.end(game, truncated)) is not None]
+        seat, score = hosted.seats[matchup.learner_seat], returns[matchup.learner_seat]
+        found = None if truncated else outcome(matchup.learner_seat, returns)
+        episode = None
+        if isinstance(seat, PolicySeat):
+            own = {name: float(values[matchup.learner_seat]) for name, values in figures.items()}
+            episode = Episode(score, seat.step + 1, found == 1 if len(returns) > 1 else None, own)
+        self._counters.count_game(matchup.opponent, found, episode)
+        self._returns.add(score)
+        if matchup.mirror is not None:
+            self._counters.finish_mirrored(matchup.mirror, found, len(returns))
+        if self._schedule is not None and len(returns) > 1:
+            pairing = int(matchup.opponent.partition("/")[0])
+            self._standings.add(pairing, matchup.learner_seat, returns, figures, matchup.mirror)
+        self._failures.add_finished()
+        self._failed_in_a_row[hosted.env] = 0
+        self._running[hosted.env] = None
+        self._begin(hosted.env)
+
+    def _abort(self, hosted: HostedGame, cause: str, *, silent: bool = False) -> None:
+        """End a running game; its sessions end as ABORTED unless `silent`."""
+        self._counters.aborted[cause] += 1
+        self._running[hosted.env] = None
+        if not silent:
+            self._ready += [end for seat in hosted.policy_seats if (end := seat.aborted()) is not None]
+
+    def _fail(self, hosted: HostedGame, error: Exception) -> None:
+        by_player = isinstance(error, PlayerError) and isinstance(error.__cause__, Exception)
+        self._abort(hosted, "opponent_error" if by_player else "env_error")
+        cause = error.__cause__ if by_player else error
+        assert isinstance(cause, Exception)
+        self._count_failure(hosted.env, hosted.step, cause)
+        self._begin(hosted.env)
+
+    def _count_failure(self, env: int, step: int, error: Exception) -> None:
+        """Raises EnvError or FailingEnvError where it is one of too many."""
+        self._failed_in_a_row[env] += 1
+        what = describe_failure(error, env, self._episodes[env], step)
+        self._discard(env)
+        self._counters.events.append(f"{what}; a new game is built")
+        self._failures.add_failed(error)
+        self._failures.check()
+        if self._failed_in_a_row[env] >= FAILURES_IN_A_ROW:
+            raise EnvError(f"{FAILURES_IN_A_ROW} failures in a row; the last: {what}") from error
+
+    def _discard(self, env: int) -> None:
+        """Drop the env's game and players, and close those that hold something."""
+        dropped: list[Any] = [self._games[env]]
+        self._games[env] = None
+        dropped += [self._players.pop(key) for key in list(self._players) if key[0] == env]
+        for each in dropped:
+            if callable(close := getattr(each, "close", None)):
+                with suppress(Exception):  # a user's game may raise anything
+                    close()
+
+
+class _Returns:
+    """Returns of the learner's seat, or of `first`. `listed`: every single one is kept, for an evaluation."""
+
+    LISTED = 5000  # that fit the header frame of a report (9 bytes each, 64 KiB)
+
+    def __init__(self, listed: bool) -> None:
+        self._count = 0
+        self._sum = self._squares = 0.0
+        self._all: list[float] | None = [] if listed else None
+
+    def add(self, value: float) -> None:
+        """One game's."""
+        self._count += 1
+        self._sum += value
+        self._squares += value * value
+        if self._all is not None:
+            self._all.append(value)
+
+    def metrics(self, recent: dict[str, dict[str, float]]) -> dict[str, Any]:
+        """`returns`: means are 0.0 while `count` is 0; `episode_returns` if listed."""
+        count = max(self._count, 1)
+        returns = {
+            "mean": self._sum / count, "mean_square": self._squares / count, "count": self._count,
+            "recent_mean": recent[ALL]["return_mean"] if recent else 0.0,
+        }  # fmt: skip
+        if self._all is None or len(self._all) > self.LISTED:
+            return {"returns": returns}
+        return {"returns": returns, "episode_returns": list(self._all)}
+
+
+def _illegal(seat: PolicySeat, action: int) -> str:
+    legal = np.flatnonzero(seat.mask)[:20].tolist() if seat.mask is not None else []
+    place = f"env {seat.env} seat {seat.seat} episode {seat.episode} step {seat.step}"
+    return f"{place}: action {action} is not legal; expected one of {legal}"

@@ -1,0 +1,103 @@
+"""An OpenSpiel game as a TurnGame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import pyspiel
+from numpy.typing import NDArray
+
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError, TurnGame
+
+SEED_PARAMETERS = ("rng_seed", "seed")  # of games that draw their chance events themselves
+
+
+class OpenSpielGame(TurnGame):
+    """One state of a sequential game. Observations are information-state tensors where the game has them.
+
+    Args:
+        game: loaded, sequential, with tensors: see `load_game`.
+        name: as configured, for the spec.
+    """
+
+    def __init__(self, game: Any, name: str) -> None:
+        kind = game.get_type()
+        self._game = game
+        self._state = game.new_initial_state()
+        self._informed = kind.provides_information_state_tensor
+        self._sampled = kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
+        shape = game.information_state_tensor_shape() if self._informed else game.observation_tensor_shape()
+        image = len(shape) == 3
+        self.spec = GameSpec(
+            name=f"openspiel/{name}", observation_size=int(np.prod(shape)), num_actions=game.num_distinct_actions(),
+            seats=game.num_players(), observation_shape=tuple(shape) if image else (),
+            observation_axes="CHW" if image else "",
+        )  # fmt: skip
+
+    def reset(self, seed: int) -> None:
+        """A new state. A game that draws its own chance events is loaded again with the seed."""
+        if self._sampled:
+            parameters = self._game.get_parameters()
+            known = self._game.get_type().parameter_specification
+            parameters |= {name: seed for name in SEED_PARAMETERS if name in known}
+            self._game = pyspiel.load_game(self._game.get_type().short_name, parameters)
+        self._state = self._game.new_initial_state()
+
+    def acting(self) -> Sequence[int]:
+        """One seat, (CHANCE,) or ()."""
+        if self._state.is_terminal():
+            return ()
+        return (CHANCE if self._state.is_chance_node() else self._state.current_player(),)
+
+    def observation(self, seat: int) -> NDArray[np.float32]:
+        """float32 [D]: the seat's tensor."""
+        state = self._state
+        tensor = state.information_state_tensor(seat) if self._informed else state.observation_tensor(seat)
+        return np.array(tensor, np.float32)
+
+    def legal_actions(self, seat: int) -> NDArray[np.intp]:
+        """Ids, ascending."""
+        return np.array(self._state.legal_actions(seat), np.intp)
+
+    def apply(self, actions: Mapping[int, int]) -> None:
+        """The action of the seat to move, or chance's event. Raises IllegalActionError."""
+        acting = self.acting()
+        if tuple(actions) != tuple(acting):
+            raise IllegalActionError(f"expected an action of {list(acting)}, got actions of {list(actions)}")
+        action = actions[acting[0]]
+        if action not in self._state.legal_actions():
+            raise IllegalActionError(f"action {action} is not legal; expected one of {self._state.legal_actions()}")
+        self._state.apply_action(action)
+
+    def returns(self) -> Sequence[float]:
+        """[seats]."""
+        returns: Sequence[float] = self._state.returns()
+        return returns
+
+    def chance_outcomes(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Events [K] and their probabilities [K]."""
+        outcomes = self._state.chance_outcomes()
+        return np.array([event for event, _ in outcomes], np.intp), np.array([p for _, p in outcomes])
+
+    def clone(self) -> Self:
+        """An independent copy of the state; the game is shared."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy._state = self._state.clone()
+        return copy
+
+    def action_name(self, seat: int, action: int) -> str:
+        """In the game's own words."""
+        return str(self._state.action_to_string(seat, action))
+
+    def render(self, seat: int | None = None) -> str:
+        """The game's own text; of a game without text for one seat, the whole position."""
+        kind = self._game.get_type()
+        if seat is not None and kind.provides_information_state_string:
+            return str(self._state.information_state_string(seat))
+        if seat is not None and kind.provides_observation_string:
+            return str(self._state.observation_string(seat))
+        return str(self._state)

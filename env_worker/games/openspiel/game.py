@@ -1,0 +1,67 @@
+"""OpenSpiel for the worker: the source and the spec of a registered game."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from simul.common.config.schema import Config
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.source import TurnGameSource
+from simul.env_worker.games.base.turn_game import TurnGame
+from simul.env_worker.source import SourceOptions
+
+
+def build(config: Config, options: SourceOptions) -> TurnGameSource:
+    """The source of `openspiel.name`, checked, not yet started. Raises ConfigError."""
+    return turn_game_source(game_builder(config), config, options, reward_scale=config.openspiel.reward_scale)
+
+
+def spec(config: Config) -> GameSpec:
+    """The spec of `openspiel.name`. Raises ConfigError."""
+    return turn_game_spec(game_builder(config), config)
+
+
+def game_builder(config: Config) -> Callable[[], TurnGame]:
+    """Builds one game. Raises ConfigError."""
+    try:
+        import pyspiel  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(
+            f"The package open_spiel is not installed ({error}). Run: pip install 'simul[openspiel]'"
+        ) from error
+    from simul.env_worker.games.openspiel.adapter import OpenSpielGame
+
+    game = load_game(config.openspiel.name, config.openspiel.parameters)
+    return lambda: OpenSpielGame(game, config.openspiel.name)
+
+
+def load_game(name: str, parameters: dict[str, Any]) -> Any:
+    """A game that can be hosted. Raises ConfigError."""
+    import pyspiel
+
+    known = pyspiel.registered_names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"OpenSpiel knows no game {name!r}.{hint} It has {len(known)} games, tic_tac_toe among them.")
+    try:
+        game = pyspiel.load_game(name, parameters)
+    except (pyspiel.SpielError, TypeError) as error:
+        text = " ".join(str(error).split())[:300]
+        raise ConfigError(f"openspiel.parameters do not fit the game {name}: {text}") from error
+    kind, dynamics = game.get_type(), pyspiel.GameType.Dynamics
+    refused = {dynamics.SIMULTANEOUS: "simultaneous moves", dynamics.MEAN_FIELD: "a mean field"}
+    if what := refused.get(kind.dynamics):
+        raise ConfigError(
+            f"The OpenSpiel game {name} has {what}; expected a sequential game. OpenSpiel's "
+            "turn_based_simultaneous_game makes sequential games of simultaneous ones."
+            if kind.dynamics == dynamics.SIMULTANEOUS
+            else f"The OpenSpiel game {name} has {what}; expected a sequential game."
+        )
+    if not (kind.provides_information_state_tensor or kind.provides_observation_tensor):
+        raise ConfigError(f"The OpenSpiel game {name} offers no tensor that a network could read; choose another game.")
+    return game

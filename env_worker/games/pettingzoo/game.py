@@ -1,0 +1,89 @@
+"""PettingZoo for the worker: the source and the spec of an environment."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from simul.common.config.schema import Config
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.named_class import load_class
+from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.source import TurnGameSource
+from simul.env_worker.games.base.turn_game import TurnGame
+from simul.env_worker.source import SourceOptions
+
+FAMILIES = ("classic", "butterfly", "mpe", "sisl", "atari")
+
+
+def build(config: Config, options: SourceOptions) -> TurnGameSource:
+    """The source of `pettingzoo.id`, checked, not yet started. Raises ConfigError."""
+    return turn_game_source(game_builder(config), config, options, reward_scale=config.pettingzoo.reward_scale)
+
+
+def spec(config: Config) -> GameSpec:
+    """The spec of `pettingzoo.id`. Raises ConfigError."""
+    return turn_game_spec(game_builder(config), config)
+
+
+def game_builder(config: Config) -> Callable[[], TurnGame]:
+    """Builds one game. Raises ConfigError."""
+    try:
+        import pettingzoo  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(
+            f"The package pettingzoo is not installed ({error}). Run: pip install 'simul[pettingzoo]'"
+        ) from error
+    env_id = config.pettingzoo.id
+    make = load_class(env_id, "function") if ":" in env_id else _registered(env_id)
+    return partial(_build_game, partial(make, **config.pettingzoo.kwargs), env_id)
+
+
+def _build_game(make_env: Callable[[], Any], name: str) -> TurnGame:
+    from pettingzoo import AECEnv, ParallelEnv
+
+    from simul.env_worker.games.pettingzoo.adapter import AECGame, ParallelGame
+
+    made: list[Any] = [make_env()]
+    if isinstance(made[0], AECEnv):
+        return AECGame(made.pop, name)
+    if isinstance(made[0], ParallelEnv):
+        return ParallelGame(made.pop, name)
+    raise ConfigError(f"{name} makes a {type(made[0]).__name__}; expected a PettingZoo AECEnv or ParallelEnv.")
+
+
+def _registered(env_id: str) -> Callable[..., Any]:
+    """The builder of FAMILY.NAME_vN: a parallel environment where there is one. Raises ConfigError."""
+    family, _, name = env_id.partition(".")
+    known = _names(family) if family in FAMILIES else []
+    if name not in known:
+        every = [f"{each}.{one}" for each in FAMILIES for one in _names(each)]
+        near = difflib.get_close_matches(env_id, every, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(
+            f"PettingZoo has no environment {env_id!r}.{hint} Expected FAMILY.NAME_vN, such as "
+            "classic.connect_four_v3, or module:function of your own."
+        )
+    try:
+        module = importlib.import_module(f"pettingzoo.{env_id}")
+        found: Callable[..., Any] = module.parallel_env if hasattr(module, "parallel_env") else module.env
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"The environment {env_id} needs packages that are not installed ({error}). "
+            f"Run: pip install 'pettingzoo[{family}]'"
+        ) from error
+    return found
+
+
+def _names(family: str) -> list[str]:
+    """Names of a family's environments; [] where the family is not installed."""
+    try:
+        package = importlib.import_module(f"pettingzoo.{family}")
+    except ImportError:
+        return []
+    return [module.name for module in pkgutil.iter_modules(package.__path__) if module.name[-1:].isdigit()]
