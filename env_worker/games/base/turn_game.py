@@ -32,9 +32,11 @@ class TurnGame(ABC):
 
     Attributes:
         spec: observation layout, number of actions and seats; the same for every episode.
+        symmetries: ways to turn an observation, numbered from 0, the identity.
     """
 
     spec: GameSpec
+    symmetries: int = 1
 
     @abstractmethod
     def reset(self, seed: int) -> None:
@@ -86,6 +88,14 @@ class TurnGame(ABC):
     def clone(self) -> Self:
         """An independent copy; its chance events are drawn alike."""
         return copy.deepcopy(self)
+
+    def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
+        """[D]: the observation of the position that `symmetry` makes of the one that is observed."""
+        return observation
+
+    def turn_actions(self, symmetry: int) -> NDArray[np.intp]:
+        """[A]: the id that each action has in the position that `symmetry` makes."""
+        return np.arange(self.spec.num_actions)
 
     def figures(self) -> Mapping[str, Sequence[float]]:
         """Facts of a game that is over, [seats] each, whose means the view and the curves show."""
