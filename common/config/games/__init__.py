@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from simul.common.config.game_description import Game, GameSection
+from simul.common.config.games.blokus import BlokusConfig
 from simul.common.config.games.gymnasium import GymnasiumConfig
 from simul.common.config.games.openspiel import OpenSpielConfig
 from simul.common.config.games.pettingzoo import PettingZooConfig
@@ -19,6 +20,7 @@ class GamesConfig(RunConfig, frozen=True):
     gymnasium: GymnasiumConfig = GymnasiumConfig()
     openspiel: OpenSpielConfig = OpenSpielConfig()
     pettingzoo: PettingZooConfig = PettingZooConfig()
+    blokus: BlokusConfig = BlokusConfig()
 
     @property
     def game_section(self) -> GameSection:

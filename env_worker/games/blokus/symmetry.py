@@ -7,14 +7,17 @@ that place before and after the own one.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.blokus.board import Variant, corners, placement_number
+from simul.env_worker.games.blokus.observation import game_spec
 from simul.env_worker.games.blokus.pieces import ORIENTATIONS
 
 
+@cache
 def transposed_actions(variant: Variant) -> NDArray[np.intp]:
     """[A]: the action that each becomes when the view is reflected in its main diagonal. Its own inverse."""
     mapped = [
@@ -24,8 +27,10 @@ def transposed_actions(variant: Variant) -> NDArray[np.intp]:
     return np.array([*mapped, variant.placements], np.intp)
 
 
-def transposed_observation(spec: GameSpec) -> NDArray[np.intp]:
-    """[D]: `observation[these]` is the observation of the reflected position, all colours in their places."""
+@cache
+def transposed_observation(variant: Variant) -> NDArray[np.intp]:
+    """[D]: `observation[these]` is the observation of the reflected position."""
+    spec = game_spec(variant)
     planes, height, width = spec.observation_shape
     places = np.arange(spec.observation_size)
     board = places[: planes * height * width].reshape(planes, height, width)

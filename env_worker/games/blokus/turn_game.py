@@ -27,6 +27,7 @@ from simul.env_worker.games.blokus.kernels import (
 )
 from simul.env_worker.games.blokus.notation import action_name, squares_of
 from simul.env_worker.games.blokus.observation import game_spec
+from simul.env_worker.games.blokus.symmetry import transposed_actions, transposed_observation
 
 
 class Blokus(TurnGame):
@@ -42,6 +43,7 @@ class Blokus(TurnGame):
     def __init__(self, variant: Variant) -> None:
         self.spec = game_spec(variant)
         self.variant = variant
+        self.symmetries = 2 if variant.name == "duo" else 1
         self.tables = tables(variant)
         self.reset(0)
 
@@ -121,6 +123,14 @@ class Blokus(TurnGame):
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__, state=self.state.copy(), moves=self.moves.copy())
         return copied
+
+    def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
+        """1: the view of Duo is reflected in its main diagonal."""
+        return observation[transposed_observation(self.variant)] if symmetry else observation
+
+    def turn_actions(self, symmetry: int) -> NDArray[np.intp]:
+        """1: the action that each is in the reflected view."""
+        return transposed_actions(self.variant) if symmetry else super().turn_actions(symmetry)
 
     def figures(self) -> Mapping[str, Sequence[float]]:
         """Points, and how far they are ahead of the best other seat."""

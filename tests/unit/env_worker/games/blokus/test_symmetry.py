@@ -8,7 +8,7 @@ import numpy as np
 
 from simul.env_worker.games.blokus.board import classic, duo
 from simul.env_worker.games.blokus.notation import squares_of
-from simul.env_worker.games.blokus.symmetry import transposed_actions, transposed_observation
+from simul.env_worker.games.blokus.symmetry import transposed_actions
 from simul.env_worker.games.blokus.turn_game import Blokus
 
 
@@ -23,11 +23,13 @@ def test_reflecting_the_view_exchanges_rows_and_columns_of_each_action():
 
 def test_duo_reflected_in_its_main_diagonal_is_the_same_game():
     draw, game, reflected = random.Random(1), Blokus(duo()), Blokus(duo())
-    actions, observation = transposed_actions(duo()), transposed_observation(game.spec)
+    assert game.symmetries == 2
+    actions = game.turn_actions(1)
+    assert game.turn_actions(0).tolist() == list(range(duo().placements + 1))
     while seats := game.acting():
         assert reflected.acting() == seats
         for seat in range(2):
-            assert (reflected.observation(seat) == game.observation(seat)[observation]).all()
+            assert (reflected.observation(seat) == game.turn_observation(game.observation(seat), 1)).all()
         legal = game.legal_actions(seats[0])
         assert sorted(actions[legal]) == reflected.legal_actions(seats[0]).tolist()
         action = int(draw.choice(legal))
@@ -38,6 +40,7 @@ def test_duo_reflected_in_its_main_diagonal_is_the_same_game():
 
 def test_classic_with_the_colours_moved_on_by_one_is_the_same_game():
     """Each colour's actions, played by the next colour: all legal sets agree, because every view is turned alike."""
+    assert Blokus(classic(4)).symmetries == 1
     draw, game, moved = random.Random(2), Blokus(classic(4)), Blokus(classic(4))
     moved.state[0] = 1  # the second colour begins
     while seats := game.acting():
