@@ -14,6 +14,7 @@ from simul.common.launch.commands.connect import add_connect
 from simul.common.launch.commands.eval import add_eval
 from simul.common.launch.commands.init import add_init
 from simul.common.launch.commands.keys import add_keys
+from simul.common.launch.commands.perft import add_perft
 from simul.common.launch.commands.play import add_play
 from simul.common.launch.commands.plot import add_plot
 from simul.common.launch.commands.policies import add_policies
@@ -70,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))
     add_serve(command("serve", "serve a checkpoint on its own, for clients in any language"))
     add_play(command("play", "Pokémon: play on a Showdown server, against people and programs"))
+    add_perft(command("perft", "count the sequences of actions of a game without chance"))
     add_connect(command("connect", "what is wrong with a client's handshake"))
 
     add_keys(command("keys", "CURVE keys, for a server that other machines reach"))

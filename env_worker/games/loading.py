@@ -104,6 +104,17 @@ def game_spec(config: Config) -> GameSpec:
     return source.spec
 
 
+def turn_game(config: Config) -> Callable[[], TurnGame]:
+    """Builds the configured game outside a source. Raises ConfigError where it is no TurnGame."""
+    if config.game not in GAMES:
+        offers = _own_class(config)
+        if _is_turn_game(offers):
+            return partial(offers, **config.game_options)
+    elif builder := getattr(_module_of(config.game), "game_builder", None):
+        return cast(Callable[[], TurnGame], builder(config))
+    raise ConfigError(f"The game {config.game} is not a simul.TurnGame, which alone can be played move by move.")
+
+
 def _module_of(game: str) -> GameModule:
     """Imported here, because one game's packages are large and another game does without them."""
     return cast(GameModule, importlib.import_module(f"simul.env_worker.games.{game}.game"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from simul.common.config.game_description import Game, GameSection
+from simul.common.config.games.blokus import BlokusConfig
 from simul.common.config.games.gymnasium import GymnasiumConfig
 from simul.common.config.games.ofc import OfcConfig
 from simul.common.config.games.openspiel import OpenSpielConfig
@@ -21,6 +22,7 @@ class GamesConfig(RunConfig, frozen=True):
     openspiel: OpenSpielConfig = OpenSpielConfig()
     pettingzoo: PettingZooConfig = PettingZooConfig()
     ofc: OfcConfig = OfcConfig()
+    blokus: BlokusConfig = BlokusConfig()
 
     @property
     def game_section(self) -> GameSection:

@@ -54,6 +54,10 @@ class TurnGame(ABC):
     def legal_actions(self, seat: int) -> NDArray[np.intp]:
         """Ids, ascending, at least one, of a seat that acts now."""
 
+    def count_legal(self, seat: int) -> int:
+        """How many `legal_actions` there are; a game overrides it where counting is faster than listing."""
+        return len(self.legal_actions(seat))
+
     @abstractmethod
     def apply(self, actions: Mapping[int, int]) -> None:
         """One action of each acting seat, or {CHANCE: event}. Raises IllegalActionError and changes nothing."""

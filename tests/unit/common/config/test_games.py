@@ -16,6 +16,7 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.loader import load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, OpponentsConfig
+from simul.common.config.validation import NETWORKS as FOR_ANY_GAME
 from simul.common.nets.build import NETWORKS
 from simul.common.runtime.installation import CONFIGS, ROOT
 
@@ -114,7 +115,7 @@ def test_every_game_has_a_configuration_and_its_networks_exist(name):
     game = GAMES[name]
     config = load_config(CONFIGS / f"{game.configuration}.yaml")
     assert config.game == name
-    assert config.network.name in {"mlp_lstm", *game.networks} <= set(NETWORKS)
+    assert config.network.name in {*FOR_ANY_GAME, *game.networks} <= set(NETWORKS)
     assert game.variant in {"", *type(config.game_section).__struct_fields__}
     assert {kind for kind, share in msgspec.to_builtins(config.opponents).items() if share} <= set(game.opponents)
 
@@ -130,6 +131,10 @@ def test_every_game_has_one_page_that_agrees_with_its_description(name):
     assert re.findall(r"`([^`]+)`", rows["section"]) == [name]
     assert rows["seats"] == (str(game.seats) if game.seats else "as the game has")
     assert re.findall(r"`([^`]+)`", rows["opponents"]) == list(game.opponents)
-    assert re.findall(r"`([^`]+)`", rows["networks"]) == ["mlp_lstm", *game.networks]
+    networks = re.findall(r"`([^`]+)`", rows["networks"])
+    assert {*game.networks, *(tree["network"]["name"] for tree in shipped.values() if tree["game"] == name)} <= {
+        *networks
+    }
+    assert {*networks} <= {*FOR_ANY_GAME, *game.networks}
     assert sorted(re.findall(r"`([^`]+)`", rows["modes"])) == sorted(named)
     assert f": {name}.md" in (ROOT / "mkdocs.yml").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from simul.common.config.games import game_called
 from simul.common.config.loader import load_config
 from simul.common.config.opponents import KINDS, SCRIPTED, opponent_kind, parse_mix
 from simul.common.config.schema import OpponentsConfig
@@ -27,8 +28,8 @@ def test_short_and_long_names():
     assert mix == {**dict.fromkeys(KINDS, 0.0), "self_play": 0.4, **dict.fromkeys(SCRIPTED[:3], 0.2)}
 
 
-def test_every_scripted_opponent_has_a_player():
-    assert set(SCRIPTED) == set(players.SCRIPTED)
+def test_every_scripted_opponent_of_pokemon_has_a_player():
+    assert set(game_called("pokemon").scripted) == set(players.SCRIPTED)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Blokus: Duo for two players, Classic for two, three and four."""

@@ -1,0 +1,414 @@
+"""Compiled loops over the arrays of a position: legal moves, play, scores, observation, rollouts, tree search.
+
+A state is int32 [HEADER + cells]: the facts below, then a cell for every square of the board and of its border. Copying
+the array copies the position. One file, because numba caches a function without regard to changes in other files.
+
+    tree, placements, views, rules = tables(variant)
+    state = new_state(variant)
+    while not state[OVER]:
+        play(state, choose(legal_moves(state, tree, rules)), tree, placements, views, rules)
+    outcome(state, rules, returns)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.env_worker.games.blokus.board import (
+    BELOW,
+    COLOURS,
+    HEADER,
+    NUMBER,
+    OFFSET,
+    PASS,
+    PIECE,
+    SEATS,
+    SIDE,
+    SKIP,
+    SQUARES,
+    TURNS,
+    Variant,
+)
+from simul.env_worker.games.blokus.compiled import (
+    BYTES,
+    COUNTS,
+    FLOATS,
+    INT,
+    NODES,
+    RANDOM,
+    RULES,
+    SMALL_TABLE,
+    STATE,
+    SUMS,
+    TABLE,
+    compiled,
+)
+from simul.env_worker.games.blokus.pieces import MONOMINO, NAMES
+
+# Facts of a state. PASSED has a bit for each colour; LEFT, PLACED, COVERED and LAST have a number for each: a bit for
+# each piece left, pieces placed, squares placed, and one more than the piece placed last.
+TO_MOVE, OVER, PASSED, PLIES = range(4)
+LEFT, PLACED, COVERED, LAST = 4, 8, 12, 16
+
+# Bits of a cell, the first two shifted by the colour: a square of that colour's must not lie here; one touches it at a
+# corner, or it is the start; then one more than the colour that lies here.
+FORBIDDEN, ATTACH, OWNER = 1, 16, 8
+BLOCKED = 15  # forbidden to every colour
+
+Numbers = NDArray[Any]
+
+ALL_PIECES = len(NAMES)
+ALL_PLACED, MONOMINO_LAST = 15, 5  # points beside those for squares
+EXPLORATION = math.sqrt(2.0)  # of UCB1, for outcomes from 0 to 1 (Kocsis and Szepesvari 2006)
+
+
+def new_state(variant: Variant) -> NDArray[np.int32]:
+    """The empty board, the first colour to move."""
+    state = np.zeros(HEADER + variant.stride**2, np.int32)
+    cells = state[HEADER:].reshape(variant.stride, variant.stride)
+    cells[[0, -1], :] = cells[:, [0, -1]] = BLOCKED
+    for colour, start in enumerate(variant.starts):
+        cells[start[0] + 1, start[1] + 1] = ATTACH << colour
+        state[LEFT + colour] = (1 << ALL_PIECES) - 1
+    return state
+
+
+@compiled(STATE, INT, TABLE, RULES, STATE, INT)
+def find_moves(state: Numbers, colour: int, tree: Numbers, rules: Numbers, moves: Numbers, most: int) -> int:
+    """Write placements that `colour` may place, in no order, to `moves`; returns how many, at most `most`.
+
+    Walks the covers of every cell at which a piece may attach. A cell that was walked counts as blocked for the rest,
+    so that a placement that covers two of them is found once.
+    """
+    stride = rules[SIDE] + 2
+    cells = state[HEADER:]
+    forbidden, attach = FORBIDDEN << colour, ATTACH << colour
+    left = state[LEFT + colour]
+    number = NUMBER + 3 * rules[TURNS + colour]
+    blocked = np.empty(len(cells), np.uint8)
+    for cell in range(len(cells)):
+        blocked[cell] = (cells[cell] & forbidden) != 0
+    found = 0
+    for cell in range(stride + 1, len(cells) - stride - 1):
+        if blocked[cell] or not cells[cell] & attach:
+            continue
+        row = cell // stride
+        column = cell - row * stride
+        at = 0
+        while at < len(tree):
+            if blocked[cell + tree[at, OFFSET]] or not tree[at, BELOW] & left:
+                at = tree[at, SKIP]
+                continue
+            if tree[at, PIECE] & left:
+                moves[found] = tree[at, number] + tree[at, number + 1] * row + tree[at, number + 2] * column
+                found += 1
+                if found == most:
+                    return found
+            at += 1
+        blocked[cell] = 1
+    return found
+
+
+@compiled(STATE, TABLE, RULES)
+def legal_moves(state: Numbers, tree: Numbers, rules: Numbers) -> Numbers:
+    """int32 [K]: what the colour to move may do, in no order: its placements, else the pass."""
+    moves = np.empty(rules[PASS] + 1, np.int32)
+    found = find_moves(state, state[TO_MOVE], tree, rules, moves, len(moves))
+    if found == 0:
+        moves[0] = rules[PASS]
+        found = 1
+    return moves[:found].copy()
+
+
+@compiled(STATE, TABLE, RULES)
+def count_moves(state: Numbers, tree: Numbers, rules: Numbers) -> int:
+    """How many actions the colour to move has."""
+    moves = np.empty(rules[PASS], np.int32)
+    return max(1, find_moves(state, state[TO_MOVE], tree, rules, moves, len(moves)))
+
+
+@compiled(STATE, INT, TABLE, RULES)
+def has_move(state: Numbers, colour: int, tree: Numbers, rules: Numbers) -> bool:
+    """True if `colour` can place a piece."""
+    return find_moves(state, colour, tree, rules, np.empty(1, np.int32), 1) > 0
+
+
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES)
+def is_legal(state: Numbers, action: int, tree: Numbers, placements: Numbers, views: Numbers, rules: Numbers) -> bool:
+    """True if the colour to move may take `action`."""
+    colour = state[TO_MOVE]
+    if action < 0 or action > rules[PASS] or state[OVER]:
+        return False
+    if action == rules[PASS]:
+        return not has_move(state, colour, tree, rules)
+    placement, view = placements[action], views[colour]
+    if not state[LEFT + colour] >> placement[0] & 1:
+        return False
+    touches = False
+    for index in range(SQUARES, SQUARES + placement[1]):
+        cell = state[HEADER + view[placement[index]]]
+        if cell & FORBIDDEN << colour:
+            return False
+        touches |= (cell & ATTACH << colour) != 0
+    return touches
+
+
+@compiled(STATE, INT, SMALL_TABLE, SMALL_TABLE, RULES)
+def _place(state: Numbers, action: int, placements: Numbers, views: Numbers, rules: Numbers) -> None:
+    """Lay the placement down for the colour to move."""
+    colour, stride = state[TO_MOVE], rules[SIDE] + 2
+    placement, view = placements[action], views[colour]
+    piece, size = placement[0], placement[1]
+    for index in range(SQUARES, SQUARES + size):
+        at = HEADER + view[placement[index]]
+        state[at] |= BLOCKED | (colour + 1) << OWNER
+        for edge in (at - stride, at - 1, at + 1, at + stride):
+            state[edge] |= FORBIDDEN << colour
+        for corner in (at - stride - 1, at - stride + 1, at + stride - 1, at + stride + 1):
+            state[corner] |= ATTACH << colour
+    state[LEFT + colour] &= ~(1 << piece)
+    state[PLACED + colour] += 1
+    state[COVERED + colour] += size
+    state[LAST + colour] = piece + 1
+
+
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES)
+def play(state: Numbers, action: int, tree: Numbers, placements: Numbers, views: Numbers, rules: Numbers) -> None:
+    """Take a legal action. A colour that passes is out; the game is over when no colour can place a piece."""
+    colours, colour = rules[COLOURS], state[TO_MOVE]
+    if action == rules[PASS]:
+        state[PASSED] |= 1 << colour
+    else:
+        _place(state, action, placements, views, rules)
+    state[PLIES] += 1
+    following = -1
+    for turn in range(1, colours + 1):
+        other = (colour + turn) % colours
+        if state[PASSED] >> other & 1:
+            continue
+        if following < 0:
+            following = other
+        if has_move(state, other, tree, rules):
+            state[TO_MOVE] = following
+            return
+    state[OVER] = 1
+
+
+@compiled(STATE, INT, RULES)
+def seat_of(state: Numbers, colour: int, rules: Numbers) -> int:
+    """The seat that places `colour`; of the colour that three players share, the seat that places it next."""
+    seats = rules[SEATS]
+    if colour < seats or seats != 3:
+        return colour % seats
+    return state[PLACED + colour] % seats
+
+
+@compiled(STATE, INT)
+def colour_points(state: Numbers, colour: int) -> int:
+    """Squares placed, and the bonus of a colour that has placed all its pieces. The official score is 89 less."""
+    points = state[COVERED + colour]
+    if state[LEFT + colour] == 0:
+        points += ALL_PLACED
+        if state[LAST + colour] == MONOMINO + 1:
+            points += MONOMINO_LAST
+    return points
+
+
+@compiled(STATE, INT, RULES)
+def seat_points(state: Numbers, seat: int, rules: Numbers) -> int:
+    """Points of all colours of a seat; the colour that three players share counts for none."""
+    points = 0
+    for colour in range(seat, rules[COLOURS], rules[SEATS]):
+        if colour < rules[SEATS] or rules[SEATS] != 3:
+            points += colour_points(state, colour)
+    return points
+
+
+@compiled(STATE, RULES, FLOATS)
+def outcome(state: Numbers, rules: Numbers, returns: NDArray[np.float64]) -> None:
+    """Write the outcome of each seat to `returns` [seats]: they add up to 0, and the only winner has 1.
+
+    Winners share: of n seats, each of k winners has (n / k - 1) / (n - 1), and all others have -1 / (n - 1).
+    """
+    seats = rules[SEATS]
+    best, winners = -1, 0
+    for seat in range(seats):
+        points = seat_points(state, seat, rules)
+        if points > best:
+            best, winners = points, 1
+        elif points == best:
+            winners += 1
+    for seat in range(seats):
+        share = seats / winners if seat_points(state, seat, rules) == best else 0.0
+        returns[seat] = (share - 1.0) / (seats - 1)
+
+
+@compiled(STATE, INT, INT, SMALL_TABLE, RULES, BYTES)
+def observe(
+    state: Numbers, colour: int, seat: int, views: Numbers, rules: Numbers, observation: NDArray[np.uint8]
+) -> None:
+    """Write what `seat` sees in the view of `colour` to `observation` [D]; `observation.py` has the layout."""
+    colours, seats, side = rules[COLOURS], rules[SEATS], rules[SIDE]
+    size, view = side * side, views[colour]
+    rest = 3 * colours * size
+    observation[:] = 0
+    for turn in range(colours):
+        other = (colour + turn) % colours
+        own, attach, forbidden = turn * size, (colours + turn) * size, (2 * colours + turn) * size
+        for row in range(side):
+            for column in range(side):
+                cell = state[HEADER + view[(row + 1) * (side + 2) + column + 1]]
+                square = row * side + column
+                if cell >> OWNER == other + 1:
+                    observation[own + square] = 255
+                if cell & FORBIDDEN << other:
+                    observation[forbidden + square] = 255
+                elif cell & ATTACH << other:
+                    observation[attach + square] = 255
+        for piece in range(ALL_PIECES):
+            observation[rest + turn * ALL_PIECES + piece] = state[LEFT + other] >> piece & 1
+        facts = rest + colours * ALL_PIECES
+        observation[facts + turn] = state[PASSED] >> other & 1
+        observation[facts + colours + turn] = state[LAST + other] == MONOMINO + 1
+        relative = (seat_of(state, other, rules) - seat) % seats
+        observation[facts + 2 * colours + turn * seats + relative] = 1
+
+
+@compiled(RANDOM, INT)
+def _draw(random: NDArray[np.uint64], below: int) -> int:
+    """A number of [0, below), by SplitMix64 (Steele, Lea and Flood 2014) from the state `random` [1]."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    bits = random[0]
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits ^= bits >> np.uint64(31)
+    return int(bits >> np.uint64(33)) * below >> 31
+
+
+@compiled(STATE, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, STATE, RANDOM)
+def roll_out(
+    state: Numbers,
+    tree: Numbers,
+    placements: Numbers,
+    views: Numbers,
+    rules: Numbers,
+    moves: Numbers,
+    random: NDArray[np.uint64],
+) -> None:
+    """Play uniformly random actions to the end. `moves` int32 [A] is overwritten."""
+    while not state[OVER]:
+        found = find_moves(state, state[TO_MOVE], tree, rules, moves, len(moves))
+        action = moves[_draw(random, found)] if found else rules[PASS]
+        play(state, action, tree, placements, views, rules)
+
+
+# Columns of the nodes of a search.
+PARENT, ACTION, SEAT, CHILD, SIBLING, UNTRIED, UNTRIED_LEFT = range(7)  # UNTRIED: first of its moves in the pool
+
+
+@compiled(STATE, INT, STATE, INT)
+def _append(pool: Numbers, used: int, moves: Numbers, count: int) -> Numbers:
+    """The pool, or one with more room, with so many moves behind the used part."""
+    kept = pool
+    if used + count > len(pool):
+        kept = np.empty(2 * len(pool) + count, np.int32)
+        for index in range(used):
+            kept[index] = pool[index]
+    for index in range(count):
+        kept[used + index] = moves[index]
+    return kept
+
+
+@compiled(NODES, INT, INT, STATE, RANDOM)
+def _try_one(nodes: Numbers, at: int, child: int, pool: Numbers, random: NDArray[np.uint64]) -> int:
+    """Make `child` the node of a random untried move of the node `at`; returns `child`."""
+    left = nodes[at, UNTRIED_LEFT]
+    last = nodes[at, UNTRIED] + left - 1
+    chosen = nodes[at, UNTRIED] + _draw(random, left)
+    pool[chosen], pool[last] = pool[last], pool[chosen]
+    nodes[at, UNTRIED_LEFT] = left - 1
+    nodes[child, ACTION], nodes[child, PARENT] = pool[last], at
+    nodes[child, SIBLING], nodes[at, CHILD] = nodes[at, CHILD], child
+    return child
+
+
+@compiled(NODES, COUNTS, SUMS, INT)
+def _best_child(nodes: Numbers, visits: Numbers, sums: Numbers, at: int) -> int:
+    """UCB1 (Auer, Cesa-Bianchi and Fischer 2002) over the outcomes, scaled to [0, 1], of the seat that acts."""
+    seat, log_visits = nodes[at, SEAT], math.log(visits[at])
+    best, best_bound = -1, -math.inf
+    child = nodes[at, CHILD]
+    while child >= 0:
+        mean = (sums[child, seat] / visits[child] + 1.0) / 2.0
+        bound = mean + EXPLORATION * math.sqrt(log_visits / visits[child])
+        if bound > best_bound:
+            best, best_bound = child, bound
+        child = nodes[child, SIBLING]
+    return best
+
+
+@compiled(NODES, COUNTS, SUMS)
+def _most_visited(nodes: Numbers, visits: Numbers, sums: Numbers) -> int:
+    """Action of the root's child with most visits, of equals that with the best mean."""
+    seat, best = nodes[0, SEAT], nodes[0, CHILD]
+    child = nodes[0, CHILD]
+    while child >= 0:
+        more = visits[child] - visits[best]
+        if more > 0 or (more == 0 and sums[child, seat] > sums[best, seat]):
+            best = child
+        child = nodes[child, SIBLING]
+    return nodes[best, ACTION]
+
+
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, RANDOM)
+def search(
+    root: Numbers,
+    rollouts: int,
+    tree: Numbers,
+    placements: Numbers,
+    views: Numbers,
+    rules: Numbers,
+    random: NDArray[np.uint64],
+) -> int:
+    """The action that most of `rollouts` random games went through, of equals the one with the best mean outcome.
+
+    UCT: a move of each position is tried once, in random order, before UCB1 chooses among them. Each seat maximises
+    its own outcome.
+    """
+    seats = rules[SEATS]
+    moves = np.empty(rules[PASS], np.int32)
+    nodes = np.empty((rollouts + 1, 7), np.int32)
+    nodes[:] = -1
+    visits = np.zeros(rollouts + 1, np.int64)
+    sums = np.zeros((rollouts + 1, seats), np.float64)
+    pool, pooled = np.empty(4096, np.int32), 0
+    result = np.empty(seats, np.float64)
+    for rollout in range(rollouts):
+        state, at = root.copy(), 0
+        while not state[OVER]:
+            if nodes[at, UNTRIED] < 0:
+                found = find_moves(state, state[TO_MOVE], tree, rules, moves, len(moves))
+                if found == 0:
+                    moves[0], found = rules[PASS], 1
+                pool = _append(pool, pooled, moves, found)
+                nodes[at, UNTRIED], nodes[at, UNTRIED_LEFT] = pooled, found
+                nodes[at, SEAT] = seat_of(state, state[TO_MOVE], rules)
+                pooled += found
+            if nodes[at, UNTRIED_LEFT] > 0:
+                at = _try_one(nodes, at, rollout + 1, pool, random)
+                play(state, nodes[at, ACTION], tree, placements, views, rules)
+                break
+            at = _best_child(nodes, visits, sums, at)
+            play(state, nodes[at, ACTION], tree, placements, views, rules)
+        roll_out(state, tree, placements, views, rules, moves, random)
+        outcome(state, rules, result)
+        while at >= 0:
+            visits[at] += 1
+            for seat in range(seats):
+                sums[at, seat] += result[seat]
+            at = nodes[at, PARENT]
+    return _most_visited(nodes, visits, sums)

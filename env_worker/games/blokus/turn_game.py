@@ -1,0 +1,152 @@
+"""Blokus as a TurnGame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
+from simul.env_worker.games.blokus.board import Variant, tables
+from simul.env_worker.games.blokus.drawing import draw_svg, draw_text
+from simul.env_worker.games.blokus.kernels import (
+    OVER,
+    PASSED,
+    TO_MOVE,
+    count_moves,
+    is_legal,
+    legal_moves,
+    new_state,
+    observe,
+    outcome,
+    play,
+    seat_of,
+    seat_points,
+)
+from simul.env_worker.games.blokus.notation import action_name, squares_of
+from simul.env_worker.games.blokus.observation import game_spec
+from simul.env_worker.games.blokus.symmetry import transposed_actions, transposed_observation
+
+
+class Blokus(TurnGame):
+    """One game. A colour that cannot place passes once and is out; the game ends when no colour can place a piece.
+
+    Attributes:
+        variant: the board.
+        state: int32 [S], the position, for the functions of `kernels.py`.
+        tables: their other arguments.
+        moves: (colour, action) of all actions applied.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        self.spec = game_spec(variant)
+        self.variant = variant
+        self.symmetries = 2 if variant.name == "duo" else 1
+        self.tables = tables(variant)
+        self.reset(0)
+
+    def reset(self, seed: int) -> None:
+        """The empty board. There is no chance in Blokus: `seed` changes nothing."""
+        self.state = new_state(self.variant)
+        self.moves: list[tuple[int, int]] = []
+
+    @property
+    def colour(self) -> int:
+        """The colour to move, while the game is not over."""
+        return int(self.state[TO_MOVE])
+
+    def acting(self) -> Sequence[int]:
+        """The seat that places the colour to move."""
+        return () if self.state[OVER] else (seat_of(self.state, self.colour, self.tables.rules),)
+
+    def observation(self, seat: int) -> NDArray[Any]:
+        """uint8 [D], in the view of the colour that `seat` places next."""
+        row = np.empty(self.spec.observation_size, np.uint8)
+        observe(self.state, self._next_colour(seat), seat, self.tables.views, self.tables.rules, row)
+        return row
+
+    def _next_colour(self, seat: int) -> int:
+        colours = len(self.variant.colours)
+        for turn in range(colours):
+            colour = (self.colour + turn) % colours
+            passed = int(self.state[PASSED]) >> colour & 1
+            if not passed and seat_of(self.state, colour, self.tables.rules) == seat:
+                return colour
+        return seat
+
+    def legal_actions(self, seat: int) -> NDArray[np.intp]:
+        """Placements of the colour to move, numbered in its view; the pass where it has none."""
+        moves = legal_moves(self.state, self.tables.tree, self.tables.rules)
+        moves.sort()
+        return moves.astype(np.intp)
+
+    def count_legal(self, seat: int) -> int:
+        """How many there are, without a list of them."""
+        return count_moves(self.state, self.tables.tree, self.tables.rules)
+
+    def mask(self, seat: int) -> NDArray[np.uint8]:
+        """uint8 [A], 1 = legal."""
+        mask = np.zeros(self.spec.num_actions, np.uint8)
+        mask[legal_moves(self.state, self.tables.tree, self.tables.rules)] = 1
+        return mask
+
+    def apply(self, actions: Mapping[int, int]) -> None:
+        """The action of the one seat that acts."""
+        if tuple(actions) != tuple(self.acting()):
+            raise IllegalActionError(f"expected an action of seat {list(self.acting())}, got some of {list(actions)}")
+        action = int(next(iter(actions.values())))
+        if not is_legal(self.state, action, *self.tables):
+            colour = self.variant.colours[self.colour]
+            raise IllegalActionError(f"{self._name_of(action)} is not legal for {colour} now; see legal_actions")
+        self.moves.append((self.colour, action))
+        play(self.state, action, *self.tables)
+
+    def _name_of(self, action: int) -> str:
+        known = 0 <= action < self.spec.num_actions
+        return action_name(self.variant, self.colour, action) if known else f"action {action}"
+
+    def returns(self) -> Sequence[float]:
+        """0 until the game is over, then 1 for the only winner; see `kernels.outcome` for ties and more seats."""
+        found = np.zeros(self.spec.seats, np.float64)
+        if self.state[OVER]:
+            outcome(self.state, self.tables.rules, found)
+        return [float(each) for each in found]
+
+    def points(self) -> list[int]:
+        """[seats]: squares placed and bonuses, of all colours of a seat."""
+        return [seat_points(self.state, seat, self.tables.rules) for seat in range(self.spec.seats)]
+
+    def clone(self) -> Self:
+        """A copy of the arrays; the tables are shared."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__, state=self.state.copy(), moves=self.moves.copy())
+        return copied
+
+    def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
+        """1: the view of Duo is reflected in its main diagonal."""
+        return observation[transposed_observation(self.variant)] if symmetry else observation
+
+    def turn_actions(self, symmetry: int) -> NDArray[np.intp]:
+        """1: the action that each is in the reflected view."""
+        return transposed_actions(self.variant) if symmetry else super().turn_actions(symmetry)
+
+    def figures(self) -> Mapping[str, Sequence[float]]:
+        """Points, and how far they are ahead of the best other seat."""
+        points = self.points()
+        best_other = [max(points[:seat] + points[seat + 1 :]) for seat in range(len(points))]
+        return {"points": points, "margin": [own - other for own, other in zip(points, best_other, strict=True)]}
+
+    def action_name(self, seat: int, action: int) -> str:
+        """The squares as Pentobi writes them, such as `e9,e10,f10`; or `pass`. Of the colour to move."""
+        return action_name(self.variant, self.colour, action)
+
+    def render(self, seat: int | None = None) -> str:
+        """The board as text; nothing is hidden in Blokus."""
+        return draw_text(self.variant, self.state)
+
+    def svg(self, seat: int | None = None) -> str:
+        """The board as SVG, the newest piece with a rim."""
+        newest = squares_of(self.variant, *self.moves[-1]) if self.moves else []
+        return draw_svg(self.variant, self.state, newest)

@@ -1,0 +1,106 @@
+"""Scripted players: what they choose is legal, and largest piece first and search beat weaker ones."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from simul.env_worker.games.base.turn_game import Player, TurnGame
+from simul.env_worker.games.blokus.board import Variant, classic, duo
+from simul.env_worker.games.blokus.players.largest import LargestPiecePlayer
+from simul.env_worker.games.blokus.players.monte_carlo import MonteCarloPlayer
+from simul.env_worker.games.blokus.turn_game import Blokus
+
+
+class UniformPlayer:
+    """Any legal action."""
+
+    def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:
+        return int(draw.choice(game.legal_actions(seat)))
+
+
+def play(variant: Variant, players: list[Player], seed: int) -> Blokus:
+    draw, game = random.Random(seed), Blokus(variant)
+    while seats := game.acting():
+        before = game.state.copy()
+        action = players[seats[0]].choose(game, seats[0], draw)
+        assert (game.state == before).all()
+        game.apply({seats[0]: action})
+    return game
+
+
+def wins(first: Player, second: Player, games: int) -> float:
+    """Share of Duo games that `first` wins, a tie a half, the seats exchanged after each."""
+    won = 0.0
+    for seed in range(games):
+        players = [first, second] if seed % 2 == 0 else [second, first]
+        won += (1 + play(duo(), players, seed).returns()[seed % 2]) / 2
+    return won / games
+
+
+@pytest.mark.parametrize("variant", [duo(), classic(2), classic(3), classic(4)], ids=["2", "2 of 4", "3", "4"])
+def test_players_choose_legal_actions_to_the_end(variant):
+    play(variant, [LargestPiecePlayer(), MonteCarloPlayer(rollouts=4), MonteCarloPlayer(1), UniformPlayer()], seed=1)
+
+
+def test_the_largest_piece_that_fits_is_placed_and_equals_are_drawn():
+    game, chosen = Blokus(duo()), set()
+    for seed in range(20):
+        action = LargestPiecePlayer().choose(game, 0, random.Random(seed))
+        assert game.tables.placements[action, 1] == 5
+        chosen.add(action)
+    assert len(chosen) > 10
+
+
+def test_largest_piece_first_beats_random():
+    assert wins(LargestPiecePlayer(), UniformPlayer(), games=60) > 0.75
+
+
+def test_search_beats_random():
+    assert wins(MonteCarloPlayer(rollouts=200), UniformPlayer(), games=10) >= 0.9
+
+
+@pytest.mark.slow
+def test_search_with_many_rollouts_beats_largest_piece_first():
+    assert wins(MonteCarloPlayer(rollouts=1000), LargestPiecePlayer(), games=20) >= 0.75
+
+
+def test_search_is_determined_by_what_it_draws():
+    game = play_some(40)
+    chosen = [MonteCarloPlayer(50).choose(game, game.acting()[0], random.Random(3)) for _ in range(2)]
+    assert chosen[0] == chosen[1]
+
+
+def play_some(plies: int) -> Blokus:
+    draw, game = random.Random(2), Blokus(classic(4))
+    for _ in range(plies):
+        seat = game.acting()[0]
+        game.apply({seat: int(draw.choice(game.legal_actions(seat)))})
+    return game
+
+
+def test_search_finds_a_win_at_the_end():
+    """Two placements are left to choose from: one loses the game by the points, the other wins it."""
+    draw = random.Random(11)
+    decided = 0
+    while decided < 5:
+        game = Blokus(duo())
+        before = game.clone()
+        while seats := game.acting():
+            before = game.clone()
+            game.apply({seats[0]: int(draw.choice(game.legal_actions(seats[0])))})
+        (seat,) = before.acting()
+        ends = {action: end_of(before, action) for action in before.legal_actions(seat).tolist()}
+        if None in ends.values() or len({end[seat] for end in ends.values()}) < 2:
+            continue
+        decided += 1
+        action = MonteCarloPlayer(rollouts=20 * len(ends)).choose(before, seat, draw)
+        assert ends[action][seat] == max(end[seat] for end in ends.values())
+
+
+def end_of(game: Blokus, action: int) -> list[float] | None:
+    """Returns where `action` ends the game."""
+    after = game.clone()
+    after.apply({after.acting()[0]: action})
+    return None if after.acting() else list(after.returns())

@@ -1,0 +1,177 @@
+"""Blokus as a TurnGame: who acts, what is observed, what is refused."""
+
+from __future__ import annotations
+
+import random
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from simul.env_worker.games.base.turn_game import IllegalActionError
+from simul.env_worker.games.blokus.board import Variant, classic, duo
+from simul.env_worker.games.blokus.notation import squares_of
+from simul.env_worker.games.blokus.turn_game import Blokus
+
+VARIANTS = [duo(), classic(2), classic(3), classic(4)]
+ALL = pytest.mark.parametrize("variant", VARIANTS, ids=["duo", "classic-2", "classic-3", "classic-4"])
+
+
+def played(variant: Variant, plies: int, seed: int = 0) -> Blokus:
+    """A random game, after so many actions or at its end."""
+    draw, game = random.Random(seed), Blokus(variant)
+    while plies > 0 and (seats := game.acting()):
+        game.apply({seats[0]: int(draw.choice(game.legal_actions(seats[0])))})
+        plies -= 1
+    return game
+
+
+@ALL
+def test_a_random_game_ends_and_its_returns_add_up_to_zero(variant):
+    draw, game = random.Random(1), Blokus(variant)
+    game.reset(0)
+    while seats := game.acting():
+        assert game.returns() == [0.0] * variant.seats
+        (seat,) = seats
+        actions = game.legal_actions(seat)
+        assert (np.diff(actions) > 0).all()
+        assert np.flatnonzero(game.mask(seat)).tolist() == actions.tolist()
+        assert game.count_legal(seat) == len(actions) >= 1
+        game.apply({seat: int(draw.choice(actions))})
+    assert sum(game.returns()) == pytest.approx(0)
+    points = game.points()
+    assert [score == max(game.returns()) for score in game.returns()] == [each == max(points) for each in points]
+    assert game.figures()["points"] == points
+
+
+@ALL
+def test_a_replayed_list_of_actions_gives_the_same_game(variant):
+    game, again = played(variant, 1000, seed=2), Blokus(variant)
+    for _, action in game.moves:
+        again.apply({again.acting()[0]: action})
+    assert (again.state == game.state).all()
+    assert again.returns() == game.returns()
+
+
+@ALL
+def test_a_clone_is_independent(variant):
+    game = played(variant, 9)
+    before, copied = game.state.copy(), game.clone()
+    while seats := copied.acting():
+        copied.apply({seats[0]: int(copied.legal_actions(seats[0])[-1])})
+    assert (game.state == before).all()
+    assert len(game.moves) == 9
+
+
+def test_illegal_actions_are_refused_by_name_and_change_nothing():
+    game = played(duo(), 4)
+    before = game.state.copy()
+    mask = game.mask(0)
+    for action in (int(np.flatnonzero(mask == 0)[0]), duo().placements, -1, 99_999):
+        with pytest.raises(IllegalActionError, match="is not legal for purple now"):
+            game.apply({0: action})
+    with pytest.raises(IllegalActionError, match=r"expected an action of seat \[0\]"):
+        game.apply({1: int(game.legal_actions(0)[0])})
+    assert (game.state == before).all()
+    assert len(game.moves) == 4
+
+
+@ALL
+def test_the_layout_covers_the_observation(variant):
+    spec = Blokus(variant).spec
+    assert spec.num_actions == variant.placements + 1
+    assert [part.start for part in spec.layout] == np.cumsum([0, *(part.size for part in spec.layout)])[:-1].tolist()
+    assert spec.layout[-1].start + spec.layout[-1].size == spec.observation_size
+    planes = [part for part in spec.layout if part.high == 255]
+    assert sum(part.size for part in planes) == np.prod(spec.observation_shape)
+
+
+def part_of(game: Blokus, seat: int, name: str) -> np.ndarray:
+    part = game.spec.slice(name)
+    return game.observation(seat)[part.start : part.start + part.size]
+
+
+@ALL
+def test_planes_of_the_seat_to_move_agree_with_its_legal_actions(variant):
+    """Every placement lies on squares that are not forbidden, one of them a corner; its piece is left."""
+    game, draw, side = Blokus(variant), random.Random(4), variant.side
+    while seats := game.acting():
+        seat = seats[0]
+        forbidden = part_of(game, seat, "forbidden.0").reshape(side, side)
+        corners = part_of(game, seat, "corners.0").reshape(side, side)
+        left = part_of(game, seat, "left.0")
+        actions = game.legal_actions(seat).tolist()
+        for action in actions[:: len(actions) // 10 + 1]:
+            squares = squares_of(variant, 0, action)  # in the view, which is the first colour's board
+            if not squares:
+                continue
+            assert not any(forbidden[at] for at in squares)
+            assert any(corners[at] == 255 for at in squares)
+            assert left[game.tables.placements[action, 0]] == 1
+        game.apply({seat: int(draw.choice(actions))})
+
+
+def test_every_colour_sees_the_same_when_the_same_was_placed():
+    """After the same first piece of all colours in their views, each colour's own board looks alike."""
+    game = Blokus(classic(4))
+    action = int(game.legal_actions(0)[5])
+    for seat in range(4):
+        game.apply({seat: action})
+    whole = [game.observation(seat) for seat in range(4)]
+    own = game.spec.slice("squares.0").size
+    for seat in range(4):
+        assert (whole[seat][: 3 * 4 * own] == whole[0][: 3 * 4 * own]).all()
+    first, second = Blokus(duo()), Blokus(duo())
+    action = int(first.legal_actions(0)[100])
+    first.apply({0: action})
+    second.apply({0: action})
+    second.apply({1: action})
+    assert (part_of(first, 0, "squares.0") == part_of(second, 1, "squares.0")).all()
+    assert (part_of(second, 0, "corners.0") == part_of(second, 1, "corners.0")).all()
+
+
+def test_numbers_behind_the_planes():
+    game = played(duo(), 6)
+    assert part_of(game, 0, "left.0").sum() == 18
+    assert part_of(game, 0, "seat.0").tolist() == [1, 0]
+    assert part_of(game, 0, "seat.1").tolist() == [0, 1]
+    assert part_of(game, 1, "seat.0").tolist() == [1, 0]
+    game.state[2] = 0b10  # the second colour has passed
+    assert part_of(game, 0, "passed.1").tolist() == [1]
+    assert part_of(game, 0, "passed.0").tolist() == [0]
+
+
+def test_three_players_see_whose_the_shared_colour_is():
+    game = played(classic(3), 3)
+    assert (game.colour, game.acting()) == (3, (0,))
+    assert part_of(game, 0, "seat.0").tolist() == [1, 0, 0]  # the shared colour, which seat 0 places now
+    assert part_of(game, 1, "seat.0").tolist() == [1, 0, 0]  # seat 1 places its own next
+    assert part_of(game, 0, "seat.1").tolist() == [1, 0, 0]
+    assert part_of(game, 0, "seat.2").tolist() == [0, 1, 0]
+
+
+def test_any_seat_can_be_observed_at_any_time():
+    for plies in (0, 1, 30, 1000):
+        game = played(classic(2), plies)
+        for seat in range(2):
+            row = game.observation(seat)
+            assert row.dtype == np.uint8
+            assert row.shape == (game.spec.observation_size,)
+
+
+def test_the_text_shows_pieces_starts_and_points():
+    game = Blokus(duo())
+    game.apply({0: int(game.legal_actions(0)[0])})
+    text = game.render()
+    assert text.splitlines()[0] == "   A B C D E F G H I J K L M N"
+    assert text.count("+") == 1
+    assert "P purple: 1 points; left: 2 I3" in text
+    assert "O orange: 0 points to place; left: 1 2" in text
+    assert "[" not in text
+
+
+def test_the_picture_is_svg_with_a_rectangle_for_each_square():
+    game = played(classic(4), 10)
+    picture = ElementTree.fromstring(game.svg())
+    assert len([each for each in picture if each.tag.endswith("rect")]) == 1 + 400
+    assert game.svg().count("#222222") == len(squares_of(game.variant, *game.moves[-1]))
