@@ -43,8 +43,11 @@ TWO_TURNS = ("Dig", "Fly", "Razor Wind", "Skull Bash", "Sky Attack", "Solar Beam
 CALLERS = ("metronome", "mirrormove")  # of gen 1
 ABILITY = ("[from] ability: ", "[from]ability: ")
 REPLACED = 4  # part of an `-ability` line
-GEN_OF_UNMARKED_TURNS = 2  # in which the line of a prepared move does not say that it was prepared
+GEN_OF_UNMARKED_TURNS = 2  # in which the line of a move of several turns does not say that it goes on
 NOT_OWNED = "[from] Mirror Move"  # poke-env: the move is none of its user's, and costs nothing
+TRAPPING = ("Bind", "Clamp", "Fire Spin", "Wrap")
+THRASHING = ("outrage", "petaldance", "thrash")  # gen 2: two or three turns
+ROLLOUT, ROLLS = "rollout", 5  # turns at most
 LAST_GEN_WITH_FREE_CALLS = 3  # Pressure does not act on moves that others call
 
 
@@ -109,9 +112,11 @@ class Facts:
         prepared_turn: in which it began to prepare a move.
         trapper: who keeps it from leaving by Mean Look or its like.
         before: a foe's health before it came in.
+        goes_on: gen 2: id of the move that it goes on with next turn, "" for none.
+        rolls: turns of Rollout in a row.
     """
 
-    __slots__ = ("before", "copied", "last_move", "prepared_turn", "returns_to", "trapper")
+    __slots__ = ("before", "copied", "goes_on", "last_move", "prepared_turn", "returns_to", "rolls", "trapper")
 
     def __init__(self) -> None:
         self.last_move = ""
@@ -120,6 +125,8 @@ class Facts:
         self.prepared_turn = 0
         self.trapper: Pokemon | None = None
         self.before: Health | None = None
+        self.goes_on = ""
+        self.rolls = 0
 
 
 NO_FACTS = Facts()
@@ -230,6 +237,13 @@ class Corrections:
             self.keep_forme(mon, forme)
         self.after_request(seeming, [mon for mon in self._battle._team.values() if mon._active])
 
+    def offered(self, mon: Pokemon, moves: list[dict[str, Any]]) -> None:
+        """What a request offers an active Pokemon: it need not recharge, it is free to choose."""
+        if moves[0]["id"] != "recharge":
+            mon._must_recharge = False
+        if "pp" in moves[0] and self.facts(mon).goes_on:
+            self.facts_of(mon).goes_on = ""
+
     def keep_forme(self, mon: Pokemon, forme: str) -> None:
         """A request entry names the species that a Pokemon returns to, not the forme it has. `forme`: that."""
         facts = self.facts(mon)
@@ -249,7 +263,7 @@ class Corrections:
             return
         if facts.returns_to:
             mon._update_from_pokedex(facts.returns_to)
-        facts.last_move = facts.returns_to = ""
+        facts.last_move = facts.returns_to = facts.goes_on = ""
         facts.copied = facts.trapper = None
 
     def _release(self, mon: Pokemon, heir: Pokemon | None = None) -> None:
@@ -358,7 +372,8 @@ class Corrections:
         protected = mon._protect_counter
         self._moved = event
         name = event[3]
-        if mon._gen == GEN_OF_UNMARKED_TURNS and mon._preparing_move is not None:
+        key = move_key(name)
+        if mon._gen == GEN_OF_UNMARKED_TURNS and (mon._preparing_move is not None or self.facts(mon).goes_on == key):
             event = [*event[:5], "[from] lockedmove", *event[5:]]
         if event[-1].startswith("[") or event[-1] == "null":
             called, prepares = self._read_caused(mon, event, read)
@@ -369,6 +384,32 @@ class Corrections:
             mon._protect_counter = protected + 1 if not any(part in FAILURES for part in event) else 0
         if not called and not prepares:
             self.facts_of(mon).last_move = move_key(name.removeprefix("Z-"))
+        if mon._gen == GEN_OF_UNMARKED_TURNS:
+            self._go_on(mon, key, event)
+        elif mon._gen == LAST_GEN_WITHOUT_LIMIT and name in TRAPPING:  # its target need not recharge, hit or missed
+            target = self._opposite(event[2])
+            if target is not None:
+                target._must_recharge = False
+
+    def _go_on(self, mon: Pokemon, key: str, event: Event) -> None:
+        """Gen 2: whether a move goes on next turn, as far as lines tell; its first turn alone costs pp."""
+        facts = self.facts_of(mon)
+        if key == ROLLOUT:
+            facts.rolls = facts.rolls + 1 if facts.goes_on == key else 1
+            hits = not any(part in FAILURES for part in event)
+            goes_on = hits and facts.rolls < ROLLS and mon._status is not Status.SLP
+        else:
+            goes_on = key in THRASHING
+        facts.goes_on = key if goes_on else ""
+
+    def _opposite(self, ident: str) -> Pokemon | None:
+        """Who stands opposite in singles."""
+        return self.out("p2a" if ident.startswith("p1") else "p1a")
+
+    def _stop(self, mon: Pokemon) -> None:
+        """The move of several turns is over."""
+        if self.facts(mon).goes_on:
+            self.facts_of(mon).goes_on = ""
 
     def _read_caused(self, mon: Pokemon, event: Event, read: Read) -> tuple[bool, bool]:
         """Read a `move` line with bracketed parts. Returns whether the move was called, and whether it is prepared."""
@@ -407,6 +448,7 @@ class Corrections:
         """`cant`: a Pokemon that cannot move still prepares its move, and recharges until it moves again."""
         read(event)
         mon = self._battle.get_pokemon(event[2])
+        self._stop(mon)
         if event[3] == "recharge":
             mon._must_recharge = False
         if mon._gen > LAST_GEN_WITHOUT_LIMIT or event[3] == "par":
@@ -420,6 +462,14 @@ class Corrections:
             mon = self._battle.get_pokemon(event[2])
             mon._preparing_move = mon._preparing_target = None
             mon._protect_counter = 0
+            self._stop(mon)
+
+    def status(self, event: Event, read: Read) -> None:
+        """`-status`: gen 1: who falls asleep still recharges."""
+        read(event)
+        mon = self._battle.get_pokemon(event[2])
+        if mon._gen == LAST_GEN_WITHOUT_LIMIT and mon._status is Status.SLP:
+            mon._must_recharge = False
 
     def prepare(self, event: Event, read: Read) -> None:
         """`-prepare`, `turn`: a move is prepared for ever, although it lasts one turn."""
@@ -456,6 +506,8 @@ class Corrections:
         elif effect == "Smack Down":
             mon = battle.get_pokemon(event[2])
             mon._preparing_move = mon._preparing_target = None
+        elif effect == "confusion" and event[4:5] == ["[silent]"]:  # gen 2: the end of Thrash
+            self._stop(battle.get_pokemon(event[2]))
 
     def ability(self, event: Event, read: Read) -> None:
         """`-ability`: a foe is said to have been born with an ability that replaces its own (Role Play)."""
@@ -486,11 +538,15 @@ class Corrections:
             mon._preparing_move = mon._preparing_target = None
             mon._effects.pop(Effect.MAGNET_RISE, None)
             mon._effects.pop(Effect.TELEKINESIS, None)
+        elif event[3] == "Protect":  # Rollout ends where it does not hit
+            foe = self._opposite(event[2])
+            if foe is not None and self.facts(foe).goes_on == ROLLOUT:
+                self._stop(foe)
 
     def _trapper_of(self, mon: Pokemon, ident: str) -> Pokemon | None:
         """In singles who stands opposite; in doubles who has just moved, or its target (Jaw Lock)."""
         if not isinstance(self._battle, DoubleBattle):
-            return self.out("p2a" if ident.startswith("p1") else "p1a")
+            return self._opposite(ident)
         for other in self._moved[2:3] + self._moved[4:5]:
             found = self.out(other[:3])
             if found is not None and found is not mon:
@@ -531,6 +587,7 @@ CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {
     "-formechange": Corrections.forme,
     "-prepare": Corrections.prepare,
     "-start": Corrections.start,
+    "-status": Corrections.status,
     "-transform": Corrections.transform,
     "-weather": Corrections.weather,
     "cant": Corrections.cant,

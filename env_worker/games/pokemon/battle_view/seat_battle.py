@@ -179,6 +179,7 @@ class SeatView(AbstractBattle):
         for mon, asked in zip(mons, request.get("active", ())):
             if mon is not None and asked:
                 self.counters.read_pp(mon.moves, asked["moves"])
+                self.corrections.offered(mon, asked["moves"])
 
     def parse_request(self, request: Request, strict_battle_tracking: bool = False) -> None:
         """What the bots read instead of `sync`: the stock method, corrected."""

@@ -3,7 +3,7 @@
 // The state that SeatBattle (Python, on poke-env's Battle) has after the same lines and requests, corrected as
 // corrections.py corrects it: tests/integration/pokemon/test_tracker.py compares the two after every request.
 
-import { COUNTED, readPp } from './counters.mjs';
+import { COUNTED, readOffered } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
@@ -118,7 +118,7 @@ export class SeatTracker {
 			this.entries[mon.position] = entry;
 			this.dirty.add(mon.position);
 		}
-		if (request.active) readPp(synced[0], request.active[0].moves);
+		if (request.active) readOffered(synced[0], request.active[0].moves);
 	}
 
 	place(mon, entry) {

@@ -13,6 +13,10 @@ const DECEIVING = new Set(['Sleep Talk', 'Copycat', 'Metronome', 'Nature Power']
 const CHOSEN = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge', 'Round', 'Pursuit', 'lockedmove']);
 // Gen 1: moves of two turns, which are used, and cost their pp, in the second.
 const TWO_TURNS = new Set(['Dig', 'Fly', 'Razor Wind', 'Skull Bash', 'Sky Attack', 'Solar Beam']);
+const TRAPPING = new Set(['Bind', 'Clamp', 'Fire Spin', 'Wrap']);
+// Gen 2: moves of two or three turns.
+const THRASHING = new Set(['outrage', 'petaldance', 'thrash']);
+const ROLLS = 5; // turns of Rollout at most
 const ABILITY = /^\[from\] ?ability: /;
 const PLEDGES = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge']);
 
@@ -142,6 +146,19 @@ function moved(mon, name, failed, use, reveal, pp) {
 	else if (mon.effects.has('FLASH_FIRE') && move !== null && move.endsFlashFire && use) endEffect(mon, 'FLASH_FIRE');
 }
 
+/** Gen 2: whether the move goes on next turn, as far as lines tell; its first turn alone costs pp. */
+function goOn(mon, id, failed) {
+	mon.rolls = id === 'rollout' && mon.goesOn === id ? mon.rolls + 1 : 1;
+	const lasts = THRASHING.has(id) || (id === 'rollout' && !failed && mon.rolls < ROLLS && mon.status !== 'SLP');
+	mon.goesOn = lasts ? id : '';
+}
+
+/** Gen 1: whom a trapping move aims at needs not recharge, hit or missed. */
+function spareRecharge(tracker, user) {
+	const target = tracker.activeOf(user.own ? tracker.foeMons : tracker.ownMons);
+	if (target !== null) target.mustRecharge = false;
+}
+
 /** Of the move that a line names; a status move as a Z-move is the move itself. */
 function lastId(name) {
 	return moveId(name.startsWith('Z-') ? name.slice(2) : name);
@@ -152,8 +169,10 @@ export function moveEvent(tracker, event) {
 	const user = tracker.getPokemon(event[2]);
 	const reveal = !user.dancing;
 	user.dancing = false;
-	// Gen 2 does not mark the turn in which a prepared move is used.
-	if (tracker.dex.gen === 2 && user.preparing) event.splice(5, 0, '[from] lockedmove');
+	// Gen 2 does not mark the turns after the first.
+	if (tracker.dex.gen === 2 && (user.preparing || (user.goesOn !== '' && user.goesOn === moveId(event[3])))) {
+		event.splice(5, 0, '[from] lockedmove');
+	}
 	readSuffixes(tracker, event, reveal);
 	if (said.stop) return;
 	const { failed, use, spread, by } = said;
@@ -163,6 +182,8 @@ export function moveEvent(tracker, event) {
 	const pressed = underPressure(tracker, pokemon, name, spread ? '' : target);
 	const mon = tracker.getPokemon(pokemon);
 	if (!said.called && !said.prepares) mon.lastMove = lastId(name);
+	if (tracker.dex.gen === 2) goOn(mon, moveId(name), failed);
+	else if (tracker.dex.gen === 1 && TRAPPING.has(name)) spareRecharge(tracker, mon);
 	if (by === '') {
 		const pp = said.prepares ? 0 : pressed && (failed || !DECEIVING.has(name)) ? 2 : 1;
 		moved(mon, name, failed, use, said.reveal, pp);

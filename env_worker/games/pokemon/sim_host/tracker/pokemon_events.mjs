@@ -51,6 +51,11 @@ function replaced(tracker, event) {
 	tracker.release(illusion, mon);
 }
 
+function ailing(mon, event) {
+	mon.setStatus(mon.dex.status(event[3]));
+	if (mon.dex.gen === 1 && mon.status === 'SLP') mon.mustRecharge = false;
+}
+
 function cureStatus(mon, [, , , status]) {
 	if (status === '') return;
 	if (mon.dex.status(status) !== mon.status) return;
@@ -71,6 +76,7 @@ function started(mon, event, tracker) {
 		if (effect === 'Mimic') mimic(mon, event);
 		else if (effect === 'typeadd') addType(mon, event[4]);
 		else if (effect === 'Smack Down') mon.preparing = false;
+		else if (effect === 'confusion' && event[4] === '[silent]') mon.goesOn = ''; // gen 2: the end of Thrash
 		startEffect(mon, effect);
 	}
 	if (!mon.effects.has('DYNAMAX')) return;
@@ -101,6 +107,7 @@ function ended(tracker, event) {
 function cant(mon, event, tracker) {
 	mon.dancing = false;
 	if (event[3] === 'recharge') mon.mustRecharge = false;
+	mon.goesOn = '';
 	mon.protectCounter = 0;
 	if (tracker.dex.gen > 1 || event[3] === 'par') mon.preparing = false;
 	if (mon.status === 'SLP') mon.setStatusCounter(mon.statusCounter + 1);
@@ -162,7 +169,7 @@ export const POKEMON_EVENTS = {
 	faint: ofPokemon(3, fainted),
 	cant: ofPokemon(4, cant),
 	'-sethp': ofPokemon(4, (mon, event) => readCondition(mon, event[3])),
-	'-status': ofPokemon(4, (mon, event) => mon.setStatus(mon.dex.status(event[3]))),
+	'-status': ofPokemon(4, ailing),
 	'-curestatus': ofPokemon(4, cureStatus),
 	'-start': ofPokemon(4, started),
 	'-end': ended,
