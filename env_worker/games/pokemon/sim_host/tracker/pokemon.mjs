@@ -53,7 +53,10 @@ export class Mon {
 		this.trapper = null; // who keeps it from leaving by Mean Look or its like
 		this.goesOn = ''; // gen 2: id of the move that it goes on with next turn, '' = none
 		this.rolls = 0; // turns of Rollout in a row
-		this.before = null; // Health from before it came in, of a foe
+		this.boundTurn = 0; // gen 1: the last one in which a trapping move hit it
+		this.boundTurns = 0; // in a row
+		this.caller = ''; // gen 1: id of the move that called the one that is prepared
+		this.before = null; // Health from before it came in
 		this.activeTurns = 0;
 		this.lastEntry = null; // of the requests
 		this.lastDetails = '';

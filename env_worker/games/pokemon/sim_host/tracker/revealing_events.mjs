@@ -107,6 +107,11 @@ function itemWithCause(tracker, [, , pokemon, name, cause, of]) {
 		mon.revealAbility('frisk');
 		return;
 	}
+	if (cause === '[from] move: Bestow') {
+		tracker.getPokemon(pokemon).setItem(toId(name));
+		tracker.getPokemon(withoutOf(of)).setItem(null);
+		return;
+	}
 	const thief = THIEVES.get(cause);
 	if (thief === undefined) throw new ValueFailure(cause);
 	tracker.getPokemon(pokemon).setItem(toId(name));
