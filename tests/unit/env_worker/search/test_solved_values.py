@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from simul.common.config.search import SearchConfig
-from tests.support.searching import searched
 from tests.support.search_games import Board, best_actions, connect_four_positions, tic_tac_toe_positions
+from tests.support.searching import searched
 
 METHODS = ("puct", "gumbel")
 
