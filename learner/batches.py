@@ -16,6 +16,7 @@ from torch import Tensor
 
 from simul.common.protocol.codec import expect
 from simul.common.protocol.errors import ProtocolError, SimulError
+from simul.common.protocol.masks import PACKED_FROM, stored_width, unpack_masks
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
@@ -36,7 +37,7 @@ class RejectedUnroll(SimulError):
 class ReceivedUnroll:
     """A checked unroll; arrays, `session` and `first_step` as `messages.Unroll` declares them.
 
-    `over`: its session ends with it.
+    `over`: its session ends with it. `packed_actions`: A where masks are packed, 0 where they are not.
     """
 
     length: int
@@ -45,6 +46,7 @@ class ReceivedUnroll:
     session: int = 0
     first_step: int = 0
     over: bool = False
+    packed_actions: int = 0
 
     @property
     def oldest_version(self) -> int:
@@ -102,20 +104,28 @@ class UnrollChecker:
         for name in ("observation", "log_prob", "reward", "state"):
             if not finite_rows(np.atleast_2d(arrays[name])).all():
                 raise RejectedUnroll("bad_value", f"{name} is not finite", steps)
-        action, mask = arrays["action"], arrays["mask"]
+        action = arrays["action"]
         inside = (action >= 0) & (action < self._spec.num_actions)
-        if not inside.all() or not mask[np.arange(message.length), action].all():
+        if not inside.all() or not self._legal(arrays["mask"][: message.length], action).all():
             raise RejectedUnroll("bad_value", "an action is not legal by its own mask", steps)
         over = message.terminated or message.truncated
         return ReceivedUnroll(
-            message.length, message.terminated, arrays, message.session, message.first_step, over
+            message.length, message.terminated, arrays, message.session, message.first_step, over,
+            self._spec.num_actions if self._spec.num_actions >= PACKED_FROM else 0,
         )  # fmt: skip
+
+    def _legal(self, mask: NDArray[np.uint8], action: NDArray[np.int32]) -> NDArray[Any]:
+        """[length]: not 0 where the action is legal by its own row's mask."""
+        rows = np.arange(len(action))
+        if self._spec.num_actions < PACKED_FROM:
+            return mask[rows, action]
+        return mask[rows, action // 8] >> (action % 8).astype(np.uint8) & 1
 
     def _arrays(self, length: int, tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         spec = self._spec
         wanted: dict[str, tuple[Any, tuple[int, ...]]] = {
             "observation": (spec.dtype(), (length + 1, spec.observation_size)),
-            "mask": ("uint8", (length + 1, spec.num_actions)),
+            "mask": ("uint8", (length + 1, stored_width(spec.num_actions))),
             "action": ("int32", (length,)),
             "log_prob": ("float32", (length,)),
             "reward": ("float32", (length,)),
@@ -139,6 +149,8 @@ def make_minibatch(unrolls: Sequence[ReceivedUnroll], discount: float, device: t
         for name, target in padded.items():
             source = unroll.arrays[name]
             target[: len(source), b] = source
+    if actions := unrolls[0].packed_actions:
+        padded["mask"] = unpack_masks(padded["mask"], actions)
     tensors = {name: torch.from_numpy(array).to(device) for name, array in padded.items()}
     length = torch.tensor([unroll.length for unroll in unrolls])
     terminated = torch.tensor([unroll.terminated for unroll in unrolls])

@@ -14,6 +14,7 @@ from simul.common.client.evaluation import PendingEvaluations, check_bytes
 from simul.common.client.observation_memory import ObservationBlock
 from simul.common.protocol.codec import Tensors, expect
 from simul.common.protocol.decisions import Action, Decision, Failure
+from simul.common.protocol.masks import PACKED_FROM, pack_masks
 from simul.common.protocol.messages import Actions, Error, Step
 from simul.common.protocol.specs import GameSpec
 
@@ -173,7 +174,7 @@ def pack_step(
         "flags": np.array([d.flags for d in decisions], np.uint8),
         "reward": np.array([d.reward for d in decisions], np.float32),
         "observation": observation,
-        "mask": mask,
+        "mask": mask if spec.num_actions < PACKED_FROM else pack_masks(mask),
         "policy": np.array([names[d.policy] for d in decisions], np.uint8),
     }
     if any(d.temperature != 1.0 for d in decisions):

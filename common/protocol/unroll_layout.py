@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.protocol.masks import stored_width
 from simul.common.protocol.shared_memory import ALIGNMENT
 from simul.common.protocol.specs import GameSpec
 
@@ -34,7 +35,7 @@ class UnrollLayout:
         return {
             "serial": ((), np.dtype(np.int64)),
             "observation": ((rows, self.spec.observation_size), self.spec.dtype()),
-            "mask": ((rows, self.spec.num_actions), np.dtype(np.uint8)),
+            "mask": ((rows, stored_width(self.spec.num_actions)), np.dtype(np.uint8)),
             "action": ((rows,), np.dtype(np.int32)),
             "log_prob": ((rows,), np.dtype(np.float32)),
             "value": ((rows,), np.dtype(np.float32)),

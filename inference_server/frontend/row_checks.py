@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.codec import Tensors, expect, expect_only
 from simul.common.protocol.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
+from simul.common.protocol.masks import no_bits_beyond, packed_width, unpack_masks
 from simul.common.protocol.messages import DECISION, EVALUATE_TENSORS, FLAGS, RECORD, STEP_TENSORS, Evaluate, Step
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.finite import finite_rows
@@ -94,6 +95,16 @@ def check_request(message: Step | Evaluate) -> None:
         raise ProtocolError(ERR_VALUE, f"deadline_ms {message.deadline_ms}; expected 0 (none) or more")
 
 
+def _step_masks(spec: GameSpec, tensors: Tensors, n: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_] | None]:
+    """Masks uint8 [n, A], sent as they are or packed; of packed ones also bool [n]: no bits beyond the last action."""
+    packed = tensors.get("mask")
+    width = packed_width(spec.num_actions)
+    if packed is None or packed.shape != (n, width) or width == spec.num_actions:
+        return expect(tensors, "mask", _UINT8, (n, spec.num_actions)), None
+    bits = expect(tensors, "mask", _UINT8, (n, width))
+    return unpack_masks(bits, spec.num_actions), no_bits_beyond(bits, spec.num_actions)
+
+
 def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> StepRows:
     """The columns of a STEP message. `unread`: see `Rows`.
 
@@ -106,13 +117,16 @@ def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> St
     if n > MAX_ROWS:
         raise ProtocolError(ERR_LIMIT, f"{n} rows in one STEP; at most {MAX_ROWS}")
     observation = expect(tensors, "observation", spec.dtype(), (n, spec.observation_size))
-    mask = expect(tensors, "mask", _UINT8, (n, spec.num_actions))
+    mask, within = _step_masks(spec, tensors, n)
     reward = expect(tensors, "reward", _FLOAT32, (n,))
     kind, flags = expect(tensors, "kind", _UINT8, (n,)), expect(tensors, "flags", _UINT8, (n,))
     finite, has_legal, plain = (np.empty(n, np.bool_) for _ in range(3))
     bits, exponent, check = _FINITE[observation.dtype]
     judged = np.empty((n, 0), bits) if unread or observation.dtype == _UINT8 else observation.view(bits)
     check(judged, exponent, reward, mask, kind, flags, finite, has_legal, plain)
+    if within is not None:
+        has_legal &= within
+        plain &= within
     return StepRows(
         keys=keys,
         kind=kind,
@@ -150,10 +164,10 @@ def unpack_evaluate(spec: GameSpec, tensors: Tensors) -> EvaluateRows:
     n = len(observation)
     if n > MAX_ROWS:
         raise ProtocolError(ERR_LIMIT, f"{n} rows in one EVALUATE; at most {MAX_ROWS}")
-    packed = expect(tensors, "mask", _UINT8, (n, -(-spec.num_actions // 8)))
-    mask = np.unpackbits(packed, axis=1, count=spec.num_actions, bitorder="little")
+    packed = expect(tensors, "mask", _UINT8, (n, packed_width(spec.num_actions)))
+    mask = unpack_masks(packed, spec.num_actions)
     session = expect(tensors, "session", _INT64, (n, 3)) if "session" in tensors else np.full((n, 3), -1, np.int64)
-    within = packed[:, -1] <= 0xFF >> -spec.num_actions % 8
+    within = no_bits_beyond(packed, spec.num_actions)
     return EvaluateRows(observation, mask, session, finite_rows(observation), within)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol import messages
+from simul.common.protocol.masks import PACKED_FROM, pack_masks
 from simul.common.protocol.messages import TERMINATED, TRUNCATED, Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
@@ -38,6 +39,7 @@ from simul.inference_server.frontend.shared_memory import AnonymousFile
 
 MOST_LENT_BYTES = 256 * 1024 * 1024
 RESERVED_BYTES = 256 * 1024 * 1024
+NONE_LEGAL, ALL_BITS = 0, 255  # masks of rows that are never acted on
 
 
 @compiled(read(INT64), read(INT64), read(FLOAT32), read(INT64), column(FLOAT32, 2))
@@ -176,7 +178,7 @@ class UnrollBuffer:
 
     With `memory` they lie there, and there are as many rows as it has. Else room for `capacity` sessions, but no more
     than RESERVED_BYTES, is reserved at once, and doubled where that is not enough. The operating system backs what is
-    touched: about (T + 1) * D * itemsize bytes a session recorded at a time.
+    touched: about (T + 1) * (D * itemsize + bytes of a mask) a session recorded at a time.
     """
 
     def __init__(
@@ -189,6 +191,7 @@ class UnrollBuffer:
     ) -> None:
         self._layout = UnrollLayout(spec, unroll_length, state_size)
         self._fingerprint = spec.fingerprint()
+        self._packs = spec.num_actions >= PACKED_FROM
         self._length = unroll_length
         self._free: list[int] = []
         self._filled = self._first_step = self._session = np.zeros(0, np.int64)
@@ -228,7 +231,7 @@ class UnrollBuffer:
 
     def close_full(self, row: int, observation: NDArray[Any], mask: NDArray[Any], value: float) -> FinishedUnroll:
         """The complete unroll of `row` with its bootstrap row. The row is fresh afterwards."""
-        self._write_last(row, observation, mask, value)
+        self._write_last(row, observation, pack_masks(mask) if self._packs else mask, value)
         return self._pop(row, terminated=False, truncated=False)
 
     def begin(self, rows: NDArray[np.int64], states: NDArray[np.float32]) -> None:
@@ -248,6 +251,8 @@ class UnrollBuffer:
     ) -> None:
         """Record steps, arrays [B, ...]. A redo replaces the last recorded step of its session."""
         tables = self._tables
+        if self._packs:
+            mask = pack_masks(mask)
         self.steps_open += append_rows(
             rows, self._slots.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
             self._filled, self._observation, tables["mask"], tables["action"], tables["log_prob"], tables["value"],
@@ -268,10 +273,10 @@ class UnrollBuffer:
         filled = int(self._filled[row])
         finished = None
         if filled and kind == TERMINATED:
-            self._write_last(row, 0, 0, 0.0)
+            self._write_last(row, 0, NONE_LEGAL, 0.0)
             finished = self._pop(row, terminated=True, truncated=False)
         elif filled and kind == TRUNCATED:
-            self._write_last(row, final_observation, 1, 0.0)
+            self._write_last(row, final_observation, ALL_BITS if self._packs else 1, 0.0)
             finished = self._pop(row, terminated=False, truncated=True)
         elif filled:
             self.steps_open -= filled

@@ -11,7 +11,8 @@ MOST_VERSION = 10**9 - 1  # largest policy version: nine digits, as in checkpoin
 class Unroll(Message, frozen=True, tag="UNROLL"):
     """`length` consecutive steps of one session and the bootstrap row behind them.
 
-    Tensors: observation: wire dtype [length + 1, D]; mask: uint8 [length + 1, A];
+    Tensors: observation: wire dtype [length + 1, D]; mask: uint8 [length + 1, A], of 1024 actions and more
+    [length + 1, ceil(A / 8)], packed (see `simul.common.protocol.masks`);
     action: int32 [length]; log_prob: float32 [length] (recorded when it was sampled);
     value: float32 [length + 1] (the last bootstraps; 0 where `terminated`);
     reward: float32 [length] (what the action of the same row earned);

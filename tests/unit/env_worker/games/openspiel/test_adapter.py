@@ -1,0 +1,137 @@
+"""OpenSpiel's games, state by state as OpenSpiel itself plays them; what cannot be hosted is refused by name."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from simul.common.config.games.openspiel import OpenSpielConfig
+from simul.common.config.schema import Config, EvaluationConfig, OpponentsConfig
+from simul.common.protocol.errors import ConfigError
+from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError
+from simul.env_worker.games.loading import build_source, game_spec
+from tests.support.turn_games import any_legal, play
+
+pyspiel = pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
+
+GAMES = {
+    "tic_tac_toe": {}, "connect_four": {}, "leduc_poker": {"players": 3}, "kuhn_poker": {}, "hex": {"board_size": 5},
+    "backgammon": {}, "breakthrough": {"rows": 6, "columns": 6},
+}  # fmt: skip
+
+
+def config(name: str, parameters=None, **more) -> Config:
+    return Config(game="openspiel", openspiel=OpenSpielConfig(name=name, parameters=parameters or {}), **more)
+
+
+def make(name: str, parameters=None):
+    from simul.env_worker.games.openspiel.adapter import OpenSpielGame
+    from simul.env_worker.games.openspiel.game import load_game
+
+    return OpenSpielGame(load_game(name, parameters or {}), name)
+
+
+def tensor(state, game, seat):
+    kind = game.get_type()
+    read = state.information_state_tensor if kind.provides_information_state_tensor else state.observation_tensor
+    return np.array(read(seat), np.float32)
+
+
+def compare(name: str, games: int) -> None:
+    """Play both by the same random events and actions; every state must be the same."""
+    ours, theirs, draw = make(name, GAMES[name]), pyspiel.load_game(name, GAMES[name]), random.Random(1)
+    for seed in range(games):
+        ours.reset(seed)
+        state = theirs.new_initial_state()
+        while not state.is_terminal():
+            assert ours.acting() == ((CHANCE,) if state.is_chance_node() else (state.current_player(),))
+            if state.is_chance_node():
+                events, chances = ours.chance_outcomes()
+                assert list(zip(events.tolist(), chances.tolist())) == list(state.chance_outcomes())
+                action = ours.draw_chance(draw)
+            else:
+                seat = state.current_player()
+                assert np.flatnonzero(ours.mask(seat)).tolist() == state.legal_actions()
+                action = draw.choice(state.legal_actions())
+                assert (ours.observation(seat) == tensor(state, theirs, seat)).all()
+            ours.apply({ours.acting()[0]: action})
+            state.apply_action(action)
+            assert list(ours.returns()) == state.returns()
+        assert ours.acting() == ()
+        for seat in range(theirs.num_players()):
+            assert (ours.observation(seat) == tensor(state, theirs, seat)).all()
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_games_are_those_of_the_library(name):
+    compare(name, 3 if name == "backgammon" else 30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GAMES)
+def test_a_thousand_games_are_those_of_the_library(name):
+    compare(name, 1000)
+
+
+def test_specs_have_the_librarys_sizes():
+    spec = game_spec(config("leduc_poker", {"players": 3}))
+    assert (spec.name, spec.seats, spec.observation_size, spec.num_actions) == ("openspiel/leduc_poker", 3, 47, 3)
+    spec = game_spec(config("tic_tac_toe"))
+    assert (spec.observation_shape, spec.observation_axes, spec.seats) == ((3, 3, 3), "CHW", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "says"),
+    [
+        ("tic_tac_to", {}, "knows no game 'tic_tac_to'. Did you mean 'tic_tac_toe'"),
+        ("goofspiel", {}, "The OpenSpiel game goofspiel has simultaneous moves; expected a sequential game"),
+        ("mfg_garnet", {}, "The OpenSpiel game mfg_garnet has a mean field"),
+        ("cribbage", {}, "cribbage offers no tensor"),
+        ("hex", {"bord_size": 3}, "openspiel.parameters do not fit the game hex: .*bord_size"),
+    ],
+)
+def test_what_cannot_be_hosted_is_one_sentence(name, parameters, says):
+    with pytest.raises(ConfigError, match=says):
+        game_spec(config(name, parameters))
+
+
+def test_one_seat_has_no_opponents_and_several_are_evaluated_against_some():
+    with pytest.raises(ConfigError, match=r"openspiel/catch has one seat and no opponents; leave random out"):
+        game_spec(config("catch", opponents=OpponentsConfig(self_play=0.5, random=0.5)))
+    with pytest.raises(ConfigError, match=r"has 2 seats: it is evaluated against opponents"):
+        game_spec(config("tic_tac_toe", evaluation=EvaluationConfig(every_decisions=10)))
+    source = build_source(config("catch"), index=0, episodes=5, greedy=False, record=True)
+    source.start()
+    play(source, any_legal(1))
+    assert source.metrics()["episodes"]["finished"] == 5
+
+
+def test_a_clone_goes_its_own_way_and_an_illegal_action_changes_nothing():
+    game = make("tic_tac_toe")
+    game.reset(0)
+    game.apply({0: 4})
+    copy = game.clone()
+    copy.apply({1: 0})
+    assert game.acting() == (1,)
+    assert game.legal_actions(1).size == 8
+    assert copy.legal_actions(0).size == 7
+    for wrong in ({1: 4}, {0: 0}, {}):
+        with pytest.raises(IllegalActionError):
+            game.apply(wrong)
+    assert game.legal_actions(1).size == 8
+    assert game.action_name(1, 0) == "o(0,0)"
+    assert game.render().count("x") == 1
+
+
+def test_a_game_that_draws_its_own_chance_events_follows_the_seed():
+    def cards(seed: int) -> list[float]:
+        game = make("bridge_uncontested_bidding")
+        game.reset(seed)
+        while game.acting() == (CHANCE,):
+            game.apply({CHANCE: game.draw_chance(random.Random(0))})
+        return game.observation(0).tolist()
+
+    assert cards(1) == cards(1)
+    assert len({tuple(cards(seed)) for seed in range(5)}) == 5
