@@ -1,7 +1,8 @@
 """Compilation of the loops over arrays: for stated types, when a module is first imported, then read from a cache.
 
-Numba notices a change only in the file of the function itself, not in the files of the functions it calls: compiled
-functions that call each other belong into one file. NUMBA_DISABLE_JIT=1 runs them as the plain Python they are.
+Numba notices a change only in the file of the function itself, not in files of functions that it calls or constants
+that it reads: compiled functions that call each other belong into one file. NUMBA_DISABLE_JIT=1 runs them as the plain
+Python they are.
 """
 
 from __future__ import annotations
