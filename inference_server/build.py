@@ -170,8 +170,10 @@ def _assemble(
 
 
 def _unroll_memory(run_dir: RunDir, served: ServedPolicies, layout: UnrollLayout) -> UnrollMemory | None:
-    """Unroll tables that the learner can open; None without a learner, or with one on another machine."""
+    """Unroll tables that the learner can open; None without a learner that uses them, or with one elsewhere."""
     server = served.config.server
+    if served.config.learner.algorithm == "alphazero":
+        return None
     if served.link is None or not server.shared_memory or not can_share_memory(run_dir.endpoint("unrolls")):
         return None
     try:

@@ -216,8 +216,6 @@ def _place(message: Unroll | SampleBatch) -> int:
 
 def _without_place(message: Unroll | SampleBatch) -> Unroll | SampleBatch:
     """For a learner that came after the unroll was lent, and cannot open the memory."""
-    return (
-        message
-        if isinstance(message, SampleBatch) or message.place < 0
-        else msgspec.structs.replace(message, place=-1, serial=0)
-    )
+    if isinstance(message, Unroll) and message.place >= 0:
+        return msgspec.structs.replace(message, place=-1, serial=0)
+    return message
