@@ -219,7 +219,7 @@ class Learner:
             "unrolls": {"learned": statistics.unrolls, **receiver.account()},
             "samples": receiver.sample_account(),
             "replay": self._trainer.figures(),
-            "steps_waiting": receiver.waiting_steps,
+            "steps_waiting": self._trainer.waiting_steps,
             "steps_dropped": counts.dropped_steps,
             "learning_rate": self._schedule.learning_rate(progress.decisions),
             "entropy_coefficient": self._schedule.settings(progress.decisions).entropy_coefficient,

@@ -40,6 +40,11 @@ class SampleTrainer:
         """See `Trainer`."""
         return not self._schedule.due(self._replay.held)
 
+    @property
+    def waiting_steps(self) -> int:
+        """See `Trainer`."""
+        return self._receiver.waiting_samples + self._new
+
     def pull(self, timeout_sec: float, version: int) -> NDArray[np.int64] | None:
         """See `Trainer`."""
         if self.waits_for_data:

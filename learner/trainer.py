@@ -62,6 +62,10 @@ class Trainer(Protocol[Batch]):
     def waits_for_data(self) -> bool:
         """True where no update can be due before more has arrived, so that a version that stays is no fault."""
 
+    @property
+    def waiting_steps(self) -> int:
+        """Steps, or samples, that have arrived and that no update was made with yet."""
+
     def pull(self, timeout_sec: float, version: int) -> Batch | None:
         """The next batch; None after `timeout_sec`. `version`: of the weights that it will update."""
 

@@ -304,6 +304,11 @@ class UnrollReceiver:
         """Steps that wait to be learned from."""
         return self._waiting_steps
 
+    @property
+    def waiting_samples(self) -> int:
+        """Samples that wait to be stored."""
+        return self._waiting_samples
+
     def account(self) -> dict[str, Any]:
         """Unrolls received, waiting and dropped, at one moment; the rest were taken."""
         with self._changed:
@@ -440,8 +445,8 @@ class UnrollReceiver:
         except RejectedSamples as error:
             self._drop_samples(error)
             return
-        for error in rejected:
-            self._drop_samples(error)
+        for each in rejected:
+            self._drop_samples(each)
         if samples.length:
             with self._changed:
                 self.samples.received += samples.length

@@ -26,6 +26,11 @@ class UnrollTrainer:
         self._batch_steps = batch_steps
         self._max_policy_lag = max_policy_lag
 
+    @property
+    def waiting_steps(self) -> int:
+        """See `Trainer`."""
+        return self._receiver.waiting_steps
+
     def pull(self, timeout_sec: float, version: int) -> list[ReceivedUnroll] | None:
         """See `Trainer`."""
         return self._receiver.take_batch(self._batch_steps, timeout_sec, version, self._max_policy_lag) or None

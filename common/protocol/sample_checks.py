@@ -83,7 +83,8 @@ def _faults(spec: GameSpec, columns: dict[str, NDArray[Any]], rows: NDArray[np.i
     yield ERR_MASK, beyond, lambda _: f"the mask has bits beyond the last of {num_actions} actions"
     outside: NDArray[np.bool_] = ~(np.abs(outcome) <= 1)  # NaN included
     yield ERR_VALUE, outside, lambda row: f"outcome {outcome[row]:g}; expected -1 to 1"
-    yield ERR_VALUE, version < 0, lambda row: f"policy_version {version[row]}; expected 0 or more"
+    too_low: NDArray[np.bool_] = version < 0
+    yield ERR_VALUE, too_low, lambda row: f"policy_version {version[row]}; expected 0 or more"
     unknown = (actions < 0) | (actions >= num_actions)
     ids = np.where(unknown, 0, actions)
     illegal = unknown | (mask[rows, ids >> 3] >> (ids & 7) & 1 == 0)

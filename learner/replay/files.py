@@ -44,7 +44,7 @@ class ReplayFiles:
         self._broken = False
 
     @property
-    def bytes(self) -> int:
+    def used_bytes(self) -> int:
         """Bytes of all files."""
         return sum(self._sizes.values())
 
@@ -104,7 +104,7 @@ class ReplayFiles:
         if self._open < 0:
             self._begin(first)
         for path in list(self._sizes)[:-1]:
-            if self.bytes + size <= self._limit:
+            if self.used_bytes + size <= self._limit:
                 return
             path.unlink(missing_ok=True)
             del self._sizes[path]

@@ -71,7 +71,7 @@ class Replay:
         """Figures for a report; docs/metrics.md explains each."""
         return {
             "total": self.total, "held": self.held,
-            "memory_bytes": self._buffer.used_bytes, "disk_bytes": self._files.bytes,
+            "memory_bytes": self._buffer.used_bytes, "disk_bytes": self._files.used_bytes,
         }  # fmt: skip
 
     def close(self) -> None:

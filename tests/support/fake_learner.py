@@ -15,6 +15,7 @@ from simul.common.protocol.messages import (
     PROTOCOL,
     TO_LEARNER,
     Credit,
+    SampleBatch,
     ServerHello,
     Unroll,
     UnrollMemory,
@@ -31,6 +32,7 @@ class FakeLearner:
 
     def __init__(self, run_dir: RunDir, weights: bytes, version: int = 0, credit: int = 1_000_000) -> None:
         self.unrolls: list[tuple[Unroll, dict[str, Any]]] = []
+        self.samples: list[tuple[SampleBatch, dict[str, Any]]] = []
         self.acks: list[WeightsAck] = []
         self.credit = credit
         self.keeps_places = False  # never says that it has taken anything
@@ -82,6 +84,9 @@ class FakeLearner:
                     self._taken[peer] = 0
                 elif isinstance(message, UnrollMemory):
                     self._open(peer, message)
+                elif isinstance(message, SampleBatch):
+                    self._taken[peer] += 1
+                    self.samples.append((message, {name: array.copy() for name, array in tensors.items()}))
                 else:
                     assert isinstance(message, Unroll)
                     self._take(peer, message, tensors)

@@ -13,8 +13,8 @@ from simul.common.launch.processes.role_process import LOG_NAMES
 from simul.common.launch.processes.role_reports import counts, number
 
 ACCOUNTS = (
-    "battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "unrolls_received", "samples_admitted",
-    "samples_sent", "samples_received",
+    "battles", "rows", "steps", "unrolls_completed", "unrolls_sent", "unrolls_received",
+    "samples_submitted", "samples_admitted", "samples_sent", "samples_received",
 )  # fmt: skip
 
 
@@ -59,13 +59,21 @@ def build_accounts(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
             dropped=counts(learner, "unrolls", "dropped"),
             waiting=number(learner, "unrolls", "waiting"),
         ),
-        **_sample_accounts(server, learner),
+        **_sample_accounts(snapshot),
     }
 
 
-def _sample_accounts(server: Mapping[str, Any], learner: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _sample_accounts(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
     sent, received = number(server, "samples", "sent") or 0, number(learner, "samples", "received") or 0
     return {
+        "samples_submitted": _account(
+            number(workers, "samples", "submitted"),
+            accepted=number(workers, "samples", "accepted"),
+            refused=counts(workers, "samples", "refused"),
+            lost=counts(workers, "samples", "lost"),
+            waiting=number(workers, "samples", "waiting"),
+        ),
         "samples_admitted": _account(
             number(server, "samples", "admitted"),
             sent=sent,

@@ -33,7 +33,7 @@ COUNTERS: dict[str, frozenset[str]] = {
     "env_worker": frozenset(
         ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "lengths",
          "turns", "unanswered", "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors",
-         "reward_parts", "actions", "stage_sec", "standings")
+         "reward_parts", "actions", "stage_sec", "standings", "samples", "search")
     ),
 }  # fmt: skip
 
@@ -45,7 +45,11 @@ OPEN_GAUGES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("samples", "waiting", "dropped", "server_died"),
     ),
     "learner": (("unrolls", "waiting", "dropped", "learner_died"), ("samples", "waiting", "dropped", "learner_died")),
-    "env_worker": (("episodes", "alive", "aborted", "worker_died"), ("unanswered", "waiting", "lost", "worker_died")),
+    "env_worker": (
+        ("episodes", "alive", "aborted", "worker_died"),
+        ("unanswered", "waiting", "lost", "worker_died"),
+        ("samples", "waiting", "lost", "worker_died"),
+    ),
 }
 
 

@@ -46,7 +46,10 @@ class CellPolicyHead(nn.Module):
         self.apart = nn.Linear(channels, int(apart.sum())) if apart.any() else None
         index = torch.where(apart, count - 1 + apart.cumsum(0), cells)
         self.register_buffer("index", index, persistent=False)
-        nn.init.normal_(self.conv.weight, std=0.01)
+        for layer in (self.conv, self.apart):
+            if layer is not None:
+                nn.init.normal_(layer.weight, std=0.01)
+                layer.bias.data.zero_()
 
     def forward(self, x: Tensor) -> Tensor:
         """float32 [B, C, H, W] -> logits [B, A]."""
@@ -67,7 +70,8 @@ def linear_policy_head(spec: GameSpec, channels: int, height: int, width: int) -
 class BoardResNet(RecurrentNetwork):
     """`blocks` residual blocks of `channels` planes on a board of any size; no memory.
 
-    Numbers behind the board are added to every cell, through a linear layer. Raises ConfigError for vectors.
+    Bytes of the board are scaled to [0, 1]. Numbers behind it, which are not, are added to every cell through a linear
+    layer. Raises ConfigError for vectors.
     """
 
     def __init__(self, spec: GameSpec, channels: int = 64, blocks: int = 6, hidden: int = 128) -> None:

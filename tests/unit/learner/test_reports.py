@@ -4,18 +4,36 @@ import pytest
 from simul.common.launch.monitoring.curves import LEARNER_FIGURES
 from simul.learner.learner import linear
 from simul.learner.reports import FIGURES, STALL_AFTER_SEC, StallAlarm, Statistics, lag_histogram
+from simul.learner.trainer import Trained
+from simul.learner.unroll_trainer import policy_lags
+from simul.learner.update import UpdateResult
 
 
 def test_lag_is_counted_per_step_and_the_bootstrap_row_is_no_step(draw):
     statistics = Statistics(now=100.0)
-    steps = statistics.count_learned([draw.unroll(3, version=10), draw.unroll(5, version=4)], version=10)
-    assert steps == statistics.decisions == 8
+    lag = policy_lags([draw.unroll(3, version=10), draw.unroll(5, version=4)], version=10)
+    result = UpdateResult({"entropy": 0.5}, np.zeros(0, np.float32), np.ones(2, bool), skipped=0)
+    statistics.count_trained(Trained(result, lag.size, 2, lag, reward_mean=0.25, largest_reward=3.0))
+    assert (statistics.decisions, statistics.unrolls, statistics.updates) == (8, 2, 1)
+    assert (statistics.reward_mean, statistics.largest_reward) == (0.25, 3.0)
     assert statistics.lag()["mean"] == pytest.approx(5 * 6 / 8)
     assert statistics.lag()["max"] == 6
     assert statistics.lag()["histogram"] == {"0": 3, "5-8": 5}
     statistics.wait_sec = 1.0
     assert statistics.rate(104.0) == 2.0
     assert statistics.busy_share(104.0) == 0.75
+
+
+def test_samples_that_are_drawn_again_count_in_the_lag_and_not_in_the_decisions():
+    statistics = Statistics(now=0.0)
+    result = UpdateResult({}, np.zeros(0, np.float32), np.ones(4, bool), skipped=0)
+    for _ in range(2):
+        statistics.count_trained(Trained(result, 1, 0, np.array([1, 2, 3, 6]), reward_mean=0.0, largest_reward=1.0))
+    assert statistics.decisions == 2
+    assert statistics.lag()["mean"] == 3
+    nothing = Trained(result, 0, 0, np.zeros(0, np.int64), reward_mean=0.0, largest_reward=1.0)
+    statistics.count_trained(nothing)
+    assert statistics.lag()["recent_max"] == 6
 
 
 def test_histogram_covers_every_lag():

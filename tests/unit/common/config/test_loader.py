@@ -346,7 +346,10 @@ def test_the_default_configuration_shows_every_key_and_another_game_shows_its_ow
         own = {key for key in missing if key.startswith(f"{name}.")} | {f"opponents.{kind}" for kind in game.scripted}
         assert own - keys_shown_in(game.configuration) == set()
         missing -= own
-    assert missing == set()
+    of_alphazero = {key for key in missing if key.startswith("replay.")} | {"learner.weight_decay"}
+    page = (ROOT / "docs" / "custom_game.md").read_text()  # no game of these configurations has search
+    assert all(f"`{key}`" in page for key in of_alphazero)
+    assert missing - of_alphazero == set()
 
 
 @pytest.mark.parametrize("key", ["reward_win", "reward_faint", "reward_hp"])
@@ -434,3 +437,32 @@ def test_curves_may_go_nowhere_or_everywhere(load):
 def test_what_is_only_watched_does_not_change_the_configuration_of_a_run(load):
     watched = load("metrics: [csv]\nmetrics_callback: a:b\nprometheus_port: 9101\nevaluation: {every_decisions: 5}")
     assert watched.fingerprint() == load("").fingerprint() != load("seed: 2").fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "words"),
+    [
+        (["learner.algorithm=alphazero"], "learner.algorithm", "the game gymnasium has no search; use ppo, vtrace or"),
+        (["learner.weight_decay=0.1"], "learner.weight_decay", "the algorithm ppo has no weight decay"),
+        (["learner.normalize_rewards=true"], "learner.normalize_rewards", "outcomes between -1 and 1; leave it out"),
+        (["network.normalize_observations=true"], "network.normalize_observations", "keeps no statistics"),
+        (["replay.window_samples=10"], "replay.min_samples", "at most replay.window_samples = 10, got 2000"),
+        (["replay.uses=0"], "replay.uses", "expected a number > 0"),
+    ],
+)
+def test_alphazero_is_refused_where_it_cannot_learn(settings, path, words) -> None:
+    own = [] if settings[0].startswith(("learner.algorithm", "learner.weight")) else ["game=mine:Game", ALPHAZERO]
+    with pytest.raises(ConfigError) as error:
+        load_config(CONFIGS / "cartpole.yaml", [*own, *settings])
+    assert words in str(error.value)
+    assert path in str(error.value)
+
+
+ALPHAZERO = "learner.algorithm=alphazero"
+
+
+def test_a_game_of_ones_own_may_have_search_and_later_sections_change_no_fingerprint() -> None:
+    config = load_config(CONFIGS / "cartpole.yaml", ["game=mine:Game", ALPHAZERO, "learner.weight_decay=1e-4"])
+    assert config.replay.uses == 4.0
+    again = msgspec.structs.replace(config, replay=msgspec.structs.replace(config.replay, uses=2.0))
+    assert again.fingerprint() != config.fingerprint()

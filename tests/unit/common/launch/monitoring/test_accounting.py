@@ -15,12 +15,15 @@ from simul.common.launch.monitoring.summary import summarise, summary_text
 SERVER = {
     "steps": {"seen": 10, "sent": 7, "open": 0, "dropped": {"closed": 2, "learner_down": 1}},
     "unrolls": {"completed": 15, "sent": 12, "waiting": 0, "dropped": {"learner_down": 3}},
+    "samples": {"admitted": 30, "sent": 28, "waiting": 0, "dropped": {"shutdown": 2}},
 }
-LEARNER = {"unrolls": {"received": 12, "learned": 9, "waiting": 1, "dropped": {"stale": 2}}}
+SAMPLES = {"received": 28, "stored": 20, "waiting": 1, "dropped": {"duplicate": 7}}
+LEARNER = {"unrolls": {"received": 12, "learned": 9, "waiting": 1, "dropped": {"stale": 2}}, "samples": SAMPLES}
 WORKERS = {
     "decisions": 20, "answered": 16, "refused": {"ERR_ORDER": 1},
     "unanswered": {"waiting": 1, "lost": {"server_lost": 2}},
     "episodes": {"started": 9, "finished": 4, "alive": 0, "aborted": {"shutdown": 5}},
+    "samples": {"submitted": 34, "accepted": 30, "refused": {"ERR_VALUE": 1}, "lost": {"worker_died": 2}, "waiting": 1},
 }  # fmt: skip
 
 
@@ -58,6 +61,11 @@ def test_a_run_whose_accounts_balance() -> None:
         ("server", "unrolls", "completed", 14, "the account of unrolls_completed does not balance"),
         ("learner", "unrolls", "learned", 8, "the account of unrolls_received does not balance"),
         ("learner", "unrolls", "waiting", -1, "the account of unrolls_received has a negative figure"),
+        ("workers", "samples", "submitted", 33, "the account of samples_submitted does not balance"),
+        ("server", "samples", "admitted", 31, "the account of samples_admitted does not balance"),
+        ("server", "samples", "waiting", 1, "1 of samples_admitted are still waiting although the run is over"),
+        ("learner", "samples", "stored", 21, "the account of samples_received does not balance"),
+        ("server", "samples", "sent", 27, "the learner received more samples than were sent"),
     ],
 )
 def test_what_does_not_add_up_is_found(role, group, name, wrong, says) -> None:
@@ -75,7 +83,7 @@ def _process(name: str, restarts: int) -> ProcessFigures:
     )  # fmt: skip
 
 
-RECEIVED_TEN = {"unrolls": {**LEARNER["unrolls"], "received": 10, "learned": 7}}
+RECEIVED_TEN = {"unrolls": {**LEARNER["unrolls"], "received": 10, "learned": 7}, "samples": SAMPLES}
 NOT_SILENT = {**SERVER, "unrolls": {"completed": 12, "sent": 12, "waiting": 0, "taken_back": 0, "dropped": {}}}
 
 
@@ -113,8 +121,17 @@ def test_unrolls_that_are_lost_although_nothing_died_are_found() -> None:
     assert found[0] in summary_text(summary)
 
 
+def test_samples_that_are_lost_on_the_way_need_a_cause_and_may_have_one() -> None:
+    learner = {**LEARNER, "samples": {**SAMPLES, "received": 26, "stored": 18}}
+    found = ["2 samples were lost on the way, although nothing died and the learner was never silent"]
+    assert imbalances(_summary(server=NOT_SILENT, learner=learner)) == found
+    down = {**NOT_SILENT, "samples": {**SERVER["samples"], "dropped": {"learner_down": 2}}}
+    assert imbalances(_summary(server=down, learner=learner)) == []
+    assert imbalances(_summary(server=NOT_SILENT, learner=learner, processes=[_process("simul-learner-0", 1)])) == []
+
+
 def test_more_received_than_sent_is_what_a_killed_server_did_not_report_and_needs_one() -> None:
-    learner = {"unrolls": {**LEARNER["unrolls"], "received": 14, "learned": 11}}
+    learner = {**LEARNER, "unrolls": {**LEARNER["unrolls"], "received": 14, "learned": 11}}
     assert imbalances(_summary(learner=learner)) == [
         "the learner received more unrolls than were sent, although every server made its last report"
     ]

@@ -30,6 +30,7 @@ def spec_of(dtype: str = "uint8", rest: int = REST, **more) -> GameSpec:
 def inputs(spec: GameSpec, rows: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     draw = torch.Generator().manual_seed(seed)
     observation = example_observation(spec, torch.rand(rows, spec.observation_size, generator=draw))
+    observation[:, 2 * HEIGHT * WIDTH :] = observation[:, 2 * HEIGHT * WIDTH :] > 0.5
     return observation, torch.ones(rows, spec.num_actions, dtype=torch.bool), torch.zeros(rows, 0)
 
 

@@ -1,0 +1,139 @@
+"""The trainer of searched positions: how often each sample is drawn, what an update reports, and what it skips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from simul.common.config.schema import NetworkConfig
+from simul.common.nets.build import build_network
+from simul.common.protocol.specs import GameSpec
+from simul.learner.algorithms import Settings
+from simul.learner.replay.batches import ReceivedSamples, SampleLayout
+from simul.learner.replay.buffer import ReplayBuffer
+from simul.learner.replay.files import ReplayFiles
+from simul.learner.replay.replay import Replay
+from simul.learner.replay.schedule import UseSchedule, Window
+from simul.learner.sample_trainer import SampleTrainer, SampleUpdater
+from tests.support.samples import SampleDraw
+
+SPEC = GameSpec("test", observation_size=6, num_actions=9)
+NETWORK = NetworkConfig("mlp_lstm", {"hidden": 16, "memory": False})
+
+
+class QueuedSamples:
+    """The receiver's queue: a message a call, as long as there are any."""
+
+    def __init__(self, messages: list[ReceivedSamples]) -> None:
+        self._messages = messages
+        self.waiting_samples = 0
+        self.duplicates = 0
+
+    def take_samples(self, timeout_sec: float) -> list[ReceivedSamples]:
+        return [self._messages.pop(0)] if self._messages else []
+
+    def mark_duplicate(self, samples: ReceivedSamples) -> None:
+        self.duplicates += samples.length
+
+    def __bool__(self) -> bool:
+        return bool(self._messages)
+
+
+def messages(count: int, rows: int) -> list[ReceivedSamples]:
+    draw = SampleDraw(SPEC)
+    return [ReceivedSamples(number, draw.columns(rows, version=number)) for number in range(count)]
+
+
+def trainer_of(
+    folder: Path, receiver: QueuedSamples, *, memory: int = 10**6, uses: float = 4.0, batch: int = 64, **updater
+) -> SampleTrainer:  # fmt: skip
+    layout = SampleLayout(SPEC)
+    replay = Replay(
+        ReplayBuffer(layout, memory, 10), ReplayFiles(folder / "replay", layout, 10**7), Window(10**6, 0.75, 0.4)
+    )
+    network = build_network(NETWORK, SPEC, seed=1)
+    settings = {"num_actions": 9, "minibatches": 2, "max_gradient_norm": 1.0, "weight_decay": 0.0} | updater
+    schedule = UseSchedule(uses, batch, min_samples=10)
+    return SampleTrainer(SampleUpdater(network, **settings), receiver, replay, schedule, batch)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("uses", [1.5, 4.0])
+def test_each_sample_is_drawn_the_stated_number_of_times_in_the_mean(tmp_path: Path, uses: float) -> None:
+    receiver = QueuedSamples(messages(400, rows=11))
+    trainer = trainer_of(tmp_path, receiver, memory=20_000, uses=uses, batch=50)
+    drawn = np.zeros(4400, np.int64)
+    while receiver or not trainer.waits_for_data:
+        if (numbers := trainer.pull(0.0, version=0)) is not None:
+            np.add.at(drawn, numbers, 1)
+    held = int(trainer.figures()["held"])
+    assert 100 < held < 400
+    gone = drawn[2 * held : 4400 - held]  # these were held for as long as any other, and are no longer
+    assert gone.mean() == pytest.approx(uses, rel=0.03)
+    assert 0.5 * uses < gone.var() < 1.6 * uses  # of a Poisson distribution: uses
+    assert trainer.figures()["uses"] == pytest.approx(uses, rel=0.02)
+
+
+def test_an_update_reports_the_age_of_its_samples_and_counts_each_sample_once(tmp_path: Path) -> None:
+    receiver = QueuedSamples(messages(3, rows=20))
+    trainer = trainer_of(tmp_path, receiver)
+    decisions, losses = 0, []
+    while receiver or not trainer.waits_for_data:
+        if (numbers := trainer.pull(0.0, version=10)) is None:
+            continue
+        trained = trainer.train(numbers, 10, 1e-2, Settings())
+        assert set(trained.lag.tolist()) <= {8, 9, 10}
+        assert trained.lag.size == 64
+        assert trained.largest_reward <= 1
+        assert trained.result.learned.all()
+        decisions += trained.decisions
+        losses.append(trained.result.figures["policy_loss"])
+    assert decisions == 60
+    assert trainer.waiting_steps == 0
+    assert len(losses) == 3
+
+
+def test_many_updates_lower_the_loss(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, QueuedSamples(messages(1, rows=40)), uses=200.0)
+    kl = []
+    while (numbers := trainer.pull(0.0, version=0)) is not None:
+        kl.append(trainer.train(numbers, 0, 1e-2, Settings()).result.figures["kl"])
+    assert np.mean(kl[-5:]) < 0.3 * np.mean(kl[:5])
+
+
+def test_a_message_that_came_before_is_a_duplicate(tmp_path: Path) -> None:
+    (message,) = messages(1, rows=5)
+    receiver = QueuedSamples([message, message])
+    trainer = trainer_of(tmp_path, receiver)
+    for _ in range(2):
+        assert trainer.pull(0.0, version=0) is None
+    assert (receiver.duplicates, trainer.waiting_steps, trainer.figures()["total"]) == (5, 5, 5)
+
+
+def test_a_gradient_that_is_not_finite_makes_no_step_and_its_samples_stay_unlearned(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, QueuedSamples(messages(1, rows=40)))
+    network = trainer.updater.network
+    next(network.parameters()).data.fill_(torch.inf)
+    before = [parameter.clone() for parameter in network.parameters()]
+    numbers = trainer.pull(0.0, version=0)
+    trained = trainer.train(numbers, 0, 1e-2, Settings())
+    assert (trained.result.skipped, trainer.updater.skipped_in_a_row) == (2, 2)
+    assert "gradients are not finite" in trained.result.cause
+    assert (trained.decisions, trained.lag.size, trained.result.learned.any()) == (0, 0, False)
+    assert trainer.waiting_steps == 40
+    assert all(torch.equal(*pair) for pair in zip(network.parameters(), before))
+
+
+def test_weight_decay_makes_weights_smaller(tmp_path: Path) -> None:
+    norms = []
+    for number, decay in enumerate((0.0, 2.0)):
+        trainer = trainer_of(tmp_path / str(number), QueuedSamples(messages(1, rows=40)), weight_decay=decay)
+        (tmp_path / str(number)).mkdir()
+        while (numbers := trainer.pull(0.0, version=0)) is not None:
+            trainer.train(numbers, 0, 1e-2, Settings())
+        norms.append(
+            sum(float(parameter.detach().square().sum()) for parameter in trainer.updater.network.parameters())
+        )
+    assert norms[1] < 0.97 * norms[0]
