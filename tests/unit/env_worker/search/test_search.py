@@ -15,7 +15,7 @@ from simul.env_worker.search.evaluation_cache import EvaluationCache
 from simul.env_worker.search.outcomes import outcome_of
 from simul.env_worker.search.search import ROOT, Search
 from tests.support.searching import RowEvaluator, after, hashed, searched
-from tests.support.turn_games import (
+from tests.support.small_games import (
     Board,
     ConnectFour,
     Dice,

@@ -8,7 +8,7 @@ import pytest
 
 from simul.common.config.search import SearchConfig
 from tests.support.searching import searched
-from tests.support.turn_games import Board, best_actions, connect_four_positions, tic_tac_toe_positions
+from tests.support.small_games import Board, best_actions, connect_four_positions, tic_tac_toe_positions
 
 METHODS = ("puct", "gumbel")
 

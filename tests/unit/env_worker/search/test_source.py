@@ -19,7 +19,7 @@ from simul.env_worker.games.base.players import ANY_GAME
 from simul.env_worker.search.source import SearchSource
 from simul.env_worker.source import EvaluationRequest, SearchingSource
 from tests.support.searching import RowEvaluator, hashed
-from tests.support.turn_games import ThreeInTurn, TicTacToe
+from tests.support.small_games import ThreeInTurn, TicTacToe
 
 QUICK = SearchConfig(simulations=8, temperature_moves=3)
 MOST_ROWS = 64
