@@ -220,6 +220,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def decisions_of(server: Mapping[str, Any]) -> float:
+    """Decisions of a run so far: rows answered, and in their place the samples of games whose policies search."""
+    return (number(server, "decisions") or 0) + (number(server, "samples", "admitted") or 0)
+
+
 def number(metrics: Mapping[str, Any], *path: str) -> float | None:
     """The number at `path`, None where there is none (or NaN: not measured yet)."""
     value: Any = metrics
