@@ -3,7 +3,7 @@
 Columns of nodes: `actor` int32 [N] (seat that acts, or below 0: chance, or over), `first` and `count` int32 [N] (its
 edges), `visits` int32 [N], `value` float64 [N, seats] (mean times visits), `estimate` float64 [N, seats] (the
 network's, or the exact value where `solved`), `solved` bool [N] (over, or proven by what lies below it). Columns of
-edges: `prior` and `logit` float32 [E], `edge_visits` int32 [E], `edge_value` float64 [E] (mean times visits, of the seat
+edges: `prior` and `logit` float32 [E], `edge_visits` int32 [E], `edge_value` float64 [E] (mean times visits, of the one
 that acts), `child` int32 [E] (-1: none yet), `closed` bool [E] (proven to be worse than another edge, or lost; not
 selected).
 

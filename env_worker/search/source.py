@@ -92,10 +92,11 @@ class SearchSource(TurnGameSource):
         waiting = {group for group, _ in self._in_flight.values()}
         requests: list[EvaluationRequest] = []
         ready = False
-        for group in set(range(self._groups)) - waiting:
+        leaf_rows = self.spec.seats if self.spec.seats > 2 else 1
+        for group in sorted(set(range(self._groups)) - waiting):
             leaves = self._select(group, until)
             ready |= any(self._searched[env].decision is not None for env in self._envs(group) if env in self._searched)
-            for policy, part in _parts(leaves, most_rows // max(self.spec.seats, 1) or 1):
+            for policy, part in _parts(leaves, max(most_rows // leaf_rows, 1)):
                 request = leaf_request(part)
                 self._requests += 1
                 self._evaluations += len(request.mask)

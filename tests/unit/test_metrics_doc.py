@@ -57,6 +57,7 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
         *_named_in("env_worker/worker.py", "metrics"),
         *_named_in("learner/learner.py", "_metrics"),
         "standings",
+        "search",
         "device",
         "precision",
         "host_pids",

@@ -16,7 +16,7 @@ import msgspec
 from simul.common.launch.monitoring.intervals import wilson
 from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.role_process import LOG_NAMES
-from simul.common.launch.processes.role_reports import counts, number
+from simul.common.launch.processes.role_reports import counts, decisions_of, number
 
 EPISODE_FIGURES = ("return_mean", "return_min", "return_max", "length_mean", "length_min", "length_max")
 ALL_EPISODES = "all"  # the group of `recent` with every episode
@@ -104,7 +104,7 @@ class CurveRecorder:
 
     def advance(self, snapshot: Snapshot) -> Position:
         """Where the run is now."""
-        decisions = self.start.decisions + (number(snapshot.server, "decisions") or 0)
+        decisions = self.start.decisions + decisions_of(snapshot.server)
         self.position = Position(decisions, round(self.start.training_sec + snapshot.ready_sec, 2))
         return self.position
 

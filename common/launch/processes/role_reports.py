@@ -33,7 +33,7 @@ COUNTERS: dict[str, frozenset[str]] = {
     "env_worker": frozenset(
         ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "lengths",
          "turns", "unanswered", "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors",
-         "reward_parts", "actions", "stage_sec", "standings", "samples")
+         "reward_parts", "actions", "stage_sec", "standings", "samples", "search")
     ),
 }  # fmt: skip
 
@@ -218,6 +218,11 @@ def _events(report: Report) -> list[str]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def decisions_of(server: Mapping[str, Any]) -> float:
+    """Decisions of a run so far: rows answered, and in their place the samples of games whose policies search."""
+    return (number(server, "decisions") or 0) + (number(server, "samples", "admitted") or 0)
 
 
 def number(metrics: Mapping[str, Any], *path: str) -> float | None:

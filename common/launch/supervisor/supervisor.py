@@ -14,7 +14,7 @@ from simul.common.launch.monitoring.view import Display
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.process_group import ROLE_TITLES, Command, RoleDied, RunningRoles
 from simul.common.launch.processes.role_process import role_command
-from simul.common.launch.processes.role_reports import number
+from simul.common.launch.processes.role_reports import decisions_of
 from simul.common.launch.processes.signals import Signals
 from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.common.launch.supervisor.evaluations import Evaluations
@@ -173,8 +173,8 @@ class Supervisor:
 
     def _done(self) -> bool:
         limit = self._config.stop_after_decisions
-        answered = number(self._reports.totals("inference_server"), "decisions") or 0
-        return self._signals.stop or bool(limit and answered >= limit)
+        decisions = decisions_of(self._reports.totals("inference_server"))
+        return self._signals.stop or bool(limit and decisions >= limit)
 
     def _shut_down(self, quiet: bool) -> bool:
         """Stop the roles in order; `quiet`: a failed start has its own sentence. True: all exited cleanly."""

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from simul.common.client.client import Replies
+from simul.common.client.evaluation import Evaluation
 from simul.common.protocol.decisions import Action, Failure
+from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import STOP_SIGNAL, StopFlag
-from simul.env_worker.worker import Worker
+from simul.env_worker.source import EvaluationRequest
+from simul.env_worker.worker import MOST_SAMPLES_WAITING, Worker
 
 
 class ScriptedClient:
@@ -63,6 +69,77 @@ class ScriptedSource:
 class SilentReporter:
     def due(self, now: float) -> bool:
         return False
+
+
+class SearchingScript(ScriptedSource):
+    """Asks for two rows once, and has one sample after their answer."""
+
+    spec = GameSpec("script", 2, 3)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests = [EvaluationRequest(7, "past/1", np.zeros((2, 2)), np.ones((2, 3), bool))]
+        self.samples: list[Any] = []
+
+    def evaluations(self, most_rows: int) -> list[EvaluationRequest]:
+        self.calls.append(("evaluations", most_rows))
+        requests, self.requests = self.requests, []
+        return requests
+
+    def take_evaluation(self, number: int, evaluation: Any) -> None:
+        self.calls.append(("answer", (number, evaluation.id)))
+        self.samples = ["sample"]
+
+    def take_samples(self) -> list[Any]:
+        samples, self.samples = self.samples, []
+        return samples
+
+    def _unused(self, *arguments: Any) -> Any:
+        raise AssertionError
+
+    start = set_policies = drain = idle = metrics = close = _unused
+
+
+class SearchingClient(ScriptedClient):
+    """Numbers evaluations from 100."""
+
+    rows_per_message = 32
+
+    def __init__(self, *replies: Replies) -> None:
+        super().__init__(*replies)
+        self.samples = SimpleNamespace(waiting=0)
+        self.evaluated: list[Any] = []
+
+    def evaluate(self, observation: Any, mask: Any, *, policy: str) -> int:
+        self.evaluated.append((observation.shape, mask.shape, policy))
+        return 100
+
+    def submit_samples(self, samples: Any) -> None:
+        self.submitted.append(samples)
+
+
+def test_leaves_are_evaluated_and_samples_sent() -> None:
+    empty = np.zeros(0)
+    answer = Evaluation(100, empty, empty, empty, {})
+    client, source = SearchingClient(Replies([], []), Replies([], [], evaluations=[answer])), SearchingScript()
+    worker = Worker(source, client, SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
+    for _ in range(3):
+        worker._run_once(0.0)
+    assert client.evaluated == [((2, 2), (2, 3), "past/1")]
+    assert ("answer", (7, 100)) in source.calls
+    assert ("evaluations", 32) in source.calls
+    assert client.submitted == [["sample"]]
+
+
+def test_nothing_is_searched_while_too_many_samples_wait() -> None:
+    client, source = SearchingClient(Replies([], [])), SearchingScript()
+    client.samples.waiting = MOST_SAMPLES_WAITING + 1
+    worker = Worker(source, client, SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
+    worker._run_once(0.0)
+    assert source.calls == []
+    client.samples.waiting = MOST_SAMPLES_WAITING
+    worker._run_once(0.0)
+    assert client.evaluated
 
 
 def _turn(*replies: Replies) -> ScriptedSource:

@@ -14,7 +14,8 @@ from simul.env_worker.search.batched_search import run_searches
 from simul.env_worker.search.evaluation_cache import EvaluationCache
 from simul.env_worker.search.outcomes import outcome_of
 from simul.env_worker.search.search import ROOT, Search
-from tests.support.search_games import (
+from tests.support.searching import RowEvaluator, after, hashed, searched
+from tests.support.small_games import (
     Board,
     ConnectFour,
     Dice,
@@ -23,7 +24,6 @@ from tests.support.search_games import (
     best_actions,
     tic_tac_toe_positions,
 )
-from tests.support.searching import RowEvaluator, after, hashed, searched
 
 METHODS = ("puct", "gumbel")
 PLAIN = SearchConfig(method="puct", symmetries=False, transpositions=False)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from simul.common.config.search import SearchConfig
-from tests.support.search_games import Board, best_actions, connect_four_positions, tic_tac_toe_positions
 from tests.support.searching import searched
+from tests.support.small_games import Board, best_actions, connect_four_positions, tic_tac_toe_positions
 
 METHODS = ("puct", "gumbel")
 
@@ -27,6 +27,7 @@ def test_a_sample_of_tic_tac_toe_and_connect_four(method: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("method", METHODS)
 def test_all_positions_of_tic_tac_toe(method: str) -> None:
     assert len(tic_tac_toe_positions()) == 4520
@@ -34,6 +35,7 @@ def test_all_positions_of_tic_tac_toe(method: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("method", METHODS)
 def test_positions_of_connect_four_with_at_most_12_empty_squares(method: str) -> None:
     assert _lost(method, connect_four_positions(500, empty=12, seed=7)) == []

@@ -1,0 +1,77 @@
+"""Self-play by search through all processes: leaves, samples, learning, books."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.monitoring.accounting import imbalances
+from simul.common.launch.processes.run_lock import read_json
+from simul.common.nets.io import load_policy
+from simul.common.runtime.installation import ROOT
+from tests.support.faults import wait_for
+
+CONFIG = """
+game: tests.support.small_games:TicTacToe
+network: {name: mlp_lstm, options: {hidden: 16, memory: false}}
+workers: {count: 1, envs: 16}
+learner: {algorithm: alphazero, batch_steps: 128, minibatches: 2, past_every_decisions: 300}
+replay: {min_samples: 128, memory_mb: 8, disk_mb: 8}
+search: {simulations: 8}
+"""
+
+
+def _start(folder: Path, *settings: str) -> subprocess.Popen[str]:
+    (folder / "search.yaml").write_text(CONFIG)
+    chosen = [part for setting in settings for part in ("--set", setting)]
+    command = [
+        sys.executable, "-m", "simul.common.cli", "up", str(folder / "search.yaml"), "--run-dir", str(folder / "run"),
+        "--plain", *chosen,
+    ]  # fmt: skip
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _summary(run: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
+    output, _ = run.communicate(timeout=280)
+    assert run.returncode == 0, output
+    return read_json(RunDir(folder / "run"), "summary.json")
+
+
+@pytest.mark.parametrize("settings", [(), ("search.method=puct", "opponents={self_play: 0.5, past: 0.3, random: 0.2}")])
+def test_a_searched_game_is_learned_and_the_books_balance(tmp_path: Path, settings: tuple[str, ...]) -> None:
+    run = _start(tmp_path, "stop_after_decisions=1500", *settings)
+    summary = _summary(run, tmp_path)
+    assert summary["policy_version"] >= 2
+    accounts = summary["accounting"]
+    assert accounts["samples_submitted"]["accepted"] >= 1500
+    assert accounts["samples_received"]["stored"] > 0
+    assert imbalances(summary) == []
+    assert load_policy(tmp_path / "run").spec.num_actions == 9
+
+
+def test_a_killed_worker_costs_its_games_and_nothing_else(tmp_path: Path) -> None:
+    run = _start(tmp_path, "stop_after_decisions=3000")
+    try:
+        status = tmp_path / "run" / "status.json"
+        wait_for(lambda: status.exists() and '"admitted"' in status.read_text())
+        workers = [
+            child.pid for child in psutil.Process(run.pid).children(recursive=True)
+            if "simul.env_worker" in " ".join(child.cmdline())
+        ]  # fmt: skip
+        time.sleep(0.2)
+        os.kill(workers[0], signal.SIGKILL)
+        summary = _summary(run, tmp_path)
+    finally:
+        run.kill()
+    assert summary["accounting"]["samples_received"]["stored"] >= 1000
+    assert summary["battles"]["aborted_by_cause"]["worker_died"] >= 1
+    assert imbalances(summary) == []

@@ -1,0 +1,192 @@
+"""A source whose policies search: its requests, the samples of its games, what it does when something fails."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from simul.common.client.evaluation import Evaluation
+from simul.common.config.schema import OpponentsConfig
+from simul.common.config.search import SearchConfig
+from simul.common.protocol.samples import Sample, unpack_mask
+from simul.env_worker.games.base.players import ANY_GAME
+from simul.env_worker.search.source import SearchSource
+from simul.env_worker.source import EvaluationRequest, SearchingSource
+from tests.support.searching import RowEvaluator, hashed
+from tests.support.small_games import ThreeInTurn, TicTacToe
+
+QUICK = SearchConfig(simulations=8, temperature_moves=3)
+MOST_ROWS = 64
+
+
+def _source(game: type = TicTacToe, search: SearchConfig = QUICK, **options: Any) -> SearchSource:
+    options = {"envs": 4, "seed": 3, "opponents": OpponentsConfig(), **options}
+    source = SearchSource(game, ANY_GAME, search=search, **options)
+    source.start()
+    return source
+
+
+def _request(source: SearchSource, most_rows: int = MOST_ROWS) -> list[EvaluationRequest]:
+    assert source.poll() == []
+    return source.evaluations(most_rows)
+
+
+def _played(source: SearchSource, shuffle: int | None = None) -> list[Sample]:
+    """All samples of a source with a fixed number of episodes. `shuffle`: seed of the order of the answers."""
+    evaluator = RowEvaluator(hashed)
+    samples: list[Sample] = []
+    waiting: list[EvaluationRequest] = []
+    draw = random.Random(shuffle)
+    for _ in range(20_000):
+        waiting += _request(source)
+        samples += source.take_samples()
+        if source.idle():
+            return samples
+        if waiting:
+            request = waiting.pop(0 if shuffle is None else draw.randrange(len(waiting)))
+            source.take_evaluation(request.number, evaluator.answer(0, request.observation, request.mask))
+    raise AssertionError("the games did not end")
+
+
+def _key(sample: Sample) -> tuple[Any, ...]:
+    parts = (sample.observation, sample.mask, sample.actions, sample.probabilities)
+    return (*(part.tobytes() for part in parts), sample.outcome)
+
+
+def test_the_samples_of_self_play_are_its_positions_with_the_outcome_of_their_seat() -> None:
+    source = _source(episodes=12)
+    assert isinstance(source, SearchingSource)
+    samples = _played(source)
+    metrics = source.metrics()
+    assert metrics["episodes"]["finished"] == 12
+    assert len(samples) == metrics["search"]["moves"] == metrics["search"]["samples"]
+    for sample in samples:
+        own, others = sample.observation[:9], sample.observation[9:18]
+        assert unpack_mask(sample.mask, 9).tolist() == ((own + others) == 0).astype(int).tolist()
+        assert sample.outcome in (-1.0, 0.0, 1.0)
+        if len(sample.actions):
+            assert sample.probabilities.sum() == pytest.approx(1.0, abs=1e-5)
+            assert unpack_mask(sample.mask, 9)[sample.actions].all()
+    first = [sample for sample in samples if not sample.observation[:18].any()]
+    assert len(first) == 12
+    wins = sum(sample.outcome == 1.0 for sample in first)
+    losses = sum(sample.outcome == -1.0 for sample in first)
+    results = Counter(sample.outcome for sample in samples if sample.observation[:18].sum() == 1)  # of the other seat
+    assert (results[1.0], results[-1.0]) == (losses, wins)
+
+
+def test_games_do_not_depend_on_the_order_of_the_answers() -> None:
+    settings = msgspec.structs.replace(QUICK, requests_in_flight=3)
+    in_order = _played(_source(search=settings, episodes=9))
+    shuffled = _played(_source(search=settings, episodes=9), shuffle=1)
+    assert sorted(map(_key, in_order)) == sorted(map(_key, shuffled))
+    assert sorted(map(_key, in_order)) != sorted(map(_key, _played(_source(search=settings, episodes=9, seed=4))))
+
+
+def test_a_cheap_search_gives_a_sample_without_a_policy() -> None:
+    settings = msgspec.structs.replace(QUICK, full_share=0.5, cheap_simulations=2)
+    samples = _played(_source(search=settings, episodes=20))
+    full = [sample for sample in samples if len(sample.actions)]
+    assert 0.2 < len(full) / len(samples) < 0.8
+
+
+def test_with_three_seats_every_other_seat_gives_a_sample_of_its_value() -> None:
+    samples = _played(_source(ThreeInTurn, episodes=3))
+    assert len(samples) == 3 * 3 * 3  # games, moves, seats
+    for sample in samples:
+        acts = int(sample.observation[0]) == int((sample.observation[1:] >= 0).sum())
+        assert bool(len(sample.actions)) == acts
+        assert unpack_mask(sample.mask, 2).tolist() == ([1, 1] if acts else [1, 0])
+
+
+def test_only_seats_that_learn_give_samples() -> None:
+    assert _played(_source(episodes=4, record=False)) == []
+    source = _source(episodes=6, opponents=OpponentsConfig(self_play=0.0, past=1.0))
+    source.set_policies(["learner", "past/1"])
+    policies = {request.policy for request in _request(source)}
+    assert policies <= {"learner", "past/1"}
+    assert len(_played(_source(episodes=6))) > 0
+
+
+def test_past_selves_are_asked_by_their_name() -> None:
+    source = _source(envs=8, opponents=OpponentsConfig(self_play=0.0, past=1.0))
+    source.abort(range(8), "test")
+    source.set_policies(["learner", "past/1"])
+    source.abort(range(8), "test")
+    requests = _request(source)
+    assert {request.policy for request in requests} == {"learner", "past/1"}
+    source.close()
+
+
+def test_a_group_waits_for_its_answer_and_a_request_has_at_most_so_many_rows() -> None:
+    source = _source(envs=10, search=msgspec.structs.replace(QUICK, requests_in_flight=2))
+    requests = _request(source, most_rows=3)
+    assert [len(request.mask) for request in requests] == [3, 2, 3, 2]
+    assert _request(source) == []
+    evaluator = RowEvaluator(hashed)
+    for request in requests[:2]:
+        source.take_evaluation(request.number, evaluator.answer(0, request.observation, request.mask))
+    assert sum(len(request.mask) for request in _request(source)) == 5
+    source.close()
+
+
+def test_a_refused_row_aborts_its_game_and_leaves_the_others() -> None:
+    source = _source(envs=4, search=msgspec.structs.replace(QUICK, requests_in_flight=1))
+    (request,) = _request(source)
+    answer = RowEvaluator(hashed).answer(0, request.observation, request.mask)
+    refused = Evaluation(0, answer.priors, answer.value, answer.policy_version, {2: ("ERR_INTERNAL", "not finite")})
+    source.take_evaluation(request.number, refused)
+    episodes = source.metrics()["episodes"]
+    assert episodes["aborted"] == {"ERR_INTERNAL": 1}
+    assert [source.episode(env) for env in range(4)] == [0, 0, 1, 0]
+    assert sum(len(request.mask) for request in _request(source)) == 4
+    source.close()
+
+
+def test_answers_for_aborted_games_are_ignored_and_their_positions_dropped() -> None:
+    source = _source(envs=2, search=msgspec.structs.replace(QUICK, requests_in_flight=1))
+    requests = _request(source)
+    source.abort([0, 1], "server_lost")
+    for request in requests:
+        answer = RowEvaluator(hashed).answer(0, request.observation, request.mask)
+        source.take_evaluation(request.number, answer)
+    assert sum(len(request.mask) for request in _request(source)) == 2
+    source.close()
+    episodes = source.metrics()["episodes"]
+    assert episodes["started"] == episodes["finished"] + sum(episodes["aborted"].values()) == 4
+    assert source.take_samples() == []
+
+
+def test_scripted_opponents_are_not_searched() -> None:
+    kinds = partial(msgspec.structs.replace, OpponentsConfig(), self_play=0.0)
+    source = _source(episodes=10, opponents=kinds(random=1.0))
+    samples = _played(source)
+    metrics = source.metrics()
+    assert metrics["results"]["random"]
+    assert len(samples) == metrics["search"]["moves"]
+    stones = np.array([sample.observation[:18].sum() for sample in samples])
+    assert len(samples) < 10 * 5 + 1
+    assert len(set(stones.tolist())) > 3
+
+
+def test_a_game_that_raises_is_aborted_and_counted() -> None:
+    class Breaking(TicTacToe):
+        applied = 0
+
+        def apply(self, actions: Any) -> None:
+            type(self).applied += 1
+            if type(self).applied == 30:
+                raise RuntimeError("broken")
+            super().apply(actions)
+
+    source = _source(Breaking, episodes=8)
+    _played(source)
+    episodes = source.metrics()["episodes"]
+    assert episodes["aborted"] == {"env_error": 1}
+    assert episodes["started"] == episodes["finished"] + 1
