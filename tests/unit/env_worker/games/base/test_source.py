@@ -358,8 +358,7 @@ def test_a_session_whose_first_decision_failed_never_began():
     hosted = source(Blind, envs=1, max_failed_share=1.0)
     rows = []
     with pytest.raises(EnvError, match="dark"):
-        while True:
-            rows += hosted.poll()
+        rows += play(hosted, any_legal(1))
     rows += hosted.poll()
     assert {row.seat for row in rows} == {0}
     assert [row.kind for row in rows[:2]] == [DECISION, ABORTED]
