@@ -38,14 +38,15 @@ def start(tmp_path):
 
 def evaluated(simul: Simul, *arguments: str) -> dict:
     line = [sys.executable, "-m", "simul.common.cli", "eval", "--checkpoint", str(simul.run_dir.root), "--json"]
-    done = subprocess.run([*line, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=250)
+    done = subprocess.run([*line, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=350)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
+@pytest.mark.timeout(900)
 def test_a_game_of_two_trains_survives_a_killed_worker_and_its_books_balance(start):
     simul = start()
-    simul.wait_for(lambda _: simul.versions() >= 2, "the run learns")
+    simul.wait_for(lambda _: simul.versions() >= 2, "the run learns", 500)
     before = simul.decisions()
     os.kill(simul.pid("worker"), signal.SIGKILL)
     simul.wait_for(lambda s: any("worker 0 died" in str(e) for e in s.get("events", ())), "its death is said")
@@ -59,11 +60,13 @@ def test_a_game_of_two_trains_survives_a_killed_worker_and_its_books_balance(sta
     assert summary["battles"]["aborted_by_cause"]["worker_died"] == 16
 
 
+@pytest.mark.timeout(900)
 def test_a_game_of_three_with_chance_trains_and_is_evaluated_from_every_seat(start):
     simul = start(
         "--set", "openspiel.name=leduc_poker", "--set", "openspiel.parameters.players=3",
         "--stop-after-decisions", "3000",
     )  # fmt: skip
+    simul.process.wait(timeout=500)
     code, output = simul.result()
     assert code == 0, output
     summary = simul.summary()
