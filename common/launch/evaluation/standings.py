@@ -13,7 +13,7 @@ from simul.common.launch.processes.role_reports import Metrics, counts
 FIRST, SECOND = "first", "second"
 FIGURE = "figure."  # prefix of a game's own figures in the workers' reports
 MEASURES = ("score", "rank")
-Sums = dict[str, float]  # `games`, and for each name its mean and NAME_square
+Sums = dict[str, float]  # `games`, and for each name its mean, and NAME_square of MEASURES
 
 
 def pair_standings(figures: Metrics, index: int) -> dict[str, dict[str, Any]]:
@@ -61,12 +61,9 @@ def _described(sums: Sums, groups: Sums) -> dict[str, Any]:
     found: dict[str, Any] = {"games": int(sums["games"]), "groups": int(groups.get("games", 0))}
     for name in MEASURES:
         found |= {f"mean_{name}": sums[name], f"{name}_95": _interval(sums[name], spread, name)}
-    names = [name for name in sums if name.startswith(FIGURE) and not name.endswith("_square")]
-    return {
-        **found, "first_alone": sums["win"],
-        "figures": {name.removeprefix(FIGURE): sums[name] for name in names},
-        "figures_95": {name.removeprefix(FIGURE): _interval(sums[name], spread, name) for name in names},
-    }  # fmt: skip
+    names = [name for name in sums if name.startswith(FIGURE)]
+    figures = {name.removeprefix(FIGURE): sums[name] for name in names}
+    return {**found, "first_alone": sums["win"], "figures": figures}
 
 
 def _interval(mean: float, spread: Sums, name: str) -> tuple[float, float] | None:

@@ -15,6 +15,8 @@ from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.env_worker.games.base.matchmaking import Matchup
 from simul.env_worker.games.base.turn_game import CHANCE, Player, TurnGame
 
+Results = tuple[list[float], dict[str, list[float]]]  # returns [seats]; the game's own figures, [seats] each
+
 
 class PlayerError(Exception):
     """A scripted player raised, which is the cause. Caught by the source: the game is aborted."""
@@ -39,11 +41,12 @@ class PolicySeat:
 
     def decide(self, game: TurnGame) -> Decision:
         """What the seat is asked now."""
-        self.step += 1
-        self.mask = game.mask(self.seat)
+        mask, observation, reward = game.mask(self.seat), _observed(game, self.seat), self._earned(game)
+        self.step += 1  # behind what may raise: a session begins with the row that is sent
+        self.mask = mask
         return Decision(
-            self.env, self.seat, self.episode, self.step, flags=self._flags if self.step == 0 else 0,
-            reward=self._earned(game), observation=_observed(game, self.seat), mask=self.mask, policy=self.policy,
+            self.env, self.seat, self.episode, self.step, flags=self._flags if self.step == 0 else 0, reward=reward,
+            observation=observation, mask=mask, policy=self.policy,
         )  # fmt: skip
 
     def end(self, game: TurnGame, truncated: bool) -> Decision | None:
@@ -139,6 +142,15 @@ class HostedGame:
             if time.monotonic() >= until:
                 return False
         return True
+
+    def results(self) -> Results:
+        """Returns and figures of a game that is over. Raises EnvError where they are not a number for each seat."""
+        returns = [float(each) for each in self.game.returns()]
+        figures = {name: [float(each) for each in values] for name, values in self.game.figures().items()}
+        for name, values in {"returns": returns, **figures}.items():
+            if len(values) != len(self.seats) or not np.isfinite(values).all():
+                raise EnvError(f"{name} are {values}; expected a finite number for each of {len(self.seats)} seats")
+        return returns, figures
 
     def answers(self, seat: int, episode: int, step: int) -> PolicySeat | None:
         """The seat whose decision waits for this action; None where it is an old one."""

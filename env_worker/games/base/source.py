@@ -17,7 +17,7 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision, start_flags
 from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure
-from simul.env_worker.games.base.hosted_game import HostedGame, PlayerError, PolicySeat, ScriptedSeat
+from simul.env_worker.games.base.hosted_game import HostedGame, PlayerError, PolicySeat, Results, ScriptedSeat
 from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.base.players import Players
 from simul.env_worker.games.base.scoreboard import GameCounters
@@ -68,7 +68,7 @@ class TurnGameSource:
         self._schedule = Schedule(pairings, str(mirror_seed)) if pairings else None
         self._counters = GameCounters()
         self._standings = Standings()
-        self._returns = _Returns(listed=episodes is not None)
+        self._returns = _Returns(listed=episodes is not None and not pairings)
         self._failures = EpisodeFailures(max_failed_share)
         self._games: list[TurnGame | None] = [first, *[None] * (envs - 1)]
         self._players: dict[tuple[int, str], Player] = {}
@@ -237,6 +237,8 @@ class TurnGameSource:
                 self._finish(hosted)
         except Exception as error:  # noqa: BLE001 - a user's game may raise anything
             self._fail(hosted, error)
+        if self._running[hosted.env] is None:
+            self._begin(hosted.env)
 
     def _take(self, hosted: HostedGame, seat: PolicySeat, action: int) -> None:
         try:
@@ -244,16 +246,25 @@ class TurnGameSource:
                 self._due.append(hosted)
         except Exception as error:  # noqa: BLE001 - a user's game may raise anything
             self._fail(hosted, error)
+            self._begin(hosted.env)
 
     def _finish(self, hosted: HostedGame) -> None:
-        game, matchup = hosted.game, hosted.matchup
-        returns, truncated, figures = [float(each) for each in game.returns()], game.truncated(), game.figures()
-        self._ready += [end for seat in hosted.policy_seats if (end := seat.end(game, truncated)) is not None]
+        """Count a game that is over, and end its sessions. What may raise comes before the first row."""
+        truncated, results = hosted.game.truncated(), hosted.results()
+        ends = [seat.end(hosted.game, truncated) for seat in hosted.policy_seats]
+        self._ready += [end for end in ends if end is not None]
+        self._count(hosted, results, truncated)
+        self._failures.add_finished()
+        self._failed_in_a_row[hosted.env] = 0
+        self._running[hosted.env] = None
+
+    def _count(self, hosted: HostedGame, results: Results, truncated: bool) -> None:
+        matchup, (returns, figures) = hosted.matchup, results
         seat, score = hosted.seats[matchup.learner_seat], returns[matchup.learner_seat]
         found = None if truncated else outcome(matchup.learner_seat, returns)
         episode = None
         if isinstance(seat, PolicySeat):
-            own = {name: float(values[matchup.learner_seat]) for name, values in figures.items()}
+            own = {name: values[matchup.learner_seat] for name, values in figures.items()}
             episode = Episode(score, seat.step + 1, found == 1 if len(returns) > 1 else None, own)
         self._counters.count_game(matchup.opponent, found, episode)
         self._returns.add(score)
@@ -262,10 +273,6 @@ class TurnGameSource:
         if self._schedule is not None and len(returns) > 1:
             pairing = int(matchup.opponent.partition("/")[0])
             self._standings.add(pairing, matchup.learner_seat, returns, figures, matchup.mirror)
-        self._failures.add_finished()
-        self._failed_in_a_row[hosted.env] = 0
-        self._running[hosted.env] = None
-        self._begin(hosted.env)
 
     def _abort(self, hosted: HostedGame, cause: str, *, silent: bool = False) -> None:
         """End a running game; its sessions end as ABORTED unless `silent`."""
@@ -280,7 +287,6 @@ class TurnGameSource:
         cause = error.__cause__ if by_player else error
         assert isinstance(cause, Exception)
         self._count_failure(hosted.env, hosted.step, cause)
-        self._begin(hosted.env)
 
     def _count_failure(self, env: int, step: int, error: Exception) -> None:
         """Raises EnvError or FailingEnvError where it is one of too many."""

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from simul.env_worker.recent_episodes import FIGURE
 
 FIRST, SECOND, GROUPS = "first", "second", "groups"
+MEASURES = ("score", "rank")  # with intervals, from the spread of games or of groups
 
 
 class Means:
-    """Means of named values and of their squares; both add up over workers, weighted by `games`."""
+    """Means of named values, and of the squares of those that get intervals; they add up over workers, by `games`."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -20,11 +21,13 @@ class Means:
         """One game's values."""
         self._count += 1
         for name, value in values.items():
-            for key, each in ((name, value), (f"{name}_square", value * value)):
-                self._sums[key] = self._sums.get(key, 0.0) + each
+            self._sums[name] = self._sums.get(name, 0.0) + value
+            if name.rpartition(".")[2] in MEASURES and not name.startswith(FIGURE):
+                square = f"{name}_square"
+                self._sums[square] = self._sums.get(square, 0.0) + value * value
 
     def figures(self) -> dict[str, float]:
-        """`games`, and for each name its mean and NAME_square."""
+        """`games`, and for each name its mean, and NAME_square of MEASURES."""
         return {"games": self._count, **{name: total / self._count for name, total in self._sums.items()}}
 
 
@@ -47,7 +50,7 @@ class Standings:
             each = [seat_values(seat, returns, figures) for seat in seats]
             values = {name: sum(value[name] for value in each) / len(each) for name in each[0]}
             self._of(f"{pairing}/{contestant}").add(values)
-            game |= {f"{contestant}.{name}": value for name, value in values.items()}
+            game |= {f"{contestant}.{name}": values[name] for name in MEASURES}
         if mirror is None:
             return
         group = self._open.setdefault(mirror, [])

@@ -45,6 +45,22 @@ def test_shares_add_up_and_keep_the_seats_even(workers, battles):
         assert abs(seats[0] - seats[1]) <= 1
 
 
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize(("seats", "battles"), [(3, 31), (4, 8), (1, 5), (3, 2)])
+def test_with_more_seats_the_first_takes_each_of_a_group_in_turn(seats, battles, workers):
+    pairing = Pairing(A, BOT, battles, seats=seats)
+    groups: dict[int | None, list[int]] = {}
+    for (part,) in share_out([pairing], workers):
+        for battle in range(part.battles):
+            groups.setdefault(part.mirror(battle), []).append(part.first_seat(battle))
+            seated = part.seated(battle)
+            assert seated[part.first_seat(battle)] == A
+            assert seated.count(BOT) == seats - 1
+    assert sum(map(len, groups.values())) == battles
+    whole = [sorted(group) for group in groups.values() if len(group) == seats]
+    assert whole == [list(range(seats))] * (battles // seats)
+
+
 def test_they_travel_on_a_command_line():
     pairings = share_out(round_robin([A, B, BOT], 5), 2)[1]
     assert decode_pairings(encode_pairings(pairings)) == pairings

@@ -99,6 +99,25 @@ def test_without_mirrored_battles_nothing_is_said_of_pairs(tmp_path):
     assert "both sides" not in result_text(result)
 
 
+def test_games_of_three_are_counted_by_group_and_described_by_score(tmp_path):
+    pairing = Pairing(Contestant("a"), Contestant("random"), 6, seats=3)
+    figures = {
+        "results": {"0/p1": {"wins": 2}, "0/p2": {"wins": 1, "losses": 1}, "0/p3": {"losses": 2}},
+        "mirrored": {"0": {"1": 1, "2": 1}},
+        "standings": {"0/first": {"games": 6, "score": 1.5, "score_square": 4.0, "rank": 1.5, "rank_square": 2.5,
+                                  "win": 0.5, "duel": 0.75, "figure.foul": 0.25}},
+    }  # fmt: skip
+    result = build_result(figures, pairing, 6, checkpoint=tmp_path, version=3)
+    assert [result[f"as_p{seat}"]["wins"] for seat in (1, 2, 3)] == [2, 1, 0]
+    assert "pairs" not in result
+    groups = result["groups"]
+    assert (groups["complete"], groups["won"], groups["win_rate"]) == (2, {"0": 0, "1": 1, "2": 1, "3": 0}, 0.5)
+    assert groups["normal_95"] == pytest.approx((0.5 - 1.96 / 6, 0.5 + 1.96 / 6), abs=1e-4)
+    assert result["standings"]["first"]["figures"] == {"foul": 0.25}
+    assert "mean score 1.50 (95%: " in result_text(result)
+    assert "foul 0.250" in result_text(result)
+
+
 def test_missing_games_are_named(tmp_path):
     result = build_result({}, AGAINST_RANDOM, 10, checkpoint=tmp_path, version=None)
     assert result["win_rate"] is None

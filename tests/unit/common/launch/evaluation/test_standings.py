@@ -14,8 +14,8 @@ A, B, C = (Contestant(name, bot=name) for name in "abc")
 
 
 def sums(games: int, score: float, square: float, prefix: str = "") -> dict[str, float]:
-    names = {"score": score, "score_square": square, "rank": 1.5, "rank_square": 2.5, "win": 0.5, "win_square": 0.5,
-             "figure.foul": 0.1, "figure.foul_square": 0.1}  # fmt: skip
+    names = {"score": score, "score_square": square, "rank": 1.5, "rank_square": 2.5, "win": 0.5,
+             "figure.foul": 0.1}  # fmt: skip
     return {"games": games, **{f"{prefix}{name}": value for name, value in names.items()}}
 
 

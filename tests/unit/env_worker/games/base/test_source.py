@@ -14,11 +14,18 @@ from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, RECORD, START, TERMINATED, TRUNCATED
+from simul.env_worker.games.base import source as source_module
 from simul.env_worker.games.base.players import RandomPlayer
 from simul.env_worker.games.base.source import FAILURES_IN_A_ROW, TurnGameSource
 from tests.support.turn_games import CARDS, Always, HighCard, Raising, action_of, any_legal, play
 
 PLAYERS = {"random": RandomPlayer, "damage": lambda: Always(1)}
+
+
+@pytest.fixture(autouse=True)
+def _enough_time(monkeypatch):
+    """A poll plays all games on, however slow the machine is."""
+    monkeypatch.setattr(source_module, "POLL_SEC", 100.0)
 
 
 def shares(**given: float) -> OpponentsConfig:
@@ -196,6 +203,24 @@ def test_a_game_that_always_raises_ends_the_worker_with_a_sentence():
         play(hosted, any_legal(1))
 
 
+def test_games_that_fail_to_begin_again_are_counted_once():
+    class OneGame(HighCard):
+        resets = 0
+
+        def reset(self, seed: int) -> None:
+            OneGame.resets += 1
+            if OneGame.resets > 1:
+                raise OSError("no table")
+            super().reset(seed)
+
+    hosted = source(OneGame, envs=1, max_failed_share=1.0)
+    with pytest.raises(EnvError, match="no table"):
+        play(hosted, any_legal(1))
+    episodes = hosted.metrics()["episodes"]
+    assert (episodes["finished"], episodes["alive"]) == (1, 0)
+    assert episodes["started"] == 1 + episodes["aborted"]["env_error"]
+
+
 def test_a_game_that_does_not_begin_is_a_configuration_error():
     class Unborn(HighCard):
         def reset(self, seed: int) -> None:
@@ -241,7 +266,8 @@ class Thinking(Always):
         return super().choose(game, seat, draw)
 
 
-def test_slow_players_do_not_keep_the_worker_from_its_messages():
+def test_slow_players_do_not_keep_the_worker_from_its_messages(monkeypatch):
+    monkeypatch.setattr(source_module, "POLL_SEC", 0.02)
     players = {"random": RandomPlayer, "damage": lambda: Thinking(1)}
     pairing = Pairing(Contestant("a", bot="damage"), Contestant("b", bot="random"), 6, seats=3)
     hosted = source(envs=6, episodes=6, pairings=[pairing], players=players)
@@ -306,6 +332,37 @@ def test_an_observation_that_breaks_the_spec_is_an_error_of_the_game():
     hosted = source(Wide, envs=1, max_failed_share=1.0)
     with pytest.raises(EnvError, match=r"float32 \[4\]; the spec declares float32 \[3\]"):
         hosted.poll()
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [({"card": [1.0]}, "card are .* each of 3 seats"), ({"card": [1.0, 2.0, float("nan")]}, "card are .*nan")],
+)
+def test_figures_that_are_not_a_number_for_each_seat_are_an_error_of_the_game(found, says):
+    class Odd(HighCard):
+        def figures(self):
+            return found
+
+    hosted = source(Odd, envs=1)
+    with pytest.raises(EnvError, match=says):
+        play(hosted, any_legal(1))
+
+
+def test_a_session_whose_first_decision_failed_never_began():
+    class Blind(HighCard):
+        def observation(self, seat: int) -> np.ndarray:
+            if seat == 1:
+                raise ValueError("dark")
+            return super().observation(seat)
+
+    hosted = source(Blind, envs=1, max_failed_share=1.0)
+    rows = []
+    with pytest.raises(EnvError, match="dark"):
+        while True:
+            rows += hosted.poll()
+    rows += hosted.poll()
+    assert {row.seat for row in rows} == {0}
+    assert [row.kind for row in rows[:2]] == [DECISION, ABORTED]
 
 
 def test_the_random_player_takes_every_legal_action():
