@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simul.common.config.games import game_called
+from simul.common.launch.monitoring.curves import ALL_EPISODES, OWN_FIGURE
 from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.role_reports import counts, number
 
@@ -72,18 +73,28 @@ def _figures(snapshot: Snapshot) -> Table:
 
 
 def _results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(label, text): mean return where the game has returns, else win rates, two opponents a line."""
+    """(label, text): mean return and the game's own figures, and win rates, where it has them; two opponents a line."""
+    rows: list[tuple[str, str]] = []
     if number(workers, "returns", "count"):
         mean = format_number(number(workers, "returns", "recent_mean"), 2)
-        return [
+        rows.append(
             (
                 "mean return",
                 f"{mean} recently, {format_number(number(workers, 'returns', 'mean'), 2)} over all episodes",
             )
-        ]
-    rates = format_win_rates(workers)[:MOST_OPPONENTS] or ["-"]
+        )
+        if facts := format_facts(workers):
+            rows.append(("the game", facts))
+    rates = format_win_rates(workers)[:MOST_OPPONENTS] or ([] if rows else ["-"])
     lines = [", ".join(rates[at : at + 2]) for at in range(0, len(rates), 2)]
-    return [("recent wins" if at == 0 else "", line) for at, line in enumerate(lines)]
+    return rows + [("recent wins" if at == 0 else "", line) for at, line in enumerate(lines)]
+
+
+def format_facts(workers: Mapping[str, Any]) -> str:
+    """`foul 0.12, royalties 3.1`: means of the game's own figures over the recent games; "" where it has none."""
+    recent = counts(workers, "recent", ALL_EPISODES)
+    names = [name for name in recent if name.startswith(OWN_FIGURE)]
+    return ", ".join(f"{name.removeprefix(OWN_FIGURE)} {recent[name]:.3g}" for name in names)
 
 
 def format_evaluation(figures: Mapping[str, float]) -> str:

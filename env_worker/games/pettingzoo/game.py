@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -70,7 +71,9 @@ def _registered(env_id: str) -> Callable[..., Any]:
             "classic.connect_four_v3, or module:function of your own."
         )
     try:
-        module = importlib.import_module(f"pettingzoo.{env_id}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # newer versions prefer a registry; older have none
+            module = importlib.import_module(f"pettingzoo.{env_id}")
         found: Callable[..., Any] = module.parallel_env if hasattr(module, "parallel_env") else module.env
     except (ImportError, AttributeError) as error:
         raise ConfigError(

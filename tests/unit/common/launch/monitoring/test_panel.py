@@ -90,6 +90,17 @@ def test_the_mean_return_stands_where_a_game_has_returns():
     assert "mean return 30.50 recently" in run_line(snapshot(workers=workers))
 
 
+def test_a_game_of_several_seats_shows_its_own_figures_and_win_rates_too():
+    workers = {
+        "returns": {"mean": 20.0, "count": 4, "recent_mean": 30.5},
+        "recent": {"all": {"games": 9, "figure.foul": 0.25}, "random": {"games": 4, "win_rate": 0.5, "figure.foul": 0}},
+    }
+    line = run_line(snapshot(workers=workers))
+    assert "mean return 30.50 recently" in line
+    assert "the game foul 0.25" in line
+    assert "recent wins random 50% of 4" in line
+
+
 def test_a_nan_is_not_a_figure():
     assert number({"loss": float("nan")}, "loss") is None
 

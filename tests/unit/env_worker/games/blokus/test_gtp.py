@@ -26,8 +26,8 @@ def players() -> Iterator[list[GtpPlayer]]:
         player.close()
 
 
-def engine(players: list[GtpPlayer], *arguments: str, timeout_sec: float = 600) -> GtpPlayer:
-    players.append(GtpPlayer([*ENGINE, *arguments], timeout_sec))
+def engine(players: list[GtpPlayer], *arguments: str) -> GtpPlayer:
+    players.append(GtpPlayer([*ENGINE, *arguments], timeout_sec=600))
     return players[-1]
 
 
