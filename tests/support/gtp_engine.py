@@ -59,9 +59,9 @@ class Engine:
         if self.fault == "silent_end":
             sys.stdout.close()
             os.close(1)
-            time.sleep(60)
+            time.sleep(3600)
         if self.fault == "hangs":
-            time.sleep(60)
+            time.sleep(3600)
         if self.fault == "floods":
             sys.stdout.write("= " + "a1\n" * 100_000)
         if self.fault == "refuses":

@@ -26,8 +26,8 @@ def players() -> Iterator[list[GtpPlayer]]:
         player.close()
 
 
-def engine(players: list[GtpPlayer], *arguments: str, timeout_sec: float = 60) -> GtpPlayer:
-    players.append(GtpPlayer([*ENGINE, *arguments], timeout_sec))
+def engine(players: list[GtpPlayer], *arguments: str) -> GtpPlayer:
+    players.append(GtpPlayer([*ENGINE, *arguments], timeout_sec=600))
     return players[-1]
 
 
@@ -104,7 +104,7 @@ def test_a_faulty_engine_is_one_sentence(fault, sentence, players, monkeypatch):
 
 
 def test_an_engine_that_hangs_is_stopped(players):
-    player = engine(players, "--fault", "hangs", timeout_sec=60)
+    player = engine(players, "--fault", "hangs")
     game, draw = Blokus(duo()), random.Random(1)
     player._synchronised(game, draw)  # the start of the program does not count
     assert player._engine is not None
