@@ -52,8 +52,10 @@ class Trained:
 
 
 class Trainer(Protocol[Batch]):
-    """if (batch := trainer.pull(timeout_sec, version)) is not None:
-    trained = trainer.train(batch, version, learning_rate, settings)
+    """An algorithm as the learner's loop sees it:
+
+    if (batch := trainer.pull(timeout_sec, version)) is not None:
+        trained = trainer.train(batch, version, learning_rate, settings)
     """
 
     updater: NetworkUpdater
