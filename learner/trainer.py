@@ -19,11 +19,19 @@ Batch = TypeVar("Batch")
 
 
 class NetworkUpdater(Protocol):
-    """Owns the optimizer; changes the network in place. `skipped_in_a_row`: minibatches since the last step."""
+    """Owns the optimizer; changes the network in place."""
 
-    network: RecurrentNetwork
-    optimizer: torch.optim.Optimizer
-    skipped_in_a_row: int
+    @property
+    def network(self) -> RecurrentNetwork:
+        """The network that it trains."""
+
+    @property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Its moments are part of a checkpoint."""
+
+    @property
+    def skipped_in_a_row(self) -> int:
+        """Minibatches without a step since the last one with a step."""
 
     def statistics(self) -> dict[str, Tensor]:
         """Running statistics of what was learned from, for a checkpoint."""
@@ -52,11 +60,15 @@ class Trained:
 
 
 class Trainer(Protocol[Batch]):
-    """if (batch := trainer.pull(timeout_sec, version)) is not None:
-    trained = trainer.train(batch, version, learning_rate, settings)
+    """An algorithm as the learner's loop sees it:
+
+    if (batch := trainer.pull(timeout_sec, version)) is not None:
+        trained = trainer.train(batch, version, learning_rate, settings)
     """
 
-    updater: NetworkUpdater
+    @property
+    def updater(self) -> NetworkUpdater:
+        """What makes the steps."""
 
     @property
     def waits_for_data(self) -> bool:

@@ -46,10 +46,9 @@ class CellPolicyHead(nn.Module):
         self.apart = nn.Linear(channels, int(apart.sum())) if apart.any() else None
         index = torch.where(apart, count - 1 + apart.cumsum(0), cells)
         self.register_buffer("index", index, persistent=False)
-        for layer in (self.conv, self.apart):
-            if layer is not None:
-                nn.init.normal_(layer.weight, std=0.01)
-                layer.bias.data.zero_()
+        _init_small(self.conv)
+        if self.apart is not None:
+            _init_small(self.apart)
 
     def forward(self, x: Tensor) -> Tensor:
         """float32 [B, C, H, W] -> logits [B, A]."""
@@ -62,9 +61,15 @@ class CellPolicyHead(nn.Module):
 def linear_policy_head(spec: GameSpec, channels: int, height: int, width: int) -> nn.Sequential:
     """Logits of a game whose spec maps no action to a cell: float32 [B, C, H, W] -> [B, A]."""
     last = nn.Linear(POLICY_PLANES * height * width, spec.num_actions)
-    nn.init.normal_(last.weight, std=0.01)
-    nn.init.zeros_(last.bias)
+    _init_small(last)
     return nn.Sequential(nn.Conv2d(channels, POLICY_PLANES, 1), nn.ReLU(), nn.Flatten(), last)
+
+
+def _init_small(layer: nn.Conv2d | nn.Linear) -> None:
+    """So that a fresh policy is nearly uniform."""
+    nn.init.normal_(layer.weight, std=0.01)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
 
 
 class BoardResNet(RecurrentNetwork):
@@ -83,8 +88,8 @@ class BoardResNet(RecurrentNetwork):
         self.tower = nn.Sequential(*(ResidualBlock(channels) for _ in range(blocks)))
         for block in self.tower:
             assert isinstance(block, ResidualBlock)
-            nn.init.zeros_(block.second.weight)
-            nn.init.zeros_(block.second.bias)
+            for parameter in block.second.parameters():
+                nn.init.zeros_(parameter)
         head = CellPolicyHead if spec.action_cells else linear_policy_head
         self.policy_head: nn.Module = head(spec, channels, reader.height, reader.width)
         self.value_head = nn.Sequential(

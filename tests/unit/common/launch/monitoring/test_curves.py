@@ -43,7 +43,8 @@ def full(ready_sec: float = 100.0, **changes) -> Snapshot:
         },
         "learner": {
             **dict.fromkeys(LEARNER_FIGURES, 0.5), "policy_lag": {"mean": 1.0, "recent_mean": 2.0, "recent_max": 3},
-            "unrolls": {"learned": 7, "dropped": {"stale": 2}},
+            "unrolls": {"learned": 7, "dropped": {"stale": 2}}, "samples": {"stored": 9, "dropped": {"duplicate": 1}},
+            "replay": {"held": 8, "uses": 3.5},
         },
         "workers": {
             "episodes": {"finished": 2 * n, "aborted": {"shutdown": 1}}, "actions": 400 * n,
