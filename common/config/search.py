@@ -19,10 +19,10 @@ from simul.common.config.section import (
 class SearchConfig(Section, frozen=True):
     """How a move is searched. Values lie in [-1, 1]; a game's returns are brought there by `outcome`."""
 
-    method: Literal["gumbel", "puct"] = "gumbel"  # Danihelka et al. 2022; AlphaZero (Silver et al. 2018)
-    simulations: Many = 64  # of a move that gives a policy target
-    full_share: Share = 1.0  # of the moves that are searched so; the others are cheap and give no policy target
-    cheap_simulations: Many = 16  # of a cheap move, without Dirichlet noise
+    method: Literal["gumbel", "puct"] = "gumbel"  # gumbel: Danihelka et al. 2022; puct: Silver et al. 2018
+    simulations: Many = 64  # of a full search, which gives a policy target
+    full_share: Share = 1.0  # of the moves with a full search; the others have a cheap one and give no policy target
+    cheap_simulations: Many = 16  # of a cheap search, which has no Dirichlet noise
     considered_actions: Positive = 16  # gumbel: actions of the root that sequential halving starts with
     visit_offset: NonNegativeFloat = 50.0  # gumbel: c_visit, value scale is (c_visit + most visits) * c_scale
     value_scale: PositiveFloat = 0.1  # gumbel: c_scale
@@ -32,7 +32,7 @@ class SearchConfig(Section, frozen=True):
     noise_share: Share = 0.25  # puct: share of Dirichlet noise in the priors of the root
     noise_total: PositiveFloat = 10.0  # puct: the noise's alpha is so much divided by the legal actions
     temperature: NonNegativeFloat = 1.0  # of the first `temperature_moves` moves of a game; 0: the best action
-    temperature_moves: NonNegative = 16
+    temperature_moves: NonNegative = 16  # of all seats together
     final_temperature: NonNegativeFloat = 0.0  # of the moves after them
     reuse_tree: bool = True  # keep the part of the tree below the move that was played
     transpositions: bool = True  # equal observations after equally many moves share a node of the tree

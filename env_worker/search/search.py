@@ -161,14 +161,15 @@ class Search:
         part = tree.edges_of(ROOT)
         actions = tree.action[part].astype(np.intp)
         playable = self._playable()
-        visits = np.where(playable, tree.edge_visits[part], 0)
         if self._gumbel:
             policy = _softmax(np.where(playable, tree.improved_logits(ROOT, self._settings), -np.inf))
             place = self._place_by_score(playable)
             policy[policy < LEAST_TARGET] = 0.0
         else:
-            policy = visits / visits.sum()
-            place = self._place_by_visits(visits)
+            policy = playable * tree.edge_visits[part].astype(np.float64)
+            if not policy.any():  # the visited actions are proven to be lost
+                policy = playable * tree.prior[part].astype(np.float64)
+            place = self._place_by_visits(policy)
         kept = np.flatnonzero(policy) if self._full else np.empty(0, np.intp)
         target = (policy[kept] / policy[kept].sum()).astype(np.float32)
         value = tree.estimate[ROOT].copy() if tree.solved[ROOT] else tree.value[ROOT] / tree.visits[ROOT]
@@ -336,10 +337,11 @@ class Search:
         most = self._searched[playable].max()
         return int(np.argmax(self._scores(playable & (self._searched == most))))
 
-    def _place_by_visits(self, visits: NDArray[np.int32]) -> int:
+    def _place_by_visits(self, visits: NDArray[np.float64]) -> int:
         """An action by its visits at the temperature; the most visited at 0, of equals the one of higher value."""
         if self._temperature == 0:
-            means = self._tree.edge_value[self._tree.edges_of(ROOT)] / np.maximum(visits, 1)
+            part = self._tree.edges_of(ROOT)
+            means = self._tree.edge_value[part] / np.maximum(self._tree.edge_visits[part], 1)
             return int(np.lexsort((means, visits))[-1])
         weights = (visits / visits.max()) ** (1 / self._temperature)
         return int(self._draw.choice(len(visits), p=weights / weights.sum()))

@@ -111,7 +111,7 @@ class Tree:
 
     def add_position(self, node: int, key: bytes) -> None:
         """Note the key of a node's position."""
-        self._positions[self.moves[node], key] = node
+        self._positions.setdefault((self.moves[node], key), node)
 
     def nearest_at(self, key: bytes) -> int:
         """The node of a position after the fewest moves, -1 where there is none."""

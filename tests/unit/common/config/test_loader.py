@@ -346,9 +346,9 @@ def test_the_default_configuration_shows_every_key_and_another_game_shows_its_ow
         own = {key for key in missing if key.startswith(f"{name}.")} | {f"opponents.{kind}" for kind in game.scripted}
         assert own - keys_shown_in(game.configuration) == set()
         missing -= own
-    of_alphazero = {key for key in missing if key.startswith("replay.")} | {"learner.weight_decay"}
-    page = (ROOT / "docs" / "custom_game.md").read_text()  # no game of these configurations has search
-    assert all(f"`{key}`" in page for key in of_alphazero)
+    of_alphazero = {key for key in missing if key.startswith(("replay.", "search."))} | {"learner.weight_decay"}
+    pages = "".join((ROOT / "docs" / page).read_text() for page in ("custom_game.md", "search.md"))
+    assert all(f"`{key}`" in pages for key in of_alphazero)
     assert missing - of_alphazero == set()
 
 

@@ -139,6 +139,24 @@ def test_one_legal_action_needs_no_search() -> None:
     assert (result.simulations, evaluator.rows, len(result.actions)) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_an_action_that_is_proven_to_be_lost_is_not_played_although_no_other_was_visited(method: str) -> None:
+    class Trap(Dice):
+        def acting(self) -> tuple[int, ...]:
+            return (0,) if self.chosen < 0 else ()
+
+        def returns(self) -> tuple[float]:
+            return (-1.0 if self.chosen == 0 else 0.5,)
+
+    evaluator = RowEvaluator(lambda observation, mask: (np.array([0.9, 0.03, 0.07]), 0.0))
+    search = searched(Trap(), _config(method, simulations=1), evaluator)
+    assert search.tree.edge_visits[search.tree.edges_of(ROOT)].tolist() == [1, 0, 0]
+    result = search.result()
+    assert result.action == 2
+    assert result.actions.tolist() == [1, 2]
+    assert result.policy == pytest.approx([0.3, 0.7])
+
+
 def test_a_kept_tree_equals_a_fresh_search_of_as_many_visits() -> None:
     config = msgspec.structs.replace(PLAIN, simulations=200)
     game = ConnectFour()

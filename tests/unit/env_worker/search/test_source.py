@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -23,11 +24,21 @@ from tests.support.small_games import ThreeInTurn, TicTacToe
 
 QUICK = SearchConfig(simulations=8, temperature_moves=3)
 MOST_ROWS = 64
+_started: list[SearchSource] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """Close every source of the test."""
+    yield
+    while _started:
+        _started.pop().close()
 
 
 def _source(game: type = TicTacToe, search: SearchConfig = QUICK, **options: Any) -> SearchSource:
     options = {"envs": 4, "seed": 3, "opponents": OpponentsConfig(), **options}
     source = SearchSource(game, ANY_GAME, search=search, **options)
+    _started.append(source)
     source.start()
     return source
 
@@ -121,7 +132,6 @@ def test_past_selves_are_asked_by_their_name() -> None:
     source.abort(range(8), "test")
     requests = _request(source)
     assert {request.policy for request in requests} == {"learner", "past/1"}
-    source.close()
 
 
 def test_a_group_waits_for_its_answer_and_a_request_has_at_most_so_many_rows() -> None:
@@ -133,7 +143,6 @@ def test_a_group_waits_for_its_answer_and_a_request_has_at_most_so_many_rows() -
     for request in requests[:2]:
         source.take_evaluation(request.number, evaluator.answer(0, request.observation, request.mask))
     assert sum(len(request.mask) for request in _request(source)) == 5
-    source.close()
 
 
 def test_a_refused_row_aborts_its_game_and_leaves_the_others() -> None:
@@ -146,7 +155,6 @@ def test_a_refused_row_aborts_its_game_and_leaves_the_others() -> None:
     assert episodes["aborted"] == {"ERR_INTERNAL": 1}
     assert [source.episode(env) for env in range(4)] == [0, 0, 1, 0]
     assert sum(len(request.mask) for request in _request(source)) == 4
-    source.close()
 
 
 def test_answers_for_aborted_games_are_ignored_and_their_positions_dropped() -> None:
@@ -157,6 +165,7 @@ def test_answers_for_aborted_games_are_ignored_and_their_positions_dropped() -> 
         answer = RowEvaluator(hashed).answer(0, request.observation, request.mask)
         source.take_evaluation(request.number, answer)
     assert sum(len(request.mask) for request in _request(source)) == 2
+    _started.remove(source)
     source.close()
     episodes = source.metrics()["episodes"]
     assert episodes["started"] == episodes["finished"] + sum(episodes["aborted"].values()) == 4
