@@ -26,6 +26,7 @@ class BlokusConfig(GameSection, frozen=True):
         episodes="games",
         variant="variant",
         pairings=True,
+        search=True,
     )
 
     variant: Literal["duo", "classic"] = "duo"  # 14 x 14 and two colours, or 20 x 20 and four

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from simul.common.protocol.specs import GameSpec, Slice
-from simul.env_worker.games.blokus.board import Variant
-from simul.env_worker.games.blokus.pieces import NAMES
+from simul.env_worker.games.blokus.board import Variant, corners
+from simul.env_worker.games.blokus.pieces import NAMES, ORIENTATIONS
 
 PLANES = (
     ("squares", "its squares"),
@@ -39,4 +39,12 @@ def game_spec(variant: Variant) -> GameSpec:
         layout=tuple(layout),
         observation_shape=(len(PLANES) * colours, side, side),
         observation_axes="CHW",
+        action_planes=len(ORIENTATIONS),
+        action_cells=action_cells(variant),
     )
+
+
+def action_cells(variant: Variant) -> tuple[int, ...]:
+    """Where a convolutional policy head has each action: plane of the orientation, cell of its top left corner."""
+    index, row, column = corners(variant).T.astype(int)
+    return (*((index * variant.side + row) * variant.side + column).tolist(), -1)  # the last action is the pass

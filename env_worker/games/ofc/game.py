@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from simul.common.config.games.ofc import OfcConfig
@@ -22,13 +23,17 @@ def build(config: Config, options: SourceOptions) -> TurnGameSource:
     players: Players = {
         "rule_based": RulePlayer, "monte_carlo": partial(MonteCarloPlayer, section.rollouts)
     }  # fmt: skip
-    make_game = partial(OfcGame, rules(section))
-    return turn_game_source(make_game, config, options, players, reward_scale=section.reward_scale)
+    return turn_game_source(game_builder(config), config, options, players, reward_scale=section.reward_scale)
 
 
 def spec(config: Config) -> GameSpec:
     """The spec of the configured table. Raises ConfigError."""
-    return turn_game_spec(partial(OfcGame, rules(config.ofc)), config)
+    return turn_game_spec(game_builder(config), config)
+
+
+def game_builder(config: Config) -> Callable[[], OfcGame]:
+    """Builds one game. Raises ConfigError."""
+    return partial(OfcGame, rules(config.ofc))
 
 
 def rules(section: OfcConfig) -> Rules:
