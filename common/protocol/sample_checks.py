@@ -78,7 +78,7 @@ def _faults(spec: GameSpec, columns: dict[str, NDArray[Any]], rows: NDArray[np.i
     actions, probability, count = (columns[name] for name in (*PER_ENTRY, "target_count"))
     n, num_actions = len(outcome), spec.num_actions
     yield ERR_VALUE, ~finite_rows(observation), lambda row: describe_not_finite(observation[row])
-    has_legal: NDArray[np.bool_] = mask.any(axis=1)
+    has_legal: NDArray[np.bool_] = mask.max(axis=1) > 0
     yield ERR_MASK, ~has_legal, lambda _: "the mask allows no action"
     beyond: NDArray[np.bool_] = mask[:, -1] > 0xFF >> -num_actions % 8
     yield ERR_MASK, beyond, lambda _: f"the mask has bits beyond the last of {num_actions} actions"
