@@ -166,9 +166,9 @@ class Search:
             place = self._place_by_score(playable)
             policy[policy < LEAST_TARGET] = 0.0
         else:
-            policy = playable * tree.edge_visits[part].astype(np.float64)
+            policy = np.where(playable, tree.edge_visits[part], 0).astype(np.float64)
             if not policy.any():  # the visited actions are proven to be lost
-                policy = playable * tree.prior[part].astype(np.float64)
+                policy = np.where(playable, tree.prior[part], 0).astype(np.float64)
             place = self._place_by_visits(policy)
         kept = np.flatnonzero(policy) if self._full else np.empty(0, np.intp)
         target = (policy[kept] / policy[kept].sum()).astype(np.float32)

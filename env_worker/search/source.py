@@ -202,11 +202,12 @@ class SearchSource(TurnGameSource):
 
     def _finish(self, hosted: HostedGame) -> None:
         game = self._searched.pop(hosted.env, None)
+        samples: list[Sample] = []
         if game is not None:
             samples = game.record.samples(outcome_of(hosted.game.returns(), self._search).tolist())
-            self._samples += samples
-            self._recorded += len(samples)
-        super()._finish(hosted)
+        super()._finish(hosted)  # raises where the game does
+        self._samples += samples
+        self._recorded += len(samples)
 
     def _abort(self, hosted: HostedGame, cause: str, *, silent: bool = False) -> None:
         self._searched.pop(hosted.env, None)

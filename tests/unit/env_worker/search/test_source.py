@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -35,10 +35,13 @@ def _closed() -> Iterator[None]:
         _started.pop().close()
 
 
-def _source(game: type = TicTacToe, search: SearchConfig = QUICK, **options: Any) -> SearchSource:
+def _source(
+    game: type = TicTacToe, search: SearchConfig = QUICK, policies: Sequence[str] = (), **options: Any
+) -> SearchSource:
     options = {"envs": 4, "seed": 3, "opponents": OpponentsConfig(), **options}
     source = SearchSource(game, ANY_GAME, search=search, **options)
     _started.append(source)
+    source.set_policies(policies)
     source.start()
     return source
 
@@ -118,20 +121,14 @@ def test_with_three_seats_every_other_seat_gives_a_sample_of_its_value() -> None
 
 def test_only_seats_that_learn_give_samples() -> None:
     assert _played(_source(episodes=4, record=False)) == []
-    source = _source(episodes=6, opponents=OpponentsConfig(self_play=0.0, past=1.0))
-    source.set_policies(["learner", "past/1"])
-    policies = {request.policy for request in _request(source)}
-    assert policies <= {"learner", "past/1"}
-    assert len(_played(_source(episodes=6))) > 0
+    source = _source(episodes=8, opponents=OpponentsConfig(self_play=0.0, past=1.0), policies=["learner", "past/1"])
+    samples = _played(source)
+    assert 0 < len(samples) < source.metrics()["search"]["moves"]
 
 
 def test_past_selves_are_asked_by_their_name() -> None:
-    source = _source(envs=8, opponents=OpponentsConfig(self_play=0.0, past=1.0))
-    source.abort(range(8), "test")
-    source.set_policies(["learner", "past/1"])
-    source.abort(range(8), "test")
-    requests = _request(source)
-    assert {request.policy for request in requests} == {"learner", "past/1"}
+    source = _source(envs=8, opponents=OpponentsConfig(self_play=0.0, past=1.0), policies=["learner", "past/1"])
+    assert {request.policy for request in _request(source)} == {"learner", "past/1"}
 
 
 def test_a_group_waits_for_its_answer_and_a_request_has_at_most_so_many_rows() -> None:
