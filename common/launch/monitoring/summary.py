@@ -17,6 +17,7 @@ from simul.common.launch.monitoring.panel import (
     episodes_of,
     format_causes,
     format_number,
+    format_search,
     format_win_rates,
     mean_batch,
 )
@@ -78,6 +79,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "steps": server.get("steps", {}),
         "unrolls": unroll_figures(snapshot, accounts),
         "replay": learner.get("replay", {}),
+        "search": format_search(snapshot),
         "learner_signalled": learner.get("signalled", False),
         "rows_errored": counts(server, "rows_errored"),
         "accounting": accounts,
@@ -127,6 +129,8 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         lines.append(_unreported_text(summary["unreported"]))
     if rates := format_win_rates({"recent": summary["recent_results"]}):
         lines.append(f"recent wins: {', '.join(rates)}")
+    if summary["search"]:
+        lines.append(f"search: {summary['search']}")
     lines += imbalances(summary)
     return "\n".join(lines)
 
