@@ -37,7 +37,7 @@ class Board(TurnGame):
     def observation(self, seat: int) -> NDArray[Any]:
         bits = np.array([self.own[seat], self.own[1 - seat]], np.uint64).view(np.uint8).reshape(2, 8)
         planes = np.unpackbits(bits, axis=1, count=self.squares, bitorder="little").ravel()
-        return np.append(planes, np.uint8(self.turn == seat))
+        return np.append(planes, self.turn == seat).astype(np.float32)
 
     def returns(self) -> Sequence[float]:
         if self.winner < 0:
@@ -63,7 +63,7 @@ class Board(TurnGame):
 
 
 class TicTacToe(Board):
-    spec = GameSpec("tic_tac_toe", 19, 9, "uint8", seats=2)
+    spec = GameSpec("tic_tac_toe", 19, 9, seats=2)
     squares = 9
     symmetries = 2  # the identity, and left and right exchanged
 
@@ -91,7 +91,7 @@ class TicTacToe(Board):
 class ConnectFour(Board):
     """7 columns, 6 rows; square = 7 * column + row, so that a column has a seventh row that stays empty."""
 
-    spec = GameSpec("connect_four", 99, 7, "uint8", seats=2)
+    spec = GameSpec("connect_four", 99, 7, seats=2)
     squares = 49
     heights = (0,) * 7
 
