@@ -6,11 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from simul.common.config.run_directory import RunDir
@@ -60,18 +58,21 @@ def test_a_searched_game_is_learned_and_the_books_balance(tmp_path: Path, settin
 
 def test_a_killed_worker_costs_its_games_and_nothing_else(tmp_path: Path) -> None:
     run = _start(tmp_path, "stop_after_decisions=3000")
+
+    def workers() -> list[int]:
+        status = read_json(RunDir(tmp_path / "run"), "status.json") if run_status.exists() else {}
+        found = [each["pid"] for each in status.get("processes", []) if each["name"] == "simul-worker-0"]
+        return found if status.get("server", {}).get("samples", {}).get("admitted") else []
+
+    run_status = tmp_path / "run" / "status.json"
     try:
-        status = tmp_path / "run" / "status.json"
-        wait_for(lambda: status.exists() and '"admitted"' in status.read_text())
-        workers = [
-            child.pid for child in psutil.Process(run.pid).children(recursive=True)
-            if "simul.env_worker" in " ".join(child.cmdline())
-        ]  # fmt: skip
-        time.sleep(0.2)
-        os.kill(workers[0], signal.SIGKILL)
+        wait_for(lambda: bool(workers()))
+        os.kill(workers()[0], signal.SIGKILL)
         summary = _summary(run, tmp_path)
     finally:
         run.kill()
-    assert summary["accounting"]["samples_received"]["stored"] >= 1000
-    assert summary["battles"]["aborted_by_cause"]["worker_died"] >= 1
+        run.communicate()
+    assert summary["restarts"]["simul-worker-0"] == 1
+    assert summary["battles"]["aborted_by_cause"]["worker_died"] == 16
+    assert summary["accounting"]["samples_received"]["stored"] >= 2000
     assert imbalances(summary) == []

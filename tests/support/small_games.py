@@ -1,111 +1,268 @@
-"""Small TurnGames, and a driver that answers a source's decisions."""
+"""Small TurnGames with known values, and exact solvers of them."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from simul.common.protocol.decisions import Action, Decision
-from simul.common.protocol.messages import DECISION
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError, TurnGame
 
-CARDS = 6
+LINES = tuple(
+    sum(1 << square for square in line)
+    for line in ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
+)  # fmt: skip
 
 
-class HighCard(TurnGame):
-    """Chance deals each seat a card; then all seats at once fold (0), stay (1) or raise (2), `rounds` times.
+class Board(TurnGame):
+    """Two seats in turn on squares that are taken once; `own[seat]` is a bit for each square. A line wins."""
 
-    A round pays a seat that did not fold its card, times its action. Action 2 is illegal for the lowest card.
-    """
+    squares = 0
 
-    def __init__(self, seats: int = 3, rounds: int = 2, cut: bool = False) -> None:
-        self.spec = GameSpec("high-card", observation_size=3, num_actions=3, seats=seats)
-        self.rounds, self.cut = rounds, cut
-        self.cards: list[int] = []
-        self.played = 0
-        self.earned = [0.0] * seats
-        self.seed = -1
+    def __init__(self) -> None:
+        self.own = [0, 0]
+        self.turn = 0
+        self.winner = -1
 
     def reset(self, seed: int) -> None:
-        self.seed, self.cards, self.played, self.earned = seed, [], 0, [0.0] * self.spec.seats
+        self.__init__()
 
     def acting(self) -> Sequence[int]:
-        if len(self.cards) < self.spec.seats:
-            return (CHANCE,)
-        return tuple(range(self.spec.seats)) if self.played < self.rounds else ()
+        return () if self.winner >= 0 or self.full() else (self.turn,)
 
-    def observation(self, seat: int) -> np.ndarray:
-        return np.array([self.cards[seat], self.played, seat], np.float32)
-
-    def legal_actions(self, seat: int) -> np.ndarray:
-        return np.arange(2 if self.cards[seat] == 0 else 3)
-
-    def apply(self, actions: Mapping[int, int]) -> None:
-        if set(actions) != set(self.acting()):
-            raise IllegalActionError(f"{actions} where {self.acting()} act")
-        if CHANCE in actions:
-            self.cards.append(actions[CHANCE])
-            return
-        for seat, action in actions.items():
-            self.earned[seat] += action * self.cards[seat]
-        self.played += 1
+    def observation(self, seat: int) -> NDArray[Any]:
+        bits = np.array([self.own[seat], self.own[1 - seat]], np.uint64).view(np.uint8).reshape(2, 8)
+        planes = np.unpackbits(bits, axis=1, count=self.squares, bitorder="little").ravel()
+        return np.append(planes, self.turn == seat).astype(np.float32)
 
     def returns(self) -> Sequence[float]:
-        return list(self.earned)
+        if self.winner < 0:
+            return (0.0, 0.0)
+        return (1.0, -1.0) if self.winner == 0 else (-1.0, 1.0)
 
-    def truncated(self) -> bool:
-        return self.cut
+    def clone(self):
+        other = type(self).__new__(type(self))
+        other.own, other.turn, other.winner = self.own.copy(), self.turn, self.winner
+        return other
 
-    def chance_outcomes(self):
-        return np.arange(CARDS), np.full(CARDS, 1 / CARDS)
+    def full(self) -> bool:
+        return (self.own[0] | self.own[1]).bit_count() == self.squares
 
-    def figures(self) -> Mapping[str, Sequence[float]]:
-        return {"card": [float(card) for card in self.cards]}
+    def put(self, square: int) -> None:
+        self.own[self.turn] |= 1 << square
+        if self.wins(self.own[self.turn]):
+            self.winner = self.turn
+        self.turn = 1 - self.turn
+
+    def wins(self, own: int) -> bool:
+        raise NotImplementedError
 
 
-class Raising(HighCard):
-    """Its second round fails in every game whose first card is in `bad`."""
+class TicTacToe(Board):
+    spec = GameSpec("tic_tac_toe", 19, 9, seats=2)
+    squares = 9
+    symmetries = 2  # the identity, and left and right exchanged
 
-    bad: tuple[int, ...] = tuple(range(CARDS))
+    def legal_actions(self, seat: int) -> NDArray[np.intp]:
+        taken = self.own[0] | self.own[1]
+        return np.array([square for square in range(9) if not taken >> square & 1], np.intp)
 
     def apply(self, actions: Mapping[int, int]) -> None:
-        if self.played == 1 and self.cards[0] in self.bad:
-            raise RuntimeError("the cards are gone")
-        super().apply(actions)
+        square = actions[self.turn]
+        if (self.own[0] | self.own[1]) >> square & 1:
+            raise IllegalActionError(f"{square} is taken")
+        self.put(square)
+
+    def wins(self, own: int) -> bool:
+        return any(own & line == line for line in LINES)
+
+    def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
+        planes = observation[:18].reshape(2, 3, 3)[:, :, ::-1]
+        return np.append(planes.ravel(), observation[18:])
+
+    def turn_actions(self, symmetry: int) -> NDArray[np.intp]:
+        return np.arange(9).reshape(3, 3)[:, ::-1].ravel()
 
 
-class Always:
-    """A scripted player with one answer."""
+class ConnectFour(Board):
+    """7 columns, 6 rows; square = 7 * column + row, so that a column has a seventh row that stays empty."""
 
-    def __init__(self, action: int) -> None:
-        self.action = action
+    spec = GameSpec("connect_four", 99, 7, seats=2)
+    squares = 49
+    heights = (0,) * 7
 
-    def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:
-        return self.action
+    def __init__(self) -> None:
+        super().__init__()
+        self.heights = [0] * 7
+
+    def clone(self):
+        other = super().clone()
+        other.heights = self.heights.copy()
+        return other
+
+    def full(self) -> bool:
+        return (self.own[0] | self.own[1]).bit_count() == 42
+
+    def legal_actions(self, seat: int) -> NDArray[np.intp]:
+        return np.array([column for column in range(7) if self.heights[column] < 6], np.intp)
+
+    def apply(self, actions: Mapping[int, int]) -> None:
+        column = actions[self.turn]
+        if self.heights[column] >= 6:
+            raise IllegalActionError(f"column {column} is full")
+        self.put(7 * column + self.heights[column])
+        self.heights[column] += 1
+
+    def wins(self, own: int) -> bool:
+        for step in (1, 6, 7, 8):
+            pairs = own & own >> step
+            if pairs & pairs >> 2 * step:
+                return True
+        return False
 
 
-def action_of(row: Decision, action: int) -> Action:
-    """The server's answer to a decision."""
-    return Action(row.env, row.seat, row.episode, row.step, row.attempt, action, 0.0, 0.0, 1)
+def solve(game: Board) -> int:
+    """Value for the seat that acts, of a game that is not over: 1, 0, -1 (alpha-beta)."""
+    return _solve(game, -1, 1, {})
 
 
-def play(source: TurnGameSource, choose: Callable[[Decision], int], polls: int = 100_000) -> list[Decision]:
-    """Answer every decision until the source is idle; all rows, in order."""
-    rows: list[Decision] = []
-    for _ in range(polls):
-        new = source.poll()
-        rows += new
-        source.act([action_of(row, choose(row)) for row in new if row.kind == DECISION])
-        if source.idle():
-            return rows
-    raise AssertionError("the source is not idle")
+def best_actions(game: Board) -> set[int]:
+    """The actions that keep the value of the position."""
+    values = {}
+    known: dict[Any, int] = {}
+    for action in game.legal_actions(game.turn):
+        child = game.clone()
+        child.apply({child.turn: int(action)})
+        values[int(action)] = -_solve(child, -1, 1, known)
+    return {action for action, value in values.items() if value == max(values.values())}
 
 
-def any_legal(seed: int) -> Callable[[Decision], int]:
-    """Uniformly random legal actions."""
-    draw = random.Random(seed)
-    return lambda row: draw.choice(np.flatnonzero(row.mask).tolist())
+def _solve(game: Board, low: int, high: int, known: dict[Any, int]) -> int:
+    if game.winner >= 0:
+        return -1  # the seat that acted last won
+    if game.full():
+        return 0
+    key = (*game.own, low, high)
+    if key in known:
+        return known[key]
+    best = -1
+    for action in game.legal_actions(game.turn):
+        child = game.clone()
+        child.apply({child.turn: int(action)})
+        best = max(best, -_solve(child, -high, -max(low, best), known))
+        if best >= high:
+            break
+    known[key] = best
+    return best
+
+
+@cache
+def tic_tac_toe_positions() -> tuple[TicTacToe, ...]:
+    """All 4,520 reachable positions that are not over (5,478 with those that are)."""
+    found: dict[tuple[int, ...], TicTacToe] = {}
+    waiting = [TicTacToe()]
+    while waiting:
+        game = waiting.pop()
+        key = (*game.own, game.turn)
+        if key in found or not game.acting():
+            continue
+        found[key] = game
+        for action in game.legal_actions(game.turn):
+            child = game.clone()
+            child.apply({child.turn: int(action)})
+            waiting.append(child)
+    return tuple(found.values())
+
+
+def connect_four_positions(number: int, empty: int, seed: int) -> list[ConnectFour]:
+    """Positions of random games that are not over, with at most `empty` empty squares."""
+    draw = np.random.default_rng(seed)
+    found: list[ConnectFour] = []
+    while len(found) < number:
+        game = ConnectFour()
+        ends = int(draw.integers(42 - empty, 41))
+        while game.acting() and sum(game.heights) < ends:
+            game.apply({game.turn: int(draw.choice(game.legal_actions(game.turn)))})
+        if game.acting():
+            found.append(game)
+    return found
+
+
+class Dice(TurnGame):
+    """One seat takes a sure return (action 0), or rolls a die of three faces with known expectation (actions 1, 2).
+
+    Action 1 rolls once for 1, 0 or -1 with probabilities 0.6, 0.2, 0.2 (expectation 0.4), action 2 the same with 0.2,
+    0.2, 0.6 (-0.4). Action 0 returns 0.1.
+    """
+
+    spec = GameSpec("dice", 2, 3, seats=1)
+    faces = ((), (0.6, 0.2, 0.2), (0.2, 0.2, 0.6))
+
+    def __init__(self) -> None:
+        self.chosen = -1
+        self.face = -1
+
+    def reset(self, seed: int) -> None:
+        self.__init__()
+
+    def acting(self) -> Sequence[int]:
+        if self.chosen < 0:
+            return (0,)
+        return (CHANCE,) if self.chosen and self.face < 0 else ()
+
+    def observation(self, seat: int) -> NDArray[Any]:
+        return np.array([self.chosen, self.face], np.float32)
+
+    def legal_actions(self, seat: int) -> NDArray[np.intp]:
+        return np.arange(3)
+
+    def apply(self, actions: Mapping[int, int]) -> None:
+        if CHANCE in actions:
+            self.face = actions[CHANCE]
+        else:
+            self.chosen = actions[0]
+
+    def chance_outcomes(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        return np.arange(3), np.array(self.faces[self.chosen])
+
+    def returns(self) -> Sequence[float]:
+        return (0.1,) if self.chosen == 0 else (1.0 - self.face,)
+
+
+class ThreeInTurn(TurnGame):
+    """Seats 0, 1, 2 each choose left or right once; `payoffs[a][b][c]` are the returns of the three."""
+
+    spec = GameSpec("three_in_turn", 4, 2, seats=3)
+    # Backward induction: seat 2 maximises its own number, seat 1 then its own, seat 0 then its own.
+    payoffs = np.array(
+        [
+            [[(0.9, -0.5, -0.4), (0.3, 0.2, 0.5)], [(-0.6, 0.4, 0.2), (0.8, 0.9, -0.9)]],
+            [[(0.5, 0.1, -0.3), (0.1, 0.6, 0.4)], [(0.2, -0.3, 0.6), (0.7, 0.3, 0.1)]],
+        ]
+    )  # fmt: skip
+    value = (0.1, 0.6, 0.4)  # of right, left, right
+
+    def __init__(self) -> None:
+        self.chosen: tuple[int, ...] = ()
+
+    def reset(self, seed: int) -> None:
+        self.chosen = ()
+
+    def acting(self) -> Sequence[int]:
+        return (len(self.chosen),) if len(self.chosen) < 3 else ()
+
+    def observation(self, seat: int) -> NDArray[Any]:
+        return np.array([seat, *self.chosen, *[-1] * (3 - len(self.chosen))], np.float32)
+
+    def legal_actions(self, seat: int) -> NDArray[np.intp]:
+        return np.arange(2)
+
+    def apply(self, actions: Mapping[int, int]) -> None:
+        self.chosen += (actions[len(self.chosen)],)
+
+    def returns(self) -> Sequence[float]:
+        return tuple(self.payoffs[self.chosen]) if len(self.chosen) == 3 else (0.0,) * 3
