@@ -437,7 +437,9 @@ class Corrections:
 
     def move(self, event: Event, read: Read) -> None:
         """`move`: Z- and max moves are no last move, Max Guard does not count as a protecting move, called moves
-        (Assist, Nature Power) count as their user's, and gen 1's moves of several turns cost pp each turn.
+        (Assist, Nature Power) count as their user's; Pursuit on the way out, Round and Quick Claw count as calls; gens
+        1 and 2: moves of several turns cost pp each turn, trapping moves bind nobody, Mimic has pp of its own; Flash
+        Fire ends with the first Fire move.
         """
         mon = self._battle.get_pokemon(event[2])
         protected = mon._protect_counter

@@ -81,7 +81,11 @@ def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
 @pytest.mark.parametrize(
     ("name", "options", "match"),
     [
-        ("mpl_lstm", {}, "Unknown network 'mpl_lstm': expected mlp_lstm, conv_lstm, board_resnet, pokemon or module:Class"),
+        (
+            "mpl_lstm",
+            {},
+            "Unknown network 'mpl_lstm': expected mlp_lstm, conv_lstm, board_resnet, pokemon or module:Class",
+        ),
         (
             "mlp_lstm",
             {"hiden": 3},
