@@ -5,19 +5,19 @@
 set -u
 
 PY=.venv/bin/python
-GAMES="tests/integration/pokemon tests/unit/env_worker"
+GAMES="tests/integration/pokemon tests/integration/turn_games"
 [ $# -eq 0 ] || exec "$PY" -m pytest -m "not slow" "$@"
 
 logs=$(mktemp -d)
 # shellcheck disable=SC2086 # one word a folder
 "$PY" -m pytest -m "not slow" -p no:cacheprovider $GAMES >"$logs/games" 2>&1 &
 games=$!
-"$PY" -m pytest -m "not slow" -p no:cacheprovider tests/chaos tests/unit --ignore=tests/unit/env_worker >"$logs/chaos" 2>&1 &
+"$PY" -m pytest -m "not slow" -p no:cacheprovider tests/chaos tests/unit >"$logs/chaos" 2>&1 &
 chaos=$!
 trap 'kill "$games" "$chaos" 2>/dev/null; rm -rf "$logs"' EXIT
 trap 'exit 130' INT TERM
 
-"$PY" -m pytest -m "not slow" tests/integration --ignore=tests/integration/pokemon
+"$PY" -m pytest -m "not slow" tests/integration --ignore=tests/integration/pokemon --ignore=tests/integration/turn_games
 others=$?
 wait "$chaos"
 chaos_code=$?

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
@@ -42,6 +43,7 @@ def stream(life: int):
         number += 1
 
 
+@pytest.mark.slow
 def test_what_a_killed_learner_wrote_is_a_prefix_of_what_it_received(tmp_path: Path) -> None:
     folder, written = tmp_path / "replay", 0
     for life in range(3):

@@ -56,6 +56,7 @@ def test_a_searched_game_is_learned_and_the_books_balance(tmp_path: Path, settin
     assert load_policy(tmp_path / "run").spec.num_actions == 9
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_its_games_and_nothing_else(tmp_path: Path) -> None:
     run = _start(tmp_path, "stop_after_decisions=3000")
 
