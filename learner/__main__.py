@@ -91,8 +91,9 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
     league = League(run_dir.checkpoints / "past", every_decisions=options.past_every_decisions, resident=resident)
     store = CheckpointStore(run_dir.checkpoints)
     checkpoints = CheckpointSchedule(
-        store, league, facts,
+        store, league, facts, begin=time.monotonic(),
         every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
+        evaluation_every_decisions=config.evaluation.every_decisions,
     )  # fmt: skip
     published = LastVersionFile(run_dir.checkpoints)
     progress = _resume(store, checkpoints, published, updater, spec, reporter)
