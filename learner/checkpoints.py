@@ -257,8 +257,8 @@ def check_reward_scale(checkpoint: Checkpoint, statistics: Mapping[str, Tensor],
     before, now = str(normalized).lower(), str(normalize_rewards).lower()
     raise CheckpointError(
         f"The checkpoint of version {checkpoint.meta.version} was trained with learner.normalize_rewards: {before}, "
-        f"the configuration has {now}, and values learned on one scale of rewards do not fit the other: set {before}, or "
-        "begin another run with it, by --run-dir and --from."
+        f"the configuration has {now}, and values learned on one scale of rewards do not fit the other: set {before}, "
+        "or begin another run with it, by --run-dir and --from."
     )
 
 
