@@ -31,7 +31,7 @@ from simul.common.transport import RouterSocket
 from simul.learner.algorithms import ALGORITHMS, ALPHAZERO, Settings
 from simul.learner.batches import UnrollChecker
 from simul.learner.checkpoint_schedule import CheckpointSchedule
-from simul.learner.checkpoints import CheckpointStore, RunFacts, restore
+from simul.learner.checkpoints import CheckpointStore, RunFacts, check_reward_scale, restore
 from simul.learner.league import League
 from simul.learner.learner import Learner, LearningSchedule, Progress, linear
 from simul.learner.replay.batches import SampleChecker, SampleLayout
@@ -91,11 +91,12 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
     league = League(run_dir.checkpoints / "past", every_decisions=options.past_every_decisions, resident=resident)
     store = CheckpointStore(run_dir.checkpoints)
     checkpoints = CheckpointSchedule(
-        store, league, facts,
+        store, league, facts, begin=time.monotonic(),
         every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
+        evaluation_every_decisions=config.evaluation.every_decisions,
     )  # fmt: skip
     published = LastVersionFile(run_dir.checkpoints)
-    progress = _resume(store, checkpoints, published, updater, spec, reporter)
+    progress = _resume(store, checkpoints, published, updater, spec, reporter, options.normalize_rewards)
     with (
         closing(RouterSocket(run_dir.endpoint("unrolls"))) as unrolls,
         closing(RouterSocket(run_dir.endpoint("weights"))) as weights,
@@ -178,6 +179,7 @@ def _resume(
     updater: NetworkUpdater,
     spec: GameSpec,
     reporter: Reporter,
+    normalize_rewards: bool,
 ) -> Progress:
     """Restore weights, moments and league from the newest whole checkpoint; a fresh start where there is none."""
     checkpoint = store.latest(spec)
@@ -186,7 +188,9 @@ def _resume(
         reporter.send({}, event=note)
     if checkpoint is None:
         return Progress(last_version + 1)
-    updater.load_statistics(restore(checkpoint, updater.network, updater.optimizer))
+    statistics = restore(checkpoint, updater.network, updater.optimizer)
+    check_reward_scale(checkpoint, statistics, normalize_rewards)
+    updater.load_statistics(statistics)
     meta = checkpoint.meta
     checkpoints.resume_from(checkpoint, time.monotonic())
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."

@@ -1,7 +1,11 @@
-"""When to save what: checkpoints by the clock, milestones and past selves by decisions. A full disk stops nothing."""
+"""When to save what: checkpoints by the clock and for evaluations, milestones and past selves by decisions.
+
+A full disk stops nothing.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
@@ -9,13 +13,19 @@ from simul.learner.checkpoints import Checkpoint, CheckpointStore, RunFacts
 from simul.learner.league import League
 
 GOES_ON = "Training goes on."
+EVALUATION_SAVE_SEC = 5.0  # at least so long between checkpoints for evaluations: each of those takes seconds
 
 
 class CheckpointSchedule:
     """Saves what is due. `now` from time.monotonic().
 
     Attributes:
-        saved_version, saved_updates: version of the newest checkpoint, and the updates in it; -1 for none.
+        saved_version: version of the newest checkpoint; -1 for none.
+        saved_updates: the updates in it; 0 for none.
+
+    Args:
+        begin: the time of the start.
+        evaluation_every_decisions: from one evaluation to the next, of which each needs a new checkpoint; 0: none.
     """
 
     def __init__(
@@ -24,25 +34,28 @@ class CheckpointSchedule:
         league: League,
         facts: RunFacts,
         *,
+        begin: float,
         every_sec: float,
         milestone_every_decisions: int,
+        evaluation_every_decisions: int = 0,
     ) -> None:
-        self.saved_version = self.saved_updates = -1
+        self.saved_version, self.saved_updates = -1, 0
         self._saved_decisions = 0
         self.league = league
         self._store = store
         self._facts = facts
         self._every_sec = every_sec
         self._milestone_every = milestone_every_decisions
-        self._next_save = 0.0
-        self._next_milestone = 0
+        self._evaluation_every = evaluation_every_decisions
+        self._set_next(0, begin)
+        self._next_milestone = milestone_every_decisions
 
     def resume_from(self, checkpoint: Checkpoint, now: float) -> None:
         """Continue from a checkpoint."""
         self.saved_version, self.saved_updates = checkpoint.meta.version, checkpoint.meta.updates
         self._saved_decisions = checkpoint.meta.decisions
-        self._next_save = now + self._every_sec
-        self._next_milestone = self._after(checkpoint.meta.decisions)
+        self._set_next(checkpoint.meta.decisions, now)
+        self._next_milestone = _next_multiple(checkpoint.meta.decisions, self._milestone_every)
 
     def describe_newest(self) -> str:
         """A sentence that names the newest checkpoint."""
@@ -56,7 +69,8 @@ class CheckpointSchedule:
 
     def due(self, decisions: int, now: float) -> bool:
         """True when a checkpoint is due."""
-        return now >= self._next_save or decisions >= self._next_milestone
+        evaluation = decisions >= self._next_evaluation and now >= self._evaluation_not_before
+        return now >= self._next_save or decisions >= self._next_milestone or evaluation
 
     def save(
         self,
@@ -76,12 +90,13 @@ class CheckpointSchedule:
         files = {WEIGHTS_FILE: weights, OPTIMIZER_FILE: optimizer}
         milestone = decisions >= self._next_milestone
         meta = self._facts.meta(version, decisions, updates, files, milestone)
-        self._next_save = now + self._every_sec
+        self._set_next(decisions, now)
         then = f"What was learned since is lost: {decisions - self._saved_decisions:,} steps." if last else GOES_ON
         failure = _try(lambda: self._store.save(meta, files), f"checkpoint {version}", self.saved_version, then)
         if not failure:
             self.saved_version, self.saved_updates, self._saved_decisions = version, updates, decisions
-            self._next_milestone = self._after(decisions) if milestone else self._next_milestone
+            if milestone:
+                self._next_milestone = _next_multiple(decisions, self._milestone_every)
         return failure
 
     def add_past_self(self, version: int, decisions: int, weights: bytes) -> str:
@@ -89,8 +104,15 @@ class CheckpointSchedule:
         meta = self._facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, milestone=True)
         return _try(lambda: self.league.add_past_self(meta, weights), f"past self {version}", self.saved_version)
 
-    def _after(self, decisions: int) -> int:
-        return (decisions // self._milestone_every + 1) * self._milestone_every
+    def _set_next(self, decisions: int, now: float) -> None:
+        self._next_save = now + self._every_sec
+        self._evaluation_not_before = now + EVALUATION_SAVE_SEC
+        every = self._evaluation_every
+        self._next_evaluation = _next_multiple(decisions, every) if every else math.inf
+
+
+def _next_multiple(decisions: int, every: int) -> int:
+    return (decisions // every + 1) * every
 
 
 def _try(write: Callable[[], object], what: str, last_good: int, then: str = GOES_ON) -> str:

@@ -37,6 +37,7 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.nets.io import bytes_to_state, check_state, fingerprint, first_nonfinite
 from simul.common.protocol.errors import CheckpointError, WeightsError
 from simul.common.protocol.specs import GameSpec
+from simul.learner.normalization import RewardScale
 
 KEEP_NEWEST = 2
 _ASIDE = ".writing-"
@@ -243,6 +244,22 @@ def optimizer_to_bytes(
             tensors[f"{key}.{name}"] = value.detach().cpu().contiguous()
     data: bytes = save(tensors)
     return data
+
+
+def check_reward_scale(checkpoint: Checkpoint, statistics: Mapping[str, Tensor], normalize_rewards: bool) -> None:
+    """Raises CheckpointError where its values were learned on another scale of rewards than the configured one.
+
+    A checkpoint without updates, which `simul up --from` copied, may change the scale.
+    """
+    normalized = any(name.startswith(f"{RewardScale.name}.") for name in statistics)
+    if not checkpoint.meta.updates or normalized == normalize_rewards:
+        return
+    before, now = str(normalized).lower(), str(normalize_rewards).lower()
+    raise CheckpointError(
+        f"The checkpoint of version {checkpoint.meta.version} was trained with learner.normalize_rewards: {before}, "
+        f"the configuration has {now}, and values learned on one scale of rewards do not fit the other: set {before}, "
+        "or begin another run with it, by --run-dir and --from."
+    )
 
 
 def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+# Start and final value, in a straight line over total_decisions.
+SCHEDULES = (("learning_rate", "final_learning_rate"), ("entropy_coefficient", "final_entropy_coefficient"))
+
 # What a kind leaves out has the default of `LearnerConfig`.
 LEARNER_PRESETS: Mapping[str, Mapping[str, float]] = {
     # Episodes are cheap and few decisions long, and runs are short: each batch is used for many optimiser steps.

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ import yaml
 from msgspec import inspect
 
 from simul.common.config.games import game_called
-from simul.common.config.learner_presets import LEARNER_PRESETS
+from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
 from simul.common.config.opponents import MIX, parse_mix
-from simul.common.config.schema import Config
+from simul.common.config.schema import Config, LearnerConfig
 from simul.common.config.validation import Problems, Tree, broken_rules, check_section, describe_value
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
@@ -98,9 +98,9 @@ def _to_config(
         _override(tree, override, problems)
     given = {override.partition("=")[0]: override for override in overrides if _shown(override) not in problems}
     _spread_mix(tree, problems)
-    note = _apply_learner_preset(tree)
-    if notes is not None and note:
-        notes.append(note)
+    said = _apply_learner_defaults(tree, given)
+    if notes is not None:
+        notes.extend(said)
     checked = check_section(inspect.type_info(Config), tree, "", problems)
     config = msgspec.convert(checked, Config)
     read_by: dict[str, Sequence[str]] = {path: (path,) for path in problems}  # the keys that a problem depends on
@@ -114,16 +114,36 @@ def _to_config(
     return config
 
 
-def _apply_learner_preset(tree: Tree) -> str:
-    """Add the defaults of `learner` for the configured game. Returns a sentence that names those added, or ""."""
+def _apply_learner_defaults(tree: Tree, overrides: Mapping[str, str]) -> list[str]:
+    """Add the defaults of `learner` for the configured game. Returns sentences that name those added or changed."""
     name, given = tree.get("game", Config().game), tree.get("learner", {})
     if not isinstance(name, str) or not isinstance(given, dict):
-        return ""  # `check_section` reports it
+        return []  # `check_section` reports it
     preset = game_called(name).learner_preset
     added = {key: value for key, value in LEARNER_PRESETS[preset].items() if key not in given}
-    tree["learner"] = {**added, **given}
+    learner = tree["learner"] = {**added, **given}
+    alone = [
+        (first, last)
+        for first, last in SCHEDULES
+        if last not in given or (f"learner.{first}" in overrides and f"learner.{last}" not in overrides)
+    ]
+    lowered = list(_lower_final_values(learner, alone))
     values = ", ".join(f"{key} {value}" for key, value in added.items())
-    return f"learner defaults of {preset}: {values}" if added else ""
+    return [*([f"learner defaults of {preset}: {values}"] if added else []), *lowered]
+
+
+def _lower_final_values(learner: Tree, alone: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A start value that is set alone, below the final value: that becomes the start value. Yields a sentence for each.
+
+    Args:
+        alone: (start, final) keys where the final value is a default, or the start value alone is overridden. Values
+            that are set together may rise.
+    """
+    for first, last in alone:
+        start, final = learner.get(first), learner.get(last, getattr(LearnerConfig(), last))
+        if isinstance(start, int | float) and isinstance(final, int | float) and start < final:
+            learner[last] = start
+            yield f"learner.{last} is {start:g}, as learner.{first}, which is set without it"
 
 
 def _problem_line(path: str, sentence: str, read: Sequence[str], given: Mapping[str, str], file: Tree) -> str:

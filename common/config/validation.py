@@ -164,7 +164,7 @@ def describe_value(value: object) -> str:
 
 NETWORKS = ("mlp_lstm", "conv_lstm", "board_resnet")  # for any game: vectors, images, boards
 MADE_FOR_A_GAME = {name: reads for game in GAMES.values() for name, reads in game.networks.items()}
-_MODULE_CLASS = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+_MODULE_CLASS = re.compile(r"^[^\W\d][\w.]*:[^\W\d]\w*$")
 
 
 def broken_rules(config: Config) -> Iterator[Rule]:

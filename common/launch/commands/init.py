@@ -7,6 +7,7 @@ import importlib.util
 import keyword
 from pathlib import Path
 
+from simul.common.config.loader import shipped_config
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 
@@ -37,13 +38,21 @@ def write_new_game(folder: Path) -> list[tuple[Path, str]]:
     """Write the files of a new game into `folder`, relative to the working directory; (path, what it is) of each.
 
     Raises:
-        ConfigError: the folder exists or cannot be made, or its name is no name of a new Python package.
+        ConfigError: the folder exists or cannot be made, or its name is no name of a new Python package, or that of a
+            shipped configuration.
     """
     name = str(folder)
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ConfigError(f"{name!r} cannot be the name of a Python package: expected letters, digits and _.")
     if folder.exists():
         raise ConfigError(f"{folder} exists already; choose another name. Nothing was written.")
+    if shipped_config(name) != Path(name):
+        raise ConfigError(f"{name} is the name of a configuration that comes with Simul; choose another one.")
+    if (module := folder.with_suffix(".py")).exists():
+        raise ConfigError(
+            f"{module} is a Python module beside it, which would be imported in its place; choose another name, or "
+            "rename that file. Nothing was written."
+        )
     if importlib.util.find_spec(name) is not None:
         raise ConfigError(f"{name} is the name of an installed Python package; choose another one.")
     written = []

@@ -27,9 +27,13 @@ def add_plot(plot: argparse.ArgumentParser) -> None:
     plot.set_defaults(run=_plot)
 
 
+def _to_stderr(sentence: str) -> None:
+    sys.stderr.write(f"simul: {sentence}\n")
+
+
 def _plot(options: argparse.Namespace) -> int:
     from simul.common.launch.monitoring.plot import plot
 
-    names = plot(options.runs, options.figures, options.out, x=options.x, band=options.band)
+    names = plot(options.runs, options.figures, options.out, x=options.x, band=options.band, say=_to_stderr)
     sys.stdout.write(f"{options.out}: {', '.join(names)}\n")
     return 0

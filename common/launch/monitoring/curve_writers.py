@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import math
 import os
 import queue
 import socket
@@ -35,6 +36,8 @@ MOST_WAITING = 3600  # rows kept for a file that cannot be written: hours
 SAY_EVERY_SEC = 60.0  # a failure that lasts is repeated so often
 MOST_QUEUED = 600  # reports that a slow writer is behind; beyond, the oldest are dropped
 FINISH_SEC = 20.0  # what a writer in the background has at the end of a run
+HANGS_SEC = 30.0  # a writer that is at one report for so long is said to hang
+HANGING_FINISH_SEC = 1.0  # what it has at the end of a run
 ATTEMPTS = 3  # to hand a report to a service, 1 s and 2 s apart; then the service is dropped
 Write = Callable[[CurveReport], None]
 
@@ -335,6 +338,8 @@ class BackgroundWriter:
         self._reports: queue.Queue[CurveReport | None] = queue.Queue()
         self._sentences: queue.Queue[str] = queue.Queue()
         self._dropped = False
+        self._busy_since = math.inf  # time.monotonic() at which the thread began what it is at
+        self._said_busy_since = math.inf
         self._thread = threading.Thread(target=self._work, name=f"simul-{name}", daemon=True)
         self._thread.start()
 
@@ -350,12 +355,13 @@ class BackgroundWriter:
                 self._reports.get_nowait()
                 self._lost += 1
             self._reports.put(report)
-        return self._said()
+        return [*self._said(), *self._hangs(now)]
 
     def close(self, hurry: Callable[[], bool]) -> list[str]:
-        """Wait until everything is handed over, at most FINISH_SEC."""
+        """Wait until everything is handed over, at most FINISH_SEC, or HANGING_FINISH_SEC where the writer hangs."""
         self._reports.put(None)
-        deadline = time.monotonic() + FINISH_SEC
+        now = time.monotonic()
+        deadline = now + (HANGING_FINISH_SEC if now - self._busy_since > HANGS_SEC else FINISH_SEC)
         while self._thread.is_alive() and time.monotonic() < deadline and not hurry():
             self._thread.join(0.1)
         late = [f"{self._name} did not finish in time: its last reports may be missing."]
@@ -367,14 +373,30 @@ class BackgroundWriter:
             sentences.append(self._sentences.get())
         return sentences
 
+    def _hangs(self, now: float) -> list[str]:
+        """A sentence, once for each report that the writer does not return from."""
+        since = self._busy_since
+        if now - since <= HANGS_SEC or since == self._said_busy_since:
+            return []
+        self._said_busy_since = since
+        return [
+            f"{self._name} has not returned for {now - since:.0f} s. Training goes on; its reports wait, and beyond "
+            f"{MOST_QUEUED} the oldest are dropped."
+        ]
+
     def _work(self) -> None:
         try:
+            self._busy_since = time.monotonic()
             write, end = self._start()
+            self._busy_since = math.inf
             for report in self._queued():
+                self._busy_since = time.monotonic()
                 self._hand_over(write, report)
+                self._busy_since = math.inf
+            self._busy_since = time.monotonic()
             end()
-        except Exception as error:  # noqa: BLE001 - others' code may raise anything
-            self._dropped = True
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - others' code may raise anything, sys.exit() included
+            self._dropped, self._busy_since = True, math.inf
             self._sentences.put(
                 f"{self._name} failed and gets no more reports, training goes on: {_what_was_raised(error)}"
             )
@@ -394,7 +416,7 @@ class BackgroundWriter:
             yield report
 
 
-def _what_was_raised(error: Exception) -> str:
+def _what_was_raised(error: BaseException) -> str:
     """Type, message, and the line of the innermost frame."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""

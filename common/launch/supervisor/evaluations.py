@@ -83,7 +83,7 @@ class Evaluations:
         self._every = config.evaluation.every_decisions
         self._next = self._after(begin)
         self._child: _Child | None = None
-        self._evaluated = -1  # version of the last checkpoint
+        self._evaluated = 0  # version of the last checkpoint; version 0 has learned nothing
         self._measure = _measure(config)
         self._best = self._read_best()
         self._remove_leftovers()

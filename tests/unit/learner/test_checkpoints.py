@@ -13,7 +13,7 @@ from simul.common.nets.build import build_network
 from simul.common.nets.io import load_policy, weights_to_bytes
 from simul.common.protocol.errors import CheckpointError
 from simul.learner import checkpoints
-from simul.learner.checkpoint_schedule import CheckpointSchedule
+from simul.learner.checkpoint_schedule import EVALUATION_SAVE_SEC, CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, optimizer_to_bytes, restore
 from simul.learner.league import League
 
@@ -188,9 +188,11 @@ def full_disk(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def make_schedule(tmp_path, facts):
+def make_schedule(tmp_path, facts, **options):
     league = League(tmp_path / "past", every_decisions=100, resident=2)
-    return CheckpointSchedule(CheckpointStore(tmp_path), league, facts, every_sec=10.0, milestone_every_decisions=50)
+    return CheckpointSchedule(
+        CheckpointStore(tmp_path), league, facts, begin=0.0, every_sec=10.0, milestone_every_decisions=50, **options
+    )
 
 
 def test_a_full_disk_leaves_the_last_good_one_and_training_goes_on(tmp_path, facts, network, monkeypatch):
@@ -216,7 +218,27 @@ def test_milestones_come_by_decisions(tmp_path, facts, network):
     keep = make_schedule(tmp_path, facts)
     for version, decisions in enumerate((0, 20, 40, 60, 80, 120, 130, 140)):
         keep.save(version, decisions, version, weights, moments, 0.0)
-    assert CheckpointStore(tmp_path).versions() == [0, 3, 5, 6, 7]
+    assert CheckpointStore(tmp_path).versions() == [3, 5, 6, 7]
+
+
+def test_the_first_checkpoint_comes_after_its_time(tmp_path, facts):
+    keep = make_schedule(tmp_path, facts)
+    assert not keep.due(0, 0.0)
+    assert keep.saved_updates == 0, "what was never updated counts as saved"
+    assert not keep.due(49, 9.9)
+    assert keep.due(49, 10.0)
+    assert keep.due(50, 9.9)
+
+
+def test_evaluations_get_checkpoints_long_before_the_clock_asks_for_one(tmp_path, facts, network):
+    moments, weights = optimizer_to_bytes(network, trained(network)), weights_to_bytes(network)
+    keep = make_schedule(tmp_path, facts, evaluation_every_decisions=20)
+    assert not keep.due(19, 6.0)
+    assert not keep.due(20, EVALUATION_SAVE_SEC - 0.1), "not more often than evaluations end"
+    assert keep.due(20, 6.0)
+    assert not keep.save(1, 25, 1, weights, moments, 6.0)
+    assert not keep.due(39, 12.0)
+    assert keep.due(40, 12.0)
 
 
 def test_what_a_killed_life_left_aside_is_cleared(store, tmp_path, facts, network):

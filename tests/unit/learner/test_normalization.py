@@ -11,12 +11,12 @@ from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.nets.traced import trace_network
-from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.errors import CheckpointError, ConfigError
 from simul.common.protocol.specs import GameSpec, Slice
 from simul.learner import normalization
 from simul.learner.algorithms import Settings
 from simul.learner.batches import ReceivedUnroll
-from simul.learner.checkpoints import Checkpoint, optimizer_to_bytes, restore
+from simul.learner.checkpoints import Checkpoint, check_reward_scale, optimizer_to_bytes, restore
 from simul.learner.normalization import RewardScale, RunningMoments
 from tests.unit.learner.test_update import updater
 
@@ -137,6 +137,19 @@ def test_a_checkpoint_without_statistics_is_resumed(draw, network, facts):
     learner = updater(network, normalize_rewards=True)
     learner.load_statistics(restore(saved, network, learner.optimizer))
     assert int(learner.statistics()["returns.count"]) == 0
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_resume_on_another_scale_of_rewards_is_refused(network, facts, before):
+    statistics = updater(network, normalize_rewards=before).statistics()
+    saved = Checkpoint(facts.meta(7, 32, 1, {}, False), b"", b"")
+    check_reward_scale(saved, statistics, before)
+    with pytest.raises(
+        CheckpointError, match=f"version 7 was trained with learner.normalize_rewards: {str(before).lower()}"
+    ):
+        check_reward_scale(saved, statistics, not before)
+    copied = Checkpoint(facts.meta(7, 0, 0, {}, False), b"", b"")
+    check_reward_scale(copied, statistics, not before)
 
 
 def test_badly_scaled_rewards_and_observations_are_learned_from(draw):

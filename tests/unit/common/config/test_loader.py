@@ -146,6 +146,33 @@ def test_the_documented_defaults_are_those_that_apply():
     assert rows == {key: [str(kind[key]) for kind in kinds] for key in keys}
 
 
+@pytest.mark.parametrize(
+    ("overrides", "first", "last"),
+    [
+        (["learner.learning_rate=3e-5"], 3e-5, 3e-5),
+        (["learner.learning_rate=3e-5", "learner.final_learning_rate=1e-4"], 3e-5, 1e-4),
+        (["learner.learning_rate=1e-2"], 1e-2, 1e-4),
+        (["learner={learning_rate: 3e-5}"], 3e-5, 3e-5),
+    ],
+)
+def test_a_learning_rate_that_is_set_alone_does_not_rise(overrides, first, last):
+    notes = []
+    learner = load_config("cartpole", overrides, notes=notes).learner
+    assert (learner.learning_rate, learner.final_learning_rate) == (first, last)
+    followed = any(note.startswith("learner.final_learning_rate is 3e-05, as learner.learning_rate") for note in notes)
+    assert followed == (last == 3e-5)
+
+
+def test_a_final_value_that_a_file_leaves_out_is_not_above_its_start_value(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("learner: {entropy_coefficient: 0, learning_rate: 5e-5}\n")
+    learner = load_config(path).learner
+    assert (learner.final_entropy_coefficient, learner.final_learning_rate) == (0, 5e-5)
+    path.write_text("learner: {learning_rate: 5e-5, final_learning_rate: 1e-4}\n")
+    learner = load_config(path).learner
+    assert (learner.final_entropy_coefficient, learner.final_learning_rate) == (0.001, 1e-4)
+
+
 def test_what_a_preset_sets_are_keys_of_the_learner():
     for preset in LEARNER_PRESETS.values():
         LearnerConfig(**preset)

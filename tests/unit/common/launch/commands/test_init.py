@@ -86,6 +86,7 @@ def test_the_network_fits_the_game(made):
         ("a/b", "cannot be the name of a Python package"),
         ("class", "cannot be the name of a Python package"),
         ("numpy", "is the name of an installed Python package"),
+        ("cartpole", "cartpole is the name of a configuration that comes with Simul"),
     ],
 )
 def test_nothing_is_overwritten_or_hidden(made, tmp_path, capsys, name, words):
@@ -94,3 +95,18 @@ def test_nothing_is_overwritten_or_hidden(made, tmp_path, capsys, name, words):
     assert words in capsys.readouterr().err
     assert (tmp_path / "first_game" / "env.py").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["first_game"]
+
+
+def test_a_module_beside_the_folder_would_hide_it(made, tmp_path, capsys):
+    (tmp_path / "snake.py").write_text("")
+    assert cli.main(["init", "snake"]) == 2
+    assert "snake.py is a Python module beside it" in capsys.readouterr().err
+    assert not (tmp_path / "snake").exists()
+
+
+def test_a_name_of_letters_beyond_ascii_can_be_used(made, monkeypatch):
+    assert cli.main(["init", "über"]) == 0
+    config = load_config("über/über.yaml")
+    assert game_spec(config).name == config.game == "über.env:Nim"
+    monkeypatch.delitem(sys.modules, "über.env")
+    monkeypatch.delitem(sys.modules, "über")

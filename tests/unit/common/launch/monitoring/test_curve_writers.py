@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import errno
 import os
+import re
+import sys
 import threading
+import time
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -209,6 +212,39 @@ def test_a_callback_that_raises_is_said_once_and_gets_no_more(tmp_path):
     )
     assert f"{os.path.basename(__file__)}:" in said[0], "where it was raised"
     assert got == [0, 1]
+
+
+def test_a_callback_that_exits_is_said_with_its_place():
+    writer = callback_writer("mine:callback", lambda each: sys.exit("no licence"))
+    writer.write(report(1), 0.0)
+    writer._thread.join()
+    (said,) = writer.close(lambda: False)
+    assert "gets no more reports, training goes on: SystemExit: no licence (" in said
+    assert f"{os.path.basename(__file__)}:" in said
+
+
+def test_a_callback_that_hangs_is_said_while_the_run_trains_and_not_waited_for(monkeypatch):
+    monkeypatch.setattr(module, "HANGING_FINISH_SEC", 0.0)
+    begun, over = threading.Event(), threading.Event()
+
+    def callback(each):
+        begun.set()
+        over.wait()
+
+    writer = callback_writer("mine:callback", callback)
+    writer.write(report(1), 0.0)
+    begun.wait()
+    later = time.monotonic() + module.HANGS_SEC
+    (said,) = writer.write(report(2), later + 1)
+    wanted = r"metrics_callback mine:callback has not returned for \d+ s\. Training goes on; its reports wait"
+    assert re.match(wanted, said)
+    assert writer.write(report(3), later + 2) == [], "once"
+    monkeypatch.setattr(module, "HANGS_SEC", -1.0)
+    assert writer.close(lambda: pytest.fail("it is waited for")) == [
+        "metrics_callback mine:callback did not finish in time: its last reports may be missing."
+    ]
+    over.set()
+    writer._thread.join()
 
 
 def test_a_callback_that_hangs_holds_nothing_up_and_loses_the_oldest_reports():

@@ -13,16 +13,18 @@ from simul.common.launch.monitoring.curves import CurveReport
 from simul.common.launch.monitoring.plot import lines_of, plot, read_curves
 from simul.common.protocol.errors import ConfigError
 
+RETURN = "episodes/return_mean"
 
-def make_run(root, name, config, values):
-    """A run whose return was `values` at 0, 100, 200, ... decisions."""
+
+def make_run(root, name, config, values, begin=0):
+    """A run whose return was `values` at 0, 100, 200, ... decisions after `begin`."""
     folder = root / name
-    folder.mkdir()
+    folder.mkdir(parents=True)
     RunDir(folder).write_config(config)
     writer = CsvWriter(folder)
     for number, value in enumerate(values):
         figures = {"episodes/return_mean": float(value)} | ({"evaluation/score": 1.0} if number == 1 else {})
-        writer.write(CurveReport(100 * number, 2.0 * number, 1e9, figures), 0.0)
+        writer.write(CurveReport(begin + 100 * number, 2.0 * number, 1e9, figures), 0.0)
     writer.close()
     return folder
 
@@ -80,3 +82,51 @@ def test_a_run_whose_configuration_cannot_be_read_is_a_line_of_its_own(runs):
         (folder / "config.yaml").write_text("of: another version\n")
     lines = lines_of([read_curves(folder) for folder in runs], "episodes/return_mean", "decisions", "minmax")
     assert [(line.label, line.runs) for line in lines] == [("base-1", 1), ("base-2", 1), ("fast", 1)]
+
+
+def labels(folders):
+    return [line.label for line in lines_of([read_curves(each) for each in folders], RETURN, "decisions", "minmax")]
+
+
+def test_groups_and_runs_in_folders_of_the_same_names_have_labels_of_their_own(tmp_path):
+    fast = LearnerConfig(learning_rate=1e-2)
+    grid = [
+        make_run(tmp_path, f"{group}/seed{seed}", Config(seed=seed, learner=learner), [1, 2])
+        for group, learner in (("lrA", LearnerConfig()), ("lrB", fast))
+        for seed in (1, 2)
+    ]
+    assert labels(grid) == ["lrA/seed", "lrB/seed"]
+    assert labels([grid[0], grid[2]]) == ["lrA/seed1", "lrB/seed1"]
+    other_way = [
+        make_run(tmp_path, f"seed{seed}/{name}", Config(seed=seed, learner=learner), [1, 2])
+        for name, learner in (("slow", LearnerConfig()), ("fast", fast))
+        for seed in (1, 2)
+    ]
+    assert labels(other_way) == ["seed1/slow, seed2/slow", "seed1/fast, seed2/fast"]
+    numbered = [make_run(tmp_path, f"lr1e-4/{seed}", Config(seed=seed), [1, 2]) for seed in (10, 11)]
+    assert labels([*numbered, grid[2]]) == ["lr1e-4", "lrB/seed1"]
+
+
+def test_seeds_without_a_common_part_are_lines_of_their_own(tmp_path):
+    folders = [make_run(tmp_path, f"run-{seed}", Config(seed=seed), [1, 2], begin=1000 * seed) for seed in (1, 2)]
+    assert labels(folders) == ["run-1", "run-2"]
+
+
+def test_a_run_that_is_named_twice_counts_once_and_one_without_the_figure_is_named(runs, tmp_path, capsys):
+    without = make_run(tmp_path, "short", Config(seed=9), [1])
+    out = tmp_path / "curves.svg"
+    arguments = [*map(str, [*runs, runs[0], without]), "--figure", "evaluation/score", "--out", str(out)]
+    assert cli.main(["plot", *arguments]) == 0
+    assert capsys.readouterr().err == f"simul: evaluation/score: left out {without}, without that figure.\n"
+    assert "mean of 2 runs" in out.read_text()
+
+
+def test_a_row_that_is_being_written_is_not_drawn(runs):
+    with (runs[0] / "curves.csv").open("a") as file:
+        file.write("300,6,1000000000,1")
+    assert read_curves(runs[0]).columns["decisions"].tolist() == [0.0, 100.0, 200.0]
+
+
+def test_a_configuration_that_is_no_text_makes_a_line_of_its_own(runs):
+    (runs[0] / "config.yaml").write_bytes(b"seed: \xff\n")
+    assert labels(runs) == ["base-1", "base-2", "fast"]

@@ -106,6 +106,15 @@ def test_every_so_many_decisions_the_newest_checkpoint_is_evaluated_and_the_best
     assert run.said[2].endswith("200, the best is 300")
 
 
+def test_weights_that_have_learned_nothing_are_not_evaluated(run):
+    run.save(0)
+    run.returns = {3: 10.0}
+    assert run.evaluations.poll(EVERY) is None
+    assert run.started == []
+    run.save(3)
+    assert run.result(EVERY)["policy_version"] == 3
+
+
 def test_the_best_of_an_earlier_start_counts_unless_another_measure_chose_it(run):
     run.save(5)
     run.returns = {5: 300.0, 6: 200.0, 7: 100.0}
