@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ class PettingZooGame(TurnGame):
     `action_mask`, there or in the agent's info, masks the actions. Without one every action is legal.
     """
 
-    def __init__(self, make_env: Callable[[], Any], name: str) -> None:
-        self._env = make_env()
+    def __init__(self, env: Any, name: str) -> None:
+        self._env = env
         if not getattr(self._env, "possible_agents", None):
             raise ConfigError(f"The environment {name} names no possible_agents; expected a PettingZoo environment.")
         self._agents: list[Any] = list(self._env.possible_agents)
@@ -171,8 +171,8 @@ class AECGame(PettingZooGame):
 class ParallelGame(PettingZooGame):
     """A parallel environment: all live agents act at once."""
 
-    def __init__(self, make_env: Callable[[], Any], name: str) -> None:
-        super().__init__(make_env, name)
+    def __init__(self, env: Any, name: str) -> None:
+        super().__init__(env, name)
         self._observations: dict[Any, Any] = {}
         self._infos: dict[Any, Any] = {}
 

@@ -50,12 +50,15 @@ def _build_game(make_env: Callable[[], Any], name: str) -> TurnGame:
 
     from simul.env_worker.games.pettingzoo.adapter import AECGame, ParallelGame
 
-    made: list[Any] = [make_env()]
-    if isinstance(made[0], AECEnv):
-        return AECGame(made.pop, name)
-    if isinstance(made[0], ParallelEnv):
-        return ParallelGame(made.pop, name)
-    raise ConfigError(f"{name} makes a {type(made[0]).__name__}; expected a PettingZoo AECEnv or ParallelEnv.")
+    try:
+        env = make_env()
+    except ImportError as error:
+        raise ConfigError(f"The environment {name} needs packages that are not installed: {error}") from error
+    if isinstance(env, AECEnv):
+        return AECGame(env, name)
+    if isinstance(env, ParallelEnv):
+        return ParallelGame(env, name)
+    raise ConfigError(f"{name} makes a {type(env).__name__}; expected a PettingZoo AECEnv or ParallelEnv.")
 
 
 def _registered(env_id: str) -> Callable[..., Any]:
