@@ -170,6 +170,7 @@ _MODULE_CLASS = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 def broken_rules(config: Config) -> Iterator[Rule]:
     """Rules that `config` breaks; each sentence gives the reason."""
     yield from _names(config)
+    yield from _keyword_arguments(config)
     yield from config.game_section.broken_rules()
     yield from _opponents(config)
     yield from _sizes(config)
@@ -214,6 +215,15 @@ def _names(config: Config) -> Iterator[Rule]:
             ("network.name", "game"),
             f"the network {network} {MADE_FOR_A_GAME[network]}; use {fitting} for the game {config.game}",
         )
+
+
+def _keyword_arguments(config: Config) -> Iterator[Rule]:
+    """Those of a class of one's own are `game_options`, those of a registered Gymnasium env `gymnasium.kwargs`."""
+    if config.game_options and config.game in GAMES:
+        instead = "gymnasium.kwargs" if config.game == "gymnasium" else f"the keys of the section {config.game}"
+        yield ("game_options", "game"), f"only game: module:Class reads it; for game: {config.game} use {instead}"
+    if config.gymnasium.kwargs and _MODULE_CLASS.match(config.game):
+        yield ("gymnasium.kwargs", "game"), f"only game: gymnasium reads it; for game: {config.game} use game_options"
 
 
 def _opponents(config: Config) -> Iterator[Rule]:

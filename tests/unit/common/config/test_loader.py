@@ -274,6 +274,9 @@ def test_overrides_that_do_not_parse(load, override):
         ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
         ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),
         ("server: {endpoint: 'tcp://0.0.0.0:5'}", "server.endpoint", "is not local"),
+        ("game: gymnasium\ngame_options: {length: 3}", "game_options", "use gymnasium.kwargs"),
+        ("game: pokemon\ngame_options: {format: gen1ou}", "game_options", "use the keys of the section pokemon"),
+        ("game: my:Env\ngymnasium: {kwargs: {length: 3}}", "gymnasium.kwargs", "use game_options"),
         ("game: pokemn", "game", "did you mean pokemon?"),
         ("network: {name: pokemon}", "network.name", "use mlp_lstm"),
         (

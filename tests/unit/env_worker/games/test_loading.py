@@ -104,6 +104,16 @@ def test_keyword_arguments_and_reward_scale_reach_the_env():
     assert source.idle()
 
 
+def test_the_reward_scale_reaches_a_users_class():
+    corridor = "examples.custom_env:Corridor"
+    config = Config(game=corridor, gymnasium=GymnasiumConfig(reward_scale=0.5), workers=WorkersConfig(envs=1))
+    source = build(config, episodes=1)
+    source.start()
+    source.poll()
+    source.act([Action(0, 0, 0, 0, 0, 1, 0.0, 0.0, 1)])
+    assert [row.reward for row in source.poll()] == pytest.approx([-0.005])
+
+
 def test_a_class_as_gymnasium_id():
     spec = game_spec(gym(MEMORY))
     assert (spec.observation_size, spec.num_actions) == (6, 4)
@@ -135,10 +145,15 @@ def test_frames_are_stacked_and_images_stay_bytes(game, name):
     assert game_spec(config) == build(config).spec == spec
 
 
-def test_a_source_has_no_frames_to_stack():
-    config = Config(game="a_users_module:OwnSource", gymnasium=GymnasiumConfig(frame_stack=2), workers=ENVS)
-    with pytest.raises(ConfigError, match="frame_stack is for Gymnasium environments; a_users_module:OwnSource is an"):
-        build(config)
+@pytest.mark.parametrize(
+    ("game", "kind"), [("a_users_module:OwnSource", "an EnvSource"), ("examples.custom_game:TicTacToe", "a TurnGame")]
+)
+@pytest.mark.parametrize("given", [{"frame_stack": 2}, {"reward_scale": 0.5}])
+def test_settings_of_gymnasium_envs_are_refused_for_other_games(game, kind, given):
+    config = Config(game=game, gymnasium=GymnasiumConfig(**given), workers=ENVS)
+    for make in (build, game_spec):
+        with pytest.raises(ConfigError, match=f"{next(iter(given))} is for Gymnasium environments; {game} is {kind}"):
+            make(config)
 
 
 def test_components_are_chosen_one_by_one():
