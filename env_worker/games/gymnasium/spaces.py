@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.error_place import describe_error
+from simul.env_worker.games.base.failures import CALLERS
 from simul.env_worker.games.gymnasium.consecutive_choices import ConsecutiveChoices, component_options
 
 
@@ -195,11 +197,24 @@ def check_env(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
         raise
     except Exception as error:
         raise ConfigError(
-            f"The environment {name} does not work: {type(error).__name__}: {error}. Expected a Gymnasium env: "
+            f"The environment {name} does not work: {describe_error(error, CALLERS)}. Expected a Gymnasium env: "
             "reset(seed=...) gives (observation, info), step(action) gives (observation, reward, terminated, "
             "truncated, info)."
         ) from error
     finally:
-        if env is not None and hasattr(env, "close"):
-            env.close()
+        closing = close_env(env)
+    if closing:
+        raise ConfigError(f"The environment {name} does not work: {closing}.")
     return spec
+
+
+def close_env(env: Any) -> str:
+    """Close an env that has a close(). Returns what that raised as a sentence, or ""."""
+    close = getattr(env, "close", None)
+    if close is None:
+        return ""
+    try:
+        close()
+    except Exception as error:  # noqa: BLE001 - a user's env may raise anything
+        return f"closing it raised {describe_error(error, CALLERS)}"
+    return ""

@@ -239,7 +239,7 @@ def test_duplicate_keys_are_problems(load):
 
 
 def test_a_colon_without_its_space_is_named(load):
-    text = "network:\n  options: {hidden:8, layers: 2, also:}\ngame_options: {'a:b': ''}\n"
+    text = "network:\n  options: {hidden:8, layers: 2, also:}\ngymnasium: {kwargs: {'a:b': ''}}\n"
     problems = problems_of(load, text, "learner={clip:0.1}")
     assert problems == {
         "line 2": "YAML requires a space after a colon: hidden: 8",

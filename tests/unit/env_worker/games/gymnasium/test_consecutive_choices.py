@@ -120,6 +120,12 @@ def test_rows_and_books_of_an_episode(truncates):
     assert metrics["returns"]["mean"] == 2.0
 
 
+def test_a_wrong_mask_has_no_line_of_ours():
+    source = make_source(lambda: Panel(mask=np.ones(3)))
+    with pytest.raises(ConfigError, match=r"does not start: EnvError: info\[\"action_mask\"\] has shape \[3\]"):
+        source.start()
+
+
 def test_an_image_stays_an_image():
     image = spaces.Box(0, 255, (3, 4, 2), np.uint8)
     spec = check_env(lambda: discrete_env(Panel(THREE, observation_space=image)), "test")

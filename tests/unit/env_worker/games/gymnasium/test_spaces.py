@@ -117,6 +117,27 @@ def test_masks():
         action_mask({"action_mask": [0, 0]}, 2)
 
 
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("reset", r"does not work: .*test_spaces\.py:\d+: KeyError: 'north'\. Expected a Gymnasium env"),
+        ("step", r"does not work: .*test_spaces\.py:\d+: KeyError: 'north'\."),
+        ("close", r"does not work: closing it raised .*test_spaces\.py:\d+: KeyError: 'north'\.$"),
+    ],
+)
+def test_an_env_that_raises_is_refused_with_its_line(method, says):
+    class Raising(Fixed):
+        def __init__(self):
+            super().__init__(spaces.Box(0, 1, (3,), np.float32))
+            setattr(self, method, self.look)
+
+        def look(self, *arguments, **more):
+            return {}["north"]
+
+    with pytest.raises(ConfigError, match=says):
+        check_env(Raising, "mine")
+
+
 def test_an_env_of_the_old_interface_is_refused():
     class Old(Fixed):
         def reset(self):
