@@ -408,9 +408,35 @@ def test_what_is_nested_too_deeply_is_a_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        (f"seed={'9' * 400}", "expected a whole number"),
+        (f"seed={'9' * 5000}", "the value is not YAML: Exceeds the limit"),
+        (f"learner.clip={'9' * 400}", "expected a number"),
+    ],
+)
+def test_numbers_of_hundreds_of_digits_are_sentences(load, override, sentence):
+    with pytest.raises(ConfigError, match=f"--set {override[:20]}.*: {sentence}"):
+        load("", override)
+
+
+@pytest.mark.parametrize("date", ["2026-11-22", "2026-22-11"])
+def test_a_date_is_text(load, date):
+    assert load("", f"run_dir={date}").run_dir == load(f"game: gymnasium\nrun_dir: {date}").run_dir == date
+
+
+def test_nothing_clears_a_text(load):
+    assert load("metrics_callback: mine:callback", "metrics_callback=").metrics_callback == ""
+    assert load("metrics_callback:").metrics_callback == ""
+    assert problems_of(load, "", "run_dir=") == {"--set run_dir=": "expected text that is not empty, got nothing"}
+
+
+@pytest.mark.parametrize(
     ("text", "path", "sentence"),
     [
-        ("metrics: csv", "metrics", "expected a list such as [a, b], got 'csv'"),
+        ("metrics: csv", "metrics", "expected a list such as [csv], got 'csv'"),
+        ("metrics: 3", "metrics", "expected a list such as [a, b], got 3"),
+        ("metrics: [~]", "metrics.0", "expected one of csv, "),
         (
             "metrics: [csv, tensorbord]",
             "metrics.1",

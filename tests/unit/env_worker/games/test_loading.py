@@ -6,6 +6,7 @@ import sys
 import types
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 from simul.common.config.game_description import Game
@@ -162,6 +163,16 @@ def test_components_are_chosen_one_by_one():
     source = build(config)
     source.start()
     assert [row.mask.sum() for row in source.poll()] == [1, 1, 1]  # the first tone is given
+
+
+def test_a_function_that_wraps_continuous_actions():
+    def pendulum(bins):
+        return gymnasium.wrappers.DiscretizeAction(gymnasium.make("Pendulum-v1"), bins=bins, multidiscrete=True)
+
+    sys.modules["a_users_module"].pendulum = pendulum
+    config = Config(game="a_users_module:pendulum", game_options={"bins": 7}, workers=ENVS)
+    assert game_spec(config) == build(config).spec
+    assert game_spec(config).num_actions == 7
 
 
 def test_a_class_that_is_a_source_itself():
