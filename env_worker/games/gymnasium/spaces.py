@@ -47,7 +47,7 @@ class _InterfaceEnv(gymnasium.Env):
     def __init__(self, env: Any) -> None:
         self._env = env
         self.action_space, self.observation_space = env.action_space, env.observation_space
-        self.metadata = getattr(env, "metadata", self.metadata)
+        self.metadata = getattr(env, "metadata", gymnasium.Env.metadata)
         self.render_mode = getattr(env, "render_mode", None)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
