@@ -122,11 +122,11 @@ def given_mask(info: Any) -> Any:
 
 def legal_actions(mask: NDArray[Any]) -> NDArray[np.uint8]:
     """A mask of zeros and ones, or of booleans, as uint8. Raises EnvError for other values, such as logits."""
-    legal = mask == 1
+    legal: NDArray[np.bool_] = mask == 1
     if np.count_nonzero(mask) != np.count_nonzero(legal):
         other = mask[(mask != 0) & ~legal].flat[0]
         raise EnvError(f'info["action_mask"] holds {other}; expected 1 where an action is legal, 0 where it is not')
-    return legal.astype(np.uint8)
+    return legal.view(np.uint8)
 
 
 def component_options(actions: Any) -> tuple[int, ...]:

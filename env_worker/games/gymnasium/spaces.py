@@ -213,7 +213,7 @@ def action_mask(info: Mapping[str, Any], num_actions: int) -> NDArray[np.uint8]:
     if mask.shape != (num_actions,):
         raise EnvError(f'info["action_mask"] has shape {list(mask.shape)}; expected [{num_actions}]')
     legal = legal_actions(mask)
-    if not legal.any():
+    if not np.count_nonzero(legal):
         raise EnvError('info["action_mask"] allows no action at all')
     return legal
 
