@@ -205,7 +205,7 @@ def _read(path: Path, problems: Problems) -> Tree:
     loader = _Loader(text)
     try:
         tree = loader.get_single_data()
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a number of too many digits
         raise ConfigError(f"The configuration {path} is not YAML: {_one_line(error)}.") from None
     except RecursionError:
         raise ConfigError(f"The configuration {path} is {TOO_DEEP}.") from None
@@ -248,6 +248,10 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+_Loader.yaml_implicit_resolvers = {  # no key takes a date: run_dir: 2026-11-22 is text
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
 
 
@@ -259,7 +263,7 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
     loader = _Loader(text)
     try:
         value = loader.get_single_data()
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         problems[_shown(override)] = f"the value is not YAML: {_one_line(error)}"
         return
     except RecursionError:

@@ -50,6 +50,8 @@ def check_section(info: inspect.Type, value: object, path: str, problems: Proble
             checked[key] = each(kind.item_type, below, dotted, problems)
         elif (sentence := _mismatch(kind, below)) is not None:
             problems[dotted] = f"expected {sentence}, got {describe_value(below)}"
+        elif below is None:
+            checked[key] = ""  # `metrics_callback:` or --set metrics_callback=
         else:
             checked[key] = int(below) if isinstance(kind, inspect.IntType) else below  # 2e6 means 2000000
     return checked
@@ -73,16 +75,17 @@ def _check_sections(info: inspect.Type, value: object, path: str, problems: Prob
 def _check_values(kind: inspect.Type, value: object, path: str, problems: Problems) -> list[Any]:
     """A list of values, without those that do not fit or come again."""
     if not isinstance(value, list | tuple):
-        problems[path] = f"expected a list such as [a, b], got {describe_value(value)}"
+        example = f"[{value}]" if isinstance(value, str) and value.isidentifier() else "[a, b]"
+        problems[path] = f"expected a list such as {example}, got {describe_value(value)}"
         return []
     checked: list[Any] = []
     for number, below in enumerate(value):
-        if (sentence := _mismatch(kind, below)) is not None:
+        if (sentence := _mismatch(kind, "" if below is None else below)) is not None:
             problems[f"{path}.{number}"] = f"expected {sentence}, got {describe_value(below)}"
         elif below in checked:
             problems[f"{path}.{number}"] = f"{below!r} is given twice"
         else:
-            checked.append(below)
+            checked.append("" if below is None else below)
     return checked
 
 
@@ -104,14 +107,17 @@ def _mismatch(kind: inspect.Type, value: object) -> str | None:
             fits = isinstance(value, dict) and all(isinstance(key, str) for key in value)
             return None if fits else "a mapping of names to values"
         case inspect.StrType():
-            if isinstance(value, str):
-                return None if len(value) >= (kind.min_length or 0) else "text that is not empty"
+            if isinstance(value, str | None):
+                return None if len(value or "") >= (kind.min_length or 0) else "text that is not empty"
             return "text"
     raise TypeError(f"simul.common.config.schema uses {kind}, which simul.common.config.validation does not check")
 
 
 def _in_range(kind: inspect.IntType | inspect.FloatType, value: Any) -> bool:
-    if not math.isfinite(value):
+    try:
+        if not math.isfinite(value):
+            return False
+    except OverflowError:  # a whole number beyond any float
         return False
     low = (kind.ge is None or value >= kind.ge) and (kind.gt is None or value > kind.gt)
     return low and (kind.le is None or value <= kind.le) and (kind.lt is None or value < kind.lt)
@@ -170,6 +176,7 @@ _MODULE_CLASS = re.compile(r"^[^\W\d][\w.]*:[^\W\d]\w*$")
 def broken_rules(config: Config) -> Iterator[Rule]:
     """Rules that `config` breaks; each sentence gives the reason."""
     yield from _names(config)
+    yield from _keyword_arguments(config)
     yield from config.game_section.broken_rules()
     yield from _opponents(config)
     yield from _sizes(config)
@@ -214,6 +221,15 @@ def _names(config: Config) -> Iterator[Rule]:
             ("network.name", "game"),
             f"the network {network} {MADE_FOR_A_GAME[network]}; use {fitting} for the game {config.game}",
         )
+
+
+def _keyword_arguments(config: Config) -> Iterator[Rule]:
+    """Those of a class of one's own are `game_options`, those of a registered Gymnasium env `gymnasium.kwargs`."""
+    if config.game_options and config.game in GAMES:
+        instead = "gymnasium.kwargs" if config.game == "gymnasium" else f"the keys of the section {config.game}"
+        yield ("game_options", "game"), f"only game: module:Class reads it; for game: {config.game} use {instead}"
+    if config.gymnasium.kwargs and _MODULE_CLASS.match(config.game):
+        yield ("gymnasium.kwargs", "game"), f"only game: gymnasium reads it; for game: {config.game} use game_options"
 
 
 def _opponents(config: Config) -> Iterator[Rule]:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.nets import base, normalization
 from simul.common.nets.base import ModuleAdapter, RecurrentNetwork, example_observation
 from simul.common.nets.models.board_resnet import BoardResNet
 from simul.common.nets.models.conv_lstm import ConvLstm
@@ -19,12 +20,14 @@ from simul.common.nets.models.pokemon import pokemon_network
 from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.error_place import describe_error
 from simul.common.runtime.named_class import load_class
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {
     "mlp_lstm": MlpLstm, "conv_lstm": ConvLstm, "board_resnet": BoardResNet, "pokemon": pokemon_network,
 }  # fmt: skip
 TRIAL_BATCH = 3
+_CALLERS = frozenset({__file__, base.__file__, normalization.__file__})
 
 
 def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> RecurrentNetwork:
@@ -42,7 +45,7 @@ def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> Recu
         try:
             module = kind(spec, **network.options)
         except Exception as error:  # noqa: BLE001  (an invalid option such as a width of -5, or an error in a user's class)
-            text = _cause(error).rstrip(".")
+            text = _cause(error, network.name).rstrip(".")
             raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {text}.") from None
     built = module if isinstance(module, RecurrentNetwork) else ModuleAdapter(module)
     if network.normalize_observations:
@@ -60,7 +63,8 @@ def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
     except Exception as error:  # noqa: BLE001  (a user's network may raise anything)
         raise ConfigError(
             f"The network {name} does not take an observation {spec.observation_dtype} {list(observation.shape)}, "
-            f"a mask bool {list(mask.shape)} and a state float32 [{TRIAL_BATCH}, {network.state_size}]: {_cause(error)}"
+            f"a mask bool {list(mask.shape)} and a state float32 [{TRIAL_BATCH}, {network.state_size}]: "
+            f"{_cause(error, name)}"
         ) from None
     wanted = ((TRIAL_BATCH, spec.num_actions), (TRIAL_BATCH,), (TRIAL_BATCH, network.state_size))
     got = [_describe(output) for output in outputs]
@@ -91,8 +95,10 @@ def _finite(outputs: Any) -> bool:
     return bool(not logits.isnan().any() and value.isfinite().all() and state.isfinite().all())
 
 
-def _cause(error: Exception) -> str:
-    """The error's message; of a KeyError, whose message is only the key, with its type."""
+def _cause(error: Exception, name: str) -> str:
+    """The error's message; of a user's class its place and type, too, and of a KeyError, a mere key, its type."""
+    if ":" in name:
+        return describe_error(error, _CALLERS)
     return f"KeyError: {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
 
 

@@ -8,7 +8,11 @@ from types import ModuleType
 from typing import Any
 
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime import installation
+from simul.common.runtime.error_place import describe_error
 from simul.common.runtime.installation import import_user_module
+
+_CALLERS = frozenset({__file__, installation.__file__})
 
 
 def load_class(name: str, kind: str = "class") -> Callable[..., Any]:
@@ -17,10 +21,10 @@ def load_class(name: str, kind: str = "class") -> Callable[..., Any]:
     try:
         module = import_user_module(module_name)
     except Exception as error:
-        raise ConfigError(
-            f"The module {module_name!r} of {name!r} cannot be imported: {type(error).__name__}: {error}. "
-            "Run from the directory that holds it, or install it."
-        ) from error
+        missing = isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}.")
+        what = f"{type(error).__name__}: {error}" if missing else describe_error(error, _CALLERS)
+        hint = " Run from the directory that holds it, or install it." if missing else ""
+        raise ConfigError(f"The module {module_name!r} of {name!r} cannot be imported: {what}.{hint}") from error
     found = getattr(module, class_name, None)
     if isinstance(found, ModuleType):
         raise ConfigError(f"{name} is a module; expected a class or a function in it, {module_name}.{class_name}:NAME.")

@@ -81,6 +81,7 @@ def build_source(
     if replays is not None and (_is_source(offers) or _is_turn_game(offers)):
         raise ConfigError(f"The game {config.game} writes no replays. Leave --replays out.")
     if _is_turn_game(offers):
+        _refuse_gymnasium(config, "a TurnGame")
         return turn_game_source(partial(offers, **config.game_options), config, options)
     _refuse_opponents(config, pairings)
     _refuse_search(config)
@@ -93,6 +94,7 @@ def game_spec(config: Config) -> GameSpec:
         return _module_of(config.game).spec(config)
     offers = _own_class(config)
     if _is_turn_game(offers):
+        _refuse_gymnasium(config, "a TurnGame")
         return turn_game_spec(partial(offers, **config.game_options), config)
     _refuse_opponents(config)
     _refuse_search(config)
@@ -153,6 +155,17 @@ def _refuse_opponents(config: Config, pairings: Sequence[Pairing] = ()) -> None:
         )
 
 
+def _refuse_gymnasium(config: Config, kind: str) -> None:
+    """Raises ConfigError where settings of Gymnasium envs are given for a game of another `kind`."""
+    for key, given in (
+        ("frame_stack", config.gymnasium.frame_stack != 1), ("reward_scale", config.gymnasium.reward_scale != 1.0),
+    ):  # fmt: skip
+        if given:
+            raise ConfigError(
+                f"gymnasium.{key} is for Gymnasium environments; {config.game} is {kind}. Leave {key} out."
+            )
+
+
 def _refuse_search(config: Config) -> None:
     """Raises ConfigError where a game that is no TurnGame is to be searched."""
     if config.learner.algorithm == "alphazero":
@@ -161,8 +174,7 @@ def _refuse_search(config: Config) -> None:
 
 def _own_source(config: Config, offers: Callable[..., Any], options: SourceOptions) -> EnvSource:
     """Raises ConfigError where the class breaks the interface."""
-    if config.gymnasium.frame_stack > 1:
-        raise ConfigError(f"gymnasium.frame_stack is for Gymnasium environments; {config.game} is an EnvSource.")
+    _refuse_gymnasium(config, "an EnvSource")
     source = offers(**config.game_options, index=options.index, **options.of_envs())
     missing = [method for method in SOURCE_METHODS if not callable(getattr(source, method, None))]
     missing += [field for field in ("spec", "envs") if not hasattr(source, field)]

@@ -19,7 +19,7 @@ from simul.common.protocol.decisions import start_flags
 from tests.support.stand import PATIENCE_SEC
 
 SMALL = {
-    "game": "gymnasium", "game_options": {"id": "CartPole-v1"}, "workers": {"envs": 8},
+    "game": "gymnasium", "gymnasium": {"id": "CartPole-v1"}, "workers": {"envs": 8},
     "network": {"name": "mlp_lstm"}, "learner": {"batch_steps": 256, "minibatches": 1, "epochs": 1},
 }  # fmt: skip
 

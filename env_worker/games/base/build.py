@@ -13,6 +13,8 @@ import numpy as np
 from simul.common.config.schema import Config
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.error_place import describe_error
+from simul.env_worker.games.base.failures import CALLERS
 from simul.env_worker.games.base.matchmaking import SELF_PLAY
 from simul.env_worker.games.base.players import ANY_GAME, Players
 from simul.env_worker.games.base.source import TurnGameSource
@@ -67,7 +69,7 @@ def check_turn_game(make_game: Callable[[], TurnGame], config: Config) -> GameSp
     except ConfigError:
         raise
     except Exception as error:
-        raise ConfigError(f"The game {config.game} does not work: {type(error).__name__}: {error}.") from error
+        raise ConfigError(f"The game {config.game} does not work: {describe_error(error, CALLERS)}.") from error
     shares, evaluation = msgspec.structs.asdict(config.opponents), config.evaluation
     others = [name for name, share in shares.items() if share and name != SELF_PLAY]
     if spec.seats == 1 and (others := [*others, *evaluation.opponents]):

@@ -3,56 +3,78 @@
 from __future__ import annotations
 
 import logging
-import os
-import site
-import sysconfig
-import traceback
 from collections import Counter, deque
+from dataclasses import dataclass
 from pathlib import Path
 
 from simul.common.protocol.errors import FailingEnvError
+from simul.common.runtime.error_place import describe_error, place_of
 
 RECENT_EPISODES = 100  # finished or failed
 LEAST_EPISODES = 20  # fewer say nothing about the share of failures
 MOST_NAMED = 3
 _GAMES = Path(__file__).parents[1]
-_HOSTING = {  # they call the game's code
+CALLERS = frozenset(  # they call the game's code
     str(_GAMES / name)
     for name in (
-        "base/source.py", "base/hosted_game.py", "gymnasium/source.py", "gymnasium/hosted_env.py",
-        "gymnasium/spaces.py", "openspiel/adapter.py", "pettingzoo/adapter.py",
+        "base/build.py", "base/source.py", "base/hosted_game.py", "gymnasium/source.py", "gymnasium/hosted_env.py",
+        "gymnasium/game.py", "gymnasium/spaces.py", "gymnasium/consecutive_choices.py", "gymnasium/replays.py",
+        "openspiel/adapter.py", "pettingzoo/adapter.py",
     )
-}  # fmt: skip
-_LIBRARIES = tuple({*site.getsitepackages(), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")})
+)  # fmt: skip
 _log = logging.getLogger("simul-worker")
+
+
+@dataclass(eq=False)
+class _Started:
+    """An episode; `kind` of its failure, empty where it finished, None while it runs."""
+
+    kind: str | None = None
 
 
 class EpisodeFailures:
     """The failures among the last episodes of a source.
 
-    The traceback of the first failure of each kind is logged; a kind is an exception type and the line that raised it.
+    Episodes count in the order of their start, each once all those before it have ended: failed episodes end sooner, so
+    the first that end would not stand for all. The traceback of the first failure of each kind is logged; a kind is an
+    exception type and the line that raised it.
 
     Args:
         max_share: more failed episodes of the last RECENT_EPISODES are an error; 1.0: never.
+        envs: number of episodes that run at a time.
     """
 
-    def __init__(self, max_share: float) -> None:
+    def __init__(self, max_share: float, envs: int) -> None:
         self._max_share = max_share
+        self._most_waiting = 4 * envs + LEAST_EPISODES  # then the oldest, which still runs, counts as finished
+        self._waiting: deque[_Started] = deque()  # in the order of their start
+        self._running: dict[int, _Started] = {}  # by env
         self._recent: deque[str] = deque(maxlen=RECENT_EPISODES)  # kind of the failure; empty: finished
-        self._kinds: set[str] = set()
+        self._kinds: Counter[str] = Counter()
 
-    def add_finished(self) -> None:
-        """Count an episode that finished."""
-        self._recent.append("")
+    def add_started(self, env: int) -> None:
+        """An episode starts; where the env's last one neither finished nor failed, that one does not count."""
+        if (dropped := self._running.pop(env, None)) is not None and dropped in self._waiting:
+            self._waiting.remove(dropped)
+        self._running[env] = _Started()
+        self._waiting.append(self._running[env])
+        self._count()
 
-    def add_failed(self, error: Exception) -> None:
-        """Count an episode that failed, and log the traceback of a new kind of failure."""
-        place = place_of(error)
+    def add_finished(self, env: int) -> None:
+        """The env's episode finished."""
+        self._running.pop(env).kind = ""
+        self._count()
+
+    def add_failed(self, env: int, error: Exception) -> int:
+        """The env's episode failed. Returns how many failed in this way; logs the traceback of the first."""
+        place = place_of(error, CALLERS)
         kind = f"{type(error).__name__} at {place}" if place else f"{type(error).__name__}: {str(error)[:100]}"
-        if kind not in self._kinds:
-            self._kinds.add(kind)
+        if not self._kinds[kind]:
             _log.warning("the first %s:", kind, exc_info=error)
-        self._recent.append(kind)
+        self._kinds[kind] += 1
+        self._running.pop(env).kind = kind
+        self._count()
+        return self._kinds[kind]
 
     def check(self) -> None:
         """Raises FailingEnvError where the share of failed episodes is too large."""
@@ -65,22 +87,16 @@ class EpisodeFailures:
             f"{self._max_share:g}: {named}. The log of the worker shows the first traceback of each."
         )
 
+    def _count(self) -> None:
+        while self._waiting and (self._waiting[0].kind is not None or len(self._waiting) > self._most_waiting):
+            self._recent.append(self._waiting.popleft().kind or "")
+
+
+def is_reported(times: int) -> bool:
+    """True for the 1st, 10th, 100th, ... failure of a kind: the view does not repeat what it shows already."""
+    return set(str(times)[1:]) <= {"0"} and str(times)[0] == "1"
+
 
 def describe_failure(error: Exception, env: int, episode: int, step: int) -> str:
     """One line: where and what was raised, and in which episode."""
-    place = place_of(error)  # comes first: the view cuts long lines
-    what = f"{place}: " if place else ""
-    return f"{what}{type(error).__name__}: {str(error)[:200]} (env {env} episode {episode} step {step})"
-
-
-def place_of(error: BaseException) -> str:
-    """`FILE:LINE` of the env's code that raised: its innermost line outside of libraries. Empty: our own check raised.
-
-    A file below the working directory is relative to it.
-    """
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in _HOSTING]
-    own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)] or frames
-    if not own:
-        return ""
-    path, here = own[-1].filename, os.getcwd() + os.sep
-    return f"{path.removeprefix(here)}:{own[-1].lineno}"
+    return f"{describe_error(error, CALLERS)[:300]} (env {env} episode {episode} step {step})"

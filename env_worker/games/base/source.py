@@ -16,7 +16,7 @@ from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision, start_flags
 from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
-from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure
+from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
 from simul.env_worker.games.base.hosted_game import HostedGame, PlayerError, PolicySeat, Results, ScriptedSeat
 from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.base.players import Players
@@ -26,7 +26,6 @@ from simul.env_worker.games.base.turn_game import Player, TurnGame
 from simul.env_worker.games.base.wakeup import Wakeup
 from simul.env_worker.recent_episodes import ALL, Episode
 
-FAILURES_IN_A_ROW = LEAST_EPISODES  # of one env, without a finished game in between
 POLL_SEC = 0.02  # games are played on for so long at most before the worker's loop goes on
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
@@ -69,12 +68,12 @@ class TurnGameSource:
         self._counters = GameCounters()
         self._standings = Standings()
         self._returns = _Returns(listed=episodes is not None and not pairings)
-        self._failures = EpisodeFailures(max_failed_share)
+        self._failures = EpisodeFailures(max_failed_share, envs)
+        self._to_begin: set[int] = set()  # envs whose last game did not begin; tried again by `poll`
         self._games: list[TurnGame | None] = [first, *[None] * (envs - 1)]
         self._players: dict[tuple[int, str], Player] = {}
         self._running: list[HostedGame | None] = [None] * envs
         self._episodes = [-1] * envs  # the number of each env's latest episode
-        self._failed_in_a_row = [0] * envs
         self._due: deque[HostedGame] = deque()  # games to be played on without an action
         self._ready: list[Decision] = []
         self._draining = False
@@ -85,18 +84,23 @@ class TurnGameSource:
     def start(self) -> None:
         """Start every env. Raises ConfigError where the game cannot run at all."""
         try:
-            for env in range(self.envs):
-                self._begin(env)
-        except (EnvError, FailingEnvError) as error:
+            for _ in range(LEAST_EPISODES):
+                for env in range(self.envs):
+                    self._begin(env)
+                if len(self._to_begin) < self.envs:
+                    return
+        except FailingEnvError as error:
             raise ConfigError(f"The game {self.spec.name} does not start: {error}") from error
+        raise ConfigError(f"The game {self.spec.name} does not start: {self._counters.events[-1]}")
 
     def poll(self) -> list[Decision]:
         """Play on where no policy is asked; decisions and ends that became ready since the last call.
 
         Raises:
-            EnvError: a game keeps failing.
             FailingEnvError: too many of the last games failed.
         """
+        for env in sorted(self._to_begin):
+            self._begin(env)
         until = time.monotonic() + POLL_SEC
         while self._due:
             self._advance(self._due.popleft(), until)
@@ -146,10 +150,11 @@ class TurnGameSource:
     def drain(self) -> None:
         """Start no new games."""
         self._draining = True
+        self._to_begin.clear()
 
     def idle(self) -> bool:
         """True when no game is running and `poll` returned the last ends."""
-        return not self._ready and not any(self._running)
+        return not self._ready and not self._to_begin and not any(self._running)
 
     def files(self) -> list[int]:
         """Readable while games can be played on without an action."""
@@ -165,7 +170,7 @@ class TurnGameSource:
 
     def close(self) -> None:
         """Stop everything; running games count as aborted by `shutdown`."""
-        self._draining = True
+        self.drain()
         for hosted in self._running:
             if hosted is not None:
                 self._abort(hosted, "shutdown", silent=True)
@@ -177,17 +182,21 @@ class TurnGameSource:
     # ------------------------------------------------------------------ one game
 
     def _begin(self, env: int) -> None:
-        while self._running[env] is None and self._may_start(env):
-            self._episodes[env] += 1
-            self._counters.started += 1
-            hosted: HostedGame | None = None
-            try:
-                hosted = self._make(env, self._episodes[env])
-                self._running[env] = hosted
-                self._due.append(hosted)
-            except Exception as error:  # noqa: BLE001 - a user's game may raise anything
-                self._counters.aborted["env_error"] += 1
-                self._count_failure(env, -1, error)
+        """Start the env's next game, where one is due; `poll` tries the next one where it does not begin."""
+        self._to_begin.discard(env)
+        if self._running[env] is not None or not self._may_start(env):
+            return
+        self._episodes[env] += 1
+        self._counters.started += 1
+        self._failures.add_started(env)
+        try:
+            hosted = self._make(env, self._episodes[env])
+            self._running[env] = hosted
+            self._due.append(hosted)
+        except Exception as error:  # noqa: BLE001 - a user's game may raise anything
+            self._counters.aborted["env_error"] += 1
+            self._to_begin.add(env)
+            self._count_failure(env, -1, error)
 
     def _may_start(self, env: int) -> bool:
         number = self._number(env, self._episodes[env] + 1)
@@ -254,8 +263,7 @@ class TurnGameSource:
         ends = [seat.end(hosted.game, truncated) for seat in hosted.policy_seats]
         self._ready += [end for end in ends if end is not None]
         self._count(hosted, results, truncated)
-        self._failures.add_finished()
-        self._failed_in_a_row[hosted.env] = 0
+        self._failures.add_finished(hosted.env)
         self._running[hosted.env] = None
 
     def _count(self, hosted: HostedGame, results: Results, truncated: bool) -> None:
@@ -289,15 +297,14 @@ class TurnGameSource:
         self._count_failure(hosted.env, hosted.step, cause)
 
     def _count_failure(self, env: int, step: int, error: Exception) -> None:
-        """Raises EnvError or FailingEnvError where it is one of too many."""
-        self._failed_in_a_row[env] += 1
+        """Raises FailingEnvError where it is one of too many."""
         what = describe_failure(error, env, self._episodes[env], step)
         self._discard(env)
-        self._counters.events.append(f"{what}; a new game is built")
-        self._failures.add_failed(error)
+        times = self._failures.add_failed(env, error)
+        if is_reported(times):
+            often = f", {times} times so far" if times > 1 else ""
+            self._counters.events.append(f"{what}{often}; a new game is built")
         self._failures.check()
-        if self._failed_in_a_row[env] >= FAILURES_IN_A_ROW:
-            raise EnvError(f"{FAILURES_IN_A_ROW} failures in a row; the last: {what}") from error
 
     def _discard(self, env: int) -> None:
         """Drop the env's game and players, and close those that hold something."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, SupportsFloat
 
 import gymnasium
@@ -21,7 +22,8 @@ class ConsecutiveChoices(gymnasium.Wrapper):
     Observation: (the env's, int8 [K + n_0 + ... + n_{K-2}]): the component that is asked for, one-hot, then the
     choices made so far, one-hot each, zeros where none is made yet.
     info["action_mask"]: uint8 [max n], the legal options of the component that is asked for. The env may mask its own
-    actions with info["action_mask"], the masks of its components one behind the other: [n_0 + ... + n_{K-1}].
+    actions with info["action_mask"]: the masks of its components one behind the other, [n_0 + ... + n_{K-1}], or
+    a sequence of them, nested as the space, which is the mask that the space's `sample` takes.
     """
 
     def __init__(self, env: gymnasium.Env) -> None:
@@ -53,7 +55,7 @@ class ConsecutiveChoices(gymnasium.Wrapper):
         """Begin a new action."""
         self._choices = []
         if not over:
-            self._masks = self._component_masks(info.get("action_mask"))
+            self._masks = self._component_masks(given_mask(info))
         return self._observed(), {**info, **self._info()}
 
     def _whole_action(self) -> Any:
@@ -79,17 +81,52 @@ class ConsecutiveChoices(gymnasium.Wrapper):
     def _component_masks(self, given: Any) -> list[NDArray[np.uint8]]:
         """uint8 [n_i] of each component, 1 = legal. Raises EnvError."""
         total = sum(self.options)
-        mask = np.ones(total, np.uint8) if given is None else np.asarray(given)
+        mask = np.ones(total, np.uint8) if given is None else self._joined(given)
         if mask.shape != (total,):
             raise EnvError(
                 f'info["action_mask"] has shape {list(mask.shape)}; expected [{total}], the masks of the components '
                 f"with {', '.join(map(str, self.options))} options one behind the other"
             )
-        masks = np.split((mask != 0).astype(np.uint8), np.cumsum(self.options)[:-1])
+        masks = np.split(legal_actions(mask), np.cumsum(self.options)[:-1])
         for number, part in enumerate(masks):
             if not part.any():
                 raise EnvError(f'info["action_mask"] allows no option of component {number}')
         return masks
+
+    def _joined(self, given: Any) -> NDArray[Any]:
+        """A mask as one array; raises EnvError where it is a sequence of masks of other sizes."""
+        parts = _parts(given)
+        if len(parts) == 1:
+            return parts[0]
+        if [part.shape for part in parts] != [(options,) for options in self.options]:
+            raise EnvError(
+                f'info["action_mask"] has masks of {", ".join(str(part.size) for part in parts)} options; expected '
+                f"those of the components with {', '.join(map(str, self.options))} options"
+            )
+        return np.concatenate(parts)
+
+
+def _parts(mask: Any) -> list[NDArray[Any]]:
+    """The arrays in a nesting of sequences; one where `mask` is an array, or a sequence of numbers."""
+    if isinstance(mask, tuple | list) and any(isinstance(part, tuple | list | np.ndarray) for part in mask):
+        return [array for part in mask for array in _parts(part)]
+    return [np.asarray(mask)]
+
+
+def given_mask(info: Any) -> Any:
+    """info["action_mask"], None where there is none. Raises EnvError where `info` is no dict."""
+    if not isinstance(info, Mapping):
+        raise EnvError(f"info is a {type(info).__name__}; expected a dict")
+    return info.get("action_mask")
+
+
+def legal_actions(mask: NDArray[Any]) -> NDArray[np.uint8]:
+    """A mask of zeros and ones, or of booleans, as uint8. Raises EnvError for other values, such as logits."""
+    legal: NDArray[np.bool_] = mask == 1
+    if np.count_nonzero(mask) != np.count_nonzero(legal):
+        other = mask[(mask != 0) & ~legal].flat[0]
+        raise EnvError(f'info["action_mask"] holds {other}; expected 1 where an action is legal, 0 where it is not')
+    return legal.view(np.uint8)
 
 
 def component_options(actions: Any) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ EnvBuilder = Callable[..., gymnasium.Env]
 def build(config: Config, options: SourceOptions) -> GymnasiumSource:
     """The source of `gymnasium.id`, checked, not yet started. Raises ConfigError."""
     make_env, name = _registered(config)
-    return _source(config, _wrapped(make_env, config), name, config.gymnasium.reward_scale, options)
+    return _source(config, _wrapped(make_env, config), name, options)
 
 
 def spec(config: Config) -> GameSpec:
@@ -38,7 +38,7 @@ def spec(config: Config) -> GameSpec:
 def class_source(config: Config, env_class: Callable[..., Any], options: SourceOptions) -> GymnasiumSource:
     """The source of a class of the user's, the configured `game`. Raises ConfigError."""
     make = _wrapped(_builder(env_class, config.game_options), config)
-    return _source(config, make, config.game, 1.0, options)
+    return _source(config, make, config.game, options)
 
 
 def class_spec(config: Config, env_class: Callable[..., Any]) -> GameSpec:
@@ -51,12 +51,11 @@ def _wrapped(make: EnvBuilder, config: Config) -> EnvBuilder:
     return lambda **more: discrete_env(make(**more), frames)
 
 
-def _source(
-    config: Config, make: EnvBuilder, name: str, reward_scale: float, options: SourceOptions
-) -> GymnasiumSource:
+def _source(config: Config, make: EnvBuilder, name: str, options: SourceOptions) -> GymnasiumSource:
     check_env(make, name)
     of_envs: dict[str, Any] = {
-        "reward_scale": reward_scale, "max_failed_share": config.workers.max_failed_share, **options.of_envs(),
+        "reward_scale": config.gymnasium.reward_scale, "max_failed_share": config.workers.max_failed_share,
+        **options.of_envs(),
     }  # fmt: skip
     if options.replays is None:
         return GymnasiumSource(make, name=name, **of_envs)

@@ -15,7 +15,7 @@ from simul.common.protocol.errors import EnvError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.consecutive_choices import ConsecutiveChoices
 from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
-from simul.env_worker.games.gymnasium.spaces import action_mask, flat_observation
+from simul.env_worker.games.gymnasium.spaces import action_mask, close_env, flat_observation
 
 
 def episode_seed(seed: int, env: int, episode: int) -> int:
@@ -32,7 +32,7 @@ class HostedEnv:
         alive: an episode is running.
         mask: uint8 [A] of that decision, 1 = legal.
         reward: of the last step, unscaled. episode_return: their sum.
-        finished, failures: finished episodes; failures since the last of them.
+        finished: number of finished episodes.
     """
 
     def __init__(
@@ -46,7 +46,6 @@ class HostedEnv:
         self.reward = 0.0
         self.episode_return = 0.0
         self.finished = 0
-        self.failures = 0
         self._dtype = spec.observation_dtype
         self._make_env = make_env
         self._recorder = recorder
@@ -109,11 +108,4 @@ class HostedEnv:
     def discard(self) -> str:
         """Close the env; the next `reset` builds another. Returns what closing raised as a sentence, or ""."""
         env, self._env = self._env, None
-        close: Any = getattr(env, "close", None)
-        if close is None:
-            return ""
-        try:
-            close()
-        except Exception as error:  # noqa: BLE001 - a user's env may raise anything
-            return f"closing it raised {type(error).__name__}: {error}"
-        return ""
+        return close_env(env)

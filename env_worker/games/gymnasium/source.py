@@ -14,13 +14,12 @@ from simul.common.protocol.decisions import Action, Decision, start_flags
 from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure
+from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
 from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
 from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
-from simul.env_worker.games.gymnasium.spaces import gymnasium_spec
+from simul.env_worker.games.gymnasium.spaces import close_env, gymnasium_spec
 from simul.env_worker.recent_episodes import ALL, Episode, RecentEpisodes
 
-FAILURES_IN_A_ROW = LEAST_EPISODES  # of one env, without a finished episode in between
 RECENT = 100
 EVENTS = 20
 LISTED = 5000  # single returns that fit the header frame of a report (9 bytes each, 64 KiB)
@@ -121,20 +120,31 @@ class GymnasiumSource:
         self._shares = [None if episodes is None else (episodes + envs - 1 - i) // envs for i in range(envs)]
         self._hosted = [HostedEnv(i, make_env, self.spec, recorder(i) if recorder else None) for i in range(envs)]
         self._episode_tally = EpisodeTally(listed=episodes is not None)
-        self._failures = EpisodeFailures(max_failed_share)
+        self._failures = EpisodeFailures(max_failed_share, envs)
+        self._to_begin: set[int] = set()  # envs whose last reset failed; tried again by `poll`
         self._ready: list[Decision] = []
         self._draining = False
 
     def start(self) -> None:
         """Start every env. Raises ConfigError where the game cannot run at all."""
         try:
-            for env in self._hosted:
-                self._begin(env)
-        except (EnvError, FailingEnvError) as error:
+            for _ in range(LEAST_EPISODES):
+                for env in self._hosted:
+                    self._begin(env)
+                if len(self._to_begin) < self.envs:
+                    return
+        except FailingEnvError as error:
             raise ConfigError(f"The environment {self.spec.name} does not start: {error}") from error
+        raise ConfigError(f"The environment {self.spec.name} does not start: {self._episode_tally.events[-1]}")
 
     def poll(self) -> list[Decision]:
-        """Decisions and ends that became ready since the last call."""
+        """Decisions and ends that became ready since the last call.
+
+        Raises:
+            FailingEnvError: too many of the last episodes failed.
+        """
+        for index in sorted(self._to_begin):
+            self._begin(self._hosted[index])
         ready, self._ready = self._ready, []
         return ready
 
@@ -142,8 +152,7 @@ class GymnasiumSource:
         """Step the envs that are answered.
 
         Raises:
-            EnvError: an action was illegal (its episode is aborted, the other envs are stepped), or an env keeps
-                failing.
+            EnvError: an action was illegal (its episode is aborted, the other envs are stepped).
             FailingEnvError: too many of the last episodes failed.
         """
         illegal = ""
@@ -181,10 +190,11 @@ class GymnasiumSource:
     def drain(self) -> None:
         """Start no new episodes."""
         self._draining = True
+        self._to_begin.clear()
 
     def idle(self) -> bool:
         """True when no episode is running and `poll` returned the last ends."""
-        return not self._ready and not any(env.alive for env in self._hosted)
+        return not self._ready and not self._to_begin and not any(env.alive for env in self._hosted)
 
     def files(self) -> list[int]:
         """No files: envs are stepped inside `act`."""
@@ -196,7 +206,7 @@ class GymnasiumSource:
 
     def close(self) -> None:
         """Close every env; running episodes count as aborted by `shutdown`."""
-        self._draining = True
+        self.drain()
         for env in self._hosted:
             if env.alive:
                 self._abort(env, "shutdown")
@@ -204,14 +214,18 @@ class GymnasiumSource:
         self._ready.clear()
 
     def _begin(self, env: HostedEnv) -> None:
-        share = self._shares[env.index]
-        while not (self._draining or env.alive or env.finished == share):
-            env.begin()
-            self._episode_tally.started += 1
-            try:
-                self._decide(env, env.reset(self._seed))
-            except Exception as error:  # noqa: BLE001 - a user's env may raise anything
-                self._fail(env, error)
+        """Start the env's next episode, where one is due; `poll` tries again where its reset fails."""
+        self._to_begin.discard(env.index)
+        if self._draining or env.alive or env.finished == self._shares[env.index]:
+            return
+        env.begin()
+        self._episode_tally.started += 1
+        self._failures.add_started(env.index)
+        try:
+            self._decide(env, env.reset(self._seed))
+        except Exception as error:  # noqa: BLE001 - a user's env may raise anything
+            self._to_begin.add(env.index)
+            self._fail(env, error)
 
     def _step(self, env: HostedEnv, action: int) -> None:
         try:
@@ -224,9 +238,8 @@ class GymnasiumSource:
             self._row(env, TERMINATED if terminated else TRUNCATED, observation)
             env.alive = False
             env.finished += 1
-            env.failures = 0
             self._episode_tally.finish(env.episode_return, truncated, env.step, env.env_steps)
-            self._failures.add_finished()
+            self._failures.add_finished(env.index)
             env.end_replay("terminated" if terminated else "truncated")
             self._begin(env)
         else:
@@ -258,14 +271,13 @@ class GymnasiumSource:
 
     def _fail(self, env: HostedEnv, error: Exception) -> None:
         self._abort(env, "env_error")
-        env.failures += 1
         what = describe_failure(error, env.index, env.episode, env.step)
         closing = env.discard()
-        self._episode_tally.events.append(f"{what}; a new env is built{closing and ', ' + closing[:200]}")
-        self._failures.add_failed(error)
+        times = self._failures.add_failed(env.index, error)
+        if is_reported(times):
+            often = f", {times} times so far" if times > 1 else ""
+            self._episode_tally.events.append(f"{what}{often}; a new env is built{closing and ', ' + closing[:200]}")
         self._failures.check()
-        if env.failures >= FAILURES_IN_A_ROW:
-            raise EnvError(f"{FAILURES_IN_A_ROW} failures in a row; the last: {what}") from error
 
 
 def _spec_of(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
@@ -273,8 +285,7 @@ def _spec_of(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
     try:
         return gymnasium_spec(env, name)
     finally:
-        if hasattr(env, "close"):
-            env.close()
+        close_env(env)  # `check_env` reports what it raises
 
 
 def _illegal(env: HostedEnv, action: int) -> str:

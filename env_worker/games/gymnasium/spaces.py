@@ -13,19 +13,62 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.gymnasium.consecutive_choices import ConsecutiveChoices, component_options
+from simul.common.runtime.error_place import describe_error
+from simul.env_worker.games.base.failures import CALLERS
+from simul.env_worker.games.gymnasium.consecutive_choices import (
+    ConsecutiveChoices,
+    component_options,
+    given_mask,
+    legal_actions,
+)
 
 
 def discrete_env(env: gymnasium.Env, frame_stack: int = 1) -> gymnasium.Env:
     """`env` with its newest `frame_stack` observations as one, and with actions of several components one by one.
 
-    At the start of an episode the first observation stands for those before it.
+    At the start of an episode the first observation stands for those before it. An env that lacks a space stays as it
+    is: `gymnasium_spec` says why it is refused.
     """
+    components = component_options(getattr(env, "action_space", None))
+    if (frame_stack == 1 and not components) or not isinstance(getattr(env, "observation_space", None), spaces.Space):
+        return env
+    if not isinstance(env, gymnasium.Env):
+        env = _InterfaceEnv(env)
     if frame_stack > 1:
         # envs reuse their buffers, and the stack keeps what it is given
         copied = gymnasium.wrappers.TransformObservation(env, copy.deepcopy, env.observation_space)
         env = gymnasium.wrappers.FrameStackObservation(copied, frame_stack)
-    return ConsecutiveChoices(env) if component_options(getattr(env, "action_space", None)) else env
+    return ConsecutiveChoices(env) if components else env
+
+
+class _InterfaceEnv(gymnasium.Env):
+    """A gymnasium.Env, which wrappers demand, around an object with the interface alone."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+        self.action_space, self.observation_space = env.action_space, env.observation_space
+        self.metadata = getattr(env, "metadata", gymnasium.Env.metadata)
+        self.render_mode = getattr(env, "render_mode", None)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """As `gymnasium.Env.reset`; the object's needs no argument `options`."""
+        given: tuple[Any, dict[str, Any]] = (
+            self._env.reset(seed=seed) if options is None else self._env.reset(seed=seed, options=options)
+        )
+        return given
+
+    def step(self, action: Any) -> Any:
+        """As `gymnasium.Env.step`."""
+        return self._env.step(action)
+
+    def render(self) -> Any:
+        """As `gymnasium.Env.render`."""
+        return self._env.render()
+
+    def close(self) -> None:
+        """Close the object, where it can be closed."""
+        if hasattr(self._env, "close"):
+            self._env.close()
 
 
 def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:
@@ -39,7 +82,7 @@ def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:
     if isinstance(actions, spaces.Box):
         raise ConfigError(
             f"The environment {name} has continuous actions, {actions}; expected gymnasium.spaces.Discrete, "
-            "MultiDiscrete or MultiBinary. Wrap it so that it chooses among some of them: "
+            "MultiDiscrete or MultiBinary. Name a function of yours, game: module:function, that returns "
             "gymnasium.wrappers.DiscretizeAction(env, bins=5, multidiscrete=True)."
         )
     if not isinstance(actions, spaces.Discrete):
@@ -161,17 +204,18 @@ def action_mask(info: Mapping[str, Any], num_actions: int) -> NDArray[np.uint8]:
     """uint8 [A], 1 = legal, from info["action_mask"]; every action is legal where the env names no mask.
 
     Raises:
-        EnvError: the mask has another width, or no action is legal.
+        EnvError: `info` is no dict; the mask has another width, other values than 0 and 1, or no legal action.
     """
-    given = info.get("action_mask")
+    given = given_mask(info)
     if given is None:
         return np.ones(num_actions, np.uint8)
     mask = np.asarray(given)
     if mask.shape != (num_actions,):
         raise EnvError(f'info["action_mask"] has shape {list(mask.shape)}; expected [{num_actions}]')
-    if not mask.any():
+    legal = legal_actions(mask)
+    if not np.count_nonzero(legal):
         raise EnvError('info["action_mask"] allows no action at all')
-    return (mask != 0).astype(np.uint8)
+    return legal
 
 
 def check_env(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
@@ -187,7 +231,9 @@ def check_env(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
         observation, info = env.reset(seed=0)
         flat_observation(env.observation_space, observation, spec.observation_dtype)
         action = int(np.flatnonzero(action_mask(info, spec.num_actions))[0])
-        observation, reward, _, _, _ = env.step(int(env.action_space.start) + action)
+        observation, reward, terminated, truncated, info = env.step(int(env.action_space.start) + action)
+        if not (terminated or truncated):
+            action_mask(info, spec.num_actions)
         flat_observation(env.observation_space, observation, spec.observation_dtype)
         if not np.isfinite(float(reward)):
             raise EnvError(f"the first reward is {reward}")
@@ -195,11 +241,24 @@ def check_env(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
         raise
     except Exception as error:
         raise ConfigError(
-            f"The environment {name} does not work: {type(error).__name__}: {error}. Expected a Gymnasium env: "
+            f"The environment {name} does not work: {describe_error(error, CALLERS)}. Expected a Gymnasium env: "
             "reset(seed=...) gives (observation, info), step(action) gives (observation, reward, terminated, "
             "truncated, info)."
         ) from error
     finally:
-        if env is not None and hasattr(env, "close"):
-            env.close()
+        closing = close_env(env)
+    if closing:
+        raise ConfigError(f"The environment {name} does not work: {closing}.")
     return spec
+
+
+def close_env(env: Any) -> str:
+    """Close an env that has a close(). Returns what that raised as a sentence, or ""."""
+    close = getattr(env, "close", None)
+    if close is None:
+        return ""
+    try:
+        close()
+    except Exception as error:  # noqa: BLE001 - a user's env may raise anything
+        return f"closing it raised {describe_error(error, CALLERS)}"
+    return ""

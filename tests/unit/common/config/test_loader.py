@@ -266,7 +266,7 @@ def test_duplicate_keys_are_problems(load):
 
 
 def test_a_colon_without_its_space_is_named(load):
-    text = "network:\n  options: {hidden:8, layers: 2, also:}\ngame_options: {'a:b': ''}\n"
+    text = "network:\n  options: {hidden:8, layers: 2, also:}\ngymnasium: {kwargs: {'a:b': ''}}\n"
     problems = problems_of(load, text, "learner={clip:0.1}")
     assert problems == {
         "line 2": "YAML requires a space after a colon: hidden: 8",
@@ -301,6 +301,9 @@ def test_overrides_that_do_not_parse(load, override):
         ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
         ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),
         ("server: {endpoint: 'tcp://0.0.0.0:5'}", "server.endpoint", "is not local"),
+        ("game: gymnasium\ngame_options: {length: 3}", "game_options", "use gymnasium.kwargs"),
+        ("game: pokemon\ngame_options: {format: gen1ou}", "game_options", "use the keys of the section pokemon"),
+        ("game: my:Env\ngymnasium: {kwargs: {length: 3}}", "gymnasium.kwargs", "use game_options"),
         ("game: pokemn", "game", "did you mean pokemon?"),
         ("network: {name: pokemon}", "network.name", "use mlp_lstm"),
         (
@@ -432,9 +435,35 @@ def test_what_is_nested_too_deeply_is_a_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        (f"seed={'9' * 400}", "expected a whole number"),
+        (f"seed={'9' * 5000}", "the value is not YAML: Exceeds the limit"),
+        (f"learner.clip={'9' * 400}", "expected a number"),
+    ],
+)
+def test_numbers_of_hundreds_of_digits_are_sentences(load, override, sentence):
+    with pytest.raises(ConfigError, match=f"--set {override[:20]}.*: {sentence}"):
+        load("", override)
+
+
+@pytest.mark.parametrize("date", ["2026-11-22", "2026-22-11"])
+def test_a_date_is_text(load, date):
+    assert load("", f"run_dir={date}").run_dir == load(f"game: gymnasium\nrun_dir: {date}").run_dir == date
+
+
+def test_nothing_clears_a_text(load):
+    assert load("metrics_callback: mine:callback", "metrics_callback=").metrics_callback == ""
+    assert load("metrics_callback:").metrics_callback == ""
+    assert problems_of(load, "", "run_dir=") == {"--set run_dir=": "expected text that is not empty, got nothing"}
+
+
+@pytest.mark.parametrize(
     ("text", "path", "sentence"),
     [
-        ("metrics: csv", "metrics", "expected a list such as [a, b], got 'csv'"),
+        ("metrics: csv", "metrics", "expected a list such as [csv], got 'csv'"),
+        ("metrics: 3", "metrics", "expected a list such as [a, b], got 3"),
+        ("metrics: [~]", "metrics.0", "expected one of csv, "),
         (
             "metrics: [csv, tensorbord]",
             "metrics.1",

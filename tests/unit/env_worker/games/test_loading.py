@@ -6,6 +6,7 @@ import sys
 import types
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 from simul.common.config.game_description import Game
@@ -104,6 +105,16 @@ def test_keyword_arguments_and_reward_scale_reach_the_env():
     assert source.idle()
 
 
+def test_the_reward_scale_reaches_a_users_class():
+    corridor = "examples.custom_env:Corridor"
+    config = Config(game=corridor, gymnasium=GymnasiumConfig(reward_scale=0.5), workers=WorkersConfig(envs=1))
+    source = build(config, episodes=1)
+    source.start()
+    source.poll()
+    source.act([Action(0, 0, 0, 0, 0, 1, 0.0, 0.0, 1)])
+    assert [row.reward for row in source.poll()] == pytest.approx([-0.005])
+
+
 def test_a_class_as_gymnasium_id():
     spec = game_spec(gym(MEMORY))
     assert (spec.observation_size, spec.num_actions) == (6, 4)
@@ -135,10 +146,15 @@ def test_frames_are_stacked_and_images_stay_bytes(game, name):
     assert game_spec(config) == build(config).spec == spec
 
 
-def test_a_source_has_no_frames_to_stack():
-    config = Config(game="a_users_module:OwnSource", gymnasium=GymnasiumConfig(frame_stack=2), workers=ENVS)
-    with pytest.raises(ConfigError, match="frame_stack is for Gymnasium environments; a_users_module:OwnSource is an"):
-        build(config)
+@pytest.mark.parametrize(
+    ("game", "kind"), [("a_users_module:OwnSource", "an EnvSource"), ("examples.custom_game:TicTacToe", "a TurnGame")]
+)
+@pytest.mark.parametrize("given", [{"frame_stack": 2}, {"reward_scale": 0.5}])
+def test_settings_of_gymnasium_envs_are_refused_for_other_games(game, kind, given):
+    config = Config(game=game, gymnasium=GymnasiumConfig(**given), workers=ENVS)
+    for make in (build, game_spec):
+        with pytest.raises(ConfigError, match=f"{next(iter(given))} is for Gymnasium environments; {game} is {kind}"):
+            make(config)
 
 
 def test_components_are_chosen_one_by_one():
@@ -147,6 +163,16 @@ def test_components_are_chosen_one_by_one():
     source = build(config)
     source.start()
     assert [row.mask.sum() for row in source.poll()] == [1, 1, 1]  # the first tone is given
+
+
+def test_a_function_that_wraps_continuous_actions():
+    def pendulum(bins):
+        return gymnasium.wrappers.DiscretizeAction(gymnasium.make("Pendulum-v1"), bins=bins, multidiscrete=True)
+
+    sys.modules["a_users_module"].pendulum = pendulum
+    config = Config(game="a_users_module:pendulum", game_options={"bins": 7}, workers=ENVS)
+    assert game_spec(config) == build(config).spec
+    assert game_spec(config).num_actions == 7
 
 
 def test_a_class_that_is_a_source_itself():
@@ -169,7 +195,7 @@ def test_a_class_that_is_a_source_itself():
             gym(MEMORY.replace("Env", "Enw")),
             "has no class 'MemoryEnw'. Did you mean 'MemoryEnv'",
         ),
-        (gym("CartPole-v1", colour="red"), "does not work: TypeError"),
+        (gym("CartPole-v1", colour="red"), "does not work: .*TypeError"),
         (Config(game="examples.custom_env:Corridor", game_options={"width": 3}), "does not work: TypeError"),
         (Config(game="simul.common:config"), r"is a module; expected .* simul\.common\.config:NAME"),
         (Config(game="a_users_module:number"), "has no class 'number'"),

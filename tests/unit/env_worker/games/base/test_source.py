@@ -16,7 +16,7 @@ from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, RECORD, START, TERMINATED, TRUNCATED
 from simul.env_worker.games.base import source as source_module
 from simul.env_worker.games.base.players import RandomPlayer
-from simul.env_worker.games.base.source import FAILURES_IN_A_ROW, TurnGameSource
+from simul.env_worker.games.base.source import TurnGameSource
 from tests.support.turn_games import CARDS, Always, HighCard, Raising, action_of, any_legal, play
 
 PLAYERS = {"random": RandomPlayer, "damage": lambda: Always(1)}
@@ -195,12 +195,20 @@ def test_a_game_that_raises_costs_its_episode_and_its_line_is_named():
 
 
 def test_a_game_that_always_raises_ends_the_worker_with_a_sentence():
-    hosted = source(Raising, envs=1)
-    with pytest.raises(EnvError, match=f"{FAILURES_IN_A_ROW} failures in a row; the last: .*the cards are gone"):
-        play(hosted, any_legal(1))
-    hosted = source(Raising, envs=8, max_failed_share=0.5)
-    with pytest.raises(FailingEnvError, match=r"workers\.max_failed_share"):
-        play(hosted, any_legal(1))
+    for envs in (1, 8):
+        hosted = source(Raising, envs=envs, max_failed_share=0.5)
+        with pytest.raises(FailingEnvError, match=r"20 of the last 20 .* workers\.max_failed_share.*turn_games\.py:"):
+            play(hosted, any_legal(1))
+
+
+def test_a_share_of_1_never_ends_the_source(monkeypatch):
+    monkeypatch.setattr(source_module, "POLL_SEC", 0.0)  # one game is played on in a poll
+    hosted = source(Raising, envs=2, max_failed_share=1.0)
+    for _ in range(300):
+        hosted.act([action_of(row, 1) for row in hosted.poll() if row.kind == DECISION])
+    metrics = hosted.metrics()
+    assert metrics["episodes"]["aborted"]["env_error"] >= 100
+    assert len(metrics["events"]) == 3  # the 1st, the 10th and the 100th
 
 
 def test_games_that_fail_to_begin_again_are_counted_once():
@@ -213,8 +221,8 @@ def test_games_that_fail_to_begin_again_are_counted_once():
                 raise OSError("no table")
             super().reset(seed)
 
-    hosted = source(OneGame, envs=1, max_failed_share=1.0)
-    with pytest.raises(EnvError, match="no table"):
+    hosted = source(OneGame, envs=1, max_failed_share=0.5)
+    with pytest.raises(FailingEnvError, match="OSError at"):
         play(hosted, any_legal(1))
     episodes = hosted.metrics()["episodes"]
     assert (episodes["finished"], episodes["alive"]) == (1, 0)
@@ -329,8 +337,8 @@ def test_an_observation_that_breaks_the_spec_is_an_error_of_the_game():
         def observation(self, seat: int) -> np.ndarray:
             return np.zeros(4, np.float32)
 
-    hosted = source(Wide, envs=1, max_failed_share=1.0)
-    with pytest.raises(EnvError, match=r"float32 \[4\]; the spec declares float32 \[3\]"):
+    hosted = source(Wide, envs=1, max_failed_share=0.5)
+    with pytest.raises(FailingEnvError, match=r"float32 \[4\]; the spec declares float32 \[3\]"):
         hosted.poll()
 
 
@@ -343,8 +351,8 @@ def test_figures_that_are_not_a_number_for_each_seat_are_an_error_of_the_game(fo
         def figures(self):
             return found
 
-    hosted = source(Odd, envs=1)
-    with pytest.raises(EnvError, match=says):
+    hosted = source(Odd, envs=1, max_failed_share=0.5)
+    with pytest.raises(FailingEnvError, match=says):
         play(hosted, any_legal(1))
 
 
@@ -355,9 +363,9 @@ def test_a_session_whose_first_decision_failed_never_began():
                 raise ValueError("dark")
             return super().observation(seat)
 
-    hosted = source(Blind, envs=1, max_failed_share=1.0)
+    hosted = source(Blind, envs=1, max_failed_share=0.5)
     rows = []
-    with pytest.raises(EnvError, match="dark"):
+    with pytest.raises(FailingEnvError, match="ValueError at"):
         rows += play(hosted, any_legal(1))
     rows += hosted.poll()
     assert {row.seat for row in rows} == {0}

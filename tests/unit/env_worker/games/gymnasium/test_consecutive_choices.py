@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from simul.common.protocol.errors import EnvError
+from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.messages import DECISION, TERMINATED, TRUNCATED
 from simul.env_worker.games.gymnasium.spaces import check_env, discrete_env, flat_observation
 from tests.support.gym_envs import make_source, play
@@ -94,10 +94,55 @@ def test_masks_of_the_components_lie_one_behind_the_other():
 
 
 @pytest.mark.parametrize(
+    ("space", "mask", "legal"),
+    [
+        (THREE, (np.array([0, 1, 1]), np.array([1, 0]), np.array([0, 0, 0, 1])), [0, 1, 1, 0]),
+        (THREE, [[0, 1, 1], [1, 0], [0, 0, 0, 1]], [0, 1, 1, 0]),
+        (spaces.MultiDiscrete([[2, 2], [3, 3]]), ((np.array([0, 1]), np.ones(2)), (np.ones(3), np.ones(3))), [0, 1, 0]),
+        (spaces.MultiDiscrete([3]), (np.array([0, 1, 1]),), [0, 1, 1]),
+    ],
+)
+def test_masks_may_be_a_sequence_as_gymnasium_samples_with(space, mask, legal):
+    assert discrete_env(Panel(space, mask=mask)).reset(seed=1)[1]["action_mask"].tolist() == legal
+
+
+class Duck:
+    """The interface, without gymnasium.Env, and without the argument `options`."""
+
+    def __init__(self, action_space):
+        self.inner = Panel(action_space)
+        self.action_space, self.observation_space = action_space, self.inner.observation_space
+        self.closed = False
+
+    def reset(self, seed=None):
+        return self.inner.reset(seed=seed)
+
+    def step(self, action):
+        return self.inner.step(action)
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize(("space", "frames"), [(THREE, 1), (THREE, 2), (spaces.Discrete(2), 2)])
+def test_a_class_with_the_interface_alone_is_enough(space, frames):
+    duck = Duck(space)
+    source = make_source(lambda: discrete_env(duck, frames), episodes=1)
+    source.start()
+    assert [row.kind for row in play(source)][-1] == TERMINATED
+    assert source.metrics()["returns"]["mean"] == 2.0
+    source.close()
+    assert duck.closed
+
+
+@pytest.mark.parametrize(
     ("mask", "says"),
     [
         ([1, 1, 1], r"has shape \[3\]; expected \[9\], the masks of the components with 3, 2, 4 options"),
         ([1, 1, 1, 0, 0, 1, 1, 1, 1], "allows no option of component 1"),
+        (([1, 1, 1], [1, 1], [1, 1]), r"has masks of 3, 2, 2 options; expected those .* with 3, 2, 4 options"),
+        (([1, 1, 1], [1, 1]), r"has masks of 3, 2 options; expected those .* with 3, 2, 4 options"),
+        ([0, 0, -np.inf, 0, 0, 0, 0, 0, 0], "holds -inf; expected 1 where an action is legal"),
     ],
 )
 def test_a_wrong_mask_is_an_error(mask, says):
@@ -118,6 +163,12 @@ def test_rows_and_books_of_an_episode(truncates):
     metrics = source.metrics()
     assert metrics["lengths"] == {"decisions": 6, "env_steps": 2}
     assert metrics["returns"]["mean"] == 2.0
+
+
+def test_a_wrong_mask_has_no_line_of_ours():
+    source = make_source(lambda: discrete_env(Panel(THREE, mask=np.ones(3))))
+    with pytest.raises(ConfigError, match=r'does not start: EnvError: info\["action_mask"\] has shape \[3\]'):
+        source.start()
 
 
 def test_an_image_stays_an_image():

@@ -191,14 +191,16 @@ def test_an_env_that_raises_is_aborted_and_built_anew():
 
 
 def test_an_env_that_keeps_failing_ends_the_source():
-    source = make_source(lambda: Counting(fail_at=1))
+    source = make_source(lambda: Counting(fail_at=1), max_failed_share=0.9)
     source.start()
     for _ in range(19):
         source.act([answer(row) for row in source.poll() if row.kind == DECISION])
     last = [answer(row) for row in source.poll() if row.kind == DECISION]
-    what = r"gym_envs\.py:\d+: RuntimeError: broken cable \(env 0 episode 19 step 1\)"
-    with pytest.raises(EnvError, match=f"20 failures in a row; the last: .*{what}"):
+    with pytest.raises(FailingEnvError, match=r"20 of the last 20 episodes failed.*gym_envs\.py:\d+ \(20 times\)"):
         source.act(last)
+    first, tenth = source.metrics()["events"]  # the view does not repeat the others
+    assert "gym_envs.py:" in first
+    assert "RuntimeError: broken cable (env 0 episode 9 step 1), 10 times so far; a new env" in tenth
     assert source.metrics()["episodes"]["aborted"] == {"env_error": 20}
     assert balanced(source)
 
@@ -248,20 +250,95 @@ def test_too_many_failed_episodes_end_the_source_and_say_where():
 
 
 def test_failures_below_the_share_go_on():
-    source = make_source(lambda: Counting(length=1), max_failed_share=0.5)
-    failures = EpisodeFailures(0.5)
+    failures = EpisodeFailures(0.5, envs=1)
     for _ in range(100):
-        failures.add_finished()
-        failures.add_failed(RuntimeError("x"))
+        failures.add_started(0)
+        failures.add_finished(0)
+        failures.add_started(0)
+        failures.add_failed(0, RuntimeError("x"))
         failures.check()
-    failures.add_failed(RuntimeError("x"))  # the oldest was a finished one
+    failures.add_started(0)
+    failures.add_failed(0, RuntimeError("x"))  # the oldest was a finished one
     with pytest.raises(FailingEnvError, match=r"51 of the last 100 .*RuntimeError: x \(51 times\)"):
         failures.check()
-    never = EpisodeFailures(1.0)
-    for _ in range(100):
-        never.add_failed(RuntimeError("x"))
-    never.check()
-    source.close()
+
+
+def test_failed_episodes_end_sooner_and_do_not_stand_for_those_that_run():
+    """128 envs, a failure in one of 1,000 steps, 200 steps an episode: 18% of the episodes fail."""
+    failures, draw, steps = EpisodeFailures(0.5, envs=128), np.random.default_rng(1), np.zeros(128)
+    failed = finished = 0
+    for env in range(128):
+        failures.add_started(env)
+    for _ in range(1000):
+        for env in range(128):
+            steps[env] += 1
+            if draw.random() < 0.001:
+                failures.add_failed(env, RuntimeError("x"))
+                failed += 1
+            elif steps[env] == 200:
+                failures.add_finished(env)
+                finished += 1
+            else:
+                continue
+            steps[env] = 0
+            failures.add_started(env)
+            failures.check()
+    assert 100 < failed < 0.25 * finished
+
+
+@pytest.mark.parametrize("length", ["the same", "uniform"])
+def test_episodes_that_all_fail_late_are_found(length):
+    failures, draw = EpisodeFailures(0.9, envs=64), np.random.default_rng(1)
+    for env in range(64):
+        failures.add_started(env)
+    left = draw.integers(1, 200, 64) if length == "uniform" else np.full(64, 200)
+
+    def play_on() -> None:
+        nonlocal left
+        for _ in range(1000):
+            left -= 1
+            for env in np.flatnonzero(left == 0):
+                failures.add_failed(env, RuntimeError("x"))
+                failures.check()
+                left[env] = draw.integers(1, 200) if length == "uniform" else 200
+                failures.add_started(env)
+
+    with pytest.raises(FailingEnvError):
+        play_on()
+
+
+def test_one_episode_that_does_not_end_hides_no_failures():
+    failures = EpisodeFailures(0.5, envs=2)
+    failures.add_started(0)
+    for _ in range(50):
+        failures.add_started(1)
+        failures.add_failed(1, RuntimeError("x"))
+    with pytest.raises(FailingEnvError):
+        failures.check()
+
+
+@pytest.mark.parametrize("where", ["fail_at", "fail_reset"])
+def test_a_share_of_1_never_ends_the_source(where):
+    class Late(Counting):
+        resets = 0
+
+        def reset(self, *, seed=None, options=None):
+            Late.resets += 1
+            self.fail_reset = where == "fail_reset" and Late.resets > 1
+            self.fail_at = 2 if where == "fail_at" else -1
+            return super().reset(seed=seed)
+
+    source = make_source(Late, max_failed_share=1.0)
+    source.start()
+    for _ in range(200):
+        source.act([answer(row) for row in source.poll() if row.kind == DECISION])
+        assert balanced(source)
+        assert not source.idle()
+    assert source.metrics()["episodes"]["aborted"]["env_error"] > 60
+    source.drain()
+    source.abort([0], "shutdown")
+    source.poll()
+    assert source.idle()
 
 
 def test_the_first_traceback_of_each_kind_is_logged(caplog):

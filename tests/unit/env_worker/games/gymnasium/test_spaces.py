@@ -115,6 +115,54 @@ def test_masks():
         action_mask({"action_mask": [1, 1]}, 3)
     with pytest.raises(EnvError, match="no action at all"):
         action_mask({"action_mask": [0, 0]}, 2)
+    for mask, held in (([0.0, -np.inf], "-inf"), ([1, -1], "-1"), ([1.0, np.nan], "nan"), ([2, 1], "2")):
+        with pytest.raises(EnvError, match=f"holds {held}; expected 1 where an action is legal, 0 where it is not"):
+            action_mask({"action_mask": np.array(mask)}, 2)
+    with pytest.raises(EnvError, match="info is a NoneType; expected a dict"):
+        action_mask(None, 2)
+
+
+@pytest.mark.parametrize(
+    ("info", "says"), [(None, "info is a NoneType"), ({"action_mask": [1, 1, 1]}, r"shape \[3\]; expected \[2\]")]
+)
+def test_the_info_of_the_first_step_is_checked_too(info, says):
+    class Careless(Fixed):
+        over = False
+
+        def step(self, action):
+            return self.observation_space.sample(), 0.0, self.over, False, info
+
+    env = Careless(spaces.Box(0, 1, (3,), np.float32))
+    with pytest.raises(ConfigError, match=says):
+        check_env(lambda: env, "mine")
+    env.over = True  # nothing reads the info of an end
+    check_env(lambda: env, "mine")
+
+
+def test_a_pettingzoo_env_with_stacked_frames_is_named():
+    with pytest.raises(ConfigError, match="is a PettingZoo env"):
+        check_env(lambda: discrete_env(Parallel(), frame_stack=2), "mine")
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("reset", r"does not work: .*test_spaces\.py:\d+: KeyError: 'north'\. Expected a Gymnasium env"),
+        ("step", r"does not work: .*test_spaces\.py:\d+: KeyError: 'north'\."),
+        ("close", r"does not work: closing it raised .*test_spaces\.py:\d+: KeyError: 'north'\.$"),
+    ],
+)
+def test_an_env_that_raises_is_refused_with_its_line(method, says):
+    class Raising(Fixed):
+        def __init__(self):
+            super().__init__(spaces.Box(0, 1, (3,), np.float32))
+            setattr(self, method, self.look)
+
+        def look(self, *arguments, **more):
+            return {}["north"]
+
+    with pytest.raises(ConfigError, match=says):
+        check_env(Raising, "mine")
 
 
 def test_an_env_of_the_old_interface_is_refused():
