@@ -18,16 +18,27 @@ DOUBLES = ("gen9randomdoublesbattle", "gen8doublescustomgame", "gen7doublescusto
 PENDING: dict[str, str] = {}
 # The same, which only the long battles show.
 RARE = {
-    "foe.moves_pp": "gen 2: each turn of Thrash, Outrage and Rollout counts, as no line tells them apart",
-    "own.moves_pp": "gen 2: the same, until a request gives the pp again",
-    "foe_active.volatiles": "released from a trap; gen 1",
-    "own_active.recharging": "gen 1",
-    "foe_active.recharging": "gen 1",
-    "own_active.turns_active": "Illusion",
-    "foe_active.turns_active": "Illusion",
-    "own.item": "berries that were eaten",
-    "own.resting": "Illusion",
-    "own.sleep_turns": "Illusion",
+    "foe.ability": "Skill Swap in gens 3 and 4, Imposter before gen 6, Trace of a mega evolution",
+    "foe.moves": "Sketch that another move called; moves that go on after Metronome",
+    "foe.moves_pp": "moves that others call in gens 3 and 4, Spite and Grudge of benched Pokemon",
+    "own.moves_pp": "the same; Struggle, Hidden Power and max moves of Pokemon that leave or faint",
+    "move.id": "a move that Mimic or Sketch has left without a name",
+    "own.stats": "Power Trick",
+    "own.types": "a forme after Conversion, Reflect Type of changed types",
+    "foe.types": "a forme after Conversion, Reflect Type of changed types",
+    "own.species": "Greninja-Bond, which its own side calls Greninja; doubles: Illusion",
+    "foe.species": "Greninja-Bond; doubles: Illusion",
+    "own_active.last_move": "moves that others call in gens 1 and 4",
+    "foe_active.last_move": "moves that others call in gens 1 and 4; doubles: Illusion",
+    "foe_active.boosts": "doubles: Illusion of the partner",
+    "foe_active.turns_active": "doubles: Illusion of the partner",
+    "foe_active.preparing": "doubles: Illusion of the partner",
+    "own_side.alive": "doubles: Illusion of the partner",
+    "own_side.team_hp": "doubles: Illusion of the partner",
+    "own.hp": "doubles: Illusion of the partner",
+    "own.fainted": "doubles: Illusion of the partner",
+    "foe_side.alive": "doubles: Illusion of the partner",
+    "foe.item": "doubles: Illusion of the partner",
 }
 KINDS = kinds()
 SHORT = [

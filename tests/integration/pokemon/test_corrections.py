@@ -15,12 +15,13 @@ from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row, type_row
 from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
+from tests.support.pokemon.audit.slices import protect_count
 
 SLICES = {part.name: part for part in layout.slices()}
 BOOSTS = ("atk", "def", "spa", "spd", "spe", "accuracy", "evasion")
 VOLATILES = ("substitute", "confusion", "leechseed")
-BOUND = 9  # of the volatiles
-STALLS = (1, 3, 9, 27)  # the simulator's counter after so many protecting moves; gens 3 to 5 double it
+BOUND, FLASH_FIRE = 9, 11  # of the volatiles
+OWN_KINDS = ("own counters", "own hp", "own pp")
 Mon = dict[str, Any]
 Check = Callable[[str, Mon, list[float]], bool]
 WALL = "Blissey/naturalcure/splash,softboiled"
@@ -133,7 +134,43 @@ SCENES = (
       for gen, move in ((1, "metronome"), (2, "metronome"), (3, "assist"), (3, "naturepower"), (7, "assist"))),
     *(Scene(f"{move}, gen {gen}", gen, (team(f"Dragonite//{move}"), team("Snorlax//splash")),
             ("1 1 1 1 1 1", "1 1 1 1 1 1"), ("one move", "last_move"), {(1, "foe.0.moves"): [third(move)[0], 0, 0, 0]})
-      for gen, move in ((1, "thrash"), (1, "fly"), (1, "bide"), (2, "fly"), (3, "fly"))),
+      for gen, move in ((1, "thrash"), (1, "fly"), (1, "bide"), (2, "fly"), (3, "fly"), (2, "thrash"), (2, "outrage"),
+                        (2, "petaldance"), (2, "rollout"))),
+    Scene("rollout into protect, gen 2", 2, (team("Dragonite//rollout"), team("Snorlax//splash,protect")),
+          ("1 1 1 1 1", "1 2 1 2 1"), ("own pp", "foe pp"), {}),
+    Scene("sleep ends recharging", 1, (team("Tauros//hyperbeam"), team("Slowbro//sing")), ("1 1 1 1 1", "1 1 1 1 1"),
+          ("recharging",), {(1, "foe.0.status"): [0, 0, 0, 0, 1, 0]}),
+    Scene("a trapping move ends recharging", 1, (team("Tauros//hyperbeam"), team("Slowbro//wrap")),
+          ("1 1 1 1 1", "1 1 1 1 1"),
+          ("recharging",), {(1, "global.foe_active.volatiles"): [*[0] * BOUND, 1]}),
+    Scene("a flinch ends recharging", 1, (team("Tauros//hyperbeam"), team("Golem//headbutt")),
+          ("1 1 1 1 1 1 1 1", "1 1 1 1 1 1 1 1"), ("own recharging",), {}),
+    Scene("mimic, gen 1", 1, (team("Mew//mimic", "Tauros//tackle"), team("Snorlax//splash")),
+          ("1 1 1 s2 1", "1 1 1 1 1"), ("boosts",),
+          {(0, "own.0.moves_pp"): [13 / 16], (1, "foe.0.moves_pp"): [13 / 16]}),
+    Scene("a protecting move that fails, gen 2", 2, (team("Snorlax//protect"), team("Tauros//splash")),
+          ("1 1 1 1 1 1", "1 1 1 1 1 1"), ("protect_count",), {(0, "global.own_active.protect_count"): [1 / 3]}),
+    Scene("pursuit on the way out", 7,
+          (team("Bisharp/defiant/pursuit"), team("Snorlax/thickfat/splash", "Blissey/naturalcure/splash")),
+          ("1 1", "s2 1"), ("one move",), {(1, "foe.0.moves"): [third("pursuit")[0], 0, 0, 0]}),
+    Scene("flash fire", 9, (team("Heatran/flashfire/ember"), team("Blissey/naturalcure/ember,splash")),
+          ("1 1 1", "1 2 2"), ("flash fire",), {(1, "global.foe_active.volatiles"): [*[0] * FLASH_FIRE, 1]}),
+    Scene("bestow", 9, (team("Snorlax/thickfat/bestow/leftovers"), team("Gyarados/moxie/splash")),
+          ("1 1", "1 1"), ("species",), {(0, "foe.0.item"): [float(item_row("leftovers"))]}),
+    Scene("a sleeper's disguise", 9,
+          (team("Snorlax/thickfat/splash", "Zoroark/illusion/splash"),
+           team("Amoonguss/regenerator/spore,splash,toxic")),
+          ("1 1 s2 1 1", "1 2 3 2 2"), ("own counters",),
+          {(0, "own.0.sleep_turns"): [1 / 7], (0, "own.1.toxic_stage"): [1 / 15]}),
+    *(Scene(f"a sleeper in disguise, gen {gen}", gen,
+            (team("Zoroark/illusion/splash", "Snorlax/thickfat/splash"), team("Amoonguss/regenerator/spore,splash")),
+            ("1 1 s2 s2 1", "1 2 2 2 2"), ("own counters",), {(0, "own.0.sleep_turns"): [1 / 7]}) for gen in (5, 9)),
+    Scene("a healer's disguise", 9,
+          (team("Slowbro/regenerator/splash", "Zoroark/illusion/splash"), team("Gyarados/moxie/nightshade,splash")),
+          ("1 1 s2 1", "1 1 2 2"), ("own hp",), {}),
+    *(Scene(f"a faint in disguise, gen {gen}", gen,
+            (team("Snorlax/thickfat/splash", "Zoroark/illusion/memento"), team(WALL)),
+            ("s2 1 s2 1 1", "1 1 1 1 1"), ("alive",), {(1, "global.foe_side.alive"): [1 / 6]}) for gen in (5, 9)),
     Scene("a flight in gen 1", 1, (team("Dragonite//fly"), team("Snorlax//splash")), ("1 1 1", "1 1 1"),
           ("preparing", "last_move"), {(0, "global.own_active.preparing"): [1.0]}),
     Scene("a disguise that holds", 9, (DISGUISED, HITTER), ("1 1 1", "1 1 2"), ("revealed",),
@@ -160,12 +197,29 @@ def expected(kind: str, gen: int, truth: dict[str, Any], seat: int) -> dict[str,
             mon = side["pokemon"][place]
             if kind == "revealed" and who == "own":
                 found[f"own.{block}.revealed"] = [float(place in side["appeared"])]
+            elif kind in OWN_KINDS and who == "own" and not mon["fainted"]:
+                found |= of_own(kind, f"own.{block}", mon)
             elif not mon["disguised"]:
                 found |= of_pokemon(kind, f"{who}.{block}", mon)
+        if kind == "alive":
+            found[f"global.{who}_side.alive"] = [sum(not mon["fainted"] for mon in side["pokemon"]) / 6]
         place = side["slots"][0]
         if place >= 0 and not side["pokemon"][place]["fainted"]:
-            found |= of_active(kind, f"global.{who}_active", side["pokemon"][place])
+            found |= of_active(kind, gen, f"global.{who}_active", side["pokemon"][place])
     return found
+
+
+def of_own(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
+    """Own Pokemon, disguised ones included."""
+    if kind == "own hp":
+        return {f"{name}.hp": [mon["hp"] / mon["max_hp"]]}
+    if kind == "own pp":
+        return {f"{name}.moves_pp": [left / most for _, left, most in mon["slots"]]}
+    poisoned = mon["status"] == "tox"
+    return {
+        f"{name}.sleep_turns": [mon["slept"] / 7],
+        f"{name}.toxic_stage": [mon["status_state"].get("stage", 0) / 15 if poisoned else 0.0],
+    }
 
 
 def of_pokemon(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
@@ -182,6 +236,8 @@ def of_pokemon(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
         return {f"{name}.moves": [row * seen, 0, 0, 0], f"{name}.moves_pp": [left / most * seen, 0, 0, 0]}
     if kind == "own ability" and name.startswith("own"):
         return {f"{name}.ability": ability(mon["ability"])}
+    if kind == "foe pp" and name.startswith("foe") and len(mon["slots"]) == 1 and mon["last_moves"]:
+        return {f"{name}.moves_pp": [left / most for _, left, most in mon["slots"]]}
     if kind == "item":
         return {f"{name}.item": [float(item_row(mon["item"]))]} if name.startswith("own") or not mon["item"] else {}
     if kind == "toxic_stage":
@@ -189,7 +245,7 @@ def of_pokemon(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
     return {}
 
 
-def of_active(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
+def of_active(kind: str, gen: int, name: str, mon: Mon) -> dict[str, list[float]]:
     volatiles = mon["volatiles"]
     if kind == "boosts":
         return {f"{name}.boosts": [mon["boosts"][stat] / 6 for stat in BOOSTS]}
@@ -201,8 +257,11 @@ def of_active(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
     if kind == "preparing":
         return {f"{name}.preparing": [float("twoturnmove" in volatiles)]}
     if kind == "protect_count":
-        count = STALLS.index(volatiles["stall"]["counter"]) if "stall" in volatiles else 0
-        return {f"{name}.protect_count": [count / 3]}
+        return {f"{name}.protect_count": [min(protect_count(gen, volatiles.get("stall")) / 3, 1.0)]}
+    if kind == "recharging" or (kind == "own recharging" and "own" in name):
+        return {f"{name}.recharging": [float("mustrecharge" in volatiles)]}
+    if kind == "flash fire":
+        return {f"{name}.volatiles": [*[float("NaN")] * FLASH_FIRE, float("flashfire" in volatiles)]}
     if kind == "last_move":
         return {f"{name}.last_move": [float(move_row(mon["last_moves"][0])) if mon["last_moves"] else 0.0]}
     if kind == "turns_active":

@@ -20,7 +20,7 @@ from poke_env.battle.pokemon_type import PokemonType
 from poke_env.battle.status import Status
 from poke_env.data import to_id_str
 
-from simul.env_worker.games.pokemon.battle_view.counters import Counters, move_key
+from simul.env_worker.games.pokemon.battle_view.counters import SLEEP_STARTS_ANEW, Counters, move_key
 
 Event = list[str]  # a line, split at |
 Read = Callable[[Event], Any]
@@ -36,15 +36,19 @@ LAST_GEN_THAT_PASSES_TRAPS = 4
 FULL_HP = 100  # a foe's hp comes in percent
 LAST_GEN_WITHOUT_LIMIT = 1  # in which a move is prepared until something ends it
 # Causes of moves that their users have chosen all the same; other moves and abilities as a cause call them.
-CHOSEN = ("Grass Pledge", "Water Pledge", "Fire Pledge", "Round", "Pursuit", "lockedmove")
+CHOSEN = ("Grass Pledge", "Water Pledge", "Fire Pledge", "lockedmove")
+HASTENED = ("Round", "Pursuit", "Quick Claw")  # the same, and nothing else follows from them
 FAILURES = ("[miss]", "[still]", "[notarget]")
 # Gen 1: moves of two turns, which are used, and cost their pp, in the second.
 TWO_TURNS = ("Dig", "Fly", "Razor Wind", "Skull Bash", "Sky Attack", "Solar Beam")
-CALLERS = ("metronome", "mirrormove")  # of gen 1
 ABILITY = ("[from] ability: ", "[from]ability: ")
 REPLACED = 4  # part of an `-ability` line
-GEN_OF_UNMARKED_TURNS = 2  # in which the line of a prepared move does not say that it was prepared
+GEN_OF_UNMARKED_TURNS = 2  # in which the line of a move of several turns does not say that it goes on
 NOT_OWNED = "[from] Mirror Move"  # poke-env: the move is none of its user's, and costs nothing
+TRAPPING = ("Bind", "Clamp", "Fire Spin", "Wrap")
+THRASHING = ("outrage", "petaldance", "thrash")  # gen 2: two or three turns
+LONGEST_BIND = 5  # turns, in gen 1
+ROLLOUT, ROLLS = "rollout", 5  # turns at most
 LAST_GEN_WITH_FREE_CALLS = 3  # Pressure does not act on moves that others call
 
 
@@ -78,7 +82,7 @@ class Copied(NamedTuple):
 
 
 class Health(NamedTuple):
-    """Hp, status and its counters: of a foe before it seemed to come in, or as a disguise shows them."""
+    """Hp, status and its counters: before a Pokemon seemed to come in, or as a disguise shows them."""
 
     hp: int = FULL_HP
     full: int = FULL_HP
@@ -95,8 +99,21 @@ class Health(NamedTuple):
 
     def give(self, mon: Pokemon, counters: Counters) -> None:
         mon._current_hp, mon._max_hp, mon._status, _ = self
+        self.give_counters(mon, counters)
+
+    def give_counters(self, mon: Pokemon, counters: Counters) -> None:
         ailment = counters.ailment_of(mon)
         ailment.asleep, ailment.resting, ailment.hurt = self.ailment
+
+    def unmask(self, mon: Pokemon, counters: Counters) -> None:
+        """Illusion: the counters go to who wore the disguise; of an older sleep it has counted the turns itself."""
+        ailment = counters.ailment_of(mon)
+        asleep, resting = ailment.asleep, ailment.resting
+        self.give_counters(mon, counters)
+        if mon._status is Status.SLP and self.status is Status.SLP:
+            ailment.resting = resting
+            if mon._gen != SLEEP_STARTS_ANEW:
+                ailment.asleep = asleep
 
 
 class Facts:
@@ -108,10 +125,27 @@ class Facts:
         returns_to: species, while it has a forme that ends when it leaves the field; "" for none.
         prepared_turn: in which it began to prepare a move.
         trapper: who keeps it from leaving by Mean Look or its like.
-        before: a foe's health before it came in.
+        before: its health before it came in.
+        goes_on: gen 2: id of the move that it goes on with next turn, "" for none.
+        rolls: turns of Rollout in a row.
+        bound_turn: gen 1: the last one in which a trapping move hit it.
+        bound_turns: in a row.
+        caller: gen 1: id of the move that called the one that is prepared.
     """
 
-    __slots__ = ("before", "copied", "last_move", "prepared_turn", "returns_to", "trapper")
+    __slots__ = (
+        "before",
+        "bound_turn",
+        "bound_turns",
+        "caller",
+        "copied",
+        "goes_on",
+        "last_move",
+        "prepared_turn",
+        "returns_to",
+        "rolls",
+        "trapper",
+    )
 
     def __init__(self) -> None:
         self.last_move = ""
@@ -120,6 +154,11 @@ class Facts:
         self.prepared_turn = 0
         self.trapper: Pokemon | None = None
         self.before: Health | None = None
+        self.goes_on = ""
+        self.rolls = 0
+        self.bound_turn = 0
+        self.bound_turns = 0
+        self.caller = ""
 
 
 NO_FACTS = Facts()
@@ -168,17 +207,22 @@ class Standing(NamedTuple):
             facts.trapper = self.facts[-1]
 
 
-Slots = dict[str, tuple[Pokemon, Standing]]
+Slots = dict[str, tuple[Pokemon, Standing, Health]]
 
 
 class Corrections:
-    """The corrections of one battle, and the facts that they keep."""
+    """The corrections of one battle, and the facts that they keep.
+
+    Attributes:
+        hidden_faints: foes that fainted in a disguise and have never been seen without one.
+    """
 
     def __init__(self, battle: AbstractBattle, counters: Counters) -> None:
         self._battle = battle
         self._counters = counters
         self._facts: dict[Pokemon, Facts] = {}
         self._moved: Event = []  # the last |move| line
+        self.hidden_faints = 0
 
     def facts(self, mon: Pokemon) -> Facts:
         """To be read only."""
@@ -208,33 +252,57 @@ class Corrections:
         """Who seems to be out on the own side, for `after_request`."""
         slots = [f"{self._battle._player_role}{letter}" for letter in "ab"]
         found = {slot: self.out(slot) for slot in slots[: 2 if isinstance(self._battle, DoubleBattle) else 1]}
-        return {slot: (mon, Standing.of(mon, self.facts_of(mon))) for slot, mon in found.items() if mon is not None}
+        return {
+            slot: (mon, Standing.of(mon, self.facts_of(mon)), Health.of(mon, self._counters))
+            for slot, mon in found.items()
+            if mon is not None
+        }
 
     def after_request(self, before: Slots, out: Sequence[Pokemon]) -> None:
         """Illusion: an own Pokemon that a request unmasks loses its stages, effects and turns. `out`: who is."""
-        known = [mon for mon, _ in before.values()]
-        wrong = [(mon, standing) for mon, standing in before.values() if not mon._active]
+        known = [mon for mon, _, _ in before.values()]
+        wrong = [seeming for seeming in before.values() if not seeming[0]._active]
         came = [mon for mon in out if mon not in known]
-        if len(wrong) == 1 and len(came) == 1:
-            self._unmask(*wrong[0], came[0])
+        if len(wrong) != 1 or len(came) != 1:
+            return
+        disguise, standing, health = wrong[0]
+        earlier = self.facts(disguise).before
+        self._unmask(disguise, standing, came[0])
+        health.unmask(came[0], self._counters)
+        if earlier is not None:
+            earlier.give_counters(disguise, self._counters)
 
     def request(self, request: dict[str, Any], read: Callable[[dict[str, Any]], None]) -> None:
         """Read a request by `read`, poke-env's `parse_request`."""
         seeming = self.before_request()
-        formes = [(mon, mon._species) for mon, facts in self._facts.items() if facts.returns_to]
+        formes = [(mon, mon._species, mon._last_details) for mon, facts in self._facts.items() if facts.returns_to]
         seen = [mon for mon in self._battle._team.values() if mon._revealed]
         read(request)
         for mon in self._battle._team.values():
             mon._revealed = mon in seen  # the other side has seen a disguise, not who wears it
-        for mon, forme in formes:
-            self.keep_forme(mon, forme)
+        for mon, forme, details in formes:
+            self.keep_forme(mon, forme, details)
         self.after_request(seeming, [mon for mon in self._battle._team.values() if mon._active])
 
-    def keep_forme(self, mon: Pokemon, forme: str) -> None:
-        """A request entry names the species that a Pokemon returns to, not the forme it has. `forme`: that."""
+    def offered(self, mon: Pokemon, moves: list[dict[str, Any]]) -> None:
+        """What a request offers an active Pokemon: it need not recharge, it is free to choose."""
+        if moves[0]["id"] != "recharge":
+            mon._must_recharge = False
+        if "pp" in moves[0] and self.facts(mon).goes_on:
+            self.facts_of(mon).goes_on = ""
+
+    def keep_forme(self, mon: Pokemon, forme: str, details: str) -> None:
+        """A request entry names the species that a Pokemon returns to, not the forme it has.
+
+        Args:
+            forme: that.
+            details: of the entry before.
+        """
         facts = self.facts(mon)
-        if facts.returns_to and mon._species != forme:
-            facts.returns_to = mon._species
+        if not facts.returns_to or mon._last_details == details:
+            return
+        facts.returns_to = mon._species
+        if mon._species != forme:
             mon._update_from_pokedex(forme)
 
     def _unmask(self, disguise: Pokemon, standing: Standing, mon: Pokemon) -> None:
@@ -249,7 +317,7 @@ class Corrections:
             return
         if facts.returns_to:
             mon._update_from_pokedex(facts.returns_to)
-        facts.last_move = facts.returns_to = ""
+        facts.last_move = facts.returns_to = facts.goes_on = ""
         facts.copied = facts.trapper = None
 
     def _release(self, mon: Pokemon, heir: Pokemon | None = None) -> None:
@@ -274,22 +342,38 @@ class Corrections:
         left = self.out(event[2][:3])
         passes = event[5] if len(event) > 5 and event[5] in PASSES and left and left._status is not Status.FNT else ""
         standing = Standing.of(left, self.facts_of(left)) if left and passes else None
-        before: dict[Pokemon, Health] = {}
-        if not own:
-            before = {mon: Health.of(mon, self._counters) for mon in battle._opponent_team.values()}
         if left is not None and len(event) >= SWITCH_PARTS:
             self.left_field(left)
+        team = battle._team if own else battle._opponent_team
+        known = team.get(event[2][:2] + event[2][3:])
+        before = {mon: Health.of(mon, self._counters) for mon in ([known] if known else team.values())}
         read(event)
         mon = self.out(event[2][:3])
         if mon is None:
             return
-        if not own:
-            self.facts_of(mon).before = before.get(mon, Health())
+        health = self.facts_of(mon).before = before.get(mon, Health())
+        if not own and health.status is Status.FNT:
+            self._fainted_in_disguise(mon)
         if standing is not None:
             standing.hand_over(mon, self.facts_of(mon), passes[len("[from] ") :])
         if left is not None:
             keeps = passes and Effect.TRAPPED in passed_effects(mon._gen)
             self._release(left, mon if keeps else None)
+
+    def _fainted_in_disguise(self, mon: Pokemon) -> None:
+        """Who has fainted comes in: another one fainted in its disguise."""
+        wearers = [
+            other
+            for other in self._battle._opponent_team.values()
+            if other is not mon
+            and not other._active
+            and other.ability == "illusion"
+            and other._status is not Status.FNT
+        ]
+        if len(wearers) == 1:
+            wearers[0].faint()
+        else:
+            self.hidden_faints += 1
 
     def faint(self, event: Event, read: Read) -> None:
         """`faint`: a fainted Pokemon keeps its stages, its types and what it was about to do until it is replaced."""
@@ -317,7 +401,8 @@ class Corrections:
         if mon is disguise:
             return
         self._unmask(disguise, standing, mon)
-        health.give(mon, self._counters)
+        health.unmask(mon, self._counters)
+        mon._current_hp, mon._max_hp, mon._status = health[:3]
         if before is not None:
             before.give(disguise, self._counters)
 
@@ -352,23 +437,72 @@ class Corrections:
 
     def move(self, event: Event, read: Read) -> None:
         """`move`: Z- and max moves are no last move, Max Guard does not count as a protecting move, called moves
-        (Assist, Nature Power) count as their user's, and gen 1's moves of several turns cost pp each turn.
+        (Assist, Nature Power) count as their user's; Pursuit on the way out, Round and Quick Claw count as calls; gens
+        1 and 2: moves of several turns cost pp each turn, trapping moves bind nobody, Mimic has pp of its own; Flash
+        Fire ends with the first Fire move.
         """
         mon = self._battle.get_pokemon(event[2])
         protected = mon._protect_counter
         self._moved = event
         name = event[3]
-        if mon._gen == GEN_OF_UNMARKED_TURNS and mon._preparing_move is not None:
+        key = move_key(name)
+        if mon._gen == GEN_OF_UNMARKED_TURNS and (mon._preparing_move is not None or self.facts(mon).goes_on == key):
             event = [*event[:5], "[from] lockedmove", *event[5:]]
+        mimicked = mon._moves.mimic_move if mon._gen == LAST_GEN_WITHOUT_LIMIT else None
+        pp = mimicked._current_pp if mimicked is not None else 0
+        inflamed = mon._effects.get(Effect.FLASH_FIRE)
         if event[-1].startswith("[") or event[-1] == "null":
             called, prepares = self._read_caused(mon, event, read)
         else:
             called = prepares = False
             read(event)
+        if inflamed is not None:
+            mon._effects[Effect.FLASH_FIRE] = inflamed
         if name == "Max Guard":
             mon._protect_counter = protected + 1 if not any(part in FAILURES for part in event) else 0
         if not called and not prepares:
             self.facts_of(mon).last_move = move_key(name.removeprefix("Z-"))
+        if mimicked is not None and "mimic" in mon.base_moves:  # the same pp
+            mon.base_moves["mimic"]._current_pp -= pp - mimicked._current_pp
+        if mon._gen == GEN_OF_UNMARKED_TURNS:
+            self._go_on(mon, key, event)
+        elif mon._gen == LAST_GEN_WITHOUT_LIMIT:
+            mon._effects.pop(Effect.PARTIALLY_TRAPPED, None)  # or it could not have moved
+            if name in TRAPPING:
+                self._trap(event)
+
+    def _trap(self, event: Event) -> None:
+        """Gen 1: whom a trapping move aims at need not recharge, hit or missed; hit, it cannot move next turn."""
+        target = self._opposite(event[2])
+        if target is None:
+            return
+        target._must_recharge = False
+        if any(part in FAILURES for part in event):
+            return
+        facts = self.facts_of(target)
+        facts.bound_turns = facts.bound_turns + 1 if Effect.PARTIALLY_TRAPPED in target._effects else 1
+        facts.bound_turn = self._battle._turn
+        target._effects[Effect.PARTIALLY_TRAPPED] = 0
+
+    def _go_on(self, mon: Pokemon, key: str, event: Event) -> None:
+        """Gen 2: whether a move goes on next turn, as far as lines tell; its first turn alone costs pp."""
+        facts = self.facts_of(mon)
+        if key == ROLLOUT:
+            facts.rolls = facts.rolls + 1 if facts.goes_on == key else 1
+            hits = not any(part in FAILURES for part in event)
+            goes_on = hits and facts.rolls < ROLLS and mon._status is not Status.SLP
+        else:
+            goes_on = key in THRASHING
+        facts.goes_on = key if goes_on else ""
+
+    def _opposite(self, ident: str) -> Pokemon | None:
+        """Who stands opposite in singles."""
+        return self.out("p2a" if ident.startswith("p1") else "p1a")
+
+    def _stop(self, mon: Pokemon) -> None:
+        """The move of several turns is over."""
+        if self.facts(mon).goes_on:
+            self.facts_of(mon).goes_on = ""
 
     def _read_caused(self, mon: Pokemon, event: Event, read: Read) -> tuple[bool, bool]:
         """Read a `move` line with bracketed parts. Returns whether the move was called, and whether it is prepared."""
@@ -382,7 +516,9 @@ class Corrections:
                 if not long or key not in mon.moves:
                     parts.append("[from] lockedmove")
                 if long and key not in mon.moves:
-                    _pay_caller(mon, 1)
+                    _pay(mon, self.facts(mon).caller, 1)
+            elif cause in HASTENED:
+                continue
             elif cause and cause not in CHOSEN and cause != name:
                 called = True
                 foreign = cause != "Sleep Talk" and not part.startswith(ABILITY)
@@ -394,19 +530,35 @@ class Corrections:
         pp = move._current_pp if move else None
         read(parts)
         if prepares and called:
-            _pay_caller(mon, -1)
+            self.facts_of(mon).caller = move_key(caller)
+            _pay(mon, move_key(caller), -1)
         elif prepares:
             move = mon.moves[key]
-            move._current_pp = move.max_pp if pp is None else pp
+            move._current_pp = move._current_pp + 1 if pp is None else pp
         if caller and mon._gen > LAST_GEN_WITH_FREE_CALLS:
             target = None if any(part.startswith("[spread]") for part in event) else event[4] or None
             mon.moves[move_key(caller)].use(self._battle._pressure_on(event[2], name, target), overridden=True)
         return called, prepares
 
+    def fail(self, event: Event, read: Read) -> None:
+        """`-fail`: gen 2 does not mark a protecting move that fails, which counts all the same."""
+        mon = self._battle.get_pokemon(event[2])
+        if mon._gen == GEN_OF_UNMARKED_TURNS and self._moved[2:3] == [event[2]]:
+            mon._protect_counter = 0
+
+    def item(self, event: Event, read: Read) -> None:
+        """`-item`: Bestow is not read."""
+        if event[4:5] != ["[from] move: Bestow"]:
+            read(event)
+            return
+        self._battle.get_pokemon(event[2]).item = to_id_str(event[3])
+        self._battle.get_pokemon(event[5].removeprefix("[of] ")).item = None
+
     def cant(self, event: Event, read: Read) -> None:
         """`cant`: a Pokemon that cannot move still prepares its move, and recharges until it moves again."""
         read(event)
         mon = self._battle.get_pokemon(event[2])
+        self._stop(mon)
         if event[3] == "recharge":
             mon._must_recharge = False
         if mon._gen > LAST_GEN_WITHOUT_LIMIT or event[3] == "par":
@@ -420,6 +572,14 @@ class Corrections:
             mon = self._battle.get_pokemon(event[2])
             mon._preparing_move = mon._preparing_target = None
             mon._protect_counter = 0
+            self._stop(mon)
+
+    def status(self, event: Event, read: Read) -> None:
+        """`-status`: gen 1: who falls asleep still recharges."""
+        read(event)
+        mon = self._battle.get_pokemon(event[2])
+        if mon._gen == LAST_GEN_WITHOUT_LIMIT and mon._status is Status.SLP:
+            mon._must_recharge = False
 
     def prepare(self, event: Event, read: Read) -> None:
         """`-prepare`, `turn`: a move is prepared for ever, although it lasts one turn."""
@@ -430,10 +590,18 @@ class Corrections:
         read(event)
         battle = self._battle
         if battle._gen == LAST_GEN_WITHOUT_LIMIT:
+            self._end_binds()
             return
         for mon, facts in self._facts.items():
             if mon._preparing_move is not None and battle._turn > facts.prepared_turn + 1:
                 mon._preparing_move = mon._preparing_target = None
+
+    def _end_binds(self) -> None:
+        """Gen 1: who was not hit again is free."""
+        last = self._battle._turn - 1
+        for mon, facts in self._facts.items():
+            if facts.bound_turn < last or facts.bound_turns == LONGEST_BIND:
+                mon._effects.pop(Effect.PARTIALLY_TRAPPED, None)
 
     def anim(self, event: Event, read: Read) -> None:
         """`-anim`: a move that is used at once (Power Herb, Solar Beam in the sun) is still being prepared."""
@@ -456,6 +624,8 @@ class Corrections:
         elif effect == "Smack Down":
             mon = battle.get_pokemon(event[2])
             mon._preparing_move = mon._preparing_target = None
+        elif effect == "confusion" and event[4:5] == ["[silent]"]:  # gen 2: the end of Thrash
+            self._stop(battle.get_pokemon(event[2]))
 
     def ability(self, event: Event, read: Read) -> None:
         """`-ability`: a foe is said to have been born with an ability that replaces its own (Role Play)."""
@@ -486,11 +656,15 @@ class Corrections:
             mon._preparing_move = mon._preparing_target = None
             mon._effects.pop(Effect.MAGNET_RISE, None)
             mon._effects.pop(Effect.TELEKINESIS, None)
+        elif event[3] == "Protect":  # Rollout ends where it does not hit
+            foe = self._opposite(event[2])
+            if foe is not None and self.facts(foe).goes_on == ROLLOUT:
+                self._stop(foe)
 
     def _trapper_of(self, mon: Pokemon, ident: str) -> Pokemon | None:
         """In singles who stands opposite; in doubles who has just moved, or its target (Jaw Lock)."""
         if not isinstance(self._battle, DoubleBattle):
-            return self.out("p2a" if ident.startswith("p1") else "p1a")
+            return self._opposite(ident)
         for other in self._moved[2:3] + self._moved[4:5]:
             found = self.out(other[:3])
             if found is not None and found is not mon:
@@ -509,12 +683,10 @@ def _sketch(moves: dict[str, Move], name: str, gen: int) -> None:
             moves[key] = move
 
 
-def _pay_caller(mon: Pokemon, pp: int) -> None:
+def _pay(mon: Pokemon, caller: str, pp: int) -> None:
     """Gen 1: a called move of two turns gives the pp of its caller back and takes them in the second turn."""
-    for key in CALLERS:
-        if key in mon.moves:
-            mon.moves[key]._current_pp -= pp
-            return
+    if caller in mon.moves:
+        mon.moves[caller]._current_pp -= pp
 
 
 def _cause(part: str) -> str:
@@ -528,9 +700,12 @@ CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {
     "-anim": Corrections.anim,
     "-copyboost": Corrections.copyboost,
     "-damage": Corrections.damage,
+    "-fail": Corrections.fail,
     "-formechange": Corrections.forme,
+    "-item": Corrections.item,
     "-prepare": Corrections.prepare,
     "-start": Corrections.start,
+    "-status": Corrections.status,
     "-transform": Corrections.transform,
     "-weather": Corrections.weather,
     "cant": Corrections.cant,

@@ -17,7 +17,7 @@ from poke_env.battle.status import Status
 from poke_env.data import GenData
 
 # Routed by the source itself, or without any state in them (t: has the clock, win and tie come from the host).
-SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - {"-anim", "upkeep"} | {
+SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - {"-anim", "-fail", "upkeep"} | {
     "bigerror", "error", "gen", "inactive", "message", "-message", "player", "raw", "request", "rule", "showteam",
     "start", "t:", "tie", "tier", "title", "uhtmlchange", "win",
 }  # fmt: skip
@@ -25,7 +25,7 @@ SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - {"-anim", "upkeep"} | {
 LOCAL_LINES = frozenset({
     "-ability", "-activate", "-anim", "-boost", "-clearallboost", "-clearboost", "-clearnegativeboost",
     "-clearpositiveboost", "-curestatus", "-damage", "-end", "-endability", "-enditem", "-fieldend", "-fieldstart",
-    "-heal", "-immune",
+    "-fail", "-heal", "-immune",
     "-mustrecharge", "-prepare", "-setboost", "-sethp", "-sideend", "-sidestart", "-singlemove", "-singleturn",
     "-start", "-status", "-terastallize", "-unboost", "-weather", "cant", "drag", "faint", "move", "switch",
     "teamsize", "turn", "upkeep",

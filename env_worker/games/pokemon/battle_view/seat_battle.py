@@ -171,14 +171,15 @@ class SeatView(AbstractBattle):
             last = mon._last_request
             same = (last is entry or last == entry) and mon._last_details == entry["details"]
             if entry["active"] or not same:
-                forme = mon._species
+                forme, details = mon._species, mon._last_details
                 update_from_entry(mon, entry)
-                self.corrections.keep_forme(mon, forme)
+                self.corrections.keep_forme(mon, forme, details)
                 self.entries[self._positions[entry["ident"]]] = entry
                 self.changed[mon] = self._now
         for mon, asked in zip(mons, request.get("active", ())):
             if mon is not None and asked:
                 self.counters.read_pp(mon.moves, asked["moves"])
+                self.corrections.offered(mon, asked["moves"])
 
     def parse_request(self, request: Request, strict_battle_tracking: bool = False) -> None:
         """What the bots read instead of `sync`: the stock method, corrected."""
@@ -211,6 +212,8 @@ class SeatView(AbstractBattle):
         for mon in wrong:
             if mon._active:
                 mon.was_illusioned(self._fields)
+                if mon._last_request:  # Regenerator has not healed it
+                    set_hp(mon, mon._last_request["condition"])
                 self.corrections.left_field(mon)
         for mon in came:
             mon._active = True  # not `switch_in`: the other side has seen its disguise, not it

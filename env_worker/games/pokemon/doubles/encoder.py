@@ -87,7 +87,7 @@ class DoubleEncoder:
         """Update `standing` only."""
         battle = self._battle
         foes, met = battle.foes()
-        unseen = max(battle.foe_team_size - met, 0)
+        unseen = max(battle.foe_team_size - met - battle.corrections.hidden_faints, 0)
         own_alive, own_hp = _survey(list(battle._team.values())[: layout.TEAM_SIZE])
         foe_alive, foe_hp = _survey(foes[:met])
         self.standing = (own_alive, foe_alive + unseen, own_hp, foe_hp + unseen)

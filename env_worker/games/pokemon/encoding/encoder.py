@@ -95,7 +95,7 @@ class SeatEncoder:
         """Indices of the active ones; `foes`: those that have been out."""
         own_out, own_alive, own_hp = _survey(own)
         foe_out, foe_alive, foe_hp = _survey(foes)
-        unseen = max(self._battle.foe_team_size - len(foes), 0)
+        unseen = max(self._battle.foe_team_size - len(foes) - self._battle.corrections.hidden_faints, 0)
         self.standing = (own_alive, foe_alive + unseen, own_hp, foe_hp + unseen)
         return own_out, foe_out
 

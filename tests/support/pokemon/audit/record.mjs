@@ -43,6 +43,7 @@ sim.Battle.prototype.add = function (...parts) {
 		appeared.get(side).add(shown);
 		if (illusion) disguised.add(illusion).add(pokemon);
 	}
+	if (kind === '-status' && parts[3] === '[from] move: Rest') byRest.add(pokemon.statusState); // asleep before, in gen 2
 	if (['-mega', '-burst', '-zpower', '-terastallize'].includes(kind)) spent.add(pokemon.side);
 	if (kind === '-start' && parts[2] === 'Dynamax') spent.add(pokemon.side);
 	return add.apply(this, parts);
@@ -58,14 +59,21 @@ sim.Pokemon.prototype.setStatus = function (status, source, sourceEffect, ...res
 };
 
 const lastUsed = new WeakMap(); // Pokemon -> the move that it used last since it came in
-const { moveUsed, clearVolatile } = sim.Pokemon.prototype;
+const flinched = new WeakSet(); // gen 1: Pokemon that a flinch has spared the recharge
+const { moveUsed, clearVolatile, removeVolatile } = sim.Pokemon.prototype;
+sim.Pokemon.prototype.removeVolatile = function (status) {
+	if (status === 'mustrecharge' && this.battle.effect.id === 'flinch' && status in this.volatiles) flinched.add(this);
+	return removeVolatile.call(this, status);
+};
 sim.Pokemon.prototype.moveUsed = function (move, ...rest) {
 	const ids = move.baseMove ? [move.id, move.baseMove] : [move.id]; // a max move and what it was made from
+	flinched.delete(this);
 	lastUsed.set(this, { ids, powered: Boolean(move.isZ || move.isMax) });
 	return moveUsed.call(this, move, ...rest);
 };
 sim.Pokemon.prototype.clearVolatile = function (...args) {
 	lastUsed.delete(this);
+	flinched.delete(this);
 	return clearVolatile.apply(this, args);
 };
 
@@ -97,7 +105,7 @@ function pokemonTruth(mon, order) {
 		stats: ['atk', 'def', 'spa', 'spd', 'spe'].map(stat => mon.storedStats[stat]), boosts: mon.boosts,
 		volatiles: states(mon.volatiles), last_moves: lastUsed.get(mon)?.ids ?? [], powered: lastUsed.get(mon)?.powered ?? false, active_turns: mon.activeTurns,
 		transformed: mon.transformed, illusion: mon.illusion ? order.indexOf(mon.illusion) : -1,
-		disguised: disguised.has(mon),
+		disguised: disguised.has(mon), flinched: flinched.has(mon),
 	};
 }
 

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
+from poke_env.data import GenData
 
 from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
@@ -63,6 +65,18 @@ APPROXIMATIONS = {
     "max moves": (
         "`foe.moves_pp`",
         "gens 7 and 8: Z-moves and max moves do not show which move they were made from",
+    ),
+    "hidden bind": (
+        "`volatiles`",
+        "gen 1: from its second turn on neither side is told whether Wrap, Bind, Clamp or Fire Spin goes on",
+    ),
+    "hidden flinch": (
+        "`recharging`",
+        "gen 1: a foe that flinches need not recharge, and no line tells of a flinch after its move",
+    ),
+    "safeguard": (
+        "`foe.moves_pp`",
+        "gen 2: under Safeguard no line tells the end of Thrash, Outrage and Petal Dance",
     ),
     "early bird": ("`sleep_turns`", "the ability Early Bird counts each lost turn twice"),
     "sleep talk": (
@@ -115,6 +129,9 @@ VOLATILE_IDS = (
     "torment attract throatchop healblock imprison embargo",
     "dynamax",
 )
+PROTECTING = {name for name in GenData.from_gen(8).moves if Move(name, 8).is_protect_counter} | {
+    name for name in GenData.from_gen(9).moves if Move(name, 9).is_protect_counter
+}
 assert len(VOLATILE_IDS) == len(VOLATILES)
 LAST_GEN_OF_HIDDEN_SWAPS = 6  # later requests give the ability that a Pokemon has
 PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
@@ -277,13 +294,23 @@ def one_active(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     rows = frozenset(map(move_row, lasts)) or frozenset((0.0,))
     yield Claim(f"{name}.last_move", [rows], "borrowed moves" if borrowed else "")
     yield Claim(f"{name}.boosts", [mon["boosts"][stat] / 6 for stat in BOOSTS])
-    yield Claim(f"{name}.volatiles", [volatile_number(volatiles, ids.split()) for ids in VOLATILE_IDS])
-    yield Claim(f"{name}.recharging", [float("mustrecharge" in volatiles)])
+    bind = "hidden bind" if view.gen == 1 and bind_is_hidden(view.truth["turn"], volatiles) else ""
+    yield Claim(f"{name}.volatiles", [volatile_number(volatiles, ids.split()) for ids in VOLATILE_IDS], bind)
+    flinched = mon["flinched"] and "foe" in name
+    yield Claim(f"{name}.recharging", [float("mustrecharge" in volatiles)], "hidden flinch" if flinched else "")
     charged = volatiles.get("twoturnmove", {}).get("move")  # after gen 1 its own effect ends when it is used
     yield Claim(f"{name}.preparing", [float(charged in volatiles or (view.gen == 1 and charged is not None))])
-    yield Claim(f"{name}.protect_count", [min(protect_count(view.gen, volatiles.get("stall")) / 3, 1.0)])
+    protects = not lasts or lasts[-1] in PROTECTING  # what is left of the count goes at the end of the turn
+    count = protect_count(view.gen, volatiles.get("stall")) if protects else 0
+    yield Claim(f"{name}.protect_count", [min(count / 3, 1.0)])
     yield Claim(f"{name}.turns_active", [min(mon["active_turns"] / 8, 1.0)])
     yield Claim(f"{name}.transformed", [float(mon["transformed"])])
+
+
+def bind_is_hidden(turn: int, volatiles: dict[str, Any]) -> bool:
+    """Gen 1: whether a trapping move has gone on after its first turn, or has just ended."""
+    bind = volatiles.get("partiallytrapped")
+    return "fakepartiallytrapped" in volatiles or (bind is not None and bind["start"] < turn - 1)
 
 
 def volatile_number(volatiles: dict[str, Any], ids: list[str]) -> float:
@@ -383,7 +410,8 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
     shown = view.observed(f"{name}.moves")
     left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
     powered = "max moves" if view.gen in (7, 8) and view.foe["spent"] else ""
-    yield Claim(f"{name}.moves_pp", left, powered or pp_excuse(view.gen, standing))
+    guarded = "safeguard" if view.gen == 2 and may_end_unseen(view.foe, standing) else ""
+    yield Claim(f"{name}.moves_pp", left, powered or guarded or pp_excuse(view.gen, standing))
     yield Claim(f"{name}.present", [1.0])
     recovery = foe_excuse(mon, standing)
     yield Claim(f"{name}.hp", [shown_hp(view.foe, view.foe["pokemon"].index(mon))], recovery)
@@ -398,6 +426,12 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
         yield Claim(f"{name}.terastallized", [float(bool(standing["terastallized"]))])
     yield Claim(f"{name}.revealed", [1.0])
     yield Claim(f"{name}.level", [mon["level"] / 100])
+
+
+def may_end_unseen(side: Side, mon: Mon) -> bool:
+    """Gen 2: whether it may thrash under a Safeguard of its side."""
+    team = {name for one in side["pokemon"] for name in one["base_moves"]}
+    return "safeguard" in team and bool({"thrash", "outrage", "petaldance"} & set(mon["base_moves"]))
 
 
 def foe_pp(mon: Mon) -> dict[float, set[float]]:

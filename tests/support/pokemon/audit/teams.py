@@ -137,7 +137,7 @@ def _packed(rng: random.Random, gen: int, offer: _Offer, member: RarePokemon) ->
         if move not in moves:
             moves.append(move)
     item = (member.item or rng.choice(offer.items)) if gen >= 2 else ""
-    ability = (member.ability or rng.choice(offer.abilities[member.species])) if gen >= 3 else ""
+    ability = (member.ability or rng.choice(offer.abilities[member.species])) if gen >= 3 else "noability"
     spread = "85,85,85,85,85,85" if gen > 2 else "252,252,252,252,252,252"
     tera = rng.choice(TERA_TYPES) if gen == 9 else ""
     level = rng.choice((50, 80, 100))

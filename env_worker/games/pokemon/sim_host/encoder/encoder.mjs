@@ -78,7 +78,7 @@ export class SeatEncoder {
 		const { mine, theirs, standing, met } = this;
 		mine.count(own, own.length);
 		theirs.count(foes, met);
-		const unseen = Math.max(this.battle.foeTeamSize - met, 0);
+		const unseen = Math.max(this.battle.foeTeamSize - met - this.battle.hiddenFaints, 0);
 		standing[0] = mine.alive;
 		standing[1] = theirs.alive + unseen;
 		standing[2] = mine.hp;

@@ -3,14 +3,14 @@
 // The state that SeatBattle (Python, on poke-env's Battle) has after the same lines and requests, corrected as
 // corrections.py corrects it: tests/integration/pokemon/test_tracker.py compares the two after every request.
 
-import { COUNTED, readPp } from './counters.mjs';
+import { COUNTED, readOffered } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
 import { EVENTS } from './events.mjs';
 import { identifiesAs, readDetails, setSpecies } from './formes.mjs';
 import { Mon } from './pokemon.mjs';
-import { Standing } from './standing.mjs';
+import { Health, Standing } from './standing.mjs';
 
 const TEAM_SIZE = 6;
 
@@ -40,6 +40,8 @@ export class SeatTracker {
 		this.ownMons = []; // the teams' Pokemon in the order of the Maps
 		this.foeMons = [];
 		this.previewed = []; // opponents as team preview shows them
+		this.mover = null; // who moved last
+		this.hiddenFaints = 0; // foes that fainted in a disguise and have never been seen without one
 		this.onField = new Map(); // "p1a: Name" -> Mon
 		this.synced = []; // of one request, in its order
 	}
@@ -118,7 +120,7 @@ export class SeatTracker {
 			this.entries[mon.position] = entry;
 			this.dirty.add(mon.position);
 		}
-		if (request.active) readPp(synced[0], request.active[0].moves);
+		if (request.active) readOffered(synced[0], request.active[0].moves);
 	}
 
 	place(mon, entry) {
@@ -140,11 +142,14 @@ export class SeatTracker {
 		const wrong = this.synced.filter((mon, i) => mon.active !== side[i].active);
 		const left = wrong.filter(mon => mon.active), came = wrong.filter(mon => !mon.active);
 		const standing = left.length === 1 ? new Standing(left[0]) : null;
+		const health = standing && new Health(left[0]);
 		for (const mon of left) wasIllusion(mon, this.fields);
 		for (const mon of came) mon.setActive(true); // the other side has seen its disguise, not it
 		const out = first ? this.synced.find((_, i) => side[i].active) : came.length === 1 ? came[0] : undefined;
 		if (standing === null || out === undefined || out === left[0]) return;
 		standing.giveAll(out);
+		health.unmask(out);
+		left[0].before?.giveCounters(left[0]);
 		this.release(left[0], out);
 	}
 

@@ -44,8 +44,10 @@ export const COUNTED = new Map([
 	['drag', switched],
 ]);
 
-/** Takes over the pp that a request gives for an active Pokemon's moves. */
-export function readPp(mon, offered) {
+/** Takes over the pp that a request gives for an active Pokemon's moves, and that it is free to choose. */
+export function readOffered(mon, offered) {
+	if (offered[0].id !== 'recharge') mon.mustRecharge = false;
+	if (offered[0].pp !== undefined) mon.goesOn = '';
 	for (const { id, pp } of offered) {
 		if (pp === undefined) continue; // a locked move
 		const move = mon.moves.get(moveId(id));

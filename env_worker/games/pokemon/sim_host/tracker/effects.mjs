@@ -6,6 +6,8 @@ const STAT_EFFECTS = new Map([
 		'PROTOSYNTHESISSPE']],
 ]);
 
+const LONGEST_BIND = 5; // turns, in gen 1
+
 /** @param {string} text as the protocol writes it */
 export function startEffect(mon, text) {
 	const effect = mon.dex.effect(text);
@@ -55,5 +57,6 @@ export function endTurn(mon, turn) {
 	if (mon.preparing && mon.dex.gen > 1 && turn > mon.preparedTurn + 1) mon.preparing = false; // it had one turn
 	if (mon.status === 'TOX') mon.setStatusCounter(mon.statusCounter + 1);
 	if (mon.effects.size === 0) return;
+	if (mon.dex.gen === 1 && (mon.boundTurn < turn - 1 || mon.boundTurns === LONGEST_BIND)) mon.effects.delete('PARTIALLY_TRAPPED');
 	for (const effect of mon.effects) if (mon.dex.endsOnTurn.has(effect)) endEffect(mon, effect);
 }

@@ -27,7 +27,9 @@ export function wasIllusion(mon, fields) {
 	const entry = mon.lastEntry;
 	mon.lastEntry = null;
 	if (entry !== null) readEntryAndMoves(mon, entry);
+	const { hp } = mon;
 	mon.switchOut(fields);
+	mon.setHp(hp); // Regenerator has not healed it
 }
 
 /** What an entry says; its moves only where they may have changed. */

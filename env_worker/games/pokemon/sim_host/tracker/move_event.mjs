@@ -7,12 +7,17 @@ import { addMove } from './formes.mjs';
 
 const FAILED = ['[miss]', '[still]', '[notarget]'];
 const LOCKED = new Set(['[from] lockedmove', '[from]lockedmove', '[from] Sky Attack']);
-const PASSED_OVER = new Set(['[from] Pursuit', '[from]Pursuit', '[zeffect]']);
+const PASSED_OVER = '[zeffect]';
 const DECEIVING = new Set(['Sleep Talk', 'Copycat', 'Metronome', 'Nature Power']); // another move comes of them
 // Causes of moves that their users have chosen all the same; other moves and abilities as a cause call them.
-const CHOSEN = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge', 'Round', 'Pursuit', 'lockedmove']);
+const CHOSEN = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge', 'lockedmove']);
+const HASTENED = new Set(['Round', 'Pursuit', 'Quick Claw']); // the same, and nothing else follows from them
 // Gen 1: moves of two turns, which are used, and cost their pp, in the second.
 const TWO_TURNS = new Set(['Dig', 'Fly', 'Razor Wind', 'Skull Bash', 'Sky Attack', 'Solar Beam']);
+const TRAPPING = new Set(['Bind', 'Clamp', 'Fire Spin', 'Wrap']);
+// Gen 2: moves of two or three turns.
+const THRASHING = new Set(['outrage', 'petaldance', 'thrash']);
+const ROLLS = 5; // turns of Rollout at most
 const ABILITY = /^\[from\] ?ability: /;
 const PLEDGES = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge']);
 
@@ -33,7 +38,7 @@ function causeOf(part) {
 
 /** Gen 1: a called move of two turns gives the pp of its caller back and takes them in the second turn. */
 function payCaller(mon, pp) {
-	const caller = mon.moves.get('metronome') ?? mon.moves.get('mirrormove');
+	const caller = mon.moves.get(mon.caller);
 	if (caller === undefined) return;
 	caller.pp -= pp;
 	mon.bodyVersion++;
@@ -52,9 +57,15 @@ function readCauses(tracker, event) {
 			if (long && own) event.splice(i, 1);
 			else event[i] = '[from] lockedmove';
 			if (long && !own) payCaller(mon, 1);
+		} else if (HASTENED.has(cause)) {
+			event.splice(i, 1);
 		} else if (cause !== name && !CHOSEN.has(cause)) {
 			said.called = true;
-			if (long) payCaller(tracker.getPokemon(event[2]), -1);
+			if (long) {
+				const mon = tracker.getPokemon(event[2]);
+				mon.caller = moveId(cause);
+				payCaller(mon, -1);
+			}
 			if (cause === 'Sleep Talk' || ABILITY.test(event[i])) continue;
 			// Until gen 3 Pressure does not act on moves that others call.
 			event[i] = gen > 3 ? `[from] move: ${cause}` : '[from] Mirror Move';
@@ -86,7 +97,7 @@ function readSuffixes(tracker, event, reveal) {
 		said.use = said.reveal = false;
 		event.pop();
 	}
-	if (PASSED_OVER.has(last(event))) event.pop();
+	if (last(event) === PASSED_OVER) event.pop();
 	if (last(event) === '[from] Sleep Talk') event[event.length - 1] = '[from] move: Sleep Talk';
 	if (last(event).startsWith('[anim]')) event.pop();
 	readCause(tracker, event);
@@ -125,6 +136,7 @@ function underPressure(tracker, user, move, target) {
 function spend(mon, move, pp) {
 	if (pp === 0) return;
 	move.use(pp);
+	if (mon.dex.gen === 1 && move === mon.mimicMove) mon.moveSet.base.get('mimic')?.use(pp); // the same pp
 	mon.bodyVersion++;
 }
 
@@ -139,7 +151,24 @@ function moved(mon, name, failed, use, reveal, pp) {
 	if (mon.effects.size === 0) return;
 	if (mon.effects.has('GLAIVE_RUSH')) endEffect(mon, 'GLAIVE_RUSH');
 	else if (mon.effects.has('CHARGE') && move !== null && move.endsCharge && use) endEffect(mon, 'CHARGE');
-	else if (mon.effects.has('FLASH_FIRE') && move !== null && move.endsFlashFire && use) endEffect(mon, 'FLASH_FIRE');
+}
+
+/** Gen 2: whether the move goes on next turn, as far as lines tell; its first turn alone costs pp. */
+function goOn(mon, id, failed) {
+	mon.rolls = id === 'rollout' && mon.goesOn === id ? mon.rolls + 1 : 1;
+	const lasts = THRASHING.has(id) || (id === 'rollout' && !failed && mon.rolls < ROLLS && mon.status !== 'SLP');
+	mon.goesOn = lasts ? id : '';
+}
+
+/** Gen 1: whom a trapping move aims at needs not recharge, hit or missed; hit, it cannot move next turn. */
+function trap(tracker, user, failed) {
+	const target = tracker.activeOf(user.own ? tracker.foeMons : tracker.ownMons);
+	if (target === null) return;
+	target.mustRecharge = false;
+	if (failed) return;
+	target.boundTurns = target.effects.has('PARTIALLY_TRAPPED') ? target.boundTurns + 1 : 1;
+	target.boundTurn = tracker.turn;
+	target.effects.add('PARTIALLY_TRAPPED');
 }
 
 /** Of the move that a line names; a status move as a Z-move is the move itself. */
@@ -150,10 +179,13 @@ function lastId(name) {
 export function moveEvent(tracker, event) {
 	need(event, 3);
 	const user = tracker.getPokemon(event[2]);
+	tracker.mover = user;
 	const reveal = !user.dancing;
 	user.dancing = false;
-	// Gen 2 does not mark the turn in which a prepared move is used.
-	if (tracker.dex.gen === 2 && user.preparing) event.splice(5, 0, '[from] lockedmove');
+	// Gen 2 does not mark the turns after the first.
+	if (tracker.dex.gen === 2 && (user.preparing || (user.goesOn !== '' && user.goesOn === moveId(event[3])))) {
+		event.splice(5, 0, '[from] lockedmove');
+	}
 	readSuffixes(tracker, event, reveal);
 	if (said.stop) return;
 	const { failed, use, spread, by } = said;
@@ -163,6 +195,11 @@ export function moveEvent(tracker, event) {
 	const pressed = underPressure(tracker, pokemon, name, spread ? '' : target);
 	const mon = tracker.getPokemon(pokemon);
 	if (!said.called && !said.prepares) mon.lastMove = lastId(name);
+	if (tracker.dex.gen === 2) goOn(mon, moveId(name), failed);
+	else if (tracker.dex.gen === 1) {
+		mon.effects.delete('PARTIALLY_TRAPPED'); // or it could not have moved
+		if (TRAPPING.has(name)) trap(tracker, mon, failed);
+	}
 	if (by === '') {
 		const pp = said.prepares ? 0 : pressed && (failed || !DECEIVING.has(name)) ? 2 : 1;
 		moved(mon, name, failed, use, said.reveal, pp);

@@ -21,7 +21,6 @@ export class Move {
 		this.id = id;
 		this.protects = kind.protects;
 		this.endsCharge = hasPower && kind.type === dex.electric;
-		this.endsFlashFire = hasPower && kind.type === dex.fire;
 		this.fullPp = copied && dex.gen >= 5 ? Math.min(COPIED_PP, kind.fullPp) : kind.fullPp;
 		this.pp = copied ? Math.min(COPIED_PP, kind.fullPp) : kind.fullPp;
 		this.correction = 0; // to what a request said
@@ -42,6 +41,11 @@ export class MoveSet {
 		this.moves = this.learned; // what can be used now
 	}
 
+	/** Without what Mimic has put in its place. */
+	get base() {
+		return this.copied ?? this.learned;
+	}
+
 	get mimic() {
 		return this.copied === null ? this.learnedMimic : this.copiedMimic;
 	}
@@ -55,7 +59,7 @@ export class MoveSet {
 		const present = this.moves.get(id);
 		if (present !== undefined) return present;
 		if (!this.dex.moves.get(id)?.stored) return null;
-		const base = this.copied ?? this.learned;
+		const { base } = this;
 		let move = base.get(id);
 		if (move === undefined) {
 			move = new Move(this.dex, id, spelling, this.copied !== null);
@@ -67,7 +71,7 @@ export class MoveSet {
 
 	/** Sketch: another move stands in the place of the one with that id. */
 	replace(id, spelling) {
-		const base = this.copied ?? this.learned, known = [...base];
+		const { base } = this, known = [...base];
 		base.clear();
 		for (const [key, move] of known) {
 			if (key === id) base.set(moveId(spelling), new Move(this.dex, moveId(spelling)));
@@ -102,7 +106,7 @@ export class MoveSet {
 	}
 
 	resolve() {
-		const base = this.copied ?? this.learned, mimic = this.mimic;
+		const { base, mimic } = this;
 		if (mimic === null) {
 			this.moves = base;
 			return;

@@ -51,7 +51,12 @@ export class Mon {
 		this.copied = null; // a Copied while transformed
 		this.returnsTo = ''; // species, while it has a forme that ends when it leaves
 		this.trapper = null; // who keeps it from leaving by Mean Look or its like
-		this.before = null; // Health from before it came in, of a foe
+		this.goesOn = ''; // gen 2: id of the move that it goes on with next turn, '' = none
+		this.rolls = 0; // turns of Rollout in a row
+		this.boundTurn = 0; // gen 1: the last one in which a trapping move hit it
+		this.boundTurns = 0; // in a row
+		this.caller = ''; // gen 1: id of the move that called the one that is prepared
+		this.before = null; // Health from before it came in
 		this.activeTurns = 0;
 		this.lastEntry = null; // of the requests
 		this.lastDetails = '';
@@ -162,6 +167,7 @@ export class Mon {
 		this.protectCounter = 0;
 		this.lastMove = '';
 		this.trapper = null;
+		this.goesOn = '';
 		this.dropCopies();
 		endForme(this);
 		this.setTemporaryTypes([]);

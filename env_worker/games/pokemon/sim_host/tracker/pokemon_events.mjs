@@ -18,13 +18,22 @@ function switched(tracker, event) {
 	const own = event[2].startsWith(tracker.role), out = tracker.activeOf(own ? tracker.ownMons : tracker.foeMons);
 	const passes = event.length > 5 && PASSES.has(event[5]) && out !== null && out.status !== 'FNT';
 	const standing = passes ? new Standing(out) : null;
+	const left = out && new Health(out);
 	out?.switchOut(tracker.fields);
 	const mon = tracker.getPokemon(event[2], event[3]);
-	if (!own) mon.before = new Health(mon);
+	mon.before = mon === out ? left : new Health(mon);
+	if (!own && mon.status === 'FNT') faintedInDisguise(tracker, mon);
 	switchIn(mon, event[3]);
 	readCondition(mon, event[4]);
 	standing?.pass(mon, event[5].slice(7));
 	if (out !== null) tracker.release(out, passes && tracker.dex.passed.has('TRAPPED') ? mon : null);
+}
+
+/** Who has fainted comes in: another one fainted in its disguise. */
+function faintedInDisguise(tracker, mon) {
+	const wearers = tracker.foeMons.filter(one => one !== mon && !one.active && one.ability === 'illusion' && one.status !== 'FNT');
+	if (wearers.length === 1) wearers[0].faint();
+	else tracker.hiddenFaints++;
 }
 
 function fainted(mon, event, tracker) {
@@ -46,9 +55,17 @@ function replaced(tracker, event) {
 	switchIn(mon, event[3]);
 	wasIllusion(illusion, tracker.fields);
 	standing.giveAll(mon);
-	health.give(mon);
+	health.unmask(mon);
+	mon.setHp(health.hp);
+	mon.setMaxHp(health.maxHp);
+	mon.setStatus(health.status);
 	before?.give(illusion);
 	tracker.release(illusion, mon);
+}
+
+function ailing(mon, event) {
+	mon.setStatus(mon.dex.status(event[3]));
+	if (mon.dex.gen === 1 && mon.status === 'SLP') mon.mustRecharge = false;
 }
 
 function cureStatus(mon, [, , , status]) {
@@ -71,6 +88,7 @@ function started(mon, event, tracker) {
 		if (effect === 'Mimic') mimic(mon, event);
 		else if (effect === 'typeadd') addType(mon, event[4]);
 		else if (effect === 'Smack Down') mon.preparing = false;
+		else if (effect === 'confusion' && event[4] === '[silent]') mon.goesOn = ''; // gen 2: the end of Thrash
 		startEffect(mon, effect);
 	}
 	if (!mon.effects.has('DYNAMAX')) return;
@@ -98,9 +116,15 @@ function ended(tracker, event) {
 	else endEffect(tracker.getPokemon(event[2]), tracker.dex.effect(event[3]));
 }
 
+/** Gen 2 does not mark a move that fails: a protecting one ends the row of them. */
+function failed(mon, event, tracker) {
+	if (mon.dex.gen === 2 && mon === tracker.mover) mon.protectCounter = 0;
+}
+
 function cant(mon, event, tracker) {
 	mon.dancing = false;
 	if (event[3] === 'recharge') mon.mustRecharge = false;
+	mon.goesOn = '';
 	mon.protectCounter = 0;
 	if (tracker.dex.gen > 1 || event[3] === 'par') mon.preparing = false;
 	if (mon.status === 'SLP') mon.setStatusCounter(mon.statusCounter + 1);
@@ -161,8 +185,9 @@ export const POKEMON_EVENTS = {
 	replace: replaced,
 	faint: ofPokemon(3, fainted),
 	cant: ofPokemon(4, cant),
+	'-fail': ofPokemon(3, failed),
 	'-sethp': ofPokemon(4, (mon, event) => readCondition(mon, event[3])),
-	'-status': ofPokemon(4, (mon, event) => mon.setStatus(mon.dex.status(event[3]))),
+	'-status': ofPokemon(4, ailing),
 	'-curestatus': ofPokemon(4, cureStatus),
 	'-start': ofPokemon(4, started),
 	'-end': ended,

@@ -27,6 +27,7 @@ function damage(tracker, event) {
 	if (cause === '[from] confusion') { // it does not get to move
 		mon.protectCounter = 0;
 		mon.preparing = false;
+		mon.goesOn = '';
 	}
 	if (event.length === 5) {
 		if (cause.startsWith('[from] item:')) mon.setItem(toId(afterLast(cause, 'item:')));
@@ -104,6 +105,11 @@ function itemWithCause(tracker, [, , pokemon, name, cause, of]) {
 		if (mon === own) held(foe).setItem(toId(name));
 		else if (mon === foe) held(own).setItem(toId(name));
 		mon.revealAbility('frisk');
+		return;
+	}
+	if (cause === '[from] move: Bestow') {
+		tracker.getPokemon(pokemon).setItem(toId(name));
+		tracker.getPokemon(withoutOf(of)).setItem(null);
 		return;
 	}
 	const thief = THIEVES.get(cause);
@@ -189,6 +195,13 @@ function trapped(tracker, target) {
 	mon.trapper = tracker.activeOf(mon.own ? tracker.foeMons : tracker.ownMons);
 }
 
+/** Rollout ends where it does not hit. */
+function protect(tracker, mon, effect) {
+	startEffect(mon, effect);
+	const foe = tracker.activeOf(mon.own ? tracker.foeMons : tracker.ownMons);
+	if (foe !== null && foe.goesOn === 'rollout') foe.goesOn = '';
+}
+
 function activate(tracker, event) {
 	need(event, 4);
 	const target = event[2], effect = event[3];
@@ -202,6 +215,7 @@ function activate(tracker, event) {
 	case 'ability: Wandering Spirit': wanderingSpirit(tracker, event); break;
 	case 'ability: Symbiosis': symbiosis(tracker, event); break;
 	case 'item: Leppa Berry': leppaBerry(tracker, event); break;
+	case 'Protect': protect(tracker, tracker.getPokemon(target), effect); break;
 	case 'trapped': trapped(tracker, target); break;
 	case 'move: Gravity': gravity(tracker.getPokemon(target), effect); break;
 	case 'move: Sketch': sketch(tracker.getPokemon(target), event[4]); break;

@@ -42,9 +42,10 @@ export class Standing {
 	}
 }
 
+const SLEEP_STARTS_ANEW = 5; // generation
 const FULL = 100; // a foe's hp comes in percent
 
-/** Hp, status and its counters: a foe's from before it seemed to come in, or those of another one's disguise. */
+/** Hp, status and its counters: from before a Pokemon seemed to come in, or those of another one's disguise. */
 export class Health {
 	constructor({ hp, maxHp, status, asleep, resting, hurt }) {
 		const known = maxHp > 0; // or it has not been seen before
@@ -60,9 +61,22 @@ export class Health {
 		mon.setHp(this.hp);
 		mon.setMaxHp(this.maxHp);
 		mon.setStatus(this.status);
+		this.giveCounters(mon);
+	}
+
+	giveCounters(mon) {
 		mon.asleep = this.asleep;
 		mon.resting = this.resting;
 		mon.hurt = this.hurt;
 		mon.bodyVersion++;
+	}
+
+	/** Illusion: to who wore the disguise. Of a sleep that is older than the disguise it has counted the turns itself. */
+	unmask(mon) {
+		const { asleep, resting } = mon, older = mon.status === 'SLP' && this.status === 'SLP';
+		this.giveCounters(mon);
+		if (!older) return;
+		mon.resting = resting;
+		if (mon.dex.gen !== SLEEP_STARTS_ANEW) mon.asleep = asleep;
 	}
 }

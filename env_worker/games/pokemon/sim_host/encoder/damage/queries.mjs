@@ -35,7 +35,7 @@ export const held = fighter => fighter.ability === 'klutz' ? '' : fighter.item;
 export const holds = (low, high, fact) => (low & fact[0]) !== 0 || (high & fact[1]) !== 0;
 
 export function hasType(types, type) {
-	return types[0] === type || (types.length > 1 && types[1] === type);
+	return types.includes(type);
 }
 
 export function grounded(gen, fighter, around) {
