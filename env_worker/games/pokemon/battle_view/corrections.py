@@ -541,7 +541,8 @@ class Corrections:
             _pay(mon, move_key(caller), -1)
         elif prepares:
             move = mon.moves[key]
-            move._current_pp = move._current_pp + 1 if pp is None else pp
+            unused = Move(move._id, move._gen, from_transform=move._from_transform)
+            move._current_pp = unused._current_pp if pp is None else pp
         if caller and mon._gen > LAST_GEN_WITH_FREE_CALLS:
             target = None if any(part.startswith("[spread]") for part in event) else event[4] or None
             mon.moves[move_key(caller)].use(self._battle._pressure_on(event[2], name, target), overridden=True)
