@@ -86,7 +86,7 @@ def compare_with_stock(seat: RecordedSeat, *, bot: bool, every: int = 1) -> Iter
     ours: SeatView = (SeatDoubleBattle if doubles else SeatBattle)(seat.role, seat.gen)
     stock = (DoubleBattle if doubles else Battle)("battle", seat.role, None, gen=seat.gen)
     stock._player_role = seat.role
-    corrections = Corrections(stock, Counters())
+    corrections = Corrections(stock, Counters(), lambda changed: None)
     names = slots_of(stock) - OF_THE_ROOM - (set() if bot else OF_THE_REQUEST)
     for number, (lines, request) in enumerate(seat.records):
         if request is None:

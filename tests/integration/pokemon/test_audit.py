@@ -32,6 +32,8 @@ RARE = {
     "foe_active.last_move": "moves that others call in gens 1 and 4; doubles: Illusion",
     "foe_active.boosts": "doubles: Illusion of the partner",
     "foe_active.turns_active": "doubles: Illusion of the partner",
+    "own_active.turns_active": "doubles, gen 7",
+    "foe_active.volatiles": "doubles, gen 8",
     "foe_active.preparing": "doubles: Illusion of the partner",
     "own_side.alive": "doubles: Illusion of the partner",
     "own_side.team_hp": "doubles: Illusion of the partner",

@@ -7,7 +7,7 @@ The simulator host's tracker does the same in its handlers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -213,13 +213,19 @@ Slots = dict[str, tuple[Pokemon, Standing, Health]]
 class Corrections:
     """The corrections of one battle, and the facts that they keep.
 
+    Args:
+        battle: to be corrected.
+        counters: of that battle.
+        mark: is called with Pokemon on the bench that a line has changed.
+
     Attributes:
         hidden_faints: foes that fainted in a disguise and have never been seen without one.
     """
 
-    def __init__(self, battle: AbstractBattle, counters: Counters) -> None:
+    def __init__(self, battle: AbstractBattle, counters: Counters, mark: Callable[[Iterable[Pokemon]], None]) -> None:
         self._battle = battle
         self._counters = counters
+        self._mark = mark
         self._facts: dict[Pokemon, Facts] = {}
         self._moved: Event = []  # the last |move| line
         self.hidden_faints = 0
@@ -372,6 +378,7 @@ class Corrections:
         ]
         if len(wearers) == 1:
             wearers[0].faint()
+            self._mark(wearers)
         else:
             self.hidden_faints += 1
 
@@ -436,10 +443,10 @@ class Corrections:
         mon._temporary_types = list(model.base_types)
 
     def move(self, event: Event, read: Read) -> None:
-        """`move`: Z- and max moves are no last move, Max Guard does not count as a protecting move, called moves
-        (Assist, Nature Power) count as their user's; Pursuit on the way out, Round and Quick Claw count as calls; gens
-        1 and 2: moves of several turns cost pp each turn, trapping moves bind nobody, Mimic has pp of its own; Flash
-        Fire ends with the first Fire move.
+        """`move`: Z- and max moves are no last move; Max Guard does not count as a protecting move; called moves
+        (Assist, Nature Power) count as their user's, hastened ones (Pursuit, Round, Quick Claw) as called; gens 1 and
+        2: moves of several turns cost pp each turn; gen 1: trapping moves bind nobody, what Mimic learns has pp of
+        its own; Flash Fire ends with the first Fire move.
         """
         mon = self._battle.get_pokemon(event[2])
         protected = mon._protect_counter
@@ -534,14 +541,15 @@ class Corrections:
             _pay(mon, move_key(caller), -1)
         elif prepares:
             move = mon.moves[key]
-            move._current_pp = move._current_pp + 1 if pp is None else pp
+            unused = Move(move._id, move._gen, from_transform=move._from_transform)
+            move._current_pp = unused._current_pp if pp is None else pp
         if caller and mon._gen > LAST_GEN_WITH_FREE_CALLS:
             target = None if any(part.startswith("[spread]") for part in event) else event[4] or None
             mon.moves[move_key(caller)].use(self._battle._pressure_on(event[2], name, target), overridden=True)
         return called, prepares
 
     def fail(self, event: Event, read: Read) -> None:
-        """`-fail`: gen 2 does not mark a protecting move that fails, which counts all the same."""
+        """`-fail`: gen 2: a protecting move that fails counts."""
         mon = self._battle.get_pokemon(event[2])
         if mon._gen == GEN_OF_UNMARKED_TURNS and self._moved[2:3] == [event[2]]:
             mon._protect_counter = 0

@@ -86,7 +86,7 @@ class SeatView(AbstractBattle):
         self._player_role = role
         self._replay_data: deque[list[str]] = deque(maxlen=0)
         self.counters = Counters()
-        self.corrections = Corrections(self, self.counters)
+        self.corrections = Corrections(self, self.counters, self._mark)
         self.changed: dict[Pokemon, int] = {}
         self.entries: list[Entry] = []
         self.parse_errors: dict[str, int] = {}

@@ -129,9 +129,8 @@ VOLATILE_IDS = (
     "torment attract throatchop healblock imprison embargo",
     "dynamax",
 )
-PROTECTING = {name for name in GenData.from_gen(8).moves if Move(name, 8).is_protect_counter} | {
-    name for name in GenData.from_gen(9).moves if Move(name, 9).is_protect_counter
-}
+PROTECTING = {name for gen in (8, 9) for name in GenData.from_gen(gen).moves if Move(name, gen).is_protect_counter}
+PROTECTING.add("maxguard")
 assert len(VOLATILE_IDS) == len(VOLATILES)
 LAST_GEN_OF_HIDDEN_SWAPS = 6  # later requests give the ability that a Pokemon has
 PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
@@ -300,7 +299,7 @@ def one_active(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     yield Claim(f"{name}.recharging", [float("mustrecharge" in volatiles)], "hidden flinch" if flinched else "")
     charged = volatiles.get("twoturnmove", {}).get("move")  # after gen 1 its own effect ends when it is used
     yield Claim(f"{name}.preparing", [float(charged in volatiles or (view.gen == 1 and charged is not None))])
-    protects = not lasts or lasts[-1] in PROTECTING  # what is left of the count goes at the end of the turn
+    protects = not lasts or not PROTECTING.isdisjoint(lasts)  # what is left of the count goes at the end of the turn
     count = protect_count(view.gen, volatiles.get("stall")) if protects else 0
     yield Claim(f"{name}.protect_count", [min(count / 3, 1.0)])
     yield Claim(f"{name}.turns_active", [min(mon["active_turns"] / 8, 1.0)])

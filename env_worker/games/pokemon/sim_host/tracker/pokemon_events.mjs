@@ -21,10 +21,11 @@ function switched(tracker, event) {
 	const left = out && new Health(out);
 	out?.switchOut(tracker.fields);
 	const mon = tracker.getPokemon(event[2], event[3]);
-	mon.before = mon === out ? left : new Health(mon);
-	if (!own && mon.status === 'FNT') faintedInDisguise(tracker, mon);
+	const before = mon === out ? left : new Health(mon);
 	switchIn(mon, event[3]);
 	readCondition(mon, event[4]);
+	mon.before = before;
+	if (!own && before.status === 'FNT') faintedInDisguise(tracker, mon);
 	standing?.pass(mon, event[5].slice(7));
 	if (out !== null) tracker.release(out, passes && tracker.dex.passed.has('TRAPPED') ? mon : null);
 }
