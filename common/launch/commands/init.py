@@ -7,7 +7,6 @@ import importlib.util
 import keyword
 from pathlib import Path
 
-from simul.common.config.loader import shipped_config
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 
@@ -41,6 +40,8 @@ def write_new_game(folder: Path) -> list[tuple[Path, str]]:
         ConfigError: the folder exists or cannot be made, or its name is no name of a new Python package, or that of a
             shipped configuration.
     """
+    from simul.common.config.loader import shipped_config
+
     name = str(folder)
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ConfigError(f"{name!r} cannot be the name of a Python package: expected letters, digits and _.")
