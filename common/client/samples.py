@@ -145,4 +145,4 @@ def check_samples(samples: Sequence[Sample], spec: GameSpec) -> None:
                     f"{list(shape)}"
                 )
         if sample.mask.dtype != np.uint8:
-            raise ValueError(f"the packed mask of a sample has dtype {sample.mask.dtype}; expected uint8 (pack_mask)")
+            raise ValueError(f"the packed mask of a sample has dtype {sample.mask.dtype}; expected uint8 (pack_masks)")

@@ -18,7 +18,7 @@ def stored_width(num_actions: int) -> int:
     return num_actions if num_actions < PACKED_FROM else packed_width(num_actions)
 
 
-def pack_masks(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def pack_masks(mask: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.uint8]:
     """uint8 [..., A], 1 = legal -> uint8 [..., ceil(A / 8)]."""
     return np.packbits(mask, axis=-1, bitorder="little")
 

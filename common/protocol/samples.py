@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 NO_ACTIONS: NDArray[np.int32] = np.zeros(0, np.int32)
 NO_PROBABILITIES: NDArray[np.float32] = np.zeros(0, np.float32)
@@ -17,7 +17,7 @@ class Sample(msgspec.Struct, gc=False):
 
     Attributes:
         observation: wire dtype [D], of the observing seat.
-        mask: uint8 [ceil(A / 8)], legal actions as bits, the lowest bit of a byte first (`pack_mask`).
+        mask: uint8 [ceil(A / 8)], legal actions as bits, the lowest bit of a byte first (`masks.pack_masks`).
         outcome: what the game gave the observing seat, from -1 to 1.
         policy_version: of the weights that the search asked, the newest where they changed meanwhile.
         actions: int32 [k], legal ids, each once; empty: only the value is learned from this position.
@@ -35,13 +35,3 @@ class Sample(msgspec.Struct, gc=False):
     def nbytes(self) -> int:
         """Bytes on the wire, about."""
         return self.observation.nbytes + self.mask.nbytes + 8 * len(self.actions) + 16
-
-
-def pack_mask(mask: ArrayLike) -> NDArray[np.uint8]:
-    """Masks [..., A], nonzero = legal -> uint8 [..., ceil(A / 8)]."""
-    return np.packbits(np.asarray(mask, bool), axis=-1, bitorder="little")
-
-
-def unpack_mask(packed: NDArray[np.uint8], num_actions: int) -> NDArray[np.uint8]:
-    """uint8 [..., ceil(A / 8)] -> uint8 [..., A], 1 = legal."""
-    return np.unpackbits(packed, axis=-1, count=num_actions, bitorder="little")

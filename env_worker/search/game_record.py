@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.samples import NO_ACTIONS, NO_PROBABILITIES, Sample, pack_mask
+from simul.common.protocol.masks import pack_masks
+from simul.common.protocol.samples import NO_ACTIONS, NO_PROBABILITIES, Sample
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.search.search import SearchResult
 
@@ -50,7 +51,7 @@ class GameRecord:
             mask[turned[game.legal_actions(seat)]] = 1
         self._positions.append(
             _Position(
-                seat, _observed(game, seat, symmetry), pack_mask(mask), policy_version, actions.astype(np.int32),
+                seat, _observed(game, seat, symmetry), pack_masks(mask), policy_version, actions.astype(np.int32),
                 result.policy,
             )
         )  # fmt: skip
@@ -58,7 +59,7 @@ class GameRecord:
             none = np.zeros(spec.num_actions, np.uint8)
             none[0] = 1  # as the search asks
             self._positions += [
-                _Position(other, _observed(game, other, symmetry), pack_mask(none), policy_version)
+                _Position(other, _observed(game, other, symmetry), pack_masks(none), policy_version)
                 for other in range(spec.seats)
                 if other != seat
             ]

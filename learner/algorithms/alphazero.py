@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.common.protocol.samples import unpack_mask
+from simul.common.protocol.masks import unpack_masks
 from simul.learner.algorithms.base import Loss, Settings
 
 
@@ -45,7 +45,7 @@ def make_positions(columns: Mapping[str, NDArray[Any]], num_actions: int, device
     count = columns["target_count"]
     arrays = {
         "observation": columns["observation"],
-        "mask": unpack_mask(columns["mask"], num_actions).view(np.bool_),
+        "mask": unpack_masks(columns["mask"], num_actions).view(np.bool_),
         "target_row": np.repeat(np.arange(len(count)), count),
         "target_action": columns["target_action"].astype(np.int64),
         "target_probability": columns["target_probability"],

@@ -19,8 +19,9 @@ from simul.common.launch.monitoring.accounting import build_accounts
 from simul.common.launch.processes.role_reports import RoleReports
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.errors import ERR_DENIED, ERR_VALUE
+from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.messages import TO_SUPERVISOR, Report
-from simul.common.protocol.samples import Sample, pack_mask
+from simul.common.protocol.samples import Sample
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import PullSocket
 from tests.support.faults import wait_for
@@ -56,7 +57,7 @@ def test_the_served_policy_becomes_what_the_samples_say() -> None:
         def submit() -> None:
             client.submit_samples([
                 Sample(
-                    observations[i % 2], pack_mask(masks[i % 2]), outcomes[i % 2], version,
+                    observations[i % 2], pack_masks(masks[i % 2]), outcomes[i % 2], version,
                     np.array(list(targets[i % 2]), np.int32), np.array(list(targets[i % 2].values()), np.float32),
                 )
                 for i in range(64)

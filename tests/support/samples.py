@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.client.samples import pack_samples
-from simul.common.protocol.samples import Sample, pack_mask
+from simul.common.protocol.masks import pack_masks
+from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
 
 
@@ -30,7 +31,7 @@ class SampleDraw:
         weights = random.random(count) + 0.1
         return Sample(
             observation=(100 * random.random(spec.observation_size)).astype(spec.dtype()),
-            mask=pack_mask(legal),
+            mask=pack_masks(legal),
             outcome=float(np.float32(random.uniform(-1, 1))),
             policy_version=version,
             actions=actions,

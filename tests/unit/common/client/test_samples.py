@@ -7,8 +7,9 @@ import pytest
 
 from simul.common.client import samples as client_samples
 from simul.common.client.samples import PendingSamples, check_samples, pack_samples, split_samples
+from simul.common.protocol.masks import pack_masks, unpack_masks
 from simul.common.protocol.messages import SAMPLES_TENSORS, Error, RowErrors, Sampled
-from simul.common.protocol.samples import Sample, pack_mask, unpack_mask
+from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
 
 SPEC = GameSpec("test", observation_size=3, num_actions=10)
@@ -16,7 +17,7 @@ SPEC = GameSpec("test", observation_size=3, num_actions=10)
 
 def sample(actions: int = 2, **more) -> Sample:
     given = {
-        "observation": np.arange(3, dtype=np.float32), "mask": pack_mask(np.ones(10)), "outcome": -0.5,
+        "observation": np.arange(3, dtype=np.float32), "mask": pack_masks(np.ones(10, np.uint8)), "outcome": -0.5,
         "policy_version": 4, "actions": np.arange(actions, dtype=np.int32),
         "probabilities": np.full(actions, 1 / max(actions, 1), np.float32),
     }  # fmt: skip
@@ -25,8 +26,8 @@ def sample(actions: int = 2, **more) -> Sample:
 
 def test_masks_travel_as_bits() -> None:
     masks = np.random.default_rng(0).integers(0, 2, (5, 10)).astype(np.uint8)
-    assert pack_mask(masks).shape == (5, 2)
-    assert (unpack_mask(pack_mask(masks), 10) == masks).all()
+    assert pack_masks(masks).shape == (5, 2)
+    assert (unpack_masks(pack_masks(masks), 10) == masks).all()
 
 
 def test_rows_are_packed_in_order_with_the_targets_behind_one_another() -> None:
@@ -74,7 +75,7 @@ def test_every_sample_is_counted_once() -> None:
     [
         ({"observation": np.zeros(4, np.float32)}, r"the observation of a sample has shape \[4\]; .* expects \[3\]"),
         ({"mask": np.ones(10, np.uint8)}, r"the packed mask of a sample has shape \[10\]; .* expects \[2\]"),
-        ({"mask": np.ones(2, np.float32)}, r"dtype float32; expected uint8 \(pack_mask\)"),
+        ({"mask": np.ones(2, np.float32)}, r"dtype float32; expected uint8 \(pack_masks\)"),
         ({"probabilities": np.ones(1, np.float32)}, r"the probabilities of a sample has shape \[1\]; .* \[2\]"),
     ],
 )

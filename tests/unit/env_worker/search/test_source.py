@@ -15,7 +15,8 @@ import pytest
 from simul.common.client.evaluation import Evaluation
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.search import SearchConfig
-from simul.common.protocol.samples import Sample, unpack_mask
+from simul.common.protocol.masks import unpack_masks
+from simul.common.protocol.samples import Sample
 from simul.env_worker.games.base.players import ANY_GAME
 from simul.env_worker.search.source import SearchSource
 from simul.env_worker.source import EvaluationRequest, SearchingSource
@@ -82,11 +83,11 @@ def test_the_samples_of_self_play_are_its_positions_with_the_outcome_of_their_se
     assert len(samples) == metrics["search"]["moves"] == metrics["search"]["samples"]
     for sample in samples:
         own, others = sample.observation[:9], sample.observation[9:18]
-        assert unpack_mask(sample.mask, 9).tolist() == ((own + others) == 0).astype(int).tolist()
+        assert unpack_masks(sample.mask, 9).tolist() == ((own + others) == 0).astype(int).tolist()
         assert sample.outcome in (-1.0, 0.0, 1.0)
         if len(sample.actions):
             assert sample.probabilities.sum() == pytest.approx(1.0, abs=1e-5)
-            assert unpack_mask(sample.mask, 9)[sample.actions].all()
+            assert unpack_masks(sample.mask, 9)[sample.actions].all()
     first = [sample for sample in samples if not sample.observation[:18].any()]
     assert len(first) == 12
     wins = sum(sample.outcome == 1.0 for sample in first)
@@ -116,7 +117,7 @@ def test_with_three_seats_every_other_seat_gives_a_sample_of_its_value() -> None
     for sample in samples:
         acts = int(sample.observation[0]) == int((sample.observation[1:] >= 0).sum())
         assert bool(len(sample.actions)) == acts
-        assert unpack_mask(sample.mask, 2).tolist() == ([1, 1] if acts else [1, 0])
+        assert unpack_masks(sample.mask, 2).tolist() == ([1, 1] if acts else [1, 0])
 
 
 def test_only_seats_that_learn_give_samples() -> None:
