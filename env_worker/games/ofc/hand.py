@@ -1,7 +1,7 @@
 """One hand: who holds which card where, and the moves that change it.
 
 Every seat's 17 cards are fixed when the hand is dealt: 5 for street 1, 3 for each later one, or the first 14 to 17 of
-them at once in Fantasyland. What a seat is dealt therefore depends on nobody's play.
+them at once in Fantasyland. What a seat is dealt does not depend on how any seat plays.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def unseen_cards(game: OfcGame, seat: int) -> Cards:
 
 
 def _weights(rules: Rules) -> Weights:
-    """The heuristic's, without Fantasyland where nobody enters it."""
+    """The heuristic's, without Fantasyland where the rules have none."""
     if rules.fantasyland:
         return WEIGHTS
     weights = WEIGHTS.copy()

@@ -29,7 +29,7 @@ class Rules:
         players: 2 or 3.
         hands: regular hands of an episode. The Fantasyland hands that follow a hand belong to the episode and are not
             counted, so what Fantasyland is worth lies within the episode that earned it.
-        fantasyland: False: nobody enters it.
+        fantasyland: False: there is none.
         stay: a seat in Fantasyland stays with three of a kind on top or quads or better in the bottom;
             `full_house_too`: also with a full house or better in the middle.
         progressive: Fantasyland deals 14 cards for a pair of queens, 15 for kings, 16 for aces, 17 for three of a kind;
