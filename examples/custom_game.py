@@ -45,7 +45,7 @@ class TicTacToe(simul.TurnGame):
         self.turn = 1 - self.turn
 
     def returns(self) -> Sequence[float]:
-        """[seats], 0 until somebody has won."""
+        """[seats], 0 until a seat has won."""
         winner = self.winner()
         return (0.0, 0.0) if winner < 0 else (1.0 - 2.0 * winner, 2.0 * winner - 1.0)
 

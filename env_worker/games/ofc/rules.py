@@ -33,7 +33,7 @@ class Rules:
         stay: a seat in Fantasyland stays with three of a kind on top or quads or better in the bottom;
             `full_house_too`: also with a full house or better in the middle.
         progressive: Fantasyland deals 14 cards for a pair of queens, 15 for kings, 16 for aces, 17 for three of a kind;
-            whoever stays gets 14. False: always 14.
+            a seat that stays gets 14. False: always 14.
         jokers: in the deck, 0 to 2.
         button: of the first hand: `random`, drawn from the game's seed, or `last`, the last seat. It moves to the next
             seat before each regular hand and stays for hands with a seat in Fantasyland.

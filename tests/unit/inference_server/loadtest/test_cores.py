@@ -21,4 +21,4 @@ def test_a_child_that_was_waited_for_is_ours() -> None:
     after = read_times(our_cores())
     assert after[0] > before[0]
     assert after[1] >= before[1]
-    assert after[2] - before[2] > 0.25  # of 0.3 s, counted in ticks of 10 ms
+    assert round(after[2] - before[2], 2) >= 0.29  # ticks of 10 ms; their sums are not exact in binary
