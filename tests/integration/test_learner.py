@@ -37,7 +37,7 @@ def test_learns_publishes_survives_a_kill_and_stops_cleanly(supervisor):
     assert server.versions[0] == 0
     assert server.versions == sorted(set(server.versions)), "versions only grow, each is sent once"
     server.until(lambda: len(server.resident) == 3, "two past selves")
-    assert set(server.resident) <= server.policies.keys()
+    server.until(lambda: set(server.resident) <= server.policies.keys(), "the weights of each")
     assert server.in_memory >= len(server.versions) * LINUX
 
     first.kill()
@@ -48,7 +48,7 @@ def test_learns_publishes_survives_a_kill_and_stops_cleanly(supervisor):
     second = FakeServer(supervisor.run_dir, served_version=served)
     second.until(lambda: len(second.versions) > 4, "versions of the second life")
     assert second.versions[0] == served + 1, "a resumed learner goes on above what was served"
-    assert set(second.resident) <= second.policies.keys()
+    second.until(lambda: set(second.resident) <= second.policies.keys(), "the weights of each that is named")
     assert any(name.startswith("past/") for name in second.resident), "past selves outlive the learner"
     assert second.in_memory == 0, "it did not ask for memory"
     assert "Resumed from checkpoint" in supervisor.events()
