@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -108,8 +108,9 @@ def start(
     stdin: int = subprocess.DEVNULL,
     stdout: int | None = None,
     cwd: Path = ROOT,
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a command; stderr goes to the log, and stdout too unless it is given."""
+    """Start a command; stderr goes to the log, and stdout too unless it is given. `env`: above this process's own."""
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
         command,
@@ -118,7 +119,7 @@ def start(
         stderr=log,
         cwd=cwd,
         start_new_session=sys.platform != "win32",  # a terminal's Ctrl-C is for us to handle
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path), **(env or {})},
     )
 
 
