@@ -27,10 +27,16 @@ class MeasurementFailed(RuntimeError):
 
 
 def interruptible(run: Callable[[], int]) -> int:
-    """Call `run`. After Ctrl-C or SIGTERM its own `finally` stops what it started, and the exit code is 130."""
+    """Call `run`. After Ctrl-C or SIGTERM its own `finally` stops what it started, and the exit code is 130.
+
+    Where something could not be measured, the reason goes to stderr, and the exit code is 1.
+    """
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return run()
+    except MeasurementFailed as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; everything that was started is stopped\n")
         return 130

@@ -17,13 +17,13 @@ from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.games.loading import turn_game
 from simul.env_worker.games.ofc.evaluator import row_value
 from simul.env_worker.games.ofc.fantasyland import best_board
+from simul.env_worker.games.ofc.game import rules as rules_of
 
 Figures = dict[str, float]  # by what it is, with its unit
 
 UNTIMED = 20  # calls to warm up
 CLOCK_CALLS = 1000
 DECK = 52
-STAY_VALUE = 10.0  # as configs/ofc.yaml
 
 
 def legal_moves(overrides: Sequence[str], games: int, seed: int) -> Figures:
@@ -60,9 +60,11 @@ def _sum_of_values(cards: NDArray[np.int8]) -> int:
 
 def set_fantasyland(cards: int, deals: int, seed: int) -> Figures:
     """The exact solver on random deals of so many cards; the slowest is what is promised."""
-    draw = np.random.default_rng(seed)
+    draw, rules = np.random.default_rng(seed), rules_of(load_config("ofc").ofc)
     dealt = [draw.permutation(DECK)[:cards].astype(np.int8) for _ in range(deals)]
-    return _spread(time_calls([partial(best_board, each, STAY_VALUE, False) for each in dealt]), 1e-3, "ms")
+    return _spread(
+        time_calls([partial(best_board, each, rules.stay_value, rules.full_house_stays) for each in dealt]), 1e-3, "ms"
+    )
 
 
 def play_ofc(hands: int, seed: int) -> Figures:

@@ -18,7 +18,7 @@ from statistics import median
 from benchmarks.harness.promises import Promise
 from benchmarks.harness.report import conditions, in_one_line, markdown_table, write_json
 from benchmarks.tables.games import evaluate_hands, legal_moves, play_ofc, set_fantasyland
-from benchmarks.tables.memory import session_memory
+from benchmarks.tables.memory import UNROLL_LENGTH, session_memory
 from benchmarks.tables.worker_start import start_worker
 
 START_PROMISES = {"s": 10.0, "MB": 400.0}
@@ -81,7 +81,7 @@ def measures(games: int, folder: Path) -> list[Measure]:
             "classic", "Blokus Classic, four players, legal moves of a position",
             partial(legal_moves, ["blokus.variant=classic"], games), {"median us": 120.0},
         ),
-        Measure("evaluator", "OFC, a hand of five cards", partial(evaluate_hands, 10_000 * games), {}),
+        Measure("evaluator", "OFC, a hand of five cards", partial(evaluate_hands, 1_000 * games), {}),
         *(
             Measure(
                 f"fantasyland_{cards}", f"OFC, a board of {cards} cards in Fantasyland",
@@ -94,7 +94,8 @@ def measures(games: int, folder: Path) -> list[Measure]:
         ),
         *starts,
         Measure(
-            "memory", "recorded session of Blokus Classic, unroll of 32, by its layout", lambda _: session_memory(), {}
+            "memory", f"recorded session of Blokus Classic, unroll of {UNROLL_LENGTH}, by its layout",
+            lambda _: session_memory(), {},
         ),
     ]  # fmt: skip
 
