@@ -13,9 +13,9 @@ from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.role_reports import number
 from simul.common.launch.processes.run_lock import read_json
 
-READY_SEC = 180.0
+READY_SEC = 600.0  # also on cores that others use
 STEADY_UPDATES = 2  # updates made before the window opens
-STEADY_SEC = 60.0  # and not waited for longer than that
+STEADY_SEC = 180.0  # and not waited for longer than that
 STOP_SEC = 40.0
 LOOK_SEC = 0.05
 

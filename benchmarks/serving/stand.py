@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 
 from benchmarks.harness.cores import pin
-from benchmarks.harness.processes import Child, start, stop
+from benchmarks.harness.processes import Child, MeasurementFailed, last_lines, start, stop
 from benchmarks.serving.policy import SPEC, served
 from benchmarks.serving.sink import past_selves
 from benchmarks.serving.stall import Stall, stall
@@ -23,7 +23,7 @@ from simul.common.protocol.messages import TO_SUPERVISOR, Report
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import Poller, PullSocket
 
-READY_SEC = 180.0
+READY_SEC = 600.0  # also on cores that others use
 WARM_UP_SEC = 0.5
 
 
@@ -80,10 +80,19 @@ class ServedRun:
         command = [sys.executable, "-P", "-m", "simul.inference_server", "--run-dir", str(self.run_dir.root)]
         self._server = start(command, self._server_log)
         pin(self._server.pid, *cores[:server_cores])
+        try:
+            self._wait_ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait_ready(self) -> None:
+        """Raises MeasurementFailed."""
         deadline = time.monotonic() + READY_SEC
         while not any(report.state == "ready" for report in self.reports(0.1)):
             if time.monotonic() > deadline or self._server.poll() is not None:
-                raise RuntimeError(f"the server did not become ready; see {self.run_dir.logs}")
+                log = last_lines(self.run_dir.logs / "server.log")
+                raise MeasurementFailed(f"the server did not become ready; the end of its log:\n{log}")
 
     def reports(self, wait_sec: float) -> list[Report]:
         """The server's reports of the next `wait_sec`."""

@@ -108,6 +108,6 @@ def time_calls(calls: Iterable[Callable[[], object]], untimed: int = UNTIMED) ->
 
 
 def _spread(times_us: NDArray[np.float64], factor: float, unit: str) -> Figures:
-    p50, p99 = np.percentile(times_us, (50, 99)) * factor
-    mean, most = times_us.mean() * factor, times_us.max() * factor
-    return {f"median {unit}": p50, f"p99 {unit}": p99, f"mean {unit}": mean, f"most {unit}": most}
+    times = times_us * factor
+    found = {"median": np.median(times), "p99": np.percentile(times, 99), "mean": times.mean(), "most": times.max()}
+    return {f"{name} {unit}": float(value) for name, value in found.items()}

@@ -17,7 +17,7 @@ from simul.common.transport import Poller, RouterSocket
 from simul.env_worker.games.loading import game_spec
 from simul.inference_server.mock_server import MockServer
 
-LONGEST_SEC = 300.0
+LONGEST_SEC = 600.0
 
 
 def start_worker(config: str, folder: Path, cache: Path) -> dict[str, float]:
