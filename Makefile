@@ -68,7 +68,7 @@ bench-tables: setup ## legal moves, hands and boards of Blokus and OFC, and the 
 bench-ofc: setup .venv-sb3/.stamp ## Open Face Chinese beside MaskablePPO: decisions learned from a second (12 minutes)
 	.venv-sb3/bin/python -m benchmarks ofc $(ARGS)
 
-bench-search: setup ## Blokus searched one game at a time, with a network a worker, and by the server (6 minutes)
+bench-search: setup ## Blokus searched one game at a time, with a network a worker, and by the server (7 minutes)
 	$(PY) -m benchmarks search $(ARGS)
 
 .venv-sb3/.stamp: benchmarks/sb3/requirements.txt constraints.txt pyproject.toml | setup

@@ -3,7 +3,8 @@
 Sequential: one process plays one game after the other, a forward for each leaf. Hybrid: a process on each core, with a
 network of its own. A CUDA context a worker: the same, with each network on the GPU. And our server on one core, with
 search workers on the others. All play with configs/blokus.yaml by `env_worker/search`; only who evaluates differs.
-Nothing is learned meanwhile, and samples are discarded. Windows are interleaved.
+Nothing is learned meanwhile, and samples are discarded. Windows are interleaved; the first one of each way is not
+counted.
 """
 
 from __future__ import annotations
@@ -163,6 +164,9 @@ def main() -> int:
     repeats: list[Repeat] = []
     with tempfile.TemporaryDirectory(prefix=STANDS) as folder, ExitStack() as stack:
         stands = Stands(stack, Path(folder), config, cores, device)
+        for name in stands.ways:  # at first the searches of all games are at the same stage
+            sys.stderr.write(f"warm-up: {TITLES[name]}\n")
+            stands.measure(name, options.seconds)
         for number in range(options.repeats):
             sys.stderr.write(f"round {number + 1} of {options.repeats}\n")
             repeats.append(_round(stands, number, options.seconds))
