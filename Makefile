@@ -65,7 +65,7 @@ bench-sb3: setup .venv-sb3/.stamp ## beside Stable-Baselines3: return and steps 
 bench-tables: setup ## legal moves, hands and boards of Blokus and OFC, and the start of their workers (5 minutes; ARGS=--markdown)
 	$(PY) -m benchmarks tables $(ARGS)
 
-bench-ofc: setup .venv-sb3/.stamp ## Open Face Chinese beside MaskablePPO: decisions learned from a second (12 minutes)
+bench-ofc: setup .venv-sb3/.stamp ## Open Face Chinese beside MaskablePPO: decisions learned from a second (15 minutes)
 	.venv-sb3/bin/python -m benchmarks ofc $(ARGS)
 
 bench-search: setup ## Blokus searched one game at a time, with a network a worker, and by the server (7 minutes)

@@ -43,7 +43,7 @@ def main() -> int:
                 found[name].append(measure(name, repeat, Path(folder), options))
                 sys.stderr.write(f"repeat {repeat + 1}, {name}: {found[name][-1]['per_sec']:,.0f} a second\n")
     lines = promises(found)
-    verdicts = promises_table(lines) if options.markdown else "\n".join(map(str, lines))
+    verdicts = promises_table(lines) if options.markdown and lines else "\n".join(map(str, lines))
     sys.stdout.write(f"{table(found)}\n\n{verdicts}\n\n{in_one_line(facts)}\n")
     if options.json:
         write_json(options.json, {"conditions": facts, "found": found, "lines": [line.as_dict() for line in lines]})
@@ -57,7 +57,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--warm-up-sec", type=float, default=5.0, help="of ours, before the window")
     parser.add_argument("--only", nargs="+", choices=TITLES, help="default: all")
     parser.add_argument("--opponent", choices=("random", "rule_based"), default="random", help="in the peer's env")
-    parser.add_argument("--peer-threads", type=int, help="of torch in the peer; default: its own choice")
     parser.add_argument("--set", action="append", default=[], metavar="K=V", help="further settings of ours")
     parser.add_argument("--markdown", action="store_true", help="print the promise as a table, too")
     parser.add_argument("--json", type=Path, metavar="F", help="write what was found to F")
@@ -75,7 +74,6 @@ def measure(name: str, repeat: int, folder: Path, options: argparse.Namespace) -
     command = [
         sys.executable, "-P", "-m", "benchmarks.ofc.peer", name, "--seconds", str(options.seconds),
         "--seed", str(repeat + 1), "--opponent", options.opponent,
-        *([f"--threads={options.peer_threads}"] if options.peer_threads else []),
     ]  # fmt: skip
     log = folder / f"{name}-{repeat}.log"
     with log.open("wb") as output:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from benchmarks.harness.cores import family_seconds
 from benchmarks.ofc.one_seat import OPPONENTS, make_ofc
-from benchmarks.ofc.settings import ENVS, PEERS, WIDTH
+from benchmarks.ofc.settings import ENVS, PEERS, THREADS, WIDTH
 from simul.common.config.loader import load_config
 
 UNTIMED_CYCLES = 1
@@ -76,10 +76,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--opponent", choices=OPPONENTS, default="random")
-    parser.add_argument("--threads", type=int, help="of torch; default: its own choice")
     options = parser.parse_args()
-    if options.threads:
-        torch.set_num_threads(options.threads)
+    if options.setting in THREADS:
+        torch.set_num_threads(THREADS[options.setting])
     sys.stdout.write(json.dumps(learn(options.setting, options.seconds, options.seed, options.opponent)) + "\n")
     return 0
 

@@ -16,9 +16,11 @@ OURS: Mapping[str, str] = {
     "lstm": f"{{hidden: {WIDTH}, layers: 2, memory: true}}",
 }
 PEERS: Mapping[str, str] = {
-    "same": "MaskablePPO with our network, batch, minibatches and epochs",
+    "same": "MaskablePPO with our network, batch, minibatches and epochs, 1 torch thread",
+    "same_threads": "the same, torch's own number of threads",
     "sb3": "MaskablePPO with its own defaults, MlpPolicy of 2 x 256",
 }
+THREADS: Mapping[str, int] = {"same": 1}  # of torch, where it is not torch's own choice
 TITLES: Mapping[str, str] = {
     "mlp": "`simul up ofc` as shipped, MLP of 2 x 256",
     "lstm": "`simul up ofc` with an LSTM of 256 behind it",
