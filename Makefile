@@ -7,7 +7,7 @@ PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 docs clean
+.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,15 @@ bench-peers: setup .venv-peers/.stamp ## beside mosec, TorchRL's inference serve
 
 bench-sb3: setup .venv-sb3/.stamp ## beside Stable-Baselines3: return and steps a second (hours; ARGS="--task CartPole-v1 --seeds 1")
 	.venv-sb3/bin/python -m benchmarks sb3 $(ARGS)
+
+bench-tables: setup ## legal moves, hands and boards of Blokus and OFC, and the start of their workers (5 minutes; ARGS=--markdown)
+	$(PY) -m benchmarks tables $(ARGS)
+
+bench-ofc: setup .venv-sb3/.stamp ## Open Face Chinese beside MaskablePPO: decisions learned from a second (15 minutes)
+	.venv-sb3/bin/python -m benchmarks ofc $(ARGS)
+
+bench-search: setup ## Blokus searched one game at a time, with a network a worker, and by the server (7 minutes)
+	$(PY) -m benchmarks search $(ARGS)
 
 .venv-sb3/.stamp: benchmarks/sb3/requirements.txt constraints.txt pyproject.toml | setup
 	rm -rf .venv-sb3

@@ -15,6 +15,9 @@ BENCHMARKS = {
     "cuda": ("benchmarks.cuda.main", True),
     "peers": ("benchmarks.peers.main", True),
     "sb3": ("benchmarks.sb3.main", False),
+    "ofc": ("benchmarks.ofc.main", False),
+    "search": ("benchmarks.search.main", True),
+    "tables": ("benchmarks.tables.main", True),
     "pokemon": ("benchmarks.pokemon_layers.main", False),
     "acceleration": ("benchmarks.acceleration", False),
 }

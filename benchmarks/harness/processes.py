@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -27,10 +27,16 @@ class MeasurementFailed(RuntimeError):
 
 
 def interruptible(run: Callable[[], int]) -> int:
-    """Call `run`. After Ctrl-C or SIGTERM its own `finally` stops what it started, and the exit code is 130."""
+    """Call `run`. After Ctrl-C or SIGTERM its own `finally` stops what it started, and the exit code is 130.
+
+    Where something could not be measured, the reason goes to stderr, and the exit code is 1.
+    """
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return run()
+    except MeasurementFailed as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; everything that was started is stopped\n")
         return 130
@@ -108,8 +114,9 @@ def start(
     stdin: int = subprocess.DEVNULL,
     stdout: int | None = None,
     cwd: Path = ROOT,
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a command; stderr goes to the log, and stdout too unless it is given."""
+    """Start a command; stderr goes to the log, and stdout too unless it is given. `env`: above this process's own."""
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
         command,
@@ -118,7 +125,7 @@ def start(
         stderr=log,
         cwd=cwd,
         start_new_session=sys.platform != "win32",  # a terminal's Ctrl-C is for us to handle
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path), **(env or {})},
     )
 
 

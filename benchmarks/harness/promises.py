@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from benchmarks.harness.report import markdown_table
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,11 @@ class Promise:
         return self.found >= self.promised if self.at_least else self.found <= self.promised
 
     @property
+    def verdict(self) -> str:
+        """In a table."""
+        return "met" if self.kept else "not met"
+
+    @property
     def shown(self) -> tuple[str, str]:
         """Found and promised as text: two decimals below 100, none above."""
         decimals = 2 if self.promised < 100 else 0
@@ -40,3 +48,13 @@ class Promise:
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
         return {**asdict(self), "kept": self.kept}
+
+
+def promises_table(promises: Sequence[Promise]) -> str:
+    """The promises as a Markdown table."""
+    rows = []
+    for promise in promises:
+        value, promised = promise.shown
+        by_cpu = "" if promise.by_cpu is None else f"{promise.by_cpu:.2f}"
+        rows.append([promise.name, value, by_cpu, promised, promise.verdict])
+    return markdown_table(("promise", "found", "by processor time", "promised", ""), rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.harness.promises import Promise
+from benchmarks.harness.promises import Promise, promises_table
 from benchmarks.harness.report import markdown_table
 from benchmarks.pokemon_layers.layer import Sample, summarise
 from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio
@@ -45,14 +45,7 @@ def markdown(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]],
             ]
         )  # fmt: skip
     layers = markdown_table(("layer", "decisions/s", "spread", "us of one core a decision", "spread"), rows)
-    if not found:
-        return layers
-    verdicts = []
-    for promise in found:
-        value, promised = promise.shown
-        by_cpu = "" if promise.by_cpu is None else f"{promise.by_cpu:.2f}"
-        verdicts.append([promise.name, value, by_cpu, promised, "met" if promise.kept else "not met"])
-    return f"{layers}\n\n{markdown_table(('promise', 'found', 'by processor time', 'promised', ''), verdicts)}"
+    return f"{layers}\n\n{promises_table(found)}" if found else layers
 
 
 def transport_line(samples: Mapping[str, Sequence[Sample]]) -> str:

@@ -8,30 +8,20 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from benchmarks.harness import processes
 from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
-from benchmarks.harness.processes import MeasurementFailed
+from benchmarks.harness.run_status import STOP_SEC, RunStatus, Status
 from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.panel import mean_batch
 from simul.common.launch.processes.role_reports import counts, number
-from simul.common.launch.processes.run_lock import read_json
 from simul.common.launch.supervisor.checkpoint_files import newest_checkpoint
 
-READY_SEC = 180.0
-STEADY_UPDATES = 2  # updates made before the window opens
-STEADY_SEC = 60.0  # and not waited for longer than that
-STOP_SEC = 40.0
 WEIGHTS_FILE = "weights.safetensors"
-LOOK_SEC = 0.05
-
-Status = Mapping[str, Any]
 
 
 class Training:
@@ -55,18 +45,13 @@ class Training:
         with log.open("wb") as output:
             process = processes.start(command, output)
             try:
-                return self._watch(process.pid, _Readings(run_dir, process, log))
+                return self._watch(process.pid, RunStatus(run_dir, process, log))
             finally:
                 processes.stop(process, STOP_SEC)
 
-    def _watch(self, pid: int, readings: _Readings) -> Sample:
+    def _watch(self, pid: int, readings: RunStatus) -> Sample:
         setting = self._setting
-        readings.wait(lambda status: status.get("phase") == "training", READY_SEC, "it is ready")
-        begin = time.monotonic()
-        readings.wait(lambda _: time.monotonic() - begin >= setting.warm_up_sec, READY_SEC, "it is warm")
-        readings.wait(
-            lambda status: (number(status, "learner", "updates") or 0) >= STEADY_UPDATES, STEADY_SEC, "it has learned"
-        )
+        readings.wait_steady(setting.warm_up_sec)
         before = readings.fresh()
         roles = {p["name"]: p["pid"] for p in before["processes"]}
         by_role = seconds_by_role(roles)
@@ -78,44 +63,10 @@ class Training:
         seconds = after["time"] - before["time"]
         notes = {
             **facts(before, after),
-            "parameters": readings.parameters(),
+            "parameters": _parameters(readings.run_dir),
             "us_by_process": us_by_role(by_role, seconds_by_role(roles), decisions),
         }
         return Sample(decisions, seconds, cpu, busy, len(setting.cores), notes)
-
-
-class _Readings:
-    """status.json as it changes."""
-
-    def __init__(self, run_dir: RunDir, process: Any, log: Path) -> None:
-        self._run_dir = run_dir
-        self._process = process
-        self._log = log
-
-    def parameters(self) -> int:
-        """Of the network, as its newest checkpoint holds them."""
-        folder = newest_checkpoint(self._run_dir.root)
-        return count_parameters((folder / WEIGHTS_FILE).read_bytes())
-
-    def wait(self, condition: Any, limit_sec: float, until: str) -> Status:
-        """The first reading that satisfies `condition`."""
-        deadline = time.monotonic() + limit_sec
-        while not condition(status := read_json(self._run_dir, "status.json")):
-            self._check(deadline, until)
-            time.sleep(LOOK_SEC)
-        return status
-
-    def fresh(self) -> Status:
-        """The next reading in which the server's decisions have moved."""
-        last = number(read_json(self._run_dir, "status.json"), "server", "decisions") or 0
-        return self.wait(lambda now: (number(now, "server", "decisions") or 0) > last, STEADY_SEC, "it decides again")
-
-    def _check(self, deadline: float, until: str) -> None:
-        if self._process.poll() is None and time.monotonic() < deadline:
-            return
-        tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
-        ended = f"ended with exit code {self._process.returncode}" if self._process.returncode is not None else "hangs"
-        raise MeasurementFailed(f"`simul up` {ended} before {until}; its last words:\n{tail}")
 
 
 def facts(before: Status, after: Status) -> dict[str, Any]:
@@ -145,6 +96,11 @@ def facts(before: Status, after: Status) -> dict[str, Any]:
         "device": server.get("device"),
         "precision": server.get("precision"),
     }
+
+
+def _parameters(run_dir: RunDir) -> int:
+    """Of the network, as its newest checkpoint holds them."""
+    return count_parameters((newest_checkpoint(run_dir.root) / WEIGHTS_FILE).read_bytes())
 
 
 def count_parameters(safetensors: bytes) -> int:

@@ -1,4 +1,4 @@
-"""The bare batched forward: the served network on prepared inputs, without a server.
+"""The bare batched forward: the served network on prepared inputs, without a server. With a run directory, that run's.
 
 Says `ready`; takes JSON lines {"precision", "batch", "end"} and prints the microseconds of one forward:
 forward_us by the clock (median), cpu_us of processor time (mean).
@@ -14,6 +14,8 @@ import time
 import torch
 
 from benchmarks.serving.policy import NETWORK, PRECISIONS, SPEC
+from simul.common.config.run_directory import RunDir
+from simul.common.nets.base import example_observation
 from simul.common.nets.build import build_network
 from simul.common.nets.traced import traced_forward
 
@@ -24,9 +26,13 @@ ILLEGAL = torch.finfo(torch.float32).min
 def main() -> None:
     """See the module's docstring."""
     torch.set_num_threads(1)
-    network = build_network(NETWORK, SPEC)
+    spec, config = SPEC, NETWORK
+    if sys.argv[1:]:
+        run_dir = RunDir(sys.argv[1])
+        spec, config = run_dir.read_spec(), run_dir.read_config().network
+    network = build_network(config, spec)
     forwards = {
-        name: traced_forward(network if name == "float32" else network.lowered(getattr(torch, name)), SPEC)
+        name: traced_forward(network if name == "float32" else network.lowered(getattr(torch, name)), spec)
         for name in PRECISIONS
     }
     sys.stdout.write("ready\n")
@@ -34,8 +40,8 @@ def main() -> None:
     for line in sys.stdin:
         wanted = json.loads(line)
         batch, forward = wanted["batch"], forwards[wanted["precision"]]
-        observation, state = torch.randn(batch, SPEC.observation_size), network.initial_state(batch)
-        mask = torch.rand(batch, SPEC.num_actions) < 0.5
+        observation = example_observation(spec, torch.rand(batch, spec.observation_size))
+        mask, state = torch.rand(batch, spec.num_actions) < 0.5, network.initial_state(batch)
         times: list[tuple[float, float]] = []
         while time.monotonic() < wanted["end"] or len(times) < 20:
             begin, cpu = time.perf_counter(), time.thread_time()

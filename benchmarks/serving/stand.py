@@ -12,16 +12,18 @@ from typing import Any
 import psutil
 
 from benchmarks.harness.cores import pin
-from benchmarks.harness.processes import Child, start, stop
+from benchmarks.harness.processes import Child, MeasurementFailed, last_lines, start, stop
 from benchmarks.serving.policy import SPEC, served
 from benchmarks.serving.sink import past_selves
 from benchmarks.serving.stall import Stall, stall
 from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_SUPERVISOR, Report
+from simul.common.protocol.specs import GameSpec
 from simul.common.transport import Poller, PullSocket
 
-READY_SEC = 60.0
+READY_SEC = 600.0  # also on cores that others use
 WARM_UP_SEC = 0.5
 
 
@@ -52,17 +54,22 @@ class Found:
     stall: Stall | None = None  # of cells with swaps and trips
 
 
-class Stand:
-    """A server of one precision and its learner's stand-in."""
+class ServedRun:
+    """A server with a run directory of its own, and its learner's stand-in.
+
+    Attributes:
+        run_dir: of the run.
+    """
 
     def __init__(
-        self, folder: Path, precision: str, cores: Sequence[int], server_cores: int = 1, **server: Any
+        self, folder: Path, config: Config, spec: GameSpec, cores: Sequence[int], server_cores: int = 1
     ) -> None:  # fmt: skip
+        """The server runs on the first `server_cores` cores, the stand-in on the last one."""
         self._others = cores[server_cores:]
         self.run_dir = RunDir(folder)
         self.run_dir.create()
-        self.run_dir.write_config(served(precision, **server))
-        self.run_dir.write_spec(SPEC)
+        self.run_dir.write_config(config)
+        self.run_dir.write_spec(spec)
         self._status = PullSocket(self.run_dir.endpoint("status"))
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._latest: list[Report] = []
@@ -73,10 +80,50 @@ class Stand:
         command = [sys.executable, "-P", "-m", "simul.inference_server", "--run-dir", str(self.run_dir.root)]
         self._server = start(command, self._server_log)
         pin(self._server.pid, *cores[:server_cores])
+        try:
+            self._wait_ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait_ready(self) -> None:
+        """Raises MeasurementFailed."""
         deadline = time.monotonic() + READY_SEC
-        while not any(report.state == "ready" for report in self._reports(0.1)):
+        while not any(report.state == "ready" for report in self.reports(0.1)):
             if time.monotonic() > deadline or self._server.poll() is not None:
-                raise RuntimeError(f"the server did not become ready; see {self.run_dir.logs}")
+                log = last_lines(self.run_dir.logs / "server.log")
+                raise MeasurementFailed(f"the server did not become ready; the end of its log:\n{log}")
+
+    def reports(self, wait_sec: float) -> list[Report]:
+        """The server's reports of the next `wait_sec`."""
+        poller, until, reports = Poller([self._status]), time.monotonic() + wait_sec, []
+        while (left := until - time.monotonic()) > 0:
+            poller.wait(left)
+            while (frames := self._status.receive()) is not None:
+                reports.append(self._codec.decode(frames)[0])
+        self._latest = reports[-1:] or self._latest
+        return reports
+
+    def cpu_seconds(self) -> float:
+        """Processor time of the server so far."""
+        times = psutil.Process(self._server.pid).cpu_times()
+        return float(times.user + times.system)
+
+    def close(self) -> None:
+        """Stop everything."""
+        stop(self._server)
+        self._sink.close()
+        self._status.close()
+        self._server_log.close()
+
+
+class Stand(ServedRun):
+    """A server of one precision, and closed-loop clients."""
+
+    def __init__(
+        self, folder: Path, precision: str, cores: Sequence[int], server_cores: int = 1, **server: Any
+    ) -> None:  # fmt: skip
+        super().__init__(folder, served(precision, **server), SPEC, cores, server_cores)
 
     def measure(self, cell: Cell, seconds: float) -> Found:
         """One window of closed-loop clients."""
@@ -90,10 +137,10 @@ class Stand:
             begin = time.monotonic() + WARM_UP_SEC
             for client in clients:
                 client.tell(begin=begin, end=begin + seconds)
-            reports = [*self._latest, *self._reports(WARM_UP_SEC)]
-            cpu = self._cpu_seconds()
-            inside = self._reports(seconds)
-            cpu = self._cpu_seconds() - cpu
+            reports = [*self._latest, *self.reports(WARM_UP_SEC)]
+            cpu = self.cpu_seconds()
+            inside = self.reports(seconds)
+            cpu = self.cpu_seconds() - cpu
             results = [client.result() for client in clients]
             published = self._order(0.0, 0)
         finally:
@@ -124,13 +171,6 @@ class Stand:
         """How the server says that its batches run."""
         return str(self._latest[-1].metrics["runners"]["learner"])
 
-    def close(self) -> None:
-        """Stop everything."""
-        stop(self._server)
-        self._sink.close()
-        self._status.close()
-        self._server_log.close()
-
     def _order(self, swaps_per_sec: float, past: int) -> list[float]:
         """Send an order to the learner's stand-in. Returns when weights were published since the last one."""
         self._sink.tell(swaps_per_sec=swaps_per_sec, past=past)
@@ -140,22 +180,9 @@ class Stand:
     def _wait_for(self, past: int) -> None:
         deadline = time.monotonic() + READY_SEC
         while past and not set(past_selves(past)) <= self._latest[-1].metrics["policies"].keys():
-            self._reports(0.1)
+            self.reports(0.1)
             if time.monotonic() > deadline:
                 raise RuntimeError(f"the past selves were not taken; see {self.run_dir.logs}")
-
-    def _cpu_seconds(self) -> float:
-        times = psutil.Process(self._server.pid).cpu_times()
-        return float(times.user + times.system)
-
-    def _reports(self, wait_sec: float) -> list[Report]:
-        poller, until, reports = Poller([self._status]), time.monotonic() + wait_sec, []
-        while (left := until - time.monotonic()) > 0:
-            poller.wait(left)
-            while (frames := self._status.receive()) is not None:
-                reports.append(self._codec.decode(frames)[0])
-        self._latest = reports[-1:] or self._latest
-        return reports
 
 
 def _stall(cell: Cell, results: list[Any], published: list[float]) -> Stall | None:

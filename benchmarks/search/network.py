@@ -1,0 +1,50 @@
+"""An evaluator with a network of its own, in the process that searches: the engine of the server, without a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from simul.common.client.evaluation import Evaluation
+from simul.common.config.schema import NetworkConfig
+from simul.common.nets.build import build_network
+from simul.common.protocol.specs import GameSpec
+from simul.inference_server.engine.engine import PolicyEngine
+
+
+class NetworkEvaluator:
+    """Answers each request with one forward, before `submit` returns. Weights are those of the seed 0, as the server's.
+
+    Args:
+        threads: of torch.
+        device: cpu, or cuda: a context of this process's own.
+    """
+
+    def __init__(
+        self, network: NetworkConfig, spec: GameSpec, *, threads: int = 1, device: str = "cpu",
+        precision: str = "float32",
+    ) -> None:  # fmt: skip
+        torch.set_num_threads(threads)
+        self._engine = PolicyEngine(
+            build_network(network, spec), spec, max_sessions=1, device=torch.device(device),
+            precision=getattr(torch, precision),
+        )  # fmt: skip
+        self._engine.warm_up((1,))
+        self._answers: list[Evaluation] = []
+        self._submitted = 0
+
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
+        """As `Evaluator.submit`."""
+        self._submitted += 1
+        rows = np.full(len(mask), self._engine.zero_row)
+        priors, value = self._engine.evaluate(observation, mask.view(np.uint8), rows)
+        self._answers.append(Evaluation(self._submitted, priors, value, np.zeros(len(mask), np.int64), {}))
+        return self._submitted
+
+    def poll(self) -> list[Evaluation]:
+        """All answers."""
+        answers, self._answers = self._answers, []
+        return answers
