@@ -13,7 +13,7 @@ from rich.console import Console
 from simul.common.client.control import ControlClient
 from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES, game_called
-from simul.common.config.loader import load_config
+from simul.common.config.loader import load_config, load_game
 from simul.common.config.matchups import Contestant, Pairing, encode_pairings, round_robin, share_out
 from simul.common.config.opponents import SCRIPTED, opponent_kind
 from simul.common.config.run_directory import RunDir
@@ -25,7 +25,7 @@ from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.processes.role_reports import Metrics, number
 from simul.common.launch.processes.signals import Signals
 from simul.common.launch.processes.temporary import temporary_folder
-from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
+from simul.common.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, newest_checkpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -188,7 +188,7 @@ def _config_of_bots(name: str, bots: Sequence[str], overrides: Sequence[str]) ->
     if len(bots) < 2:
         raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
     if name:
-        return load_config(f"{GAMES[name].configuration}" if name in GAMES else name, overrides)
+        return load_game(name, overrides)
     for game in with_bots.values():
         if set(bots) <= set(game.scripted):
             return load_config(CONFIGS / f"{game.configuration}.yaml", overrides)
@@ -256,15 +256,3 @@ def _arguments(pairings: Sequence[Pairing], workers: int, each: list[str]) -> li
         ["--episodes", str(sum(part.battles for part in share)), "--pairings", encode_pairings(share), *each]
         for share in share_out(pairings, workers)
     ]
-
-
-def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
-    """Short, distinct names of checkpoints: `RUN@VERSION`, or the folder's name."""
-    labels: list[str] = []
-    for folder in folders:
-        of_run = folder.parent.name == "checkpoints"
-        label = f"{folder.parent.parent.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
-        label = label.replace("|", "-").replace("/", "-")  # labels are fields of Showdown's protocol lines
-        taken = labels.count(label) or sum(other.startswith(f"{label}#") for other in labels)
-        labels.append(f"{label}#{taken + 1}" if taken else label)
-    return labels
