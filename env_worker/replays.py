@@ -1,4 +1,4 @@
-"""What the replays of all games have in common: their folder, and how files of games with several players are called."""
+"""What the replays of all games have in common: their folder, and the names of files."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     evaluate.add_argument(
         "--replays", type=path, metavar="DIR",
-        help="write every episode there: Pokémon as log and page, Gymnasium as JSON and video, other games as JSON (for "
-        "`simul watch --replay`) and picture",
+        help="write every episode there: Pokémon as log and page, Gymnasium as JSON and video, other games as JSON "
+        "(for `simul watch --replay`) and picture",
     )  # fmt: skip
     add_replay_player(evaluate)
     evaluate.add_argument(

@@ -1,4 +1,4 @@
-"""Replays of TurnGames: a JSON of the seed and the moves, which determine a game, and a picture of its last position."""
+"""Replays of TurnGames: a JSON of the seed and the moves, which determine a game, and a picture of its end."""
 
 from __future__ import annotations
 

@@ -17,7 +17,9 @@ PAINT = {
     "orange": "#ee8a2c",
 }
 STYLES = {
-    rf"(?m)^{name[0].upper()}\b|\b{name[0].upper()}\b ?(?=[A-Z.+ ]*$)": f"bold {'black' if name in ('yellow', 'orange') else 'white'} on {paint}"
+    rf"(?m)^{name[0].upper()}\b|\b{name[0].upper()}\b ?(?=[A-Z.+ ]*$)": (
+        f"bold {'black' if name in ('yellow', 'orange') else 'white'} on {paint}"
+    )
     for name, paint in PAINT.items()
 }  # of `TurnGame.styles`: a colour's letters on the board and before its name, not those of the pieces left
 _SQUARE = 24  # pixels

@@ -101,6 +101,7 @@ class OpenSpielGame(TurnGame):
     def render(self, seat: int | None = None) -> str:
         """The game's own text; of a game without text for one seat, the whole position."""
         kind = self._game.get_type()
+        seat = seat if self._hidden else None  # the text for one seat may be the list of moves
         if seat is not None and kind.provides_information_state_string:
             return str(self._state.information_state_string(seat))
         if seat is not None and kind.provides_observation_string:
