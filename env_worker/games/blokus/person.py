@@ -122,10 +122,14 @@ def list_pieces(variant: Variant, colour: int, legal: Iterable[int], about: str)
 def _piece_lines(placed: dict[int, dict[int, list[Square]]]) -> list[str]:
     sizes = Counter({piece: len(_SHAPES[piece][0]) for piece in placed})
     return [
-        f"{NAMES[piece]:<3} {sizes[piece]} squares: {sum(map(len, placed[piece].values()))} places, "
+        f"{NAMES[piece]:<3} {_squares(sizes[piece])}: {sum(map(len, placed[piece].values()))} places, "
         f"orientations {', '.join(map(str, sorted(placed[piece])))}"
         for piece in sorted(placed, key=lambda each: (-sizes[each], each))
     ]
+
+
+def _squares(number: int) -> str:
+    return "1 square " if number == 1 else f"{number} squares"
 
 
 def _drawn(variant: Variant, piece: int, number: int, anchors: list[Square]) -> str:

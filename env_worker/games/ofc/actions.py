@@ -94,7 +94,9 @@ def parse_placement(text: str, cards: list[str], filled: tuple[int, ...]) -> int
     rows: list[int | None] = [None] * len(cards)
     rest = _PART.sub("", text).strip(" ,;.")
     if rest or not text.strip():
-        raise ValueError(f"expected cards with their rows, such as `{example(cards)}`; got {shortened(rest or text)}")
+        raise ValueError(
+            f"expected cards with their rows, such as `{example(cards, filled)}`; got {shortened(rest or text)}"
+        )
     for name, word in _PART.findall(text):
         card = _card_name(name)
         free = [place for place, held in enumerate(cards) if held == card and rows[place] is None]
@@ -108,7 +110,7 @@ def parse_placement(text: str, cards: list[str], filled: tuple[int, ...]) -> int
         rows[rows.index(None)] = DISCARD
         missing = []
     if missing:
-        raise ValueError(f"{' and '.join(missing)} has no row yet; write every card with its row")
+        raise ValueError(f"write every card with its row; still without one: {' '.join(missing)}")
     if rows.count(DISCARD) != (not opening):
         raise ValueError(
             "no card is discarded on street 1" if opening else "exactly one of the three cards is discarded"
@@ -119,9 +121,10 @@ def parse_placement(text: str, cards: list[str], filled: tuple[int, ...]) -> int
     return _NUMBERS[tuple(row for row in rows if row is not None)]
 
 
-def example(cards: list[str]) -> str:
-    """How a person may write a placement of these cards."""
-    letters = ("b", "m", "b", "m", "t") if len(cards) > 3 else ("b", "m", NO_ROW)
+def example(cards: list[str], filled: tuple[int, ...]) -> str:
+    """A placement of these cards, as a person may write it: the bottom is filled first."""
+    free = "".join(ROWS[row][0] * (SIZES[row] - filled[row]) for row in (2, 1, 0))
+    letters = free if len(cards) > 3 else free[:2] + NO_ROW
     return ", ".join(f"{card} {letter}" for card, letter in zip(cards, letters, strict=False))
 
 

@@ -104,12 +104,12 @@ class OfcGame(TurnGame):
     def legal_actions(self, seat: int) -> NDArray[np.intp]:
         if self._turn < len(self._order):
             return LEGAL_FIRST
-        return LEGAL_LATER[tuple(self.hand.filled[seat].tolist())]
+        return LEGAL_LATER[self._filled(seat)]
 
     def mask(self, seat: int) -> NDArray[np.uint8]:
         if self._turn < len(self._order):
             return MASK_FIRST.copy()
-        return MASK_LATER[tuple(self.hand.filled[seat].tolist())].copy()
+        return MASK_LATER[self._filled(seat)].copy()
 
     def apply(self, actions: Mapping[int, int]) -> None:
         seats = self.acting()
@@ -132,7 +132,7 @@ class OfcGame(TurnGame):
     def _allows(self, seat: int, action: int) -> bool:
         if self._turn < len(self._order):
             return 0 <= action < len(LEGAL_FIRST)
-        mask = MASK_LATER[tuple(self.hand.filled[seat].tolist())]
+        mask = MASK_LATER[self._filled(seat)]
         return 0 <= action < len(mask) and bool(mask[action])
 
     def returns(self) -> Sequence[float]:
@@ -216,16 +216,19 @@ class OfcGame(TurnGame):
 
     def action_help(self, seat: int) -> str:
         """Cards with the letters of their rows."""
-        discard = "" if self._turn < len(self._order) else ", x = discard, which may be left out"
-        return (
-            f"Write each card with its row (t = top, m = middle, b = bottom{discard}), such as: {example(self._held)}"
-        )
+        discard = "" if self._turn < len(self._order) else ", x = discard"
+        rows = f"t = top, m = middle, b = bottom{discard}"
+        return f"Write each card with its row ({rows}), such as: {example(self._held, self._filled(seat))}"
 
     def parse_action(self, seat: int, text: str) -> int:
         """`As t, Kd b, 2c x`, or an action's name. Raises ValueError with a sentence."""
-        if ":" in text and ";" in text:
+        if ";" in text:
             return super().parse_action(seat, text)
-        return parse_placement(text, self._held, tuple(self.hand.filled[seat].tolist()))
+        return parse_placement(text, self._held, self._filled(seat))
+
+    def _filled(self, seat: int) -> tuple[int, ...]:
+        """Cards in each row."""
+        return tuple(self.hand.filled[seat].tolist())
 
     @property
     def _held(self) -> list[str]:
