@@ -88,7 +88,7 @@ class Person:
     def __init__(self, screen: Screen, advisor: Advisor | None) -> None:
         self._screen = screen
         self._advisor = advisor
-        self._helped = False
+        self._helped = ""
 
     def choose(self, played: RecordedGame, seat: int) -> int:
         """What the person writes. Raises TakenBack, Left."""
@@ -98,8 +98,9 @@ class Person:
             self._advisor.advise(played)  # also without a hint: a policy with memory sees every decision
         if not self._helped:
             screen.say(COMMANDS, "dim")
-            self._helped = True
-        screen.say(game.action_help(seat), "dim")
+        if (wording := game.action_help(seat)) != self._helped:
+            screen.say(wording, "dim")
+            self._helped = wording
         while True:
             try:
                 text = screen.ask(f"seat {seat}").strip()
