@@ -19,7 +19,7 @@ from simul.env_worker.games.base.replays import (
 )
 from simul.env_worker.games.base.turn_game import CHANCE
 from simul.env_worker.games.loading import build_source, turn_game
-from tests.support.turn_games import HighCard
+from tests.support.turn_games import HighCard, play
 
 CUSTOM = "tests.support.small_games:TicTacToe"
 
@@ -65,12 +65,10 @@ def test_every_game_of_an_evaluation_is_written_and_plays_again(tmp_path):
     source = build_source(config, index=4, episodes=5, greedy=True, record=False, replays=tmp_path / "games")
     source.start()
     draw = random.Random(1)
-    from tests.support.turn_games import play
-
     play(source, lambda row: draw.choice([a for a, legal in enumerate(row.mask) if legal]))
     source.close()
-    files = sorted((tmp_path / "games").glob("*.json"))
-    assert [file.stem.rpartition("-")[2] for file in files] == ["0", "1", "2", "3", "4"]
+    files = list((tmp_path / "games").glob("*.json"))
+    assert sorted(file.stem.rpartition("-")[2] for file in files) == ["0", "1", "2", "3", "4"]
     assert {file.stem.rsplit("-", 2)[1] for file in files} == {"4"}, "the worker's index"
     total = 0.0
     for file in files:
