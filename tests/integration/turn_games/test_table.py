@@ -12,12 +12,13 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
 from simul.common import cli
 from simul.common.config.loader import load_game
-from simul.common.config.schema import Config
+from simul.common.config.schema import Config, NetworkConfig
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.base.replays import RecordedGame, read_replay
 from simul.env_worker.games.loading import game_spec, scripted_players, turn_game
@@ -145,11 +146,10 @@ def test_two_policies_and_a_bot_are_watched(checkpoint, tmp_path):
 
 def test_a_policy_that_was_trained_with_search_searches(tmp_path):
     pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
+    network = NetworkConfig("mlp_lstm", {"hidden": 16, "memory": False})
     settings = "game: openspiel\nlearner: {algorithm: alphazero}\nsearch: {simulations: 8}\n"
-    (tmp_path / "config.yaml").write_text(
-        settings + "network: {name: mlp_lstm, options: {hidden: 16, memory: false}}\n"
-    )
-    write_search_checkpoint(tmp_path / "checkpoints" / "000000003")
+    (tmp_path / "config.yaml").write_text(f"{settings}network: {json.dumps(msgspec.to_builtins(network))}\n")
+    write_checkpoint(tmp_path / "checkpoints" / "000000003", game_spec(load_game(TIC_TAC_TOE)), 3, network)
     done = simul("play", "--checkpoint", tmp_path, "--seed", "5", lines="x(1,1)\nhint\nresign\n")
     assert done.returncode == 0, done.stderr
     hint = done.stdout.partition("seat 0> hint\n")[2].partition("seat 0> ")[0]
