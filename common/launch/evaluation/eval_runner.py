@@ -20,6 +20,7 @@ from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.evaluation.matrix import build_matrix, matrix_table, standings_table
 from simul.common.launch.evaluation.result import build_result, result_text
+from simul.common.launch.monitoring.output import complain
 from simul.common.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.processes.role_reports import Metrics, number
@@ -152,7 +153,7 @@ class EvalRunner:
                     f"{done:.0f} of {episodes} played, {playing} {'worker' if playing == 1 else 'workers'} left\n"
                 )
         while self._roles.wait(POLL_SEC):  # the final reports
-            self._roles.receive_reports()
+            self._receive()
 
     def _playing(self) -> int:
         """The number of workers that have not finished. Raises RoleDied where one, or the server, failed."""
@@ -169,8 +170,13 @@ class EvalRunner:
         """Receive reports. Always False: no stop is cut short. Raises RoleDied after a signal."""
         if self._signals.stop:
             raise RoleDied("The evaluation was interrupted.", 130)
-        self._roles.receive_reports(POLL_SEC)
+        self._receive(POLL_SEC)
         return False
+
+    def _receive(self, timeout_sec: float = 0.0) -> None:
+        """Receive reports. Their events, such as why a game was aborted, go to stderr."""
+        for sentence in self._roles.receive_reports(timeout_sec, of_failures=False):
+            complain(f"{sentence}\n")
 
 
 def _with_opponents(config: Config, bots: Sequence[str]) -> Config:
