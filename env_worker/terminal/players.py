@@ -39,9 +39,6 @@ class SeatPlayer(Protocol):
     def choose(self, played: RecordedGame, seat: int) -> int:
         """A legal action."""
 
-    def close(self) -> None:
-        """Release what it holds."""
-
 
 class ScriptedPlayer:
     """A scripted player of the game. What it draws at a turn depends on the game's seed and the turn only."""
@@ -75,9 +72,6 @@ class PolicyPlayer:
         if self._screen is not None:
             self._screen.say(f"seat {seat} ({self.name}) considers\n{advice.text(played.game, seat)}", "dim")
         return advice.action
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 class Person:

@@ -58,7 +58,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     evaluate.set_defaults(run=_eval)
 
 
-def add_replay_player(parser: argparse.ArgumentParser) -> None:
+def add_replay_player(parser: argparse._ActionsContainer) -> None:
     """Add the choice of a replay page's player."""
     parser.add_argument(
         "--replay-player", choices=("own", "showdown", "none"), default="own",

@@ -53,9 +53,6 @@ class FirstLegal:
         self.written.append(played.game.action_name(seat, action))
         return action
 
-    def close(self) -> None:
-        pass
-
 
 def rehearsed(config: Config, opponents: list[str], seat: int, seed: int) -> tuple[list[str], RecordedGame]:
     """What a person writes who takes the first legal action each time, and the game that comes of it."""
