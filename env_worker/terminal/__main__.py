@@ -125,9 +125,8 @@ class _Table:
         """[seats]: the person, and the contestants in order at the other seats. Raises ConfigError."""
         seats = self._spec.seats
         if person is not None and not 0 <= person < seats:
-            last = seats - 1
-            raise ConfigError(f"{self._spec.name} has the seats 0 to {last}; got --seat {person}." if last else
-                              f"{self._spec.name} has one seat, 0; got --seat {person}.")  # fmt: skip
+            known = f"the seats 0 to {seats - 1}" if seats > 1 else "one seat, 0"
+            raise ConfigError(f"{self._spec.name} has {known}; got --seat {person}.")
         others = [seat for seat in range(seats) if seat != person]
         if not others and any(each.bot for each in contestants):
             raise ConfigError(f"{self._spec.name} has one seat and no opponents; leave --opponent out.")
@@ -137,7 +136,7 @@ class _Table:
             )
         if others and not contestants:
             raise ConfigError(
-                f"{_seats(len(others))} of {self._spec.name} without a player. Name a --checkpoint, or an --opponent: "
+                f"{self._spec.name} has {_seats(len(others))} without a player. Name a --checkpoint, or an --opponent: "
                 f"{self._kinds()}."
             )
         by_seat = {seat: contestants[min(place, len(contestants) - 1)] for place, seat in enumerate(others)}
@@ -159,7 +158,7 @@ class _Table:
         self._until_done.callback(player.close)
         return player
 
-    def _person(self, seat: int) -> Person:
+    def _person(self, seat: int) -> SeatPlayer:
         adviser = self._options.adviser
         return Person(self._screen, self._advisor(adviser, seat) if adviser else None)
 

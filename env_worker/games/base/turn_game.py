@@ -109,8 +109,11 @@ class TurnGame(ABC):
         return str(action)
 
     def shown_action(self, seat: int, action: int) -> str:
-        """The action as every seat sees it; a game overrides it where part of it is hidden. Empty: nothing is seen."""
-        return self.action_name(seat, action)
+        """The action as every seat sees it; a game overrides it where part of it is hidden. Empty: nothing is seen.
+
+        Events of chance, which may be hidden cards, are not seen by default.
+        """
+        return "" if seat == CHANCE else self.action_name(seat, action)
 
     def action_help(self, seat: int) -> str:
         """How a person writes an action of `seat` now, in a line."""

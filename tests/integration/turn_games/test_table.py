@@ -197,7 +197,7 @@ def test_the_end_of_the_input_leaves_the_game_and_exits_cleanly():
         (["play", "--game", "pokemon"], "--game is for games at a table; the configuration pokemon plays pokemon"),
         (["play", "--game", "ofc", "--accept", "3"], "--accept is for Pokémon; the configuration ofc plays ofc"),
         (["play", "--game", "ofc", "--opponent", "randon"], "there is no opponent 'randon'. Did you mean random?"),
-        (["play", "--game", "blokus"], "1 seat of blokus/duo without a player. Name a --checkpoint, or an --opponent"),
+        (["play", "--game", "blokus"], "blokus/duo has 1 seat without a player. Name a --checkpoint, or an --opponent"),
         (["play", "--game", "blokus", "--opponent", "random", "--seat", "2"], "has the seats 0 to 1; got --seat 2"),
         (["play", "--game", "blokus", "--opponent", "random", "--opponent", "mcts"], "has 1 seat for 2 players"),
         (["play", "--game", "blokus", "--opponent", "gtp"], "Set blokus.gtp to its path and arguments"),

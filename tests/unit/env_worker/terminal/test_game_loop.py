@@ -159,6 +159,7 @@ def test_seats_that_act_at_once_and_chance():
     assert [[move.seat for move in turn] for turn in played.turns] == [[-1], [-1], [0, 1], [0, 1]]
     assert shown.count("seat 1 (first): 1\n") == 2
     assert "seat 0 (you): " not in shown, "the person knows what the person did"
+    assert "chance" not in shown, "it may have dealt hidden cards"
     assert "  card: " in shown
 
 
