@@ -188,6 +188,43 @@ def test_the_end_of_the_input_leaves_the_game_and_exits_cleanly():
 
 
 @pytest.mark.parametrize(
+    ("command", "typed", "last"),
+    [
+        ("play", [b"4\n", b"\x04"], "You left the game after 2 turns."),
+        ("play", [b"4\n", b"quit\n"], "You left the game after 2 turns."),
+        ("watch", [b"\n"] * 9, "The game is over: seat 0 (random)"),
+    ],
+)
+def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
+    pty = pytest.importorskip("pty", reason="there are no pseudo-terminals")
+    outer, inner = pty.openpty()
+    game = ["--game", "examples.custom_game:TicTacToe", "--opponent", "random"]
+    process = subprocess.Popen(
+        [*COMMAND, command, *game, *(["--opponent", "random"] if command == "watch" else [])], cwd=ROOT, stdin=inner,
+        stdout=inner, stderr=inner, start_new_session=True, env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(inner)
+    shown, answered = b"", 0
+    hurry = threading.Timer(2 * PATIENCE_SEC, process.kill)
+    hurry.start()
+    try:
+        with contextlib.suppress(OSError):  # the end: nothing holds the terminal any longer
+            while part := os.read(outer, 4096):
+                shown += part
+                if shown.count(b"> ") > answered and answered < len(typed):
+                    os.write(outer, typed[answered])
+                    answered += 1
+        assert process.wait() == 0, shown.decode()
+    finally:
+        hurry.cancel()
+        process.kill()
+        process.wait()
+        os.close(outer)
+    assert last in shown.decode()
+    assert b"\x1b[" in shown
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["play", "--game", "ofcc", "--opponent", "random"], "The configuration ofcc cannot be read"),
