@@ -211,7 +211,7 @@ def _show_replay(replay: Replay, options: argparse.Namespace) -> None:
         screen = Screen(game.styles)
         if game.spec.seats != len(replay.players):
             raise ConfigError(
-                f"The replay names {len(replay.players)} players; {game.spec.name} has {game.spec.seats}."
+                f"The replay has {len(replay.players)} seats, {game.spec.name} {game.spec.seats}."
             )
         played = RecordedGame(game, replay.seed)
         screen.say(f"{replay.game}, seed {replay.seed}: {', '.join(replay.players)}")

@@ -221,7 +221,7 @@ def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
         process.wait()
         os.close(outer)
     assert last in shown.decode()
-    assert b"\x1b[" in shown
+    assert b"\x1b[36m" in shown
 
 
 @pytest.mark.parametrize(
@@ -269,4 +269,4 @@ def test_a_replay_that_was_changed_is_refused(tmp_path, capfd):
     replay["game"], replay["players"] = "tic-tac-toe", ["alone"]
     file.write_text(json.dumps(replay))
     assert cli.main(["watch", "--replay", str(file)]) == 2
-    assert "The replay has 1 players, tic-tac-toe 2 seats" in capfd.readouterr().err
+    assert "The replay has 1 seats, tic-tac-toe 2." in capfd.readouterr().err
