@@ -210,9 +210,7 @@ def _show_replay(replay: Replay, options: argparse.Namespace) -> None:
             until_done.enter_context(closing(game))  # type: ignore[type-var]
         screen = Screen(game.styles)
         if game.spec.seats != len(replay.players):
-            raise ConfigError(
-                f"The replay has {len(replay.players)} seats, {game.spec.name} {game.spec.seats}."
-            )
+            raise ConfigError(f"The replay has {len(replay.players)} seats, {game.spec.name} {game.spec.seats}.")
         played = RecordedGame(game, replay.seed)
         screen.say(f"{replay.game}, seed {replay.seed}: {', '.join(replay.players)}")
         try:

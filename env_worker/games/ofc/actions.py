@@ -75,7 +75,7 @@ def name_of(action: int, cards: list[str]) -> str:
 
 NO_ROW = "x"  # a person's letter for the discard
 _LETTERS = {"t": 0, "m": 1, "b": 2, NO_ROW: DISCARD}
-_PART = re.compile(rf"({JOKER_NAME}|10[cdhs]|[2-9TJQKA][cdhs])\s*[:=]?\s*([a-z]+)", re.IGNORECASE)
+_PART = re.compile(rf"\b({JOKER_NAME}|10[cdhs]|[2-9TJQKA][cdhs])\s*[:=]?\s*([a-z]+)", re.IGNORECASE)
 _NUMBERS = {tuple(int(row) for row in rows if row >= 0): action for action, rows in enumerate(PLACEMENTS)}
 
 
@@ -94,9 +94,7 @@ def parse_placement(text: str, cards: list[str], filled: tuple[int, ...]) -> int
     rows: list[int | None] = [None] * len(cards)
     rest = _PART.sub("", text).strip(" ,;.")
     if rest or not text.strip():
-        raise ValueError(
-            f"expected cards with their rows, such as `{example(cards, filled)}`; got {shortened(rest or text)}"
-        )
+        raise ValueError(f"expected cards with their rows, such as `{example(cards, filled)}`; got {shortened(text)}")
     for name, word in _PART.findall(text):
         card = _card_name(name)
         free = [place for place, held in enumerate(cards) if held == card and rows[place] is None]

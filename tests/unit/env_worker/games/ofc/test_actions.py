@@ -37,7 +37,7 @@ def test_every_legal_placement_can_be_written(cards, filled):
         ("Kh t, Td b", "top: Kh; bottom: Td; discard: 2c"),
         ("kh t 10d b", "top: Kh; bottom: Td; discard: 2c"),
         ("TD bottom; KH Top", "top: Kh; bottom: Td; discard: 2c"),
-        ("KhtTdb2cx", "top: Kh; bottom: Td; discard: 2c"),
+        ("Kht tdb 2cx", "top: Kh; bottom: Td; discard: 2c"),
         ("Kh: out, Td m, 2c mid", "middle: Td 2c; discard: Kh"),
     ],
 )
