@@ -32,7 +32,7 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import CONFIGS
 
-TABLE_COLUMNS = 30  # per contestant, where the output is no terminal
+WIDEST = 1000  # columns of a table where the output is no terminal
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
 POLL_SEC = 0.1
@@ -249,8 +249,7 @@ def _matrix(
     if as_json:
         sys.stdout.write(msgspec.json.encode(matrix).decode() + "\n")
     else:
-        width = None if sys.stdout.isatty() else TABLE_COLUMNS * (len(contestants) + 1)
-        console = Console(width=width)
+        console = Console(width=None if sys.stdout.isatty() else WIDEST)
         console.print(matrix_table(matrix))
         console.print(standings_table(matrix))
     return 0 if all(pair["battles"] == pair["wanted"] for pair in matrix["pairs"]) else 1
