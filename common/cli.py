@@ -21,6 +21,7 @@ from simul.common.launch.commands.policies import add_policies
 from simul.common.launch.commands.serve import add_serve
 from simul.common.launch.commands.status import add_down, add_status
 from simul.common.launch.commands.up import add_up
+from simul.common.launch.commands.watch import add_watch
 from simul.common.launch.monitoring.output import complain
 from simul.common.protocol.errors import ConfigError, SimulError
 
@@ -70,7 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     add_plot(command("plot", "learning curves of runs and seeds as PNG or SVG"))
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))
     add_serve(command("serve", "serve a checkpoint on its own, for clients in any language"))
-    add_play(command("play", "Pokémon: play on a Showdown server, against people and programs"))
+    add_play(command("play", "play against a policy or a bot: at a table here, or Pokémon on a Showdown server"))
+    add_watch(command("watch", "watch a game of policies and bots turn by turn, or a replay"))
     add_perft(command("perft", "count the sequences of actions of a game without chance"))
     add_connect(command("connect", "what is wrong with a client's handshake"))
 

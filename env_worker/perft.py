@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from itertools import product
 from math import prod
 
-from simul.common.config.games import GAMES
-from simul.common.config.loader import config_from_tree, load_config
+from simul.common.config.loader import load_game
 from simul.common.config.schema import Config
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
@@ -51,19 +50,13 @@ def main() -> int:
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V")
     options = parser.parse_args()
     try:
-        _print_counts(_config(options.game, options.overrides), options.depth)
+        _print_counts(load_game(options.game, options.overrides), options.depth)
     except ConfigError as error:
         sys.stderr.write(f"simul: {error}\n")
         return 2
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-def _config(game: str, overrides: list[str]) -> Config:
-    if ":" in game:
-        return config_from_tree({"game": game}, game, overrides)
-    return load_config(GAMES[game].configuration if game in GAMES else game, overrides)
 
 
 def _print_counts(config: Config, depth: int) -> None:

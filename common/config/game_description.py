@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from simul.common.config.section import Rule, Section
 
+TABLE_PLAYER = "simul.env_worker.terminal"  # plays any TurnGame, behind `simul play` and `simul watch`
 POLICIES = ("self_play", "past")  # opponents that a policy plays; all others are scripted
 
 
@@ -59,7 +60,9 @@ class Game:
 class GameSection(Section, frozen=True):
     """Base of a game's own section. This class itself stands for a game of one's own, which has no section."""
 
-    description: ClassVar[Game] = Game(opponents=(*POLICIES, "random"), seats=0, pairings=True, search=True)
+    description: ClassVar[Game] = Game(
+        opponents=(*POLICIES, "random"), seats=0, pairings=True, replays=True, search=True, player=TABLE_PLAYER
+    )  # fmt: skip
 
     def seats(self) -> int:
         """Players of one env, as configured; 0: only the game's spec says it."""

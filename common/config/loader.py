@@ -15,7 +15,7 @@ import msgspec
 import yaml
 from msgspec import inspect
 
-from simul.common.config.games import game_called
+from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
 from simul.common.config.opponents import MIX, parse_mix
 from simul.common.config.schema import Config, LearnerConfig
@@ -54,6 +54,25 @@ def shipped_config(path: Path | str) -> Path:
     path = Path(path)
     shipped = CONFIGS / f"{path}.yaml"
     return shipped if len(path.parts) == 1 and not path.suffix and shipped.is_file() else path
+
+
+def load_game(name: str, overrides: Sequence[str] = ()) -> Config:
+    """The configuration of a game, as a command names it.
+
+    Args:
+        name: a game (`ofc`), one with its variant (`blokus:classic`, `openspiel:hex`), module:Class of one's own, or a
+            configuration.
+
+    Raises:
+        ConfigError: names every problem at once.
+    """
+    game, _, variant = name.partition(":")
+    if game in GAMES and (not variant or GAMES[game].variant):
+        of_variant = [f"{game}.{GAMES[game].variant}={msgspec.json.encode(variant).decode()}"] if variant else []
+        return load_config(GAMES[game].configuration, [*of_variant, *overrides])
+    if ":" in name:
+        return config_from_tree({"game": name}, name, overrides)
+    return load_config(name, overrides)
 
 
 def _apply_mode(tree: Tree, mode: str, problems: Problems) -> None:

@@ -21,6 +21,7 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.named_class import load_class
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.players import ANY_GAME, Players
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.games.gymnasium.game import class_source, class_spec
 from simul.env_worker.source import EnvSource, ReplayPlayer, SourceOptions
@@ -78,7 +79,7 @@ def build_source(
     if config.game in GAMES:
         return _module_of(config.game).build(config, options)
     offers = _own_class(config)
-    if replays is not None and (_is_source(offers) or _is_turn_game(offers)):
+    if replays is not None and _is_source(offers):
         raise ConfigError(f"The game {config.game} writes no replays. Leave --replays out.")
     if _is_turn_game(offers):
         _refuse_gymnasium(config, "a TurnGame")
@@ -115,6 +116,12 @@ def turn_game(config: Config) -> Callable[[], TurnGame]:
     elif builder := getattr(_module_of(config.game), "game_builder", None):
         return cast(Callable[[], TurnGame], builder(config))
     raise ConfigError(f"The game {config.game} is not a simul.TurnGame, which alone can be played move by move.")
+
+
+def scripted_players(config: Config) -> Players:
+    """The scripted players of the configured TurnGame, by kind."""
+    own = getattr(_module_of(config.game), "players", None) if config.game in GAMES else None
+    return {**ANY_GAME, **(own(config) if own is not None else {})}
 
 
 def _module_of(game: str) -> GameModule:

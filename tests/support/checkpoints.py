@@ -17,11 +17,11 @@ from simul.learner.checkpoints import RunFacts, write_folder
 SMALL = NetworkConfig(options={"hidden": 16})
 
 
-def write_checkpoint(path: Path, spec: GameSpec, version: int) -> Path:
+def write_checkpoint(path: Path, spec: GameSpec, version: int, network: NetworkConfig = SMALL) -> Path:
     """Weights differ by version; the optimizer is in its first state."""
-    network = build_network(SMALL, spec, seed=version)
-    files = {WEIGHTS_FILE: weights_to_bytes(network), OPTIMIZER_FILE: save({})}
-    write_folder(path, RunFacts(spec, SMALL, "0" * 16, 1).meta(version, 0, 0, files, False), files)
+    built = build_network(network, spec, seed=version)
+    files = {WEIGHTS_FILE: weights_to_bytes(built), OPTIMIZER_FILE: save({})}
+    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False), files)
     return path
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from simul.common.config.game_description import POLICIES, Game, GameSection
+from simul.common.config.game_description import POLICIES, TABLE_PLAYER, Game, GameSection
 from simul.common.config.section import Positive, PositiveFloat, Rule
 
 
@@ -26,6 +26,8 @@ class BlokusConfig(GameSection, frozen=True):
         episodes="games",
         variant="variant",
         pairings=True,
+        replays=True,
+        player=TABLE_PLAYER,
         search=True,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from simul.common.config.game_description import POLICIES, Game, GameSection
+from simul.common.config.game_description import POLICIES, TABLE_PLAYER, Game, GameSection
 from simul.common.config.section import NonNegativeFloat, Positive, PositiveFloat
 
 
@@ -13,7 +13,8 @@ class OfcConfig(GameSection, frozen=True):
 
     description: ClassVar[Game] = Game(
         configuration="ofc", seats=0, opponents=(*POLICIES, "random", "rule_based", "monte_carlo"),
-        short_names={"rule": "rule_based", "mc": "monte_carlo"}, episodes="games", pairings=True,
+        short_names={"rule": "rule_based", "mc": "monte_carlo"}, episodes="games", pairings=True, replays=True,
+        player=TABLE_PLAYER,
     )  # fmt: skip
 
     players: Literal[2, 3] = 3

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from msgspec import field
 
-from simul.common.config.game_description import POLICIES, Game, GameSection
+from simul.common.config.game_description import POLICIES, TABLE_PLAYER, Game, GameSection
 from simul.common.config.section import NonEmptyText, PositiveFloat
 
 
@@ -15,7 +15,7 @@ class OpenSpielConfig(GameSection, frozen=True):
 
     description: ClassVar[Game] = Game(
         configuration="openspiel", variant="name", seats=0, opponents=(*POLICIES, "random"), episodes="games",
-        pairings=True, search=True, packages=("open_spiel",),
+        pairings=True, replays=True, player=TABLE_PLAYER, search=True, packages=("open_spiel",),
     )  # fmt: skip
 
     name: NonEmptyText = "tic_tac_toe"  # as in pyspiel.registered_names()

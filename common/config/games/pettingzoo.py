@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from msgspec import field
 
-from simul.common.config.game_description import POLICIES, Game, GameSection
+from simul.common.config.game_description import POLICIES, TABLE_PLAYER, Game, GameSection
 from simul.common.config.section import NonEmptyText, PositiveFloat
 
 
@@ -15,7 +15,7 @@ class PettingZooConfig(GameSection, frozen=True):
 
     description: ClassVar[Game] = Game(
         configuration="pettingzoo", variant="id", seats=0, opponents=(*POLICIES, "random"), episodes="games",
-        pairings=True, packages=("pettingzoo",),
+        pairings=True, replays=True, player=TABLE_PLAYER, packages=("pettingzoo",),
     )  # fmt: skip
 
     id: NonEmptyText = "classic.tictactoe_v3"  # FAMILY.NAME_vN of pettingzoo, or module:function of your own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from simul.common.config.option_types import path
 
@@ -20,6 +21,10 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
         help="a scripted opponent of the game, such as random (any other name lists them); several: a round robin",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--gtp", metavar='"PATH ARGS"',
+        help="Blokus: the opponent is this engine, which speaks GTP; short for --opponent gtp --set blokus.gtp=...",
     )  # fmt: skip
     evaluate.add_argument(
         "--games",
@@ -41,7 +46,8 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     evaluate.add_argument(
         "--replays", type=path, metavar="DIR",
-        help="write every episode there: Pokémon as log and page, Gymnasium as JSON and video",
+        help="write every episode there: Pokémon as log and page, Gymnasium as JSON and video, other games as JSON "
+        "(for `simul watch --replay`) and picture",
     )  # fmt: skip
     add_replay_player(evaluate)
     evaluate.add_argument(
@@ -52,7 +58,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     evaluate.set_defaults(run=_eval)
 
 
-def add_replay_player(parser: argparse.ArgumentParser) -> None:
+def add_replay_player(parser: argparse._ActionsContainer) -> None:
     """Add the choice of a replay page's player."""
     parser.add_argument(
         "--replay-player", choices=("own", "showdown", "none"), default="own",
@@ -64,8 +70,12 @@ def add_replay_player(parser: argparse.ArgumentParser) -> None:
 def _eval(options: argparse.Namespace) -> int:
     from simul.common.launch.evaluation.eval_runner import evaluate
 
+    opponents, overrides = options.opponents, options.overrides
+    if options.gtp is not None:
+        opponents = [*opponents, "gtp"]
+        overrides = [*overrides, f"blokus.gtp={json.dumps(options.gtp)}"]
     return evaluate(
-        options.checkpoints, game=options.game, opponents=options.opponents, episodes=options.episodes,
-        workers=options.workers, overrides=options.overrides, as_json=options.json, replays=options.replays,
+        options.checkpoints, game=options.game, opponents=opponents, episodes=options.episodes,
+        workers=options.workers, overrides=overrides, as_json=options.json, replays=options.replays,
         mirror=options.mirror, only_first=options.only_first, replay_player=options.replay_player,
     )  # fmt: skip

@@ -13,25 +13,26 @@ from rich.console import Console
 from simul.common.client.control import ControlClient
 from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES, game_called
-from simul.common.config.loader import load_config
+from simul.common.config.loader import load_config, load_game
 from simul.common.config.matchups import Contestant, Pairing, encode_pairings, round_robin, share_out
 from simul.common.config.opponents import SCRIPTED, opponent_kind
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.evaluation.matrix import build_matrix, matrix_table, standings_table
 from simul.common.launch.evaluation.result import build_result, result_text
+from simul.common.launch.monitoring.output import complain
 from simul.common.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.processes.role_reports import Metrics, number
 from simul.common.launch.processes.signals import Signals
 from simul.common.launch.processes.temporary import temporary_folder
-from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
+from simul.common.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, newest_checkpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import CONFIGS
 
-TABLE_COLUMNS = 30  # per contestant, where the output is no terminal
+WIDEST = 1000  # columns of a table where the output is no terminal
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
 POLL_SEC = 0.1
@@ -152,7 +153,7 @@ class EvalRunner:
                     f"{done:.0f} of {episodes} played, {playing} {'worker' if playing == 1 else 'workers'} left\n"
                 )
         while self._roles.wait(POLL_SEC):  # the final reports
-            self._roles.receive_reports()
+            self._receive()
 
     def _playing(self) -> int:
         """The number of workers that have not finished. Raises RoleDied where one, or the server, failed."""
@@ -169,8 +170,13 @@ class EvalRunner:
         """Receive reports. Always False: no stop is cut short. Raises RoleDied after a signal."""
         if self._signals.stop:
             raise RoleDied("The evaluation was interrupted.", 130)
-        self._roles.receive_reports(POLL_SEC)
+        self._receive(POLL_SEC)
         return False
+
+    def _receive(self, timeout_sec: float = 0.0) -> None:
+        """Receive reports. Their events, such as why a game was aborted, go to stderr."""
+        for sentence in self._roles.receive_reports(timeout_sec, of_failures=False):
+            complain(f"{sentence}\n")
 
 
 def _with_opponents(config: Config, bots: Sequence[str]) -> Config:
@@ -188,7 +194,7 @@ def _config_of_bots(name: str, bots: Sequence[str], overrides: Sequence[str]) ->
     if len(bots) < 2:
         raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
     if name:
-        return load_config(f"{GAMES[name].configuration}" if name in GAMES else name, overrides)
+        return load_game(name, overrides)
     for game in with_bots.values():
         if set(bots) <= set(game.scripted):
             return load_config(CONFIGS / f"{game.configuration}.yaml", overrides)
@@ -243,8 +249,7 @@ def _matrix(
     if as_json:
         sys.stdout.write(msgspec.json.encode(matrix).decode() + "\n")
     else:
-        width = None if sys.stdout.isatty() else TABLE_COLUMNS * (len(contestants) + 1)
-        console = Console(width=width)
+        console = Console(width=None if sys.stdout.isatty() else WIDEST)
         console.print(matrix_table(matrix))
         console.print(standings_table(matrix))
     return 0 if all(pair["battles"] == pair["wanted"] for pair in matrix["pairs"]) else 1
@@ -256,15 +261,3 @@ def _arguments(pairings: Sequence[Pairing], workers: int, each: list[str]) -> li
         ["--episodes", str(sum(part.battles for part in share)), "--pairings", encode_pairings(share), *each]
         for share in share_out(pairings, workers)
     ]
-
-
-def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
-    """Short, distinct names of checkpoints: `RUN@VERSION`, or the folder's name."""
-    labels: list[str] = []
-    for folder in folders:
-        of_run = folder.parent.name == "checkpoints"
-        label = f"{folder.parent.parent.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
-        label = label.replace("|", "-").replace("/", "-")  # labels are fields of Showdown's protocol lines
-        taken = labels.count(label) or sum(other.startswith(f"{label}#") for other in labels)
-        labels.append(f"{label}#{taken + 1}" if taken else label)
-    return labels

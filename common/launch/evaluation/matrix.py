@@ -84,7 +84,7 @@ def standings_table(matrix: Mapping[str, Any]) -> Table:
     names = dict.fromkeys(name for standing in standings.values() for name in standing["figures"])
     columns = ["Elo (95%)", *(["score (95%)", "rank (95%)"] if standings else []), *names]
     table = Table(title="Over everything played")
-    table.add_column("contestant")
+    table.add_column("contestant", no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for rating in matrix["ratings"]:

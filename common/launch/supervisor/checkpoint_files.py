@@ -36,6 +36,18 @@ def _to_stderr(note: str) -> None:
     sys.stderr.write(f"simul: {note}\n")
 
 
+def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
+    """Short, distinct names of checkpoints: `RUN@VERSION`, or the folder's name."""
+    labels: list[str] = []
+    for folder in folders:
+        of_run = folder.parent.name == "checkpoints"
+        label = f"{folder.parent.parent.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
+        label = label.replace("|", "-").replace("/", "-")  # labels are fields of Showdown's protocol lines
+        taken = labels.count(label) or sum(other.startswith(f"{label}#") for other in labels)
+        labels.append(f"{label}#{taken + 1}" if taken else label)
+    return labels
+
+
 def newest_checkpoint(path: Path, say: Callable[[str], object] = _to_stderr) -> Path:
     """`path` itself where it is a checkpoint, else the newest whole one of the run directory.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +11,7 @@ from typing import Self
 
 import msgspec
 
+from simul.common.client.control import ControlClient
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.launch.monitoring.serve_view import ServedCheckpoint, closing_line, startup_lines
@@ -85,14 +86,23 @@ class FrozenServer(RunningRoles):
 
 
 @contextmanager
-def frozen_run(checkpoint: Path, config: Config, command: Command = role_command) -> Iterator[RunDir]:
-    """A run directory where `checkpoint` is served, for the time of the block. Raises ConfigError, RoleDied."""
+def frozen_run(
+    checkpoint: Path, config: Config, command: Command = role_command, *, others: Mapping[str, Path] | None = None
+) -> Iterator[RunDir]:
+    """A run directory where `checkpoint` is served, for the time of the block. Raises ConfigError, RoleDied.
+
+    `others`: checkpoints that are served beside it, by policy name.
+    """
     with temporary_folder("simul-frozen-") as folder:
         run_dir = RunDir(folder)
         run_dir.create()
         run_dir.write_config(config)
         run_dir.write_spec(ask_for_spec(config, command))
         with FrozenServer(run_dir, checkpoint, config.server.threads, command):
+            if others:
+                with ControlClient(run_dir) as control:
+                    for name, folder in others.items():
+                        control.load(name, folder)
             yield run_dir
 
 

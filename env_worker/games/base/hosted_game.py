@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from simul.common.protocol.decisions import Decision
 from simul.common.protocol.errors import EnvError
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.env_worker.games.base.matchmaking import Matchup
+from simul.env_worker.games.base.replays import Turn, moves_of
 from simul.env_worker.games.base.turn_game import CHANCE, Player, TurnGame
 
 Results = tuple[list[float], dict[str, list[float]]]  # returns [seats]; the game's own figures, [seats] each
@@ -91,17 +92,22 @@ class HostedGame:
     """A game and its seats. Exceptions of the game pass through.
 
     Args:
+        seed: that the game was reset with.
         chance: draws the game's chance events.
+        recorded: keep the moves.
 
     Attributes:
         number: of the game, from 0; episode: of its env.
+        turns: the moves so far; None where they are not kept.
     """
 
     def __init__(
         self, game: TurnGame, number: int, env: int, episode: int, matchup: Matchup,
-        seats: Sequence[PolicySeat | ScriptedSeat], chance: random.Random,
+        seats: Sequence[PolicySeat | ScriptedSeat], seed: int, chance: random.Random, recorded: bool = False,
     ) -> None:  # fmt: skip
         self.game = game
+        self.seed = seed
+        self.turns: list[Turn] | None = [] if recorded else None
         self.number, self.env, self.episode = number, env, episode
         self.matchup = matchup
         self.seats = seats
@@ -127,7 +133,7 @@ class HostedGame:
         game = self.game
         while acting := game.acting():
             if acting[0] == CHANCE:
-                game.apply({CHANCE: game.draw_chance(self._chance)})
+                self._apply({CHANCE: game.draw_chance(self._chance)})
                 continue
             for number in acting:
                 seat = self.seats[number]
@@ -138,7 +144,7 @@ class HostedGame:
                     self.open += 1
             if self.open:
                 return True
-            self._apply()
+            self._apply_chosen()
             if time.monotonic() >= until:
                 return False
         return True
@@ -166,11 +172,16 @@ class HostedGame:
         self.open -= 1
         if self.open:
             return False
-        self._apply()
+        self._apply_chosen()
         return True
 
-    def _apply(self) -> None:
+    def _apply_chosen(self) -> None:
         actions, self._actions = self._actions, {}
+        self._apply(actions)
+
+    def _apply(self, actions: Mapping[int, int]) -> None:
+        if self.turns is not None:
+            self.turns.append(moves_of(self.game, actions))
         self.game.apply(actions)
 
 

@@ -20,6 +20,7 @@ from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures
 from simul.env_worker.games.base.hosted_game import HostedGame, PlayerError, PolicySeat, Results, ScriptedSeat
 from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.base.players import Players
+from simul.env_worker.games.base.replays import ReplayFolder
 from simul.env_worker.games.base.scoreboard import GameCounters
 from simul.env_worker.games.base.standings import Standings, outcome
 from simul.env_worker.games.base.turn_game import Player, TurnGame
@@ -46,13 +47,14 @@ class TurnGameSource:
         mirror_seed: seed of mirrored games; the same for all workers.
         reward_scale: factor of the rewards sent to the server; reported returns are without it.
         max_failed_share: more failed games among the last are an error, see EpisodeFailures.
+        replays: where every finished game is written; None: nowhere.
     """
 
     def __init__(
         self, make_game: Callable[[], TurnGame], players: Players, *, envs: int, seed: int,
         opponents: OpponentsConfig, record: bool = True, greedy: bool = False, episodes: int | None = None,
         pairings: Sequence[Pairing] = (), mirror_seed: int = 0, reward_scale: float = 1.0,
-        max_failed_share: float = 1.0, learner_policy: str = "learner",
+        max_failed_share: float = 1.0, learner_policy: str = "learner", replays: ReplayFolder | None = None,
     ) -> None:  # fmt: skip
         first = make_game()
         self.spec = first.spec
@@ -63,6 +65,7 @@ class TurnGameSource:
         self._record, self._greedy = record, greedy
         self._limit = episodes
         self._reward_scale = reward_scale
+        self._replays = replays
         self._draw = OpponentDraw(opponents, (*POLICIES, *players), self.spec.seats, learner_policy)
         self._schedule = Schedule(pairings, str(mirror_seed)) if pairings else None
         self._counters = GameCounters()
@@ -98,6 +101,7 @@ class TurnGameSource:
 
         Raises:
             FailingEnvError: too many of the last games failed.
+            ConfigError: a replay cannot be written.
         """
         for env in sorted(self._to_begin):
             self._begin(env)
@@ -224,7 +228,8 @@ class TurnGameSource:
         if game is None:
             game = self._games[env] = self._make_game()
         game.reset(game_seed)
-        return HostedGame(game, number, env, episode, matchup, seats, chance)
+        recorded = self._replays is not None
+        return HostedGame(game, number, env, episode, matchup, seats, game_seed, chance, recorded)
 
     def _seat(
         self, env: int, seat: int, episode: int, contestant: Contestant, matchup: Matchup, draw: int
@@ -239,13 +244,17 @@ class TurnGameSource:
     def _advance(self, hosted: HostedGame, until: float) -> None:
         if self._running[hosted.env] is not hosted:
             return  # aborted since
+        finished = False
         try:
             if not hosted.advance(self._ready, until):
                 self._due.append(hosted)
             elif not hosted.open:
                 self._finish(hosted)
+                finished = True
         except Exception as error:  # noqa: BLE001 - a user's game may raise anything
             self._fail(hosted, error)
+        if finished:
+            self._save(hosted)
         if self._running[hosted.env] is None:
             self._begin(hosted.env)
 
@@ -265,6 +274,12 @@ class TurnGameSource:
         self._count(hosted, results, truncated)
         self._failures.add_finished(hosted.env)
         self._running[hosted.env] = None
+
+    def _save(self, hosted: HostedGame) -> None:
+        """Write the replay of a finished game. Raises ConfigError where it cannot be written."""
+        if self._replays is not None and hosted.turns is not None:
+            players = [each.label for each in hosted.matchup.seats]
+            self._replays.save(hosted.game, hosted.number, hosted.seed, players, hosted.turns)
 
     def _count(self, hosted: HostedGame, results: Results, truncated: bool) -> None:
         matchup, (returns, figures) = hosted.matchup, results

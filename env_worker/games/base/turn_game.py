@@ -6,12 +6,13 @@ import copy
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.action_names import action_of_name, listed_names
 
 CHANCE = -1  # acts where the next event is drawn
 
@@ -33,10 +34,12 @@ class TurnGame(ABC):
     Attributes:
         spec: observation layout, number of actions and seats; the same for every episode.
         symmetries: ways to turn an observation, numbered from 0, the identity.
+        styles: for people at a terminal: regular expressions of parts of `render` -> their style, in rich's words.
     """
 
     spec: GameSpec
     symmetries: int = 1
+    styles: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def reset(self, seed: int) -> None:
@@ -104,6 +107,28 @@ class TurnGame(ABC):
     def action_name(self, seat: int, action: int) -> str:
         """The action as a person writes it."""
         return str(action)
+
+    def shown_action(self, seat: int, action: int) -> str:
+        """The action as every seat sees it; a game overrides it where part of it is hidden. Empty: nothing is seen.
+
+        Events of chance, which may be hidden cards, are not seen by default.
+        """
+        return "" if seat == CHANCE else self.action_name(seat, action)
+
+    def action_help(self, seat: int) -> str:
+        """How a person writes an action of `seat` now, in a line."""
+        return "Write an action by its name, or a part of it; `list` shows the legal ones."
+
+    def list_actions(self, seat: int, about: str = "") -> str:
+        """The legal actions as lines of text, of those that `about` is a part of; what `list ABOUT` prints."""
+        return listed_names(self._action_names(seat), about)
+
+    def parse_action(self, seat: int, text: str) -> int:
+        """The legal action that a person means. Raises ValueError with a sentence."""
+        return action_of_name(self._action_names(seat), text)
+
+    def _action_names(self, seat: int) -> dict[int, str]:
+        return {action: self.action_name(seat, action) for action in self.legal_actions(seat).tolist()}
 
     def render(self, seat: int | None = None) -> str:
         """The position as text; as `seat` sees it, or with everything hidden shown."""

@@ -16,12 +16,18 @@ PAINT = {
     "purple": "#8a4fc8",
     "orange": "#ee8a2c",
 }
+STYLES = {
+    rf"(?m)^{name[0].upper()}\b|\b{name[0].upper()}\b ?(?=[A-Z.+ ]*$)": (
+        f"bold {'black' if name in ('yellow', 'orange') else 'white'} on {paint}"
+    )
+    for name, paint in PAINT.items()
+}  # of `TurnGame.styles`: a colour's letters on the board and before its name, not those of the pieces left
 _SQUARE = 24  # pixels
 
 
 def draw_text(variant: Variant, state: Numbers) -> str:
     """The board, a letter for each colour and + for starts, and beneath it what each colour has."""
-    columns = " ".join(chr(ord("A") + column) for column in range(variant.side))
+    columns = " ".join(chr(ord("a") + column) for column in range(variant.side))
     lines = [f"   {columns}"]
     for row in range(variant.side):
         marks = " ".join(_mark(variant, state, (row, column)) for column in range(variant.side))
@@ -45,7 +51,7 @@ def _colour_line(variant: Variant, state: Numbers, colour: int) -> str:
         note = " out"
     else:
         note = " to place" if state[TO_MOVE] == colour else ""
-    return f"{name[0].upper()} {name}: {colour_points(state, colour)} points{note}; left: {pieces}"
+    return f"{name[0].upper()} {name}: {colour_points(state, colour)} points{note}; left ({pieces})"
 
 
 def draw_svg(variant: Variant, state: Numbers, newest: Sequence[tuple[int, int]] = ()) -> str:

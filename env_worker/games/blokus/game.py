@@ -24,7 +24,7 @@ ENGINE = "gtp"  # the opponent that is a program of its own
 def build(config: Config, options: SourceOptions) -> TurnGameSource:
     """The source of one worker, checked, not yet started. Raises ConfigError."""
     _check_engine(config, any(ENGINE in (each.first.bot, each.second.bot) for each in options.pairings))
-    return turn_game_source(game_builder(config), config, options, players(config.blokus))
+    return turn_game_source(game_builder(config), config, options, players(config))
 
 
 def spec(config: Config) -> GameSpec:
@@ -43,8 +43,9 @@ def variant_of(section: BlokusConfig) -> Variant:
     return duo() if section.variant == "duo" else classic(section.seats())
 
 
-def players(section: BlokusConfig) -> Players:
+def players(config: Config) -> Players:
     """The scripted opponents."""
+    section = config.blokus
     return {
         "largest_piece": LargestPiecePlayer,
         "mcts": lambda: MonteCarloPlayer(section.mcts_rollouts),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 from simul.env_worker.games.blokus.board import Variant, tables
-from simul.env_worker.games.blokus.drawing import draw_svg, draw_text
+from simul.env_worker.games.blokus.drawing import STYLES, draw_svg, draw_text
 from simul.env_worker.games.blokus.kernels import (
     OVER,
     PASSED,
@@ -27,6 +27,7 @@ from simul.env_worker.games.blokus.kernels import (
 )
 from simul.env_worker.games.blokus.notation import action_name, squares_of
 from simul.env_worker.games.blokus.observation import game_spec
+from simul.env_worker.games.blokus.person import HELP, list_pieces, parse_words
 from simul.env_worker.games.blokus.symmetry import transposed_actions, transposed_observation
 
 
@@ -39,6 +40,8 @@ class Blokus(TurnGame):
         tables: their other arguments.
         moves: (colour, action) of all actions applied.
     """
+
+    styles = STYLES
 
     def __init__(self, variant: Variant) -> None:
         self.spec = game_spec(variant)
@@ -141,6 +144,20 @@ class Blokus(TurnGame):
     def action_name(self, seat: int, action: int) -> str:
         """The squares as Pentobi writes them, such as `e9,e10,f10`; or `pass`. Of the colour to move."""
         return action_name(self.variant, self.colour, action)
+
+    def action_help(self, seat: int) -> str:
+        """Piece, orientation and square; or the pass, where it is the only action."""
+        if self.variant.placements in self.legal_actions(seat):
+            return f"{self.variant.colours[self.colour].capitalize()} has no piece that fits: write pass."
+        return HELP
+
+    def list_actions(self, seat: int, about: str = "") -> str:
+        """The pieces that fit; of one piece its orientations and where they fit."""
+        return list_pieces(self.variant, self.colour, self.legal_actions(seat).tolist(), about)
+
+    def parse_action(self, seat: int, text: str) -> int:
+        """`L4 3 e9`, or all squares as Pentobi writes them, in any order. Raises ValueError with a sentence."""
+        return parse_words(self.variant, self.state, self.colour, self.legal_actions(seat).tolist(), text)
 
     def render(self, seat: int | None = None) -> str:
         """The board as text; nothing is hidden in Blokus."""

@@ -19,11 +19,9 @@ from simul.env_worker.source import SourceOptions
 
 def build(config: Config, options: SourceOptions) -> TurnGameSource:
     """The source of the configured table, checked, not yet started. Raises ConfigError."""
-    section = config.ofc
-    players: Players = {
-        "rule_based": RulePlayer, "monte_carlo": partial(MonteCarloPlayer, section.rollouts)
-    }  # fmt: skip
-    return turn_game_source(game_builder(config), config, options, players, reward_scale=section.reward_scale)
+    return turn_game_source(
+        game_builder(config), config, options, players(config), reward_scale=config.ofc.reward_scale
+    )  # fmt: skip
 
 
 def spec(config: Config) -> GameSpec:
@@ -34,6 +32,11 @@ def spec(config: Config) -> GameSpec:
 def game_builder(config: Config) -> Callable[[], OfcGame]:
     """Builds one game. Raises ConfigError."""
     return partial(OfcGame, rules(config.ofc))
+
+
+def players(config: Config) -> Players:
+    """The scripted opponents."""
+    return {"rule_based": RulePlayer, "monte_carlo": partial(MonteCarloPlayer, config.ofc.rollouts)}
 
 
 def rules(section: OfcConfig) -> Rules:

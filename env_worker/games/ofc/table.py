@@ -9,8 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
-from simul.env_worker.games.ofc.actions import LEGAL_FIRST, LEGAL_LATER, MASK_FIRST, MASK_LATER, name_of
+from simul.env_worker.games.ofc.actions import (
+    LEGAL_FIRST,
+    LEGAL_LATER,
+    MASK_FIRST,
+    MASK_LATER,
+    example,
+    name_of,
+    parse_placement,
+)
 from simul.env_worker.games.ofc.cards import card_name, card_names
+from simul.env_worker.games.ofc.drawing import SeatPicture, draw_svg
 from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, TOP
 from simul.env_worker.games.ofc.fantasyland import best_board
 from simul.env_worker.games.ofc.hand import STREETS, Hand
@@ -18,7 +27,7 @@ from simul.env_worker.games.ofc.observation import encode, ofc_spec
 from simul.env_worker.games.ofc.random_draws import draw_below, draws_of
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.scoring import HandResult, score_hand
-from simul.env_worker.games.ofc.text import board_lines
+from simul.env_worker.games.ofc.text import STYLES, board_lines
 
 LONGEST_CHAIN = 20  # Fantasyland hands in a row; an episode that would go on is truncated
 _BUTTON = 0  # stream of random numbers; hand n draws from stream n, from 1
@@ -35,6 +44,8 @@ class OfcGame(TurnGame):
         last: the newest hand that was scored, None before.
         points: [seats], won since `reset`.
     """
+
+    styles = STYLES
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -93,12 +104,12 @@ class OfcGame(TurnGame):
     def legal_actions(self, seat: int) -> NDArray[np.intp]:
         if self._turn < len(self._order):
             return LEGAL_FIRST
-        return LEGAL_LATER[tuple(self.hand.filled[seat].tolist())]
+        return LEGAL_LATER[self._filled(seat)]
 
     def mask(self, seat: int) -> NDArray[np.uint8]:
         if self._turn < len(self._order):
             return MASK_FIRST.copy()
-        return MASK_LATER[tuple(self.hand.filled[seat].tolist())].copy()
+        return MASK_LATER[self._filled(seat)].copy()
 
     def apply(self, actions: Mapping[int, int]) -> None:
         seats = self.acting()
@@ -121,7 +132,7 @@ class OfcGame(TurnGame):
     def _allows(self, seat: int, action: int) -> bool:
         if self._turn < len(self._order):
             return 0 <= action < len(LEGAL_FIRST)
-        mask = MASK_LATER[tuple(self.hand.filled[seat].tolist())]
+        mask = MASK_LATER[self._filled(seat)]
         return 0 <= action < len(mask) and bool(mask[action])
 
     def returns(self) -> Sequence[float]:
@@ -197,7 +208,32 @@ class OfcGame(TurnGame):
 
     def action_name(self, seat: int, action: int) -> str:
         """Rows and their cards, of the cards that the seat holds now."""
-        return name_of(action, [card_name(int(card)) for card in self.hand.held[: self.hand.holding]])
+        return name_of(action, self._held)
+
+    def shown_action(self, seat: int, action: int) -> str:
+        """Without the discard."""
+        return self.action_name(seat, action).partition("; discard")[0]
+
+    def action_help(self, seat: int) -> str:
+        """Cards with the letters of their rows."""
+        discard = "" if self._turn < len(self._order) else ", x = discard"
+        rows = f"t = top, m = middle, b = bottom{discard}"
+        return f"Write each card with its row ({rows}), such as: {example(self._held, self._filled(seat))}"
+
+    def parse_action(self, seat: int, text: str) -> int:
+        """`As t, Kd b, 2c x`, or an action's name. Raises ValueError with a sentence."""
+        if ";" in text:
+            return super().parse_action(seat, text)
+        return parse_placement(text, self._held, self._filled(seat))
+
+    def _filled(self, seat: int) -> tuple[int, ...]:
+        """Cards in each row."""
+        return tuple(self.hand.filled[seat].tolist())
+
+    @property
+    def _held(self) -> list[str]:
+        """Names of the cards that the acting seat holds."""
+        return [card_name(int(card)) for card in self.hand.held[: self.hand.holding]]
 
     def render(self, seat: int | None = None) -> str:
         hand = self.hand
@@ -214,6 +250,20 @@ class OfcGame(TurnGame):
         if not self._over and seat in (None, self._seat):
             lines.append(f"seat {self._seat} holds {card_names(hand.held[: hand.holding])}")
         return "\n".join(lines)
+
+    def svg(self, seat: int | None = None) -> str:
+        """All boards, of which each row says what it makes; under them what the seat that acts holds."""
+        hand = self.hand
+        pictures = []
+        for other in range(self.rules.players):
+            hidden = bool(self._hidden[other]) and seat is not None and seat != other
+            marks = ["button"] * (other == self._button) + ["Fantasyland"] * bool(hand.fantasy[other])
+            title = ", ".join([f"seat {other}: {self.points[other]:+g} points", *marks])
+            discards = hand.discards[other][hand.discards[other] >= 0] if seat in (None, other) else hand.held[:0]
+            holds = not self._over and other == self._seat and seat in (None, other)
+            held = hand.held[: hand.holding] if holds else hand.held[:0]
+            pictures.append(SeatPicture(title, hand.board[other], hidden, discards, held))
+        return draw_svg(pictures)
 
     def _headline(self) -> str:
         if self._over:

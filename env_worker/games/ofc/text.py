@@ -7,6 +7,14 @@ from simul.env_worker.games.ofc.evaluator import CATEGORIES, ROWS, SIZES, STARTS
 
 HIDDEN = "##"
 FREE = "--"
+STYLES = {
+    r"\b[2-9TJQKA][hd]\b": "bold red",
+    r"\b[2-9TJQKA][cs]\b": "bold",
+    r"\bJo\b": "bold magenta",
+    r"\+\d+$|Fantasyland": "green",
+    rf"{FREE}|{HIDDEN}": "dim",
+    r"^seat \d+": "bold",
+}  # of `TurnGame.styles`
 
 
 def board_lines(board: Cards, hidden: bool) -> list[str]:
@@ -15,11 +23,12 @@ def board_lines(board: Cards, hidden: bool) -> list[str]:
     for row, (name, start, size) in enumerate(zip(ROWS, STARTS, SIZES, strict=True)):
         cards = [int(card) for card in board[start : start + size]]
         names = " ".join(HIDDEN if hidden else FREE if card < 0 else card_name(card) for card in cards)
-        lines.append(f"  {name:<6} {names:<14}  {'' if hidden or min(cards) < 0 else _worth(board, row)}".rstrip())
+        lines.append(f"  {name:<6} {names:<14}  {'' if hidden or min(cards) < 0 else worth(board, row)}".rstrip())
     return lines
 
 
-def _worth(board: Cards, row: int) -> str:
+def worth(board: Cards, row: int) -> str:
+    """What a complete row is, and its royalty."""
     value = row_value(board, STARTS[row], SIZES[row])
     points = royalty(row, value)
     return CATEGORIES[category(value)] + (f" +{points}" if points else "")

@@ -13,6 +13,9 @@ from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 
+MOST_PLANES = 9  # of an observation that is shown as a board
+LONGEST_TEXT = 400  # numbers of an observation that is shown whole
+
 
 class PettingZooGame(TurnGame):
     """What both interfaces have in common. Seats are `possible_agents`, in their order.
@@ -70,9 +73,26 @@ class PettingZooGame(TurnGame):
         return np.array(observed, dtype=self.spec.dtype()).reshape(-1)
 
     def render(self, seat: int | None = None) -> str:
-        """The environment's own text, where it was made with `render_mode: ansi`."""
+        """The environment's own text, where it was made with `render_mode: ansi`; else what the seat observes."""
         text = self._env.render() if getattr(self._env, "render_mode", None) == "ansi" else None
-        return text if isinstance(text, str) else super().render(seat)
+        if isinstance(text, str):
+            return text
+        acting = self.acting()
+        shown = (acting[0] if acting else 0) if seat is None else seat
+        return f"{self.spec.name}, {self._agents[shown]} observes:\n{self._observed_text(shown)}"
+
+    def _observed_text(self, seat: int) -> str:
+        """The observation as an array; planes of zeros and ones of a board as one board, marked by the plane."""
+        shape, row = self._spaces[seat].shape, self.observation(seat)
+        if shape is None:
+            return str(row)
+        array = row.reshape(shape)
+        if array.ndim == 3 and self.spec.observation_axes == "CHW":
+            array = np.moveaxis(array, 0, -1)
+        if array.ndim != 3 or array.shape[-1] > MOST_PLANES or not np.isin(array, (0, 1)).all():
+            return np.array2string(array, threshold=LONGEST_TEXT)
+        marks = np.where(array.any(-1), array.argmax(-1) + 1, 0)
+        return "\n".join(" ".join(str(mark) if mark else "." for mark in line) for line in marks.tolist())
 
     def close(self) -> None:
         """Close the environment."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.pokemon.replays.page import replay_page
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
-from simul.env_worker.replays import make_folder
+from simul.env_worker.replays import file_stem, make_folder
 from simul.env_worker.source import ReplayPlayer
-
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.@_+-]+")
 
 
 class ReplayFolder:
@@ -47,8 +44,7 @@ class ReplayFolder:
     def save(self, number: int, log: str) -> None:
         """Write a battle's files. Raises ConfigError where they cannot be written."""
         names = self._expected.pop(number)
-        stem = _NOT_IN_NAMES.sub("-", f"{names[0]}-vs-{names[1]}-{self._worker}-{number}")
-        write_replay(self._folder / stem, names, log, self._player)
+        write_replay(self._folder / file_stem(names, self._worker, number), names, log, self._player)
 
 
 def write_replay(stem: Path, names: tuple[str, str], log: str, player: ReplayPlayer) -> None:

@@ -10,7 +10,8 @@ from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES
 from simul.common.config.opponents import SCRIPTED
 from simul.common.launch.evaluation import eval_runner
-from simul.common.launch.evaluation.eval_runner import checkpoint_labels, evaluate
+from simul.common.launch.evaluation.eval_runner import evaluate
+from simul.common.launch.supervisor.checkpoint_files import checkpoint_labels
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from tests.support.checkpoints import write_checkpoint

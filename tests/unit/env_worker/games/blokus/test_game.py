@@ -36,8 +36,8 @@ def test_the_spec_of_each_variant(overrides, name, seats, actions):
 
 
 def test_every_scripted_opponent_of_the_description_has_a_player():
-    section = configured().blokus
-    assert {"random", *players(section)} == set(section.description.scripted)
+    config = configured()
+    assert {"random", *players(config)} == set(config.blokus.description.scripted)
 
 
 @pytest.mark.parametrize(

@@ -163,10 +163,10 @@ def test_the_text_shows_pieces_starts_and_points():
     game = Blokus(duo())
     game.apply({0: int(game.legal_actions(0)[0])})
     text = game.render()
-    assert text.splitlines()[0] == "   A B C D E F G H I J K L M N"
+    assert text.splitlines()[0] == "   a b c d e f g h i j k l m n"
     assert text.count("+") == 1
-    assert "P purple: 1 points; left: 2 I3" in text
-    assert "O orange: 0 points to place; left: 1 2" in text
+    assert "P purple: 1 points; left (2 I3 " in text
+    assert "O orange: 0 points to place; left (1 2 " in text
     assert "[" not in text
 
 

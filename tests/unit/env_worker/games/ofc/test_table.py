@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -316,6 +317,37 @@ def test_render_hides_what_a_seat_does_not_know():
     assert "seat 1 holds" in of_one
     assert "seat 1 holds" not in game.render(2)
     assert "Fantasyland" in of_one
+
+
+def test_a_picture_hides_the_same_and_shows_every_other_card():
+    game = OfcGame(Rules(button="last"))
+    game.reset(4)
+    fill(game, {0: QUEENS, 1: PLAIN, 2: PLAIN})
+    whole, of_one = game.svg(), game.svg(1)
+    back = "#7a8ba8"
+    assert whole.count(back) == 0
+    assert of_one.count(back) == 13
+    cards = [each for each in ElementTree.fromstring(whole) if each.get("rx")]
+    assert len(cards) == 3 * 13 + 1 + 5, "boards, the discard in Fantasyland, and what seat 1 holds"
+    assert "in hand" in of_one
+    assert "in hand" not in game.svg(2)
+
+
+def test_people_write_rows_and_do_not_see_discards():
+    game = OfcGame(Rules(button="last", players=2))
+    game.reset(4)
+    for _ in range(2):
+        (seat,) = game.acting()
+        held = [word.rstrip(",") for word in game.action_help(seat).rpartition(": ")[2].split()[::2]]
+        assert game.parse_action(seat, ", ".join(f"{card} b" for card in held)) == OPENINGS - 1
+        with pytest.raises(ValueError, match="write every card with its row"):
+            game.parse_action(seat, f"{held[0]} b")
+        game.apply({seat: OPENINGS - 1})
+    (seat,) = game.acting()
+    action = game.parse_action(seat, game.action_help(seat).rpartition(": ")[2])
+    assert "discard" in game.action_name(seat, action)
+    assert game.shown_action(seat, action) == game.action_name(seat, action).partition("; discard")[0]
+    assert game.parse_action(seat, game.action_name(seat, action)) == action
 
 
 @pytest.mark.parametrize("options", [{"players": 4}, {"players": 1}, {"jokers": 3}, {"hands": 0}, {"stay_value": -1.0}])

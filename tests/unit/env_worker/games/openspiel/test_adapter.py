@@ -135,3 +135,19 @@ def test_a_game_that_draws_its_own_chance_events_follows_the_seed():
 
     assert cards(1) == cards(1)
     assert len({tuple(cards(seed)) for seed in range(5)}) == 5
+
+
+def test_people_see_the_board_and_nothing_that_is_hidden_from_their_seat():
+    game = make("tic_tac_toe")
+    game.apply({0: 4})
+    assert game.render(1) == game.render() == "...\n.x.\n..."
+    assert game.shown_action(1, 0) == "o(0,0)"
+    assert game.parse_action(1, "0,0") == 0
+    dice = make("backgammon")
+    event = dice.draw_chance(random.Random(1))
+    assert "roll" in dice.shown_action(CHANCE, event)
+    poker = make("kuhn_poker")
+    poker.apply({CHANCE: 2})
+    poker.apply({CHANCE: 1})
+    assert poker.shown_action(CHANCE, 0) == poker.shown_action(0, 0) == ""
+    assert poker.render(0) != poker.render(1)

@@ -155,3 +155,24 @@ def test_what_cannot_be_hosted_is_one_sentence(env_id, says, monkeypatch):
     monkeypatch.setitem(sys.modules, __name__, sys.modules[Continuous.__module__])
     with pytest.raises(ConfigError, match=says):
         game_spec(config(env_id))
+
+
+def test_people_see_planes_of_zeros_and_ones_as_a_board_and_other_observations_as_numbers():
+    game = builder("classic.connect_four_v3")()
+    game.reset(0)
+    for seat, action in ((0, 3), (1, 3), (0, 2)):
+        game.apply({seat: action})
+    lines = game.render(1).splitlines()
+    assert lines[0] == "pettingzoo/classic.connect_four_v3, player_1 observes:"
+    assert lines[-2:] == [". . . 1 . . .", ". . 2 2 . . ."]
+    assert game.render(0).splitlines()[-1] == ". . 1 1 . . ."
+    poker = builder("classic.leduc_holdem_v4")()
+    poker.reset(0)
+    assert "observes:\n[" in poker.render()
+
+
+def test_an_environment_with_text_shows_it():
+    pytest.importorskip("chess", reason="chess is not installed")
+    game = builder("classic.chess_v6", render_mode="ansi")()
+    game.reset(0)
+    assert "r n b q k b n r" in game.render()

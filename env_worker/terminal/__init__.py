@@ -1,0 +1,1 @@
+"""TurnGames in a terminal, for people: `simul play` and `simul watch`."""

@@ -1,0 +1,164 @@
+"""What a policy thinks of a position: its action, its best actions with their probabilities, and its value."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.client.evaluation import NO_SESSION
+from simul.common.config.search import SearchConfig
+from simul.common.protocol.decisions import Decision, start_flags
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.replays import RecordedGame, Turn
+from simul.env_worker.games.base.turn_game import TurnGame
+from simul.env_worker.terminal.server_line import ServerLine, SessionLostError
+
+MOST_NAMED = 5  # actions
+
+
+class Advice(NamedTuple):
+    """Of the seat that acts.
+
+    Attributes:
+        action: what the policy plays.
+        best: (action, probability), the most probable first; of a search: its improved policy, or the visits.
+        value: what the seat expects, in the units that were learned from; None: unknown.
+    """
+
+    action: int
+    best: list[tuple[int, float]]
+    value: float | None
+
+    def text(self, game: TurnGame, seat: int) -> str:
+        """A line for each of the best actions, and the value."""
+        lines = [f"{share:6.1%}  {game.action_name(seat, action)}" for action, share in self.best[:MOST_NAMED]]
+        if self.value is not None:
+            lines.append(f"value {self.value:+.3f}")
+        return "\n".join(lines)
+
+
+class Advisor(Protocol):
+    """A policy, asked about one seat."""
+
+    def advise(self, played: RecordedGame) -> Advice:
+        """Of the seat that acts. Asked again about the same position, the same answer."""
+
+
+class _Position(NamedTuple):
+    """A decision of the seat: after how many turns, and what the policy was shown."""
+
+    turn: int
+    observation: NDArray[Any]
+    mask: NDArray[np.uint8]
+
+
+class PolicySession:
+    """A policy with a session on the server, which keeps its recurrent state along the game.
+
+    Each decision is evaluated with the state before it, and then stepped. After moves were taken back, or where the
+    server has dropped the session, a new one is stepped through the decisions so far.
+
+    Args:
+        greedy: take the most probable action.
+    """
+
+    def __init__(self, line: ServerLine, policy: str, env: int, seat: int, *, greedy: bool) -> None:
+        self._line = line
+        self._policy = policy
+        self._env, self._seat = env, seat
+        self._greedy = greedy
+        self._episodes = itertools.count()
+        self._episode = next(self._episodes)
+        self._step = 0
+        self._positions: list[_Position] = []  # that the session was stepped through
+        self._turns: list[Turn] = []  # of the game when it was asked last
+        self._advice: Advice | None = None
+
+    def advise(self, played: RecordedGame) -> Advice:
+        """Of this seat. Raises InferenceError."""
+        if self._advice is not None and self._turns == played.turns:
+            return self._advice
+        common = _common_length(self._turns, played.turns)
+        before = [each for each in self._positions if each.turn <= common and each.turn < len(played.turns)]
+        game = played.game
+        position = _Position(len(played.turns), game.observation(self._seat), game.mask(self._seat))
+        try:
+            if len(before) < len(self._positions):
+                self._start_again(before)
+            advice = self._decide(position)
+        except SessionLostError:
+            self._start_again(before)
+            advice = self._decide(position)
+        self._positions = [*before, position]
+        self._turns, self._advice = list(played.turns), advice
+        return advice
+
+    def _start_again(self, positions: list[_Position]) -> None:
+        self._episode, self._step = next(self._episodes), 0
+        for position in positions:
+            self._act(position)
+
+    def _decide(self, position: _Position) -> Advice:
+        session = (self._env, self._seat, self._episode) if self._step else NO_SESSION
+        evaluation = self._line.evaluate(position.observation, position.mask.astype(bool), self._policy, session)
+        priors = evaluation.priors[0]
+        order = np.argsort(-priors, kind="stable")[: int((priors > 0).sum())]
+        best = [(int(action), float(priors[action])) for action in order]
+        return Advice(self._act(position), best, float(evaluation.value[0]))
+
+    def _act(self, position: _Position) -> int:
+        flags = start_flags(False, self._greedy) if self._step == 0 else 0
+        decision = Decision(
+            self._env, self._seat, self._episode, self._step, flags=flags, observation=position.observation,
+            mask=position.mask, policy=self._policy,
+        )  # fmt: skip
+        action = self._line.act(decision).action
+        self._step += 1
+        return action
+
+
+class PolicySearch:
+    """A policy that was trained with search chooses by search.
+
+    Args:
+        greedy: without noise and temperature.
+        seed: of all that is drawn.
+    """
+
+    def __init__(
+        self, line: ServerLine, policy: str, config: SearchConfig, spec: GameSpec, *, greedy: bool, seed: int
+    ) -> None:
+        from simul.env_worker.search.evaluation_cache import EvaluationCache  # compiles; other policies do without
+        from simul.env_worker.search.search import Search
+
+        self._config = config
+        self._greedy = greedy
+        self._evaluator = line.evaluator(policy)
+        self._search = Search(config, spec, np.random.default_rng(seed), EvaluationCache(config.cache_positions))
+        self._turns: list[Turn] | None = None
+        self._advice: Advice
+
+    def advise(self, played: RecordedGame) -> Advice:
+        """Of the seat that acts. Raises InferenceError."""
+        from simul.env_worker.search.batched_search import run_searches
+
+        if self._turns == played.turns:
+            return self._advice
+        seat = played.game.acting()[0]
+        self._search.begin(played.game, full=True, move=len(played.turns), noise=not self._greedy)
+        run_searches([self._search], self._evaluator, self._config.symmetries)
+        result = self._search.result()
+        order = np.argsort(-result.policy, kind="stable")
+        best = [(int(result.actions[at]), float(result.policy[at])) for at in order]
+        value = float(result.value[seat]) if best else None
+        self._turns, self._advice = list(played.turns), Advice(result.action, best or [(result.action, 1.0)], value)
+        return self._advice
+
+
+def _common_length(one: list[Turn], other: list[Turn]) -> int:
+    """How many turns at the begin are the same."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in pairs)
