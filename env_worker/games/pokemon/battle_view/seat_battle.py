@@ -176,6 +176,8 @@ class SeatView(AbstractBattle):
                 self.corrections.keep_forme(mon, forme, details)
                 self.entries[self._positions[entry["ident"]]] = entry
                 self.changed[mon] = self._now
+        if seeming is not None:
+            self.corrections.name_copied_abilities()
         for mon, asked in zip(mons, request.get("active", ())):
             if mon is not None and asked:
                 self.counters.read_pp(mon.moves, asked["moves"])

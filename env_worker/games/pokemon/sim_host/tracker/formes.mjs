@@ -55,12 +55,21 @@ export function readDetails(mon, details) {
 /** A forme that lasts (mega evolution, a broken disguise). @param {string} details as the protocol writes them */
 export function changeForme(mon, details) {
 	setSpecies(mon, details.split(',')[0], true);
+	endTypeChanges(mon);
+}
+
+/** A forme has types of its own. */
+function endTypeChanges(mon) {
+	mon.setTemporaryTypes([]);
+	mon.effects.delete('TYPECHANGE');
+	mon.effects.delete('TYPEADD');
 }
 
 /** A forme that ends when the Pokemon leaves the field; a copy has no formes of its own. */
 export function takeForme(mon, name) {
 	const base = mon.returnsTo || mon.species;
 	setSpecies(mon, name, !mon.transformed);
+	endTypeChanges(mon);
 	mon.returnsTo = base;
 }
 
@@ -133,7 +142,7 @@ class Copied {
 export function transform(mon, into) {
 	mon.copied = into.copied ?? new Copied(into);
 	mon.setTemporaryStats(into.baseStats);
-	if (into.ability !== null) mon.setTemporaryAbility(into.ability);
+	mon.takeAbility(into.ability);
 	mon.setTemporaryTypes(into.temporaryTypes.length > 0 ? into.temporaryTypes.slice() : bornTypes(into));
 	mon.moveSet.copy(into.moveSet);
 	mon.movesChanged();
