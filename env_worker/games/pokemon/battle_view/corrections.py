@@ -53,7 +53,7 @@ LONGEST_BIND = 5  # turns, in gen 1
 ROLLOUT, ROLLS = "rollout", 5  # turns at most
 PRESSURE = "pressure"
 FIRST_GEN_WITH_ABILITIES = 3
-UNSEEN_ABILITY = ""  # while a Pokemon has another one's that is not known, or has it in the place of its own unknown one
+UNSEEN_ABILITY = ""  # of a Pokemon that has another one's: what this is, or what its own was, is not known
 SKILL_SWAPS = ("Skill Swap", "move: Skill Swap")
 GRUDGE = "move: Grudge"
 TAKING_PP = ("move: Spite", "move: Eerie Spell", "move: G-Max Depletion", GRUDGE)
@@ -264,10 +264,13 @@ class Corrections:
         team = battle._team if own else battle._opponent_team
         return next((mon for mon in team.values() if mon._active), None)
 
+    def _slots(self, role: str) -> list[str]:
+        """Of one side: "p1a", in doubles "p1b" too."""
+        return [f"{role}{letter}" for letter in ("ab" if isinstance(self._battle, DoubleBattle) else "a")]
+
     def before_request(self) -> Slots:
         """Who seems to be out on the own side, for `after_request`."""
-        slots = [f"{self._battle._player_role}{letter}" for letter in "ab"]
-        found = {slot: self.out(slot) for slot in slots[: 2 if isinstance(self._battle, DoubleBattle) else 1]}
+        found = {slot: self.out(slot) for slot in self._slots(self._battle._player_role or "")}
         return {
             slot: (mon, Standing.of(mon, self.facts_of(mon)), Health.of(mon, self._counters))
             for slot, mon in found.items()
@@ -476,9 +479,10 @@ class Corrections:
 
     def move(self, event: Event, read: Read) -> None:
         """`move`: Z- and max moves are no last move; Max Guard does not count as a protecting move; called moves
-        (Assist, Nature Power) count as their user's, hastened ones (Pursuit, Round, Quick Claw) as called; gens 1 and
-        2: moves of several turns cost pp each turn; gen 1: trapping moves bind nobody, what Mimic learns has pp of
-        its own; Flash Fire ends with the first Fire move.
+        (Assist, Nature Power) count as their user's, hastened ones (Pursuit, Round, Quick Claw) as called; Pressure
+        acts on moves that aim at their user or that items and conditions bring about, and not on Imprison, Snatch and
+        Me First; gens 1 and 2: moves of several turns cost pp each turn; gen 1: trapping moves bind nobody, what Mimic
+        learns has pp of its own; Flash Fire ends with the first Fire move.
         """
         mon = self._battle.get_pokemon(event[2])
         protected = mon._protect_counter
@@ -491,8 +495,7 @@ class Corrections:
         pp = mimicked._current_pp if mimicked is not None else 0
         inflamed = mon._effects.get(Effect.FLASH_FIRE)
         caused = event[-1].startswith("[") or event[-1] == "null"
-        pressed = mon._gen >= FIRST_GEN and self._pressure_is_out()
-        costs = pp_costs(mon._gen, event, self._pressure(event)) if pressed or (caused and mon._gen >= FIRST_GEN) else None
+        costs = self._costs(event, caused) if mon._gen >= FIRST_GEN else None
         known = {one: move._current_pp for one, move in mon.moves.items()} if costs is not None else {}
         if caused:
             called, prepares = self._read_caused(mon, event, read)
@@ -505,7 +508,7 @@ class Corrections:
             mon._effects[Effect.FLASH_FIRE] = inflamed
         if name == "Max Guard":
             mon._protect_counter = protected + 1 if not any(part in FAILURES for part in event) else 0
-        if not called and not prepares:
+        if not prepares and (not called or mon._gen == LAST_GEN_WITHOUT_LIMIT):
             self.facts_of(mon).last_move = move_key(name.removeprefix("Z-"))
         if mimicked is not None and "mimic" in mon.base_moves:  # the same pp
             mon.base_moves["mimic"]._current_pp -= pp - mimicked._current_pp
@@ -585,8 +588,10 @@ class Corrections:
             move._current_pp = unused._current_pp if pp is None else pp
         return called, prepares
 
-    def _pressure_is_out(self) -> bool:
-        return any(mon is not None and mon.ability == PRESSURE for mon in self._battle.all_active_pokemons)
+    def _costs(self, event: Event, caused: bool) -> dict[str, int] | None:
+        """`pp_costs` of a line; None where poke-env counts right: nothing is `caused`, and there is no Pressure."""
+        pressure = any(mon is not None and mon.ability == PRESSURE for mon in self._battle.all_active_pokemons)
+        return pp_costs(self._battle._gen, event, self._pressure(event)) if caused or pressure else None
 
     def _presses(self, mon: Pokemon) -> bool:
         """Whether moves that aim at it cost more."""
@@ -605,7 +610,7 @@ class Corrections:
             foes = [self._battle.get_pokemon(target)] if target[:2] != user[:2] else []
         else:
             side = "p2" if user.startswith("p1") else "p1"
-            foes = [mon for letter in "ab" if (mon := self.out(f"{side}{letter}")) is not None]
+            foes = [mon for slot in self._slots(side) if (mon := self.out(slot)) is not None]
         pressing = sum(map(self._presses, foes))
         return pressing if aims.at_all_foes else min(pressing, 1)
 

@@ -15,9 +15,7 @@ from simul.env_worker.games.pokemon.battle_view.counters import move_key
 
 FIRST_GEN = 3  # of these rules
 LAST_GEN_WITH_FREE_CALLS = 3  # Pressure does not act on moves that others call
-AIMED = frozenset(
-    ["adjacentFoe", "all", "allAdjacent", "allAdjacentFoes", "any", "normal", "randomNormal", "scripted"]
-)
+AIMED = frozenset(["adjacentFoe", "all", "allAdjacent", "allAdjacentFoes", "any", "normal", "randomNormal", "scripted"])
 AT_ALL_FOES = frozenset(["all", "allAdjacent", "allAdjacentFoes"])
 # Causes of moves that their users have chosen all the same: brought forward, or combined with another one.
 CHOSEN = ("Grass Pledge", "Water Pledge", "Fire Pledge", "Round", "Pursuit", "Quick Claw")

@@ -27,6 +27,7 @@ const byRest = new WeakSet(); // state of a sleep that Rest began
 const sleepLength = new WeakMap(); // state of a sleep -> its length in turns
 const appeared = new WeakMap(); // side -> its Pokemon as they look from outside, in order of appearance
 const spent = new WeakSet(); // sides that have used their gimmick
+const pressing = new WeakSet(), borrowing = new WeakSet(); // sides
 const disguised = new WeakSet(); // Pokemon that another one has looked like
 
 const { initEffectState, add } = sim.Battle.prototype;
@@ -110,6 +111,10 @@ function pokemonTruth(mon, order) {
 }
 
 function sideTruth(side, order) {
+	for (const mon of side.pokemon) {
+		if (mon.ability === 'pressure' && mon.previouslySwitchedIn) (mon.baseAbility === 'pressure' ? pressing : borrowing).add(side);
+	}
+	if (borrowing.has(side)) pressing.add(side);
 	return {
 		pokemon: order.map(mon => pokemonTruth(mon, order)),
 		appeared: [...appeared.get(side) ?? []].map(mon => order.indexOf(mon)),
@@ -117,6 +122,8 @@ function sideTruth(side, order) {
 		line_up: side.pokemon.map(mon => order.indexOf(mon)), // as commands number them
 		conditions: states(side.sideConditions),
 		spent: spent.has(side),
+		presses: pressing.has(side), // one of them has Pressure, or has had it
+		borrows_pressure: borrowing.has(side), // and it was another one's
 	};
 }
 

@@ -209,7 +209,7 @@ export function moveEvent(tracker, event) {
 	if (name.toUpperCase().trim() === 'MINIMIZE') startEffect(tracker.getPokemon(pokemon), 'MINIMIZE');
 	const pressed = meetsPressure(tracker, pokemon, name, target);
 	const mon = tracker.getPokemon(pokemon);
-	if (!said.called && !said.prepares) mon.lastMove = lastId(name);
+	if (!said.prepares && (!said.called || tracker.dex.gen === 1)) mon.lastMove = lastId(name);
 	if (tracker.dex.gen === 2) goOn(mon, moveId(name), failed);
 	else if (tracker.dex.gen === 1) {
 		mon.effects.delete('PARTIALLY_TRAPPED'); // or it could not have moved

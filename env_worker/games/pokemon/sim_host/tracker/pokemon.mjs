@@ -7,7 +7,7 @@ import { endForme } from './formes.mjs';
 import { MoveSet } from './moves.mjs';
 
 const FIRST_GEN_WITH_ABILITIES = 3;
-const UNSEEN_ABILITY = ''; // while it has another one's that is not known, or has it in the place of its own unknown one
+const UNSEEN_ABILITY = ''; // of one that has another one's: what this is, or what its own was, is not known
 
 export class Mon {
 	/** @param {boolean} own True = of the seat's own team */
