@@ -797,6 +797,7 @@ class Corrections:
 def _take_ability(mon: Pokemon, ability: str | None) -> None:
     """Another one's ability, unknown for None, until it leaves the field; what is seen of it is not its own."""
     if mon._gen < FIRST_GEN_WITH_ABILITIES:
+        mon._temporary_ability = None
         return
     mon._temporary_ability = UNSEEN_ABILITY if ability is None else ability
     if mon._ability is None:
