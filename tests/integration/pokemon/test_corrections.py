@@ -234,6 +234,8 @@ SCENES = (
           (team("Shuckle/sturdy/powertrick,batonpass", "Snorlax/thickfat/splash"), team(WALL)),
           ("1 2 s2 1", "1 1 1 1"), ("all",), {}),
     Scene("power trick twice", 4, (team("Shuckle/sturdy/powertrick"), team(WALL)), ("1 1 1", "1 1 1"), ("all",), {}),
+    Scene("a copy after power trick", 4, (team("Shuckle/sturdy/powertrick"), team("Mew/synchronize/transform,splash")),
+          ("1 1 1", "2 1 1"), ("all",), {}),
     *(Scene(f"a forme after conversion, gen {gen}", gen,
             (team("Castform/forecast/conversion,sunnyday,thunderbolt"), team(WALL)), ("1 2 1", "1 1 1"), ("all",),
             {(1, "foe.0.types"): [float(type_row("fire")), 0.0]}) for gen in (3, 9)),

@@ -74,12 +74,14 @@ class Copied(NamedTuple):
     Attributes:
         model: an own one, None for a foe's.
         entry: the stats of an own model at that time, None before the first request.
+        tricked: the model had used Power Trick.
     """
 
     base_stats: dict[str, int]
     level: int
     model: Pokemon | None
     entry: dict[str, int] | None
+    tricked: bool
 
     @property
     def stats(self) -> dict[str, int] | None:
@@ -472,8 +474,10 @@ class Corrections:
         _take_ability(mon, model.ability)
         own = any(model is one for one in battle._team.values())
         entry = model._last_request["stats"] if own and model._last_request else None
-        copied = Copied(model.base_stats, model._level, model if own else None, entry)
+        tricked = Effect.POWER_TRICK in model._effects
+        copied = Copied(model.base_stats, model._level, model if own else None, entry, tricked)
         self.facts_of(mon).copied = self.facts(model).copied or copied
+        mon._effects.pop(Effect.POWER_TRICK, None)
         mon._temporary_base_stats = model.base_stats
         mon._temporary_types = list(model.base_types)
 

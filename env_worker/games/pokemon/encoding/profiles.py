@@ -124,8 +124,10 @@ def _copied_points(gen: int, copied: Copied) -> Sequence[float]:
     """All stats but hp: those of an own model are known."""
     known = copied.stats
     if known is not None:
-        return [float(known[name]) for name in STAT_NAMES]
-    return _estimated(gen, tuple(copied.base_stats.items()), copied.level)[1:]
+        points: Sequence[float] = [float(known[name]) for name in STAT_NAMES]
+    else:
+        points = _estimated(gen, tuple(copied.base_stats.items()), copied.level)[1:]
+    return _tricked(points) if copied.tricked else points
 
 
 def _tricked(points: Sequence[float]) -> Sequence[float]:

@@ -27,6 +27,7 @@ const byRest = new WeakSet(); // state of a sleep that Rest began
 const sleepLength = new WeakMap(); // state of a sleep -> its length in turns
 const appeared = new WeakMap(); // side -> its Pokemon as they look from outside, in order of appearance
 const spent = new WeakSet(); // sides that have used their gimmick
+const swapped = new WeakSet(); // Pokemon that Skill Swap has changed since they came in
 const pressing = new WeakSet(), borrowing = new WeakSet(); // sides
 const disguised = new WeakSet(); // Pokemon that another one has looked like
 
@@ -72,7 +73,13 @@ sim.Pokemon.prototype.moveUsed = function (move, ...rest) {
 	lastUsed.set(this, { ids, powered: Boolean(move.isZ || move.isMax) });
 	return moveUsed.call(this, move, ...rest);
 };
+const { skillSwap } = sim.Battle.prototype;
+sim.Battle.prototype.skillSwap = function (source, target) {
+	swapped.add(source).add(target);
+	return skillSwap.call(this, source, target);
+};
 sim.Pokemon.prototype.clearVolatile = function (...args) {
+	swapped.delete(this);
 	lastUsed.delete(this);
 	flinched.delete(this);
 	return clearVolatile.apply(this, args);
@@ -107,6 +114,7 @@ function pokemonTruth(mon, order) {
 		volatiles: states(mon.volatiles), last_moves: lastUsed.get(mon)?.ids ?? [], powered: lastUsed.get(mon)?.powered ?? false, active_turns: mon.activeTurns,
 		transformed: mon.transformed, illusion: mon.illusion ? order.indexOf(mon.illusion) : -1,
 		disguised: disguised.has(mon), flinched: flinched.has(mon),
+		swapped: swapped.has(mon),
 	};
 }
 

@@ -359,7 +359,7 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     rows, moves = vocabulary(), mon["moves"][:4]
     yield Claim(f"{name}.species", [species_row(told_species(mon))])
     if view.gen >= 3:  # there are none before
-        changed = mon["base_ability"] not in (mon["ability"], "trace") or mon["transformed"]
+        changed = mon["base_ability"] not in (mon["ability"], "trace") or mon["transformed"] or mon["swapped"]
         swapped = view.gen <= LAST_GEN_OF_HIDDEN_SWAPS and changed
         excuse = "hidden ability" if swapped else ""
         yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)], excuse)

@@ -80,7 +80,7 @@ function setTypes(profile, tables, mon) {
 /** Power Trick exchanges attack and defence. */
 function stats(gen, mon, hp, known) {
 	const found = untricked(gen, mon, hp, known);
-	if (mon.effects.has('POWER_TRICK')) [found[1], found[2]] = [found[2], found[1]];
+	if (mon.effects.has('POWER_TRICK') !== (mon.copied !== null && mon.copied.tricked)) [found[1], found[2]] = [found[2], found[1]];
 	return found;
 }
 

@@ -131,6 +131,7 @@ class Copied {
 		this.level = model.level;
 		this.model = model.own ? model : null;
 		this.entry = model.own && model.lastEntry ? model.lastEntry.stats : null; // none before the first request
+		this.tricked = model.effects.has('POWER_TRICK'); // by Power Trick
 	}
 
 	/** Exact ones, null for a foe's. */
@@ -141,6 +142,7 @@ class Copied {
 
 export function transform(mon, into) {
 	mon.copied = into.copied ?? new Copied(into);
+	mon.effects.delete('POWER_TRICK');
 	mon.setTemporaryStats(into.baseStats);
 	mon.takeAbility(into.ability);
 	mon.setTemporaryTypes(into.temporaryTypes.length > 0 ? into.temporaryTypes.slice() : bornTypes(into));
