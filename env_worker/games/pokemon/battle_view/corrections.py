@@ -725,15 +725,19 @@ class Corrections:
     def activate(self, event: Event, read: Read) -> None:
         """`-activate`: who is trapped (Mean Look) stays so when the trapper leaves; Gravity does not end Fly;
         Sketch stays beside the move that takes its place; Skill Swap leaves abilities that are not known where they
-        are; moves that take pp (Spite, Grudge) take none, and until gen 4 Snatch meets no Pressure.
+        are, and shows one of two; moves that take pp (Spite, Grudge) take none, and until gen 4 Snatch meets no Pressure.
         """
         sketches = event[3] == "move: Mimic" and self._moved[2:4] == [event[2], "Sketch"]  # gens 3 and 4
         if event[3] == "move: Sketch" or sketches:
             _sketch(self._battle.get_pokemon(event[2]).base_moves, event[4], self._battle._gen)
             return
-        if event[3] in SKILL_SWAPS and event[-1].startswith("[of] ") and not any(event[4:-1]):
-            self._swap_abilities(event)
-            return
+        if event[3] in SKILL_SWAPS and event[-1].startswith("[of] "):
+            if not any(event[4:-1]):
+                self._swap_abilities(event)
+                return
+            other = self._battle.get_pokemon(event[-1].removeprefix("[of] "))
+            if other.ability is None:
+                other.ability = event[4]
         read(event)
         if event[3] in TAKING_PP:
             self._take_pp(event)

@@ -140,6 +140,7 @@ function skillSwap(tracker, event) {
 	const abilities = (ofActor ? event.slice(4, -1) : event.slice(5))
 		.map(text => text.replaceAll('[ability] ', '').replaceAll('[ability2] ', '')).filter(Boolean);
 	if (abilities.length >= 2) {
+		if (ofActor && actor.ability === null) actor.revealAbility(abilities[0]);
 		startSkillSwap(target ?? tracker.getPokemon(event[2]), event[3], abilities);
 		actor.setTemporaryAbility(abilities[1]);
 	} else if (target !== null && abilities.length === 0) { // until gen 4 and between partners no line tells them
