@@ -725,7 +725,8 @@ class Corrections:
     def activate(self, event: Event, read: Read) -> None:
         """`-activate`: who is trapped (Mean Look) stays so when the trapper leaves; Gravity does not end Fly;
         Sketch stays beside the move that takes its place; Skill Swap leaves abilities that are not known where they
-        are, and shows one of two; moves that take pp (Spite, Grudge) take none, and until gen 4 Snatch meets no Pressure.
+        are, and shows one of two; moves that take pp (Spite, Grudge) take none, and until gen 4 Snatch meets no
+        Pressure.
         """
         sketches = event[3] == "move: Mimic" and self._moved[2:4] == [event[2], "Sketch"]  # gens 3 and 4
         if event[3] == "move: Sketch" or sketches:

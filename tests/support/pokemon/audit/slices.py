@@ -79,6 +79,10 @@ APPROXIMATIONS = {
         "`own.moves_pp`, `foe.moves_pp`",
         "gen 3: no line tells that a foe has Pressure; what it costs shows when the request offers the move again",
     ),
+    "hidden aim": (
+        "`own.moves_pp`, `foe.moves_pp`",
+        "doubles: a move of two turns does not show in its first whether it aims at the foe that has Pressure",
+    ),
     "safeguard": (
         "`foe.moves_pp`",
         "gen 2: under Safeguard no line tells the end of Thrash, Outrage and Petal Dance",
@@ -382,9 +386,16 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     yield Claim(f"{name}.level", [mon["level"] / 100])
     pp = padded([left / most for _, left, most in mon["slots"][:4]])
     pressed = view.gen == GEN_OF_HIDDEN_PRESSURE and view.foe["presses"]
-    powered = view.gen in (7, 8) and view.own["spent"] and (mon["fainted"] or not mon["active"])
+    asked = mon["active"] and not mon["fainted"] and not mon["powered"]
+    powered = view.gen in (7, 8) and view.own["spent"] and not asked
     excuse = "hidden pressure" if pressed else "max moves" if powered else pp_excuse(view.gen, mon)
-    yield Claim(f"{name}.moves_pp", pp, excuse)
+    yield Claim(f"{name}.moves_pp", pp, excuse or aim_excuse(view, mon, view.foe))
+
+
+def aim_excuse(view: View, mon: Mon, opposite: Side) -> str:
+    """In doubles: whether it may have prepared a move that meets Pressure."""
+    prepares = any("charge" in GenData.from_gen(view.gen).moves[name]["flags"] for name, _, _ in mon["slots"])
+    return "hidden aim" if view.doubles and opposite["presses"] and prepares else ""
 
 
 def pp_excuse(gen: int, mon: Mon) -> str:
@@ -425,8 +436,9 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
     left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
     powered = "max moves" if view.gen in (7, 8) and view.foe["spent"] else ""
     pressed = "hidden pressure" if view.gen == GEN_OF_HIDDEN_PRESSURE and view.own["borrows_pressure"] else ""
+    hidden = pp_excuse(view.gen, standing) or aim_excuse(view, standing, view.own)
     guarded = "safeguard" if view.gen == 2 and may_end_unseen(view.foe, standing) else ""
-    yield Claim(f"{name}.moves_pp", left, powered or guarded or pressed or pp_excuse(view.gen, standing))
+    yield Claim(f"{name}.moves_pp", left, powered or guarded or pressed or hidden)
     yield Claim(f"{name}.present", [1.0])
     recovery = foe_excuse(mon, standing)
     yield Claim(f"{name}.hp", [shown_hp(view.foe, view.foe["pokemon"].index(mon))], recovery)
