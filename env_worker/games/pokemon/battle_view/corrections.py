@@ -58,6 +58,7 @@ SKILL_SWAPS = ("Skill Swap", "move: Skill Swap")
 GRUDGE = "move: Grudge"
 TAKING_PP = ("move: Spite", "move: Eerie Spell", "move: G-Max Depletion", GRUDGE)
 LAST_GEN_OF_LATE_PRESSURE = 4
+LASTING_WITH_TERA = "morpeko"
 SHORTEST_MOVE = 4  # parts of a `move` line without a target
 
 
@@ -453,6 +454,13 @@ class Corrections:
             mon._species = to_id_str(event[3].split(",")[0])
         self.facts_of(mon).returns_to = base
 
+    def terastallize(self, event: Event, read: Read) -> None:
+        """`-terastallize`: the forme that Morpeko has then ends when it leaves the field."""
+        read(event)
+        mon = self._battle.get_pokemon(event[2])
+        if self.facts(mon).returns_to == LASTING_WITH_TERA:
+            self.facts_of(mon).returns_to = ""
+
     def details(self, event: Event, read: Read) -> None:
         """`detailschange`: a forme that lasts (mega evolution, broken disguise) is not the species of a foe, and keeps
         the types that a move has given.
@@ -478,6 +486,8 @@ class Corrections:
         copied = Copied(model.base_stats, model._level, model if own else None, entry, tricked)
         self.facts_of(mon).copied = self.facts(model).copied or copied
         mon._effects.pop(Effect.POWER_TRICK, None)
+        if self.facts(mon).returns_to:  # a forme of its own ends
+            mon._species = self.facts(mon).returns_to
         mon._temporary_base_stats = model.base_stats
         mon._temporary_types = list(model.base_types)
 
@@ -859,6 +869,7 @@ CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {
     "-prepare": Corrections.prepare,
     "-start": Corrections.start,
     "-status": Corrections.status,
+    "-terastallize": Corrections.terastallize,
     "-transform": Corrections.transform,
     "-weather": Corrections.weather,
     "cant": Corrections.cant,

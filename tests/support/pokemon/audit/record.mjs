@@ -29,6 +29,7 @@ const appeared = new WeakMap(); // side -> its Pokemon as they look from outside
 const spent = new WeakSet(); // sides that have used their gimmick
 const swapped = new WeakSet(); // Pokemon that Skill Swap has changed since they came in
 const pressing = new WeakSet(), borrowing = new WeakSet(); // sides
+const powering = new WeakSet(); // sides that have used Z-moves or max moves
 const disguised = new WeakSet(); // Pokemon that another one has looked like
 
 const { initEffectState, add } = sim.Battle.prototype;
@@ -48,6 +49,7 @@ sim.Battle.prototype.add = function (...parts) {
 	if (kind === '-status' && parts[3] === '[from] move: Rest') byRest.add(pokemon.statusState); // asleep before, in gen 2
 	if (['-mega', '-burst', '-zpower', '-terastallize'].includes(kind)) spent.add(pokemon.side);
 	if (kind === '-start' && parts[2] === 'Dynamax') spent.add(pokemon.side);
+	if (kind === '-zpower' || (kind === '-start' && parts[2] === 'Dynamax')) powering.add(pokemon.side);
 	return add.apply(this, parts);
 };
 const { setStatus } = sim.Pokemon.prototype;
@@ -130,6 +132,7 @@ function sideTruth(side, order) {
 		line_up: side.pokemon.map(mon => order.indexOf(mon)), // as commands number them
 		conditions: states(side.sideConditions),
 		spent: spent.has(side),
+		powers: powering.has(side),
 		presses: pressing.has(side), // one of them has Pressure, or has had it
 		borrows_pressure: borrowing.has(side), // and it was another one's
 	};

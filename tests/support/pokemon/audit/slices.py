@@ -64,8 +64,8 @@ APPROXIMATIONS = {
     ),
     "max moves": (
         "`own.moves_pp`, `foe.moves_pp`",
-        "gens 7 and 8: Z-moves and max moves do not show which move they were made from; requests tell it of an own "
-        "Pokemon that has stayed on the field",
+        "Z-moves and max moves do not show which move they were made from; requests tell it of an own Pokemon that has "
+        "stayed on the field",
     ),
     "hidden bind": (
         "`volatiles`",
@@ -387,7 +387,7 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     pp = padded([left / most for _, left, most in mon["slots"][:4]])
     pressed = view.gen == GEN_OF_HIDDEN_PRESSURE and view.foe["presses"]
     asked = mon["active"] and not mon["fainted"] and not mon["powered"]
-    powered = view.gen in (7, 8) and view.own["spent"] and not asked
+    powered = view.own["powers"] and not asked
     excuse = "hidden pressure" if pressed else "max moves" if powered else pp_excuse(view.gen, mon)
     yield Claim(f"{name}.moves_pp", pp, excuse or aim_excuse(view, mon, view.foe))
 
@@ -434,7 +434,7 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
     yield Claim(f"{name}.moves", [frozenset((0.0, *pp))] * 4)
     shown = view.observed(f"{name}.moves")
     left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
-    powered = "max moves" if view.gen in (7, 8) and view.foe["spent"] else ""
+    powered = "max moves" if view.foe["powers"] else ""
     pressed = "hidden pressure" if view.gen == GEN_OF_HIDDEN_PRESSURE and view.own["borrows_pressure"] else ""
     hidden = pp_excuse(view.gen, standing) or aim_excuse(view, standing, view.own)
     guarded = "safeguard" if view.gen == 2 and may_end_unseen(view.foe, standing) else ""

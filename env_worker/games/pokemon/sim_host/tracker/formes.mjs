@@ -92,6 +92,7 @@ export function terastallize(mon, name) {
 		mon.profileChanged();
 	}
 	mon.setTemporaryTypes([]);
+	if (mon.returnsTo === 'morpeko') mon.returnsTo = ''; // it keeps the forme that it has then
 }
 
 /** @returns {Move | null} null = one that is not stored */
@@ -143,6 +144,7 @@ class Copied {
 export function transform(mon, into) {
 	mon.copied = into.copied ?? new Copied(into);
 	mon.effects.delete('POWER_TRICK');
+	if (mon.returnsTo !== '') mon.species = mon.returnsTo; // a forme of its own ends
 	mon.setTemporaryStats(into.baseStats);
 	mon.takeAbility(into.ability);
 	mon.setTemporaryTypes(into.temporaryTypes.length > 0 ? into.temporaryTypes.slice() : bornTypes(into));
