@@ -215,7 +215,8 @@ export function moveEvent(tracker, event) {
 		mon.effects.delete('PARTIALLY_TRAPPED'); // or it could not have moved
 		if (TRAPPING.has(name)) trap(tracker, mon, failed);
 	}
-	moved(mon, name, failed, use, said.reveal, said.called || said.prepares ? 0 : pressed && !said.caused ? 2 : 1);
+	const free = said.prepares || (said.called && tracker.dex.gen > 2);
+	moved(mon, name, failed, use, said.reveal, free ? 0 : pressed && !said.caused ? 2 : 1);
 	if (said.own) addMove(mon, name);
 	const payer = pressed ? mon.moves.get(said.payer) : undefined;
 	if (payer !== undefined) spend(mon, payer, 1);
