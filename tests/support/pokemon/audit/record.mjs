@@ -29,6 +29,8 @@ const appeared = new WeakMap(); // side -> its Pokemon as they look from outside
 const spent = new WeakSet(); // sides that have used their gimmick
 const swapped = new WeakSet(); // Pokemon that Skill Swap has changed since they came in
 const pressing = new WeakSet(), borrowing = new WeakSet(); // sides
+const MIXING = new Set(['move: Guard Split', 'move: Power Split', 'move: Speed Swap']);
+const mixed = new WeakSet(); // Pokemon on the field whose stats these moves may have changed
 const powering = new WeakSet(); // sides that have used Z-moves or max moves
 const disguised = new WeakSet(); // Pokemon that another one has looked like
 
@@ -47,6 +49,7 @@ sim.Battle.prototype.add = function (...parts) {
 		if (illusion) disguised.add(illusion).add(pokemon);
 	}
 	if (kind === '-status' && parts[3] === '[from] move: Rest') byRest.add(pokemon.statusState); // asleep before, in gen 2
+	if (kind === '-activate' && MIXING.has(parts[2])) for (const mon of this.getAllActive()) mixed.add(mon);
 	if (['-mega', '-burst', '-zpower', '-terastallize'].includes(kind)) spent.add(pokemon.side);
 	if (kind === '-start' && parts[2] === 'Dynamax') spent.add(pokemon.side);
 	if (kind === '-zpower' || (kind === '-start' && parts[2] === 'Dynamax')) powering.add(pokemon.side);
@@ -82,6 +85,7 @@ sim.Battle.prototype.skillSwap = function (source, target) {
 };
 sim.Pokemon.prototype.clearVolatile = function (...args) {
 	swapped.delete(this);
+	mixed.delete(this);
 	lastUsed.delete(this);
 	flinched.delete(this);
 	return clearVolatile.apply(this, args);
@@ -116,7 +120,7 @@ function pokemonTruth(mon, order) {
 		volatiles: states(mon.volatiles), last_moves: lastUsed.get(mon)?.ids ?? [], powered: lastUsed.get(mon)?.powered ?? false, active_turns: mon.activeTurns,
 		transformed: mon.transformed, illusion: mon.illusion ? order.indexOf(mon.illusion) : -1,
 		disguised: disguised.has(mon), flinched: flinched.has(mon),
-		swapped: swapped.has(mon),
+		swapped: swapped.has(mon), mixed: mixed.has(mon),
 	};
 }
 

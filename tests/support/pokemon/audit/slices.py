@@ -79,6 +79,10 @@ APPROXIMATIONS = {
         "`own.moves_pp`, `foe.moves_pp`",
         "gen 3: no line tells that a foe has Pressure; what it costs shows when the request offers the move again",
     ),
+    "mixed stats": (
+        "`own.stats`",
+        "Guard Split, Power Split and Speed Swap with a foe, whose stats are not known",
+    ),
     "hidden aim": (
         "`own.moves_pp`, `foe.moves_pp`",
         "doubles: a move of two turns does not show in its first whether it aims at the foe that has Pressure",
@@ -379,7 +383,8 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
             yield slot_claim(name, mon)
         yield from condition_claims(view, name, mon)
         yield Claim(f"{name}.types", type_rows(mon["types"]))
-        yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])])
+        mixed = "mixed stats" if mon["mixed"] else ""
+        yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])], mixed)
         yield Claim(f"{name}.terastallized", [float(bool(mon["terastallized"]))])
     team = view.own["pokemon"]
     yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])])
