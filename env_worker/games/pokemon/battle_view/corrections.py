@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.effect import Effect
+from poke_env.battle.field import Field
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.battle.status import Status
 from poke_env.data import to_id_str
 
-from simul.env_worker.games.pokemon.battle_view.counters import SLEEP_STARTS_ANEW, Counters, move_key
+from simul.env_worker.games.pokemon.battle_view.counters import SLEEP_STARTS_ANEW, Counters, full_pp, move_key
+from simul.env_worker.games.pokemon.battle_view.pp_costs import FIRST_GEN, NO_TARGET, aim, cause_of, pp_costs
 
 Event = list[str]  # a line, split at |
 Read = Callable[[Event], Any]
@@ -49,7 +51,15 @@ TRAPPING = ("Bind", "Clamp", "Fire Spin", "Wrap")
 THRASHING = ("outrage", "petaldance", "thrash")  # gen 2: two or three turns
 LONGEST_BIND = 5  # turns, in gen 1
 ROLLOUT, ROLLS = "rollout", 5  # turns at most
-LAST_GEN_WITH_FREE_CALLS = 3  # Pressure does not act on moves that others call
+PRESSURE = "pressure"
+FIRST_GEN_WITH_ABILITIES = 3
+UNSEEN_ABILITY = ""  # of a Pokemon that has another one's: what this is, or what its own was, is not known
+SKILL_SWAPS = ("Skill Swap", "move: Skill Swap")
+GRUDGE = "move: Grudge"
+TAKING_PP = ("move: Spite", "move: Eerie Spell", "move: G-Max Depletion", GRUDGE)
+LAST_GEN_OF_LATE_PRESSURE = 4
+LASTING_WITH_TERA = "morpeko"
+SHORTEST_MOVE = 4  # parts of a `move` line without a target
 
 
 @cache
@@ -65,12 +75,14 @@ class Copied(NamedTuple):
     Attributes:
         model: an own one, None for a foe's.
         entry: the stats of an own model at that time, None before the first request.
+        tricked: the model had used Power Trick.
     """
 
     base_stats: dict[str, int]
     level: int
     model: Pokemon | None
     entry: dict[str, int] | None
+    tricked: bool
 
     @property
     def stats(self) -> dict[str, int] | None:
@@ -228,6 +240,7 @@ class Corrections:
         self._mark = mark
         self._facts: dict[Pokemon, Facts] = {}
         self._moved: Event = []  # the last |move| line
+        self._requested = False
         self.hidden_faints = 0
 
     def facts(self, mon: Pokemon) -> Facts:
@@ -254,10 +267,13 @@ class Corrections:
         team = battle._team if own else battle._opponent_team
         return next((mon for mon in team.values() if mon._active), None)
 
+    def _slots(self, role: str) -> list[str]:
+        """Of one side: "p1a", in doubles "p1b" too."""
+        return [f"{role}{letter}" for letter in ("ab" if isinstance(self._battle, DoubleBattle) else "a")]
+
     def before_request(self) -> Slots:
         """Who seems to be out on the own side, for `after_request`."""
-        slots = [f"{self._battle._player_role}{letter}" for letter in "ab"]
-        found = {slot: self.out(slot) for slot in slots[: 2 if isinstance(self._battle, DoubleBattle) else 1]}
+        found = {slot: self.out(slot) for slot in self._slots(self._battle._player_role or "")}
         return {
             slot: (mon, Standing.of(mon, self.facts_of(mon)), Health.of(mon, self._counters))
             for slot, mon in found.items()
@@ -289,6 +305,17 @@ class Corrections:
         for mon, forme, details in formes:
             self.keep_forme(mon, forme, details)
         self.after_request(seeming, [mon for mon in self._battle._team.values() if mon._active])
+        self.name_copied_abilities()
+
+    def name_copied_abilities(self) -> None:
+        """The first request tells the ability of an own Pokemon that a foe copied before it."""
+        if self._requested:
+            return
+        self._requested = True
+        for mon, facts in self._facts.items():
+            if facts.copied is not None and facts.copied.model and mon._temporary_ability == UNSEEN_ABILITY:
+                mon._temporary_ability = facts.copied.model.ability
+                self._mark([mon])
 
     def offered(self, mon: Pokemon, moves: list[dict[str, Any]]) -> None:
         """What a request offers an active Pokemon: it need not recharge, it is free to choose."""
@@ -318,6 +345,8 @@ class Corrections:
 
     def left_field(self, mon: Pokemon) -> None:
         """Forget what `mon` had only while it was on the field."""
+        if mon._ability == UNSEEN_ABILITY:
+            mon._ability = None
         facts = self._facts.get(mon)
         if facts is None:
             return
@@ -414,39 +443,60 @@ class Corrections:
             before.give(disguise, self._counters)
 
     def forme(self, event: Event, read: Read) -> None:
-        """`-formechange`: a forme is not the species, and does not end when its Pokemon leaves the field."""
+        """`-formechange`: a forme is not the species, does not end when its Pokemon leaves the field, and keeps the
+        types that a move has given.
+        """
         mon = self._battle.get_pokemon(event[2])
         base = self.facts(mon).returns_to or mon._species
         read(event)
+        _end_type_changes(mon)
         if mon._moves._transform_moves is None:
             mon._species = to_id_str(event[3].split(",")[0])
         self.facts_of(mon).returns_to = base
 
-    def details(self, event: Event, read: Read) -> None:
-        """`detailschange`: a forme that lasts (mega evolution, broken disguise) is not the species of a foe."""
+    def terastallize(self, event: Event, read: Read) -> None:
+        """`-terastallize`: the forme that Morpeko has then ends when it leaves the field."""
         read(event)
         mon = self._battle.get_pokemon(event[2])
+        if self.facts(mon).returns_to == LASTING_WITH_TERA:
+            self.facts_of(mon).returns_to = ""
+
+    def details(self, event: Event, read: Read) -> None:
+        """`detailschange`: a forme that lasts (mega evolution, broken disguise) is not the species of a foe, and keeps
+        the types that a move has given.
+        """
+        read(event)
+        mon = self._battle.get_pokemon(event[2])
+        _end_type_changes(mon)
         mon._species = to_id_str(event[3].split(",")[0])
         if self.facts(mon).returns_to:
             self.facts_of(mon).returns_to = ""
 
     def transform(self, event: Event, read: Read) -> None:
-        """`-transform`: a copy has its own stats, and the types that its model's species is born with."""
+        """`-transform`: a copy has its own stats, the types that its model's species is born with, and its own ability
+        where the model's is not known.
+        """
         battle = self._battle
         mon, model = battle.get_pokemon(event[2]), battle.get_pokemon(event[3])
         read(event)
+        _take_ability(mon, model.ability)
         own = any(model is one for one in battle._team.values())
         entry = model._last_request["stats"] if own and model._last_request else None
-        copied = Copied(model.base_stats, model._level, model if own else None, entry)
+        tricked = Effect.POWER_TRICK in model._effects
+        copied = Copied(model.base_stats, model._level, model if own else None, entry, tricked)
         self.facts_of(mon).copied = self.facts(model).copied or copied
+        mon._effects.pop(Effect.POWER_TRICK, None)
+        if self.facts(mon).returns_to:  # a forme of its own ends
+            mon._species = self.facts(mon).returns_to
         mon._temporary_base_stats = model.base_stats
         mon._temporary_types = list(model.base_types)
 
     def move(self, event: Event, read: Read) -> None:
         """`move`: Z- and max moves are no last move; Max Guard does not count as a protecting move; called moves
-        (Assist, Nature Power) count as their user's, hastened ones (Pursuit, Round, Quick Claw) as called; gens 1 and
-        2: moves of several turns cost pp each turn; gen 1: trapping moves bind nobody, what Mimic learns has pp of
-        its own; Flash Fire ends with the first Fire move.
+        (Assist, Nature Power) count as their user's, hastened ones (Pursuit, Round, Quick Claw) as called; Pressure
+        acts on moves that aim at their user or that items and conditions bring about, and not on Imprison, Snatch and
+        Me First; gens 1 and 2: moves of several turns cost pp each turn; gen 1: trapping moves bind nobody, what Mimic
+        learns has pp of its own; Flash Fire ends with the first Fire move.
         """
         mon = self._battle.get_pokemon(event[2])
         protected = mon._protect_counter
@@ -458,16 +508,21 @@ class Corrections:
         mimicked = mon._moves.mimic_move if mon._gen == LAST_GEN_WITHOUT_LIMIT else None
         pp = mimicked._current_pp if mimicked is not None else 0
         inflamed = mon._effects.get(Effect.FLASH_FIRE)
-        if event[-1].startswith("[") or event[-1] == "null":
+        caused = event[-1].startswith("[") or event[-1] == "null"
+        costs = self._costs(event, caused) if mon._gen >= FIRST_GEN else None
+        known = {one: move._current_pp for one, move in mon.moves.items()} if costs is not None else {}
+        if caused:
             called, prepares = self._read_caused(mon, event, read)
         else:
             called = prepares = False
             read(event)
+        if costs is not None:
+            _charge(mon, known, costs)
         if inflamed is not None:
             mon._effects[Effect.FLASH_FIRE] = inflamed
         if name == "Max Guard":
             mon._protect_counter = protected + 1 if not any(part in FAILURES for part in event) else 0
-        if not called and not prepares:
+        if not prepares and (not called or mon._gen == LAST_GEN_WITHOUT_LIMIT):
             self.facts_of(mon).last_move = move_key(name.removeprefix("Z-"))
         if mimicked is not None and "mimic" in mon.base_moves:  # the same pp
             mon.base_moves["mimic"]._current_pp -= pp - mimicked._current_pp
@@ -517,7 +572,7 @@ class Corrections:
         long = mon._gen == LAST_GEN_WITHOUT_LIMIT and name in TWO_TURNS
         parts, caller, called, prepares = event[:4], "", False, long
         for part in event[4:]:
-            cause = _cause(part)
+            cause = cause_of(part)
             if cause == name and mon._gen == LAST_GEN_WITHOUT_LIMIT:  # it goes on
                 prepares = False
                 if not long or key not in mon.moves:
@@ -528,7 +583,7 @@ class Corrections:
                 continue
             elif cause and cause not in CHOSEN and cause != name:
                 called = True
-                foreign = cause != "Sleep Talk" and not part.startswith(ABILITY)
+                foreign = not part.startswith(ABILITY)
                 caller = cause if foreign else caller
                 parts.append(NOT_OWNED if foreign else part)
             else:
@@ -536,6 +591,8 @@ class Corrections:
         move = mon.moves.get(key)
         pp = move._current_pp if move else None
         read(parts)
+        if caller == "Sleep Talk":
+            mon._add_move(name)  # its own
         if prepares and called:
             self.facts_of(mon).caller = move_key(caller)
             _pay(mon, move_key(caller), -1)
@@ -543,10 +600,33 @@ class Corrections:
             move = mon.moves[key]
             unused = Move(move._id, move._gen, from_transform=move._from_transform)
             move._current_pp = unused._current_pp if pp is None else pp
-        if caller and mon._gen > LAST_GEN_WITH_FREE_CALLS:
-            target = None if any(part.startswith("[spread]") for part in event) else event[4] or None
-            mon.moves[move_key(caller)].use(self._battle._pressure_on(event[2], name, target), overridden=True)
         return called, prepares
+
+    def _costs(self, event: Event, caused: bool) -> dict[str, int] | None:
+        """`pp_costs` of a line; None where poke-env counts right: nothing is `caused`, and there is no Pressure."""
+        pressure = any(mon is not None and mon.ability == PRESSURE for mon in self._battle.all_active_pokemons)
+        return pp_costs(self._battle._gen, event, self._pressure(event)) if caused or pressure else None
+
+    def _presses(self, mon: Pokemon) -> bool:
+        """Whether moves that aim at it cost more."""
+        if mon.ability != PRESSURE or mon._status is Status.FNT or Effect.GASTRO_ACID in mon._effects:
+            return False
+        return Field.NEUTRALIZING_GAS not in self._battle._fields or mon._item == "abilityshield"
+
+    def _pressure(self, event: Event) -> int:
+        """How many foes' Pressure the move of a line meets."""
+        user, name = event[2:4]
+        aims = aim(self._battle._gen, name)
+        if not aims.aimed or NO_TARGET in event:
+            return 0
+        target = event[4] if len(event) > SHORTEST_MOVE and event[4][:2] in ("p1", "p2") else ""
+        if target and not aims.at_all_foes:
+            foes = [self._battle.get_pokemon(target)] if target[:2] != user[:2] else []
+        else:
+            side = "p2" if user.startswith("p1") else "p1"
+            foes = [mon for slot in self._slots(side) if (mon := self.out(slot)) is not None]
+        pressing = sum(map(self._presses, foes))
+        return pressing if aims.at_all_foes else min(pressing, 1)
 
     def fail(self, event: Event, read: Read) -> None:
         """`-fail`: gen 2: a protecting move that fails counts."""
@@ -636,8 +716,12 @@ class Corrections:
             self._stop(battle.get_pokemon(event[2]))
 
     def ability(self, event: Event, read: Read) -> None:
-        """`-ability`: a foe is said to have been born with an ability that replaces its own (Role Play)."""
+        """`-ability`: a foe is said to have been born with an ability that replaces its own (Role Play), or that of its
+        mega evolution (Trace).
+        """
         mon = self._battle.get_pokemon(event[2])
+        if mon._forme_change_ability is not None and mon._ability is None:
+            mon._ability = UNSEEN_ABILITY
         replaces = len(event) > REPLACED + 1 and event[REPLACED + 1].startswith("[from] move: ")
         if replaces and mon.ability is None and not event[REPLACED].startswith("["):
             mon.ability = event[REPLACED]
@@ -650,13 +734,27 @@ class Corrections:
 
     def activate(self, event: Event, read: Read) -> None:
         """`-activate`: who is trapped (Mean Look) stays so when the trapper leaves; Gravity does not end Fly;
-        Sketch stays beside the move that takes its place.
+        Sketch stays beside the move that takes its place; Skill Swap leaves abilities that are not known where they
+        are, and shows one of two; moves that take pp (Spite, Grudge) take none, and until gen 4 Snatch meets no
+        Pressure.
         """
-        if event[3] == "move: Sketch":
+        sketches = event[3] == "move: Mimic" and self._moved[2:4] == [event[2], "Sketch"]  # gens 3 and 4
+        if event[3] == "move: Sketch" or sketches:
             _sketch(self._battle.get_pokemon(event[2]).base_moves, event[4], self._battle._gen)
             return
+        if event[3] in SKILL_SWAPS and event[-1].startswith("[of] "):
+            if not any(event[4:-1]):
+                self._swap_abilities(event)
+                return
+            other = self._battle.get_pokemon(event[-1].removeprefix("[of] "))
+            if other.ability is None:
+                other.ability = event[4]
         read(event)
-        if event[3] == "trapped":
+        if event[3] in TAKING_PP:
+            self._take_pp(event)
+        elif event[3] == "move: Snatch" and self._battle._gen <= LAST_GEN_OF_LATE_PRESSURE:
+            self._take_pp_of_snatch(event)
+        elif event[3] == "trapped":
             mon = self._battle.get_pokemon(event[2])
             self.facts_of(mon).trapper = self._trapper_of(mon, event[2])
         elif event[3] == "move: Gravity":
@@ -669,6 +767,41 @@ class Corrections:
             if foe is not None and self.facts(foe).goes_on == ROLLOUT:
                 self._stop(foe)
 
+    def _swap_abilities(self, event: Event) -> None:
+        """Skill Swap, until gen 4 and between partners: no line tells the abilities."""
+        mon = self._battle.get_pokemon(event[2])
+        other = self._battle.get_pokemon(event[-1].removeprefix("[of] "))
+        given = mon.ability
+        _take_ability(mon, other.ability)
+        _take_ability(other, given)
+
+    def _take_pp(self, event: Event) -> None:
+        """Spite and its like name a move and the pp it loses; Grudge takes all."""
+        move = self._battle.get_pokemon(event[2]).moves.get(move_key(event[4]))
+        if move is None:
+            return
+        if event[3] == GRUDGE:
+            self._counters.set_pp(move, 0)
+        else:
+            move._current_pp = max(move._current_pp - int(event[5]), 0)
+
+    def _take_pp_of_snatch(self, event: Event) -> None:
+        """It meets the Pressure of the Pokemon from which it takes the move when it does so, not when it is used."""
+        snatch = self._battle.get_pokemon(event[2]).moves.get("snatch")
+        if snatch is not None and self._presses(self._battle.get_pokemon(event[-1].removeprefix("[of] "))):
+            snatch._current_pp = max(snatch._current_pp - 1, 0)
+
+    def endability(self, event: Event, read: Read) -> None:
+        """`-endability`: an ability without effect (Gastro Acid) is no longer known."""
+        self._battle.get_pokemon(event[2])._effects[Effect.GASTRO_ACID] = 0
+
+    def heal(self, event: Event, read: Read) -> None:
+        """`-heal`: Lunar Dance gives no pp back."""
+        read(event)
+        if event[-1] == "[from] move: Lunar Dance":
+            for move in self._battle.get_pokemon(event[2]).moves.values():
+                self._counters.set_pp(move, full_pp(move._id, move._gen, move._from_transform))
+
     def _trapper_of(self, mon: Pokemon, ident: str) -> Pokemon | None:
         """In singles who stands opposite; in doubles who has just moved, or its target (Jaw Lock)."""
         if not isinstance(self._battle, DoubleBattle):
@@ -678,6 +811,22 @@ class Corrections:
             if found is not None and found is not mon:
                 return found
         return None
+
+
+def _take_ability(mon: Pokemon, ability: str | None) -> None:
+    """Another one's ability, unknown for None, until it leaves the field; what is seen of it is not its own."""
+    if mon._gen < FIRST_GEN_WITH_ABILITIES:
+        mon._temporary_ability = None
+        return
+    mon._temporary_ability = UNSEEN_ABILITY if ability is None else ability
+    if mon._ability is None:
+        mon._ability = UNSEEN_ABILITY
+
+
+def _end_type_changes(mon: Pokemon) -> None:
+    mon._temporary_types = []
+    mon._effects.pop(Effect.TYPECHANGE, None)
+    mon._effects.pop(Effect.TYPEADD, None)
 
 
 def _sketch(moves: dict[str, Move], name: str, gen: int) -> None:
@@ -697,9 +846,13 @@ def _pay(mon: Pokemon, caller: str, pp: int) -> None:
         mon.moves[caller]._current_pp -= pp
 
 
-def _cause(part: str) -> str:
-    """The move or ability that a part of a `move` line names as its cause, "" for none."""
-    return part.removeprefix("[from]").rpartition(": ")[2].strip() if part.startswith("[from]") else ""
+def _charge(mon: Pokemon, known: dict[str, int], costs: dict[str, int]) -> None:
+    """Take pp for a `move` line that has been read. `known`: pp of the moves that were known before."""
+    for key, move in mon.moves.items():
+        left = known.get(key)
+        if left is None:
+            left = Move(move._id, move._gen, from_transform=move._from_transform)._current_pp
+        move._current_pp = max(left - costs.get(key, 0), 0)
 
 
 CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {
@@ -708,12 +861,15 @@ CORRECTED: dict[str, Callable[[Corrections, Event, Read], None]] = {
     "-anim": Corrections.anim,
     "-copyboost": Corrections.copyboost,
     "-damage": Corrections.damage,
+    "-endability": Corrections.endability,
     "-fail": Corrections.fail,
     "-formechange": Corrections.forme,
+    "-heal": Corrections.heal,
     "-item": Corrections.item,
     "-prepare": Corrections.prepare,
     "-start": Corrections.start,
     "-status": Corrections.status,
+    "-terastallize": Corrections.terastallize,
     "-transform": Corrections.transform,
     "-weather": Corrections.weather,
     "cant": Corrections.cant,

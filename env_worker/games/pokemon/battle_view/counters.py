@@ -76,6 +76,11 @@ class Counters:
             if missed or move in self._corrections:
                 self._corrections[move] = missed
 
+    def set_pp(self, move: Move, pp: int) -> None:
+        """A line says how many pp the move has."""
+        move._current_pp = pp
+        self._corrections.pop(move, None)
+
     def pp_left(self, moves: Iterable[Move | None]) -> list[float]:
         """Fractions of pp left: counted uses (two under Pressure), corrected by the last request for own moves.
 

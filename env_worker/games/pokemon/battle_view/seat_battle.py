@@ -170,16 +170,22 @@ class SeatView(AbstractBattle):
                 continue
             last = mon._last_request
             same = (last is entry or last == entry) and mon._last_details == entry["details"]
-            if entry["active"] or not same:
+            if entry["active"] or not same or self._was_named(mon):
                 forme, details = mon._species, mon._last_details
                 update_from_entry(mon, entry)
                 self.corrections.keep_forme(mon, forme, details)
                 self.entries[self._positions[entry["ident"]]] = entry
                 self.changed[mon] = self._now
+        if seeming is not None:
+            self.corrections.name_copied_abilities()
         for mon, asked in zip(mons, request.get("active", ())):
             if mon is not None and asked:
                 self.counters.read_pp(mon.moves, asked["moves"])
                 self.corrections.offered(mon, asked["moves"])
+
+    def _was_named(self, mon: Pokemon) -> bool:
+        """Whether lines since the last request may have changed a Pokemon that they did not mean."""
+        return False
 
     def parse_request(self, request: Request, strict_battle_tracking: bool = False) -> None:
         """What the bots read instead of `sync`: the stock method, corrected."""
@@ -250,10 +256,17 @@ class SeatBattle(SeatView, Battle):
 class SeatDoubleBattle(SeatView, DoubleBattle):
     """One seat's view of one battle of doubles."""
 
+    _synced = 0  # when the last request was read
+
     def sync(self, request: Request) -> None:
         """Bring the own team in line with a request; its first two entries are the left and the right slot."""
         super().sync(request)
+        self._synced = self._now
         if request.get("teamPreview"):
             return
         for letter, entry in zip("ab", request["side"]["pokemon"]):
             self._active_pokemon[f"{self._player_role}{letter}"] = self._team[entry["ident"]]
+
+    def _was_named(self, mon: Pokemon) -> bool:
+        """A partner in disguise is called by another's name."""
+        return self.changed.get(mon, 0) > self._synced

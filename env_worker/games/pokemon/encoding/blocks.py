@@ -33,6 +33,7 @@ from simul.env_worker.games.pokemon.encoding.field_state import (
 from simul.env_worker.games.pokemon.encoding.layout import TEAM_SIZE
 from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF, PAIR_WIDTH, PokemonBlock, own_pp
 from simul.env_worker.games.pokemon.encoding.profiles import (
+    POWER_TRICK,
     base_types_of,
     foe_body,
     moves_of,
@@ -172,7 +173,8 @@ class PokemonBlocks:
         born = base_types_of(mon)  # a forme change shows in them even where terastallizing hides it in `types`
         ability, tera, item = own_ability(mon, entry), entry.get("terastallized"), entry["item"]
         names, copied = entry["moves"][: layout.MOVE_SLOTS], battle.corrections.facts(mon).copied
-        key = (mon._species, types, born, ability, item, entry["stats"], mon._max_hp, tera, mon._level, copied)
+        tricked = POWER_TRICK in mon._effects
+        key = (mon._species, types, born, ability, item, entry["stats"], mon._max_hp, tera, mon._level, copied, tricked)
         if key != block.key or names != block.names:
             block.key = key
             body = own_body(self._gen, mon, entry, types, copied)
@@ -199,6 +201,7 @@ class PokemonBlocks:
             mon._type_1,
             mon._type_2,
             mon._base_stats,
+            POWER_TRICK in mon._effects,
             copied,
             mon._level,
         )

@@ -19,6 +19,7 @@ from poke_env.battle.weather import Weather
 from poke_env.data import GenData, to_id_str
 
 from simul.env_worker.games.pokemon.battle_view.corrections import passed_effects
+from simul.env_worker.games.pokemon.battle_view.pp_costs import aim
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.damage.export import damage_tables
 from simul.env_worker.games.pokemon.encoding import expected_damage, features, layout
@@ -29,7 +30,6 @@ from simul.env_worker.games.pokemon.encoding.vocabulary import NO_ITEM, vocabula
 
 STAT_ORDER = ("hp", "atk", "def", "spa", "spd", "spe")
 TYPES = {kind.name: int(kind.value) for kind in PokemonType} | {"???": int(PokemonType.THREE_QUESTION_MARKS.value)}
-PRESSED_TARGETS = ("all", "allAdjacent", "allAdjacentFoes", "any", "normal", "randomNormal", "scripted")
 ABILITY_CHANGING_FORMES = ("Primal", "Stellar", "Terastal")
 
 
@@ -38,7 +38,7 @@ def tracker_tables(gen: int) -> dict[str, Any]:
 
     species: id -> [type values, base stats as STAT_ORDER, ability ids, base species id, ability that the forme
     brings or None]. moves: id -> [aims at all, is stored, counts as protect, has power, type value, pp of an unused
-    one, costs more under Pressure].
+    one, costs more under Pressure, of any foe].
     effects: name -> [breaks protect, ends with the turn]. weather, fields, sides: name or alias -> name.
     """
     data = GenData.from_gen(gen)
@@ -87,7 +87,7 @@ def _tracked_move(move_id: str, gen: int) -> list[Any]:
         move.base_power > 0,
         int(move.type.value),
         move.max_pp,
-        move.entry["target"] in PRESSED_TARGETS or "mustpressure" in move.entry["flags"],
+        *aim(gen, move_id),
     ]
 
 

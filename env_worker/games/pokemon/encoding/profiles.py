@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from poke_env.battle.effect import Effect
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.pokemon_type import PokemonType
@@ -16,6 +17,7 @@ from simul.env_worker.games.pokemon.encoding.movedex import move_info
 from simul.env_worker.games.pokemon.encoding.vocabulary import NO_ITEM, vocabulary
 
 STELLAR = PokemonType.STELLAR.value
+POWER_TRICK = Effect.POWER_TRICK
 STAT_NAMES = ("atk", "def", "spa", "spd", "spe")
 
 
@@ -74,6 +76,8 @@ def own_body(gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ..
     """Of `own_profile`."""
     stats = entry["stats"]
     points = _copied_points(gen, copied) if copied else [float(stats[name]) for name in STAT_NAMES]
+    if POWER_TRICK in mon._effects:
+        points = _tricked(points)
     return Body(
         types=types,
         base_types=base_types_of(mon),
@@ -88,7 +92,8 @@ def own_body(gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ..
 
 def own_ability(mon: Pokemon, entry: dict[str, Any]) -> str:
     """Its ability now; until gen 6 a request gives only the one it was born with."""
-    return entry.get("ability") or mon._temporary_ability or entry.get("baseAbility") or ""
+    now, born = mon._temporary_ability, entry.get("baseAbility") or ""
+    return entry.get("ability") or (born if now is None else now)
 
 
 def foe_profile(gen: int, mon: Pokemon, copied: Copied | None) -> Profile:
@@ -102,6 +107,8 @@ def foe_body(gen: int, mon: Pokemon, copied: Copied | None) -> Body:
     stats = _estimated(gen, tuple(mon._base_stats.items()), mon._level)
     if copied:
         stats = (stats[0], *_copied_points(gen, copied))
+    if POWER_TRICK in mon._effects:
+        stats = (stats[0], *_tricked(stats[1:]))
     return Body(
         types=types_of(mon),
         base_types=base_types_of(mon),
@@ -117,8 +124,16 @@ def _copied_points(gen: int, copied: Copied) -> Sequence[float]:
     """All stats but hp: those of an own model are known."""
     known = copied.stats
     if known is not None:
-        return [float(known[name]) for name in STAT_NAMES]
-    return _estimated(gen, tuple(copied.base_stats.items()), copied.level)[1:]
+        points: Sequence[float] = [float(known[name]) for name in STAT_NAMES]
+    else:
+        points = _estimated(gen, tuple(copied.base_stats.items()), copied.level)[1:]
+    return _tricked(points) if copied.tricked else points
+
+
+def _tricked(points: Sequence[float]) -> Sequence[float]:
+    """Power Trick exchanges attack and defence."""
+    attack, defence, *others = points
+    return [defence, attack, *others]
 
 
 @lru_cache(maxsize=4096)

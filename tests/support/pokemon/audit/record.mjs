@@ -27,6 +27,11 @@ const byRest = new WeakSet(); // state of a sleep that Rest began
 const sleepLength = new WeakMap(); // state of a sleep -> its length in turns
 const appeared = new WeakMap(); // side -> its Pokemon as they look from outside, in order of appearance
 const spent = new WeakSet(); // sides that have used their gimmick
+const swapped = new WeakSet(); // Pokemon that Skill Swap has changed since they came in
+const pressing = new WeakSet(), borrowing = new WeakSet(); // sides
+const MIXING = new Set(['move: Guard Split', 'move: Power Split', 'move: Speed Swap']);
+const mixed = new WeakSet(); // Pokemon on the field whose stats these moves may have changed
+const powering = new WeakSet(); // sides that have used Z-moves or max moves
 const disguised = new WeakSet(); // Pokemon that another one has looked like
 
 const { initEffectState, add } = sim.Battle.prototype;
@@ -44,8 +49,10 @@ sim.Battle.prototype.add = function (...parts) {
 		if (illusion) disguised.add(illusion).add(pokemon);
 	}
 	if (kind === '-status' && parts[3] === '[from] move: Rest') byRest.add(pokemon.statusState); // asleep before, in gen 2
+	if (kind === '-activate' && MIXING.has(parts[2])) for (const mon of this.getAllActive()) mixed.add(mon);
 	if (['-mega', '-burst', '-zpower', '-terastallize'].includes(kind)) spent.add(pokemon.side);
 	if (kind === '-start' && parts[2] === 'Dynamax') spent.add(pokemon.side);
+	if (kind === '-zpower' || (kind === '-start' && parts[2] === 'Dynamax')) powering.add(pokemon.side);
 	return add.apply(this, parts);
 };
 const { setStatus } = sim.Pokemon.prototype;
@@ -71,7 +78,14 @@ sim.Pokemon.prototype.moveUsed = function (move, ...rest) {
 	lastUsed.set(this, { ids, powered: Boolean(move.isZ || move.isMax) });
 	return moveUsed.call(this, move, ...rest);
 };
+const { skillSwap } = sim.Battle.prototype;
+sim.Battle.prototype.skillSwap = function (source, target) {
+	swapped.add(source).add(target);
+	return skillSwap.call(this, source, target);
+};
 sim.Pokemon.prototype.clearVolatile = function (...args) {
+	swapped.delete(this);
+	mixed.delete(this);
 	lastUsed.delete(this);
 	flinched.delete(this);
 	return clearVolatile.apply(this, args);
@@ -106,10 +120,15 @@ function pokemonTruth(mon, order) {
 		volatiles: states(mon.volatiles), last_moves: lastUsed.get(mon)?.ids ?? [], powered: lastUsed.get(mon)?.powered ?? false, active_turns: mon.activeTurns,
 		transformed: mon.transformed, illusion: mon.illusion ? order.indexOf(mon.illusion) : -1,
 		disguised: disguised.has(mon), flinched: flinched.has(mon),
+		swapped: swapped.has(mon), mixed: mixed.has(mon),
 	};
 }
 
 function sideTruth(side, order) {
+	for (const mon of side.pokemon) {
+		if (mon.ability === 'pressure' && mon.previouslySwitchedIn) (mon.baseAbility === 'pressure' ? pressing : borrowing).add(side);
+	}
+	if (borrowing.has(side)) pressing.add(side);
 	return {
 		pokemon: order.map(mon => pokemonTruth(mon, order)),
 		appeared: [...appeared.get(side) ?? []].map(mon => order.indexOf(mon)),
@@ -117,6 +136,9 @@ function sideTruth(side, order) {
 		line_up: side.pokemon.map(mon => order.indexOf(mon)), // as commands number them
 		conditions: states(side.sideConditions),
 		spent: spent.has(side),
+		powers: powering.has(side),
+		presses: pressing.has(side), // one of them has Pressure, or has had it
+		borrows_pressure: borrowing.has(side), // and it was another one's
 	};
 }
 

@@ -63,8 +63,9 @@ APPROXIMATIONS = {
         "gens 3 to 6: a foe's ability that Skill Swap or Transform brings, which no line and no request tells",
     ),
     "max moves": (
-        "`foe.moves_pp`",
-        "gens 7 and 8: Z-moves and max moves do not show which move they were made from",
+        "`own.moves_pp`, `foe.moves_pp`",
+        "Z-moves and max moves do not show which move they were made from; requests tell it of an own Pokemon that has "
+        "stayed on the field",
     ),
     "hidden bind": (
         "`volatiles`",
@@ -73,6 +74,18 @@ APPROXIMATIONS = {
     "hidden flinch": (
         "`recharging`",
         "gen 1: a foe that flinches need not recharge, and no line tells of a flinch after its move",
+    ),
+    "hidden pressure": (
+        "`own.moves_pp`, `foe.moves_pp`",
+        "gen 3: no line tells that a foe has Pressure; what it costs shows when the request offers the move again",
+    ),
+    "mixed stats": (
+        "`own.stats`",
+        "Guard Split, Power Split and Speed Swap with a foe, whose stats are not known",
+    ),
+    "hidden aim": (
+        "`own.moves_pp`, `foe.moves_pp`",
+        "doubles: a move of two turns does not show in its first whether it aims at the foe that has Pressure",
     ),
     "safeguard": (
         "`foe.moves_pp`",
@@ -100,6 +113,7 @@ NOT_AUDITED = {
 }
 
 
+CALLED = {"greninjabond": "greninja", "rockruffdusk": "rockruff"}
 WEATHERS = {
     "sunnyday": 0,
     "desolateland": 0,
@@ -132,6 +146,7 @@ VOLATILE_IDS = (
 PROTECTING = {name for gen in (8, 9) for name in GenData.from_gen(gen).moves if Move(name, gen).is_protect_counter}
 PROTECTING.add("maxguard")
 assert len(VOLATILE_IDS) == len(VOLATILES)
+GEN_OF_HIDDEN_PRESSURE = 3
 LAST_GEN_OF_HIDDEN_SWAPS = 6  # later requests give the ability that a Pokemon has
 PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
 STATUSES = ("brn", "frz", "par", "psn", "slp", "tox")
@@ -150,6 +165,12 @@ def age(turn: int, state: dict[str, Any] | None) -> float:
 
 def species_row(name: str) -> float:
     return vocabulary().species.get(name, 0)
+
+
+def told_species(mon: Mon) -> str:
+    """A copy keeps its own; two formes are called as their base species by every line and request."""
+    species: str = mon["base_species" if mon["transformed"] else "species"]
+    return CALLED.get(species, species)
 
 
 def move_row(name: str) -> float:
@@ -344,10 +365,10 @@ def condition_claims(view: View, name: str, mon: Mon, excuse: str = "") -> Itera
 def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     """An own Pokemon: everything is known."""
     rows, moves = vocabulary(), mon["moves"][:4]
-    species = mon["base_species" if mon["transformed"] else "species"]
-    yield Claim(f"{name}.species", [species_row(species)])
+    yield Claim(f"{name}.species", [species_row(told_species(mon))])
     if view.gen >= 3:  # there are none before
-        swapped = view.gen <= LAST_GEN_OF_HIDDEN_SWAPS and mon["base_ability"] not in (mon["ability"], "trace")
+        changed = mon["base_ability"] not in (mon["ability"], "trace") or mon["transformed"] or mon["swapped"]
+        swapped = view.gen <= LAST_GEN_OF_HIDDEN_SWAPS and changed
         excuse = "hidden ability" if swapped else ""
         yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)], excuse)
     yield Claim(f"{name}.item", [rows.item.get(mon["item"] or NO_ITEM, 0)])
@@ -362,13 +383,24 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
             yield slot_claim(name, mon)
         yield from condition_claims(view, name, mon)
         yield Claim(f"{name}.types", type_rows(mon["types"]))
-        yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])])
+        mixed = "mixed stats" if mon["mixed"] else ""
+        yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])], mixed)
         yield Claim(f"{name}.terastallized", [float(bool(mon["terastallized"]))])
     team = view.own["pokemon"]
     yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])])
     yield Claim(f"{name}.level", [mon["level"] / 100])
     pp = padded([left / most for _, left, most in mon["slots"][:4]])
-    yield Claim(f"{name}.moves_pp", pp, pp_excuse(view.gen, mon))
+    pressed = view.gen == GEN_OF_HIDDEN_PRESSURE and view.foe["presses"]
+    asked = mon["active"] and not mon["fainted"] and not mon["powered"]
+    powered = view.own["powers"] and not asked
+    excuse = "hidden pressure" if pressed else "max moves" if powered else pp_excuse(view.gen, mon)
+    yield Claim(f"{name}.moves_pp", pp, excuse or aim_excuse(view, mon, view.foe))
+
+
+def aim_excuse(view: View, mon: Mon, opposite: Side) -> str:
+    """In doubles: whether it may have prepared a move that meets Pressure."""
+    prepares = any("charge" in GenData.from_gen(view.gen).moves[name]["flags"] for name, _, _ in mon["slots"])
+    return "hidden aim" if view.doubles and opposite["presses"] and prepares else ""
 
 
 def pp_excuse(gen: int, mon: Mon) -> str:
@@ -399,8 +431,7 @@ def foe_team_claims(view: View) -> Iterator[Claim]:
 def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim]:
     """A foe: what is shown of it is true. `standing`: who it really is."""
     rows = vocabulary()
-    species = mon["base_species" if mon["transformed"] else "species"]
-    yield Claim(f"{name}.species", [species_row(species)])
+    yield Claim(f"{name}.species", [species_row(told_species(mon))])
     if view.gen >= 3:  # there are none before
         yield Claim(f"{name}.ability", [frozenset((0.0, rows.ability.get(standing["ability"], 0)))])
     yield Claim(f"{name}.item", [frozenset((0.0, rows.item.get(standing["item"] or NO_ITEM, 0)))])
@@ -408,9 +439,11 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
     yield Claim(f"{name}.moves", [frozenset((0.0, *pp))] * 4)
     shown = view.observed(f"{name}.moves")
     left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
-    powered = "max moves" if view.gen in (7, 8) and view.foe["spent"] else ""
+    powered = "max moves" if view.foe["powers"] else ""
+    pressed = "hidden pressure" if view.gen == GEN_OF_HIDDEN_PRESSURE and view.own["borrows_pressure"] else ""
+    hidden = pp_excuse(view.gen, standing) or aim_excuse(view, standing, view.own)
     guarded = "safeguard" if view.gen == 2 and may_end_unseen(view.foe, standing) else ""
-    yield Claim(f"{name}.moves_pp", left, powered or guarded or pp_excuse(view.gen, standing))
+    yield Claim(f"{name}.moves_pp", left, powered or guarded or pressed or hidden)
     yield Claim(f"{name}.present", [1.0])
     recovery = foe_excuse(mon, standing)
     yield Claim(f"{name}.hp", [shown_hp(view.foe, view.foe["pokemon"].index(mon))], recovery)

@@ -40,7 +40,7 @@ export function ownProfile(tables, mon, entry) {
 	const profile = new Profile(tables.gen, mon, !!entry.terastallized);
 	setTypes(profile, tables, mon);
 	profile.stats = stats(tables.gen, mon, mon.maxHp || 1, entry.stats);
-	profile.ability = entry.ability || mon.temporaryAbility || entry.baseAbility || ''; // until gen 6 the base one only
+	profile.ability = entry.ability || (mon.temporaryAbility ?? entry.baseAbility ?? ''); // until gen 6 the base one only
 	profile.item = entry.item;
 	profile.tera = tables.typeRow(entry.teraType);
 	profile.moves = entry.moves.slice(0, 4).map(name => tables.moveInfo(name));
@@ -77,8 +77,15 @@ function setTypes(profile, tables, mon) {
 	}
 }
 
-/** `known`: the stats that a request gives, null for a foe. A copy has those of its model, but for the hp. */
+/** Power Trick exchanges attack and defence. */
 function stats(gen, mon, hp, known) {
+	const found = untricked(gen, mon, hp, known);
+	if (mon.effects.has('POWER_TRICK') !== (mon.copied !== null && mon.copied.tricked)) [found[1], found[2]] = [found[2], found[1]];
+	return found;
+}
+
+/** `known`: the stats that a request gives, null for a foe. A copy has those of its model, but for the hp. */
+function untricked(gen, mon, hp, known) {
 	const { copied } = mon;
 	if (copied !== null) known = copied.stats;
 	if (known !== null) return [hp, known.atk, known.def, known.spa, known.spd, known.spe];

@@ -41,6 +41,7 @@ export class SeatTracker {
 		this.foeMons = [];
 		this.previewed = []; // opponents as team preview shows them
 		this.mover = null; // who moved last
+		this.moved = ''; // how the last move line names it and the move
 		this.hiddenFaints = 0; // foes that fainted in a disguise and have never been seen without one
 		this.onField = new Map(); // "p1a: Name" -> Mon
 		this.synced = []; // of one request, in its order
@@ -120,7 +121,15 @@ export class SeatTracker {
 			this.entries[mon.position] = entry;
 			this.dirty.add(mon.position);
 		}
+		if (first) this.nameCopiedAbilities();
 		if (request.active) readOffered(synced[0], request.active[0].moves);
+	}
+
+	/** Who became a copy before the first request: of an own Pokemon that has an ability of its own. */
+	nameCopiedAbilities() {
+		for (const mon of [...this.ownMons, ...this.foeMons]) {
+			if (mon.copied?.model && mon.temporaryAbility === '') mon.setTemporaryAbility(mon.copied.model.ability);
+		}
 	}
 
 	place(mon, entry) {

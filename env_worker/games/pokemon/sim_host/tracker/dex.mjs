@@ -55,7 +55,7 @@ class Species {
 }
 
 class MoveKind {
-	constructor([aimsAtAll, stored, protects, hasPower, type, fullPp, pressed]) {
+	constructor([aimsAtAll, stored, protects, hasPower, type, fullPp, pressed, atAllFoes]) {
 		this.aimsAtAll = aimsAtAll;
 		this.stored = stored;
 		this.protects = protects;
@@ -63,10 +63,11 @@ class MoveKind {
 		this.type = type;
 		this.fullPp = fullPp;
 		this.pressed = pressed; // costs more under Pressure
+		this.atAllFoes = atAllFoes; // and more under that of any foe, whomever it aims at
 	}
 }
 
-const NO_KIND = new MoveKind([false, false, false, false, 0, 1, false]);
+const NO_KIND = new MoveKind([false, false, false, false, 0, 1, false, false]);
 
 function namesWhere(flags, index) {
 	return new Set(Object.keys(flags).filter(name => flags[name][index]));

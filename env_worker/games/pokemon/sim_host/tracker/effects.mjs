@@ -6,12 +6,19 @@ const STAT_EFFECTS = new Map([
 		'PROTOSYNTHESISSPE']],
 ]);
 
+const POWER_TRICK = 'POWER_TRICK';
 const LONGEST_BIND = 5; // turns, in gen 1
+
+/** @param {string} effect poke-env's name */
+export function addEffect(mon, effect) {
+	mon.effects.add(effect);
+	if (effect === POWER_TRICK) mon.profileChanged();
+}
 
 /** @param {string} text as the protocol writes it */
 export function startEffect(mon, text) {
 	const effect = mon.dex.effect(text);
-	mon.effects.add(effect);
+	addEffect(mon, effect);
 	if (mon.dex.breaksProtect.has(effect)) mon.protectCounter = 0;
 	return effect;
 }
@@ -40,6 +47,7 @@ export function endEffect(mon, effect) {
 	mon.effects.delete(effect);
 	if (effect === 'TYPECHANGE') mon.setTemporaryTypes([]);
 	else if (effect === 'SKILL_SWAP') mon.setTemporaryAbility(null);
+	else if (effect === POWER_TRICK) mon.profileChanged();
 	else if (STAT_EFFECTS.has(effect)) for (const part of STAT_EFFECTS.get(effect)) mon.effects.delete(part);
 }
 
@@ -48,6 +56,7 @@ export function clearEffects(mon) {
 	if (effects.size === 0) return;
 	if (effects.has('TYPECHANGE')) mon.setTemporaryTypes([]);
 	if (effects.has('SKILL_SWAP')) mon.setTemporaryAbility(null);
+	if (effects.has(POWER_TRICK)) mon.profileChanged();
 	effects.clear();
 }
 

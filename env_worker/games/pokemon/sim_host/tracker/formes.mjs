@@ -55,12 +55,21 @@ export function readDetails(mon, details) {
 /** A forme that lasts (mega evolution, a broken disguise). @param {string} details as the protocol writes them */
 export function changeForme(mon, details) {
 	setSpecies(mon, details.split(',')[0], true);
+	endTypeChanges(mon);
+}
+
+/** A forme has types of its own. */
+function endTypeChanges(mon) {
+	mon.setTemporaryTypes([]);
+	mon.effects.delete('TYPECHANGE');
+	mon.effects.delete('TYPEADD');
 }
 
 /** A forme that ends when the Pokemon leaves the field; a copy has no formes of its own. */
 export function takeForme(mon, name) {
 	const base = mon.returnsTo || mon.species;
 	setSpecies(mon, name, !mon.transformed);
+	endTypeChanges(mon);
 	mon.returnsTo = base;
 }
 
@@ -83,6 +92,7 @@ export function terastallize(mon, name) {
 		mon.profileChanged();
 	}
 	mon.setTemporaryTypes([]);
+	if (mon.returnsTo === 'morpeko') mon.returnsTo = ''; // it keeps the forme that it has then
 }
 
 /** @returns {Move | null} null = one that is not stored */
@@ -122,6 +132,7 @@ class Copied {
 		this.level = model.level;
 		this.model = model.own ? model : null;
 		this.entry = model.own && model.lastEntry ? model.lastEntry.stats : null; // none before the first request
+		this.tricked = model.effects.has('POWER_TRICK'); // by Power Trick
 	}
 
 	/** Exact ones, null for a foe's. */
@@ -132,8 +143,10 @@ class Copied {
 
 export function transform(mon, into) {
 	mon.copied = into.copied ?? new Copied(into);
+	mon.effects.delete('POWER_TRICK');
+	if (mon.returnsTo !== '') mon.species = mon.returnsTo; // a forme of its own ends
 	mon.setTemporaryStats(into.baseStats);
-	if (into.ability !== null) mon.setTemporaryAbility(into.ability);
+	mon.takeAbility(into.ability);
 	mon.setTemporaryTypes(into.temporaryTypes.length > 0 ? into.temporaryTypes.slice() : bornTypes(into));
 	mon.moveSet.copy(into.moveSet);
 	mon.movesChanged();

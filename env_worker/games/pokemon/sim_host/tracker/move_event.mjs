@@ -8,7 +8,6 @@ import { addMove } from './formes.mjs';
 const FAILED = ['[miss]', '[still]', '[notarget]'];
 const LOCKED = new Set(['[from] lockedmove', '[from]lockedmove', '[from] Sky Attack']);
 const PASSED_OVER = '[zeffect]';
-const DECEIVING = new Set(['Sleep Talk', 'Copycat', 'Metronome', 'Nature Power']); // another move comes of them
 // Causes of moves that their users have chosen all the same; other moves and abilities as a cause call them.
 const CHOSEN = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge', 'lockedmove']);
 const HASTENED = new Set(['Round', 'Pursuit', 'Quick Claw']); // the same, and nothing else follows from them
@@ -19,10 +18,18 @@ const TRAPPING = new Set(['Bind', 'Clamp', 'Fire Spin', 'Wrap']);
 const THRASHING = new Set(['outrage', 'petaldance', 'thrash']);
 const ROLLS = 5; // turns of Rollout at most
 const ABILITY = /^\[from\] ?ability: /;
-const PLEDGES = new Set(['Grass Pledge', 'Water Pledge', 'Fire Pledge']);
+
+const CALLED_BY_MOVE = '[from] move: '; // from gen 4 on; conditions and items that use a move have no such prefix
+const LAST_GEN_WITH_FREE_CALLS = 3; // Pressure does not act on moves that others call
 
 /** What the end of a move line says; one object for all lines, read at once. */
-const said = { failed: false, use: true, reveal: true, spread: false, by: '', called: false, prepares: false, stop: false };
+const said = {
+	failed: false, use: true, reveal: true, called: false, prepares: false, stop: false,
+	own: false, // a called move is its user's own
+	aimless: false, // nothing was there to aim at
+	caused: false, // what another one causes meets no Pressure; in its place `payer` pays for it
+	payer: '', // id of a move, '' = none
+};
 
 const last = event => event[event.length - 1];
 
@@ -57,29 +64,35 @@ function readCauses(tracker, event) {
 			if (long && own) event.splice(i, 1);
 			else event[i] = '[from] lockedmove';
 			if (long && !own) payCaller(mon, 1);
-		} else if (HASTENED.has(cause)) {
-			event.splice(i, 1);
-		} else if (cause !== name && !CHOSEN.has(cause)) {
-			said.called = true;
-			if (long) {
-				const mon = tracker.getPokemon(event[2]);
-				mon.caller = moveId(cause);
-				payCaller(mon, -1);
-			}
-			if (cause === 'Sleep Talk' || ABILITY.test(event[i])) continue;
-			// Until gen 3 Pressure does not act on moves that others call.
-			event[i] = gen > 3 ? `[from] move: ${cause}` : '[from] Mirror Move';
+		} else {
+			said.caused = gen > LAST_GEN_WITH_FREE_CALLS || cause !== 'Pursuit';
+			said.payer = gen > LAST_GEN_WITH_FREE_CALLS && event[i].startsWith(CALLED_BY_MOVE) ? moveId(cause) : '';
+			if (HASTENED.has(cause)) event.splice(i, 1);
+			else if (cause !== name && !CHOSEN.has(cause)) readCaller(tracker, event, i, cause, long);
 		}
 	}
 }
 
+/** Another move or an ability calls the move. */
+function readCaller(tracker, event, i, cause, long) {
+	said.called = true;
+	if (long) {
+		const mon = tracker.getPokemon(event[2]);
+		mon.caller = moveId(cause);
+		payCaller(mon, -1);
+	}
+	said.own = cause === 'Sleep Talk';
+	if (!ABILITY.test(event[i])) event[i] = '[from] Mirror Move';
+}
+
 /** Takes the bracketed parts off the line's end, in poke-env's order. */
 function readSuffixes(tracker, event, reveal) {
-	said.failed = said.spread = said.called = said.prepares = said.stop = false;
+	said.failed = said.called = said.own = said.prepares = said.stop = said.aimless = said.caused = false;
 	said.use = said.reveal = reveal;
-	said.by = '';
+	said.payer = '';
 	const end = last(event);
 	if (end.charCodeAt(0) !== 91 && end !== 'null') return; // no '[': the usual case
+	said.aimless = event.includes('[notarget]');
 	readCauses(tracker, event);
 	for (const suffix of FAILED) {
 		if (last(event) === suffix) {
@@ -88,27 +101,19 @@ function readSuffixes(tracker, event, reveal) {
 		}
 	}
 	if (last(event) === '[notarget]') event.pop();
-	while (last(event).startsWith('[spread]')) {
-		said.spread = true;
-		event.pop();
-	}
+	while (last(event).startsWith('[spread]')) event.pop();
 	while (last(event) === '[still]') event.pop();
 	if (LOCKED.has(last(event))) {
 		said.use = said.reveal = false;
 		event.pop();
 	}
 	if (last(event) === PASSED_OVER) event.pop();
-	if (last(event) === '[from] Sleep Talk') event[event.length - 1] = '[from] move: Sleep Talk';
 	if (last(event).startsWith('[anim]')) event.pop();
 	readCause(tracker, event);
 }
 
 function readCause(tracker, event) {
-	if (last(event).startsWith('[from] move: ') || last(event).startsWith('[from]move: ')) {
-		said.by = afterColon(event.pop());
-		if (PLEDGES.has(said.by)) said.by = '';
-		else if (said.by !== 'Sleep Talk') said.reveal = false;
-	}
+	if (last(event).startsWith('[from] move: ') || last(event).startsWith('[from]move: ')) event.pop();
 	if (last(event) === 'null') event.pop();
 	if (last(event).startsWith('[from] ability: ') || last(event).startsWith('[from]ability: ')) {
 		const ability = afterColon(event.pop());
@@ -123,14 +128,23 @@ function readCause(tracker, event) {
 	}
 }
 
-/** Whether Pressure doubles the cost; makes a Pokemon of a target that is not known, as poke-env does. */
-function underPressure(tracker, user, move, target) {
-	const kind = tracker.dex.moves.get(moveId(move));
+/** Whether the move meets a foe's Pressure; makes a Pokemon of a target that is not known, as poke-env does. */
+function meetsPressure(tracker, user, name, target) {
+	const kind = tracker.dex.moves.get(moveId(name));
 	if (kind === undefined) return false;
-	let mon = null;
-	if (!kind.aimsAtAll && target !== '') mon = tracker.getPokemon(target);
-	else mon = tracker.activeOf(user.slice(0, 2) === tracker.role ? tracker.foeMons : tracker.ownMons);
-	return mon !== null && mon.ability === 'pressure' && mon.status !== 'FNT' && kind.pressed;
+	const foe = tracker.activeOf(user.startsWith(tracker.role) ? tracker.foeMons : tracker.ownMons);
+	let mon = foe;
+	if (!kind.aimsAtAll && target !== '') {
+		const aimed = tracker.getPokemon(target);
+		if (!kind.atAllFoes) mon = target.slice(0, 2) === user.slice(0, 2) ? null : aimed;
+	}
+	return mon !== null && kind.pressed && !said.aimless && presses(tracker, mon);
+}
+
+/** Whether moves that aim at a Pokemon cost more. */
+export function presses(tracker, mon) {
+	return mon.ability === 'pressure' && mon.status !== 'FNT' && !mon.effects.has('GASTRO_ACID') &&
+		(!tracker.fields.has('NEUTRALIZING_GAS') || mon.item === 'abilityshield');
 }
 
 function spend(mon, move, pp) {
@@ -180,6 +194,7 @@ export function moveEvent(tracker, event) {
 	need(event, 3);
 	const user = tracker.getPokemon(event[2]);
 	tracker.mover = user;
+	tracker.moved = `${event[2]} ${event[3]}`;
 	const reveal = !user.dancing;
 	user.dancing = false;
 	// Gen 2 does not mark the turns after the first.
@@ -188,25 +203,21 @@ export function moveEvent(tracker, event) {
 	}
 	readSuffixes(tracker, event, reveal);
 	if (said.stop) return;
-	const { failed, use, spread, by } = said;
+	const { failed, use } = said;
 	need(event, 4);
 	const pokemon = event[2], name = event[3], target = event.length > 4 ? event[4] : '';
 	if (name.toUpperCase().trim() === 'MINIMIZE') startEffect(tracker.getPokemon(pokemon), 'MINIMIZE');
-	const pressed = underPressure(tracker, pokemon, name, spread ? '' : target);
+	const pressed = meetsPressure(tracker, pokemon, name, target);
 	const mon = tracker.getPokemon(pokemon);
-	if (!said.called && !said.prepares) mon.lastMove = lastId(name);
+	if (!said.prepares && (!said.called || tracker.dex.gen === 1)) mon.lastMove = lastId(name);
 	if (tracker.dex.gen === 2) goOn(mon, moveId(name), failed);
 	else if (tracker.dex.gen === 1) {
 		mon.effects.delete('PARTIALLY_TRAPPED'); // or it could not have moved
 		if (TRAPPING.has(name)) trap(tracker, mon, failed);
 	}
-	if (by === '') {
-		const pp = said.prepares ? 0 : pressed && (failed || !DECEIVING.has(name)) ? 2 : 1;
-		moved(mon, name, failed, use, said.reveal, pp);
-		return;
-	}
-	moved(mon, name, failed, false, said.reveal, 0);
-	const source = mon.moves.get(moveId(by));
-	if (source === undefined) throw new ParseFailure(by);
-	spend(mon, source, pressed ? 1 : 0);
+	const free = said.prepares || (said.called && tracker.dex.gen > 2);
+	moved(mon, name, failed, use, said.reveal, free ? 0 : pressed && !said.caused ? 2 : 1);
+	if (said.own) addMove(mon, name);
+	const payer = pressed ? mon.moves.get(said.payer) : undefined;
+	if (payer !== undefined) spend(mon, payer, 1);
 }

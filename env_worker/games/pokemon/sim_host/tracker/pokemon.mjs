@@ -6,6 +6,9 @@ import { clearEffects } from './effects.mjs';
 import { endForme } from './formes.mjs';
 import { MoveSet } from './moves.mjs';
 
+const FIRST_GEN_WITH_ABILITIES = 3;
+const UNSEEN_ABILITY = ''; // of one that has another one's: what this is, or what its own was, is not known
+
 export class Mon {
 	/** @param {boolean} own True = of the seat's own team */
 	constructor(dex, own) {
@@ -131,6 +134,19 @@ export class Mon {
 		this.profileChanged();
 	}
 
+	/** Another one's ability, unknown for null, until it leaves the field; what is seen of it is not its own. */
+	takeAbility(ability) {
+		if (this.dex.gen < FIRST_GEN_WITH_ABILITIES) return;
+		this.hideOwnAbility();
+		this.setTemporaryAbility(ability ?? UNSEEN_ABILITY);
+	}
+
+	/** What is seen from now on is not its own ability. */
+	hideOwnAbility() {
+		this.innateAbility ??= UNSEEN_ABILITY;
+		this.abilityChanged();
+	}
+
 	setTemporaryStats(stats) {
 		this.temporaryStats = stats;
 		this.statsChanged();
@@ -143,6 +159,13 @@ export class Mon {
 		this.profileChanged();
 	}
 
+	/** A line says how many pp a move has. */
+	setPp(move, pp) {
+		move.pp = pp;
+		move.correction = 0;
+		this.bodyVersion++;
+	}
+
 	movesChanged() {
 		this.moves = this.moveSet.moves;
 		this.mimicMove = this.moveSet.mimic;
@@ -152,6 +175,7 @@ export class Mon {
 
 	/** Substitutes for moves and ability, and what else ends with a faint or a switch. */
 	dropCopies() {
+		if (this.innateAbility === UNSEEN_ABILITY) this.innateAbility = null;
 		this.setTemporaryAbility(null);
 		this.setTemporaryStats(null);
 		this.copied = null;

@@ -1,12 +1,15 @@
 // Events that tell abilities and items, mostly in passing.
 
 import { readCondition } from './condition.mjs';
-import { ParseFailure, toId, ValueFailure } from './dex.mjs';
+import { moveId, ParseFailure, toId, ValueFailure } from './dex.mjs';
 import { startEffect, startSkillSwap } from './effects.mjs';
-import { need, startField, withoutOf } from './event_parts.mjs';
+import { integer, need, startField, withoutOf } from './event_parts.mjs';
+import { presses } from './move_event.mjs';
 import { mimic } from './pokemon_events.mjs';
 
 const LEPPA_PP = 10;
+const GRUDGE = 'move: Grudge';
+const LAST_GEN_OF_LATE_PRESSURE = 4;
 const AS_ONE = new Set(['As One', 'Unnerve', 'Chilling Neigh', 'Grim Neigh']);
 const SWAPPED = new Set(['[from] ability: Magician', '[from] move: Switcheroo', '[from] move: Trick']);
 const THIEVES = new Map([
@@ -44,6 +47,10 @@ function damage(tracker, event) {
 function heal(tracker, event) {
 	need(event, 4);
 	readCondition(tracker.getPokemon(event[2]), event[3]);
+	if (event[event.length - 1] === '[from] move: Lunar Dance') {
+		const mon = tracker.getPokemon(event[2]);
+		for (const move of mon.moves.values()) mon.setPp(move, move.fullPp);
+	}
 	if (event.length === 6 && event[4].startsWith('[from] ability:')) {
 		const ability = toId(afterLast(event[4], 'ability:'));
 		const owner = ability === 'hospitality' ? withoutOf(event[5]).trim() : event[2];
@@ -58,6 +65,7 @@ function heal(tracker, event) {
 function ability(tracker, event) {
 	need(event, 4);
 	const mon = tracker.getPokemon(event[2]), cause = event[3];
+	if (mon.formeAbility !== null) mon.hideOwnAbility();
 	if (mon.dex.species(mon.species).base.includes('calyrex') && AS_ONE.has(cause)) return;
 	const replaces = event[5]?.startsWith('[from] move: ') && !event[4].startsWith('[');
 	if (replaces && mon.ability === null) mon.revealAbility(event[4]); // Role Play, Worry Seed: this one was its own
@@ -78,7 +86,7 @@ function ability(tracker, event) {
 
 function endAbility(tracker, event) {
 	need(event, 3);
-	tracker.getPokemon(event[2]).setTemporaryAbility(null);
+	tracker.getPokemon(event[2]).effects.add('GASTRO_ACID');
 }
 
 function immune(tracker, event) {
@@ -132,12 +140,13 @@ function skillSwap(tracker, event) {
 	const abilities = (ofActor ? event.slice(4, -1) : event.slice(5))
 		.map(text => text.replaceAll('[ability] ', '').replaceAll('[ability2] ', '')).filter(Boolean);
 	if (abilities.length >= 2) {
+		if (ofActor && actor.ability === null) actor.revealAbility(abilities[0]);
 		startSkillSwap(target ?? tracker.getPokemon(event[2]), event[3], abilities);
 		actor.setTemporaryAbility(abilities[1]);
-	} else if (target !== null && target.ability !== null && actor.ability !== null) {
+	} else if (target !== null && abilities.length === 0) { // until gen 4 and between partners no line tells them
 		const given = target.ability;
-		target.setTemporaryAbility(actor.ability);
-		actor.setTemporaryAbility(given);
+		target.takeAbility(actor.ability);
+		actor.takeAbility(given);
 	}
 }
 
@@ -176,9 +185,38 @@ function leppaBerry(tracker, event) {
 	mon.bodyVersion++;
 }
 
+/** Spite and its like name a move and the pp it loses; Grudge takes all. */
+function takePp(mon, [, , , effect, name, pp]) {
+	const move = mon.moves.get(moveId(name));
+	if (move === undefined) return;
+	if (effect === GRUDGE) {
+		mon.setPp(move, 0);
+	} else {
+		move.use(integer(pp));
+		mon.bodyVersion++;
+	}
+}
+
+/** Until gen 4 it meets the Pressure of the Pokemon from which it takes the move, when it does so. */
+function snatch(tracker, mon, event) {
+	startEffect(mon, event[3]);
+	const move = mon.moves.get('snatch');
+	if (mon.dex.gen > LAST_GEN_OF_LATE_PRESSURE || move === undefined) return;
+	if (!presses(tracker, tracker.getPokemon(withoutOf(event[event.length - 1])))) return;
+	move.use(1);
+	mon.bodyVersion++;
+}
+
 function sketch(mon, name) {
 	mon.moveSet.replace('sketch', name);
 	mon.movesChanged();
+}
+
+/** Gens 3 and 4 tell of Sketch as of Mimic. */
+function mimicOrSketch(tracker, event) {
+	const mon = tracker.getPokemon(event[2]);
+	if (tracker.moved === `${event[2]} Sketch`) sketch(mon, event[4]);
+	else mimic(mon, event);
 }
 
 /** It is down: what it prepared is lost (only Fly and Bounce are told of), and nothing keeps it afloat. */
@@ -219,7 +257,14 @@ function activate(tracker, event) {
 	case 'trapped': trapped(tracker, target); break;
 	case 'move: Gravity': gravity(tracker.getPokemon(target), effect); break;
 	case 'move: Sketch': sketch(tracker.getPokemon(target), event[4]); break;
-	case 'move: Mimic': mimic(tracker.getPokemon(target), event); break;
+	case 'move: Mimic': mimicOrSketch(tracker, event); break;
+	case 'move: Snatch': snatch(tracker, tracker.getPokemon(target), event); break;
+	case 'move: Spite': case 'move: Eerie Spell': case 'move: G-Max Depletion': case GRUDGE: {
+		const mon = tracker.getPokemon(target);
+		startEffect(mon, effect);
+		takePp(mon, event);
+		break;
+	}
 	case 'move: Trick': trick(tracker, event); break;
 	default: if (target !== '') startEffect(tracker.getPokemon(target), effect);
 	}

@@ -1,5 +1,7 @@
 // What a Pokemon has only while it stands on the field, where another one takes it over: Baton Pass, Shed Tail, Illusion.
 
+import { addEffect } from './effects.mjs';
+
 /** What an unmasked Pokemon had while it looked like another one. */
 export class Standing {
 	constructor(mon) {
@@ -19,7 +21,7 @@ export class Standing {
 	/** Illusion: `mon` was it all the time. */
 	giveAll(mon) {
 		mon.boosts.copy(this.boosts);
-		for (const effect of this.effects) mon.effects.add(effect);
+		for (const effect of this.effects) addEffect(mon, effect);
 		mon.setTemporaryTypes(this.temporaryTypes);
 		mon.mustRecharge = this.mustRecharge;
 		mon.preparing = this.preparing;
@@ -37,7 +39,7 @@ export class Standing {
 			return;
 		}
 		mon.boosts.copy(this.boosts);
-		for (const effect of this.effects) if (mon.dex.passed.has(effect)) mon.effects.add(effect);
+		for (const effect of this.effects) if (mon.dex.passed.has(effect)) addEffect(mon, effect);
 		if (mon.effects.has('TRAPPED')) mon.trapper = this.trapper;
 	}
 }
