@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 from simul.common.nets.io import first_nonfinite, weights_to_bytes
 from simul.common.protocol.errors import DivergedError, NothingLearnedError
 from simul.common.runtime.lifecycle import Reporter, StopFlag
+from simul.common.store.layout import STOP_WAIT_SEC
 from simul.learner.algorithms import Settings
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import optimizer_to_bytes
@@ -101,6 +103,7 @@ class Learner:
         saved = self._save(last=True)
         self._receiver.finish()
         self._trainer.finish()
+        self._finish_store()
         self._report(state="stopped")
         return saved
 
@@ -136,6 +139,7 @@ class Learner:
         if in_a_row < self._schedule.max_skipped_minibatches:
             return
         self._save(last=True)
+        self._finish_store()
         raise NothingLearnedError(
             f"The run ends: {in_a_row} minibatches in a row were skipped, and nothing was learned from them "
             f"(learner.max_skipped_minibatches): {self._statistics.skipped_cause} {self._checkpoints.describe_newest()}"
@@ -182,6 +186,17 @@ class Learner:
             self._report(event=sentence)
         return not failure
 
+    def _finish_store(self) -> None:
+        """Wait until the run's store has what was saved, at most STOP_WAIT_SEC; then report what it lacks."""
+        if (mirror := self._checkpoints.mirror) is None:
+            return
+        deadline = time.monotonic() + STOP_WAIT_SEC
+        while not mirror.wait_for_last() and time.monotonic() < deadline:
+            self._report()
+            time.sleep(PULL_SEC)
+        if sentence := mirror.describe_missing():
+            self._report(event=sentence)
+
     def _skip_served_versions(self) -> None:
         """Continue above the versions that servers have already served: versions only grow."""
         foreign = self._receiver.publisher.foreign_version
@@ -191,9 +206,10 @@ class Learner:
             self._publish()
 
     def _report(self, state: str | None = None, event: str = "") -> None:
-        now = time.monotonic()
+        now, mirror = time.monotonic(), self._checkpoints.mirror
         events = [
             event,
+            *(mirror.drain_notes() if mirror is not None else ()),
             *self._receiver.drain_events(),
             *self._trainer.drain_notes(),
             self._alarm.check(now, self._receiver.arrived),
@@ -206,10 +222,12 @@ class Learner:
 
     def _metrics(self, now: float) -> dict[str, Any]:
         progress, statistics, receiver = self.progress, self._statistics, self._receiver
-        counts = receiver.counts
+        counts, mirror = receiver.counts, self._checkpoints.mirror
         return {
             "policy_version": progress.version,
             "checkpoint_version": self._checkpoints.saved_version,
+            "store_behind_sec": mirror.behind_sec(now) if mirror is not None else math.nan,
+            "store_state": mirror.state if mirror is not None else "",
             "updates": progress.updates,
             "decisions_learned": progress.decisions,
             "decisions_learned_since_start": statistics.decisions,

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import path
+from simul.common.config.option_types import checkpoint, path
 from simul.common.launch.commands.eval import add_replay_player
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ LONGEST_PATIENCE_SEC = 3600.0
 
 def add_play(play: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
-    play.add_argument("--checkpoint", type=path, metavar="D", help="a checkpoint or a run directory; it is served")
+    play.add_argument(
+        "--checkpoint", type=checkpoint, metavar="D",
+        help="a checkpoint, a run directory, or either in a store (s3://...); it is served",
+    )  # fmt: skip
     play.add_argument("--run-dir", type=path, help="ask the server of this run (default: the active one)")
     play.add_argument(
         "--server",
@@ -70,6 +73,7 @@ def _seconds(text: str) -> float:
 
 def _play(options: argparse.Namespace) -> int:
     from simul.common.config.games.pokemon import check_name, check_server
+    from simul.common.launch.supervisor.store_process import local_checkpoints
 
     check_server(options.server)
     if options.username is not None:
@@ -82,7 +86,10 @@ def _play(options: argparse.Namespace) -> int:
     }  # fmt: skip
     arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
     arguments += [f"--{name.replace('_', '-')}" for name in ("sample", "no_timer", "json") if getattr(options, name)]
-    return play(options.checkpoint, options.run_dir, arguments, overrides=options.overrides)
+    if options.checkpoint is None:
+        return play(None, options.run_dir, arguments, overrides=options.overrides)
+    with local_checkpoints([options.checkpoint]) as (checkpoint,):
+        return play(checkpoint, options.run_dir, arguments, overrides=options.overrides)
 
 
 def play(

@@ -11,6 +11,7 @@ import msgspec
 import psutil
 import pytest
 
+from simul.common.config.checkpoint_folder import replace_best
 from simul.common.config.loader import load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, EvaluationConfig
@@ -211,7 +212,7 @@ def test_an_evaluation_has_low_priority_and_a_best_one_is_never_absent(run):
     for version in (5, 6):
         checkpoint = run.run_dir.checkpoints / f"{module.PINNED}{version:09d}"
         write_checkpoint(checkpoint, version)
-        module.replace_best(checkpoint, b"{}")
+        replace_best(checkpoint, b"{}")
         assert json.loads((run.best() / "meta.json").read_bytes())["version"] == version
 
 
