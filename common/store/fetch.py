@@ -45,7 +45,7 @@ def prepare_store(store: Store, run_dir: RunDir, spec_fingerprint: str, *, past:
         _check_game(store, found[0], spec_fingerprint)
     claim_store(store, run_dir)
     local = newest_local(run_dir.checkpoints)
-    newest = _fetch_newest(store, run_dir, local, say)
+    newest = fetch_newest(store, run_dir, local, say)
     _fetch_origin(store, run_dir)
     if newest is not None:
         _fetch_best(store, run_dir, say)
@@ -63,6 +63,35 @@ def newest_local(checkpoints: Path) -> int:
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             continue
     return -1
+
+
+def fetch_newest(store: Store, run_dir: RunDir, local: int, say: Say) -> Entry | None:
+    """Fetch the newest whole checkpoint that is newer than version `local`; None where there is none.
+
+    Raises:
+        StoreError: it cannot be reached, or all of its checkpoints are damaged and there is none here (`local` is -1).
+        OSError: the run directory cannot be written.
+    """
+    newer = [each for each in whole(store.entries(), "checkpoints") if each.version > local]
+    damaged = []
+    if newer:
+        here = f"the newest here is {local:09d}" if local >= 0 else "there is none here"
+        say(f"the store has a newer checkpoint, {newer[0].local_name}; {here}: the run goes on from the store's")
+    for entry in newer:
+        try:
+            fetch_entry(store, entry, run_dir.checkpoints / entry.local_name, say)
+        except CheckpointError as error:
+            damaged.append(str(error))
+            say(f"{error} Falling back to the one before.")
+        else:
+            return entry
+    if damaged and local < 0:
+        raise StoreError(
+            f"No checkpoint in the store {store.url} can be used. {damaged[0]} "
+            "Choose another store, or empty this one to start afresh.",
+            refused=True,
+        )
+    return None
 
 
 def fetch_checkpoint(store: Store, target: Path, say: Say) -> None:
@@ -138,30 +167,6 @@ def _read_meta(store: Store, entry: Entry) -> tuple[bytes, CheckpointMeta, bytes
         return data, msgspec.json.decode(data, type=CheckpointMeta), evaluation
     except msgspec.DecodeError as error:
         raise CheckpointError(f"{entry.path} of the store cannot be read: {META_FILE}: {error}.") from None
-
-
-def _fetch_newest(store: Store, run_dir: RunDir, local: int, say: Say) -> Entry | None:
-    """The newest whole checkpoint that is newer than `local`, now in the run directory; None where there is none."""
-    newer = [each for each in whole(store.entries(), "checkpoints") if each.version > local]
-    damaged = []
-    if newer:
-        here = f"the newest here is {local:09d}" if local >= 0 else "there is none here"
-        say(f"the store has a newer checkpoint, {newer[0].local_name}; {here}: the run goes on from the store's")
-    for entry in newer:
-        try:
-            fetch_entry(store, entry, run_dir.checkpoints / entry.local_name, say)
-        except CheckpointError as error:
-            damaged.append(str(error))
-            say(f"{error} Falling back to the one before.")
-        else:
-            return entry
-    if damaged and local < 0:
-        raise StoreError(
-            f"No checkpoint in the store {store.url} can be used. {damaged[0]} "
-            "Choose another store, or empty this one to start afresh.",
-            refused=True,
-        )
-    return None
 
 
 def _fetch_origin(store: Store, run_dir: RunDir) -> None:

@@ -87,7 +87,7 @@ def entries(names: Iterable[str]) -> dict[Entry, frozenset[str]]:
 
 def folder_of(url: str) -> tuple[str, Entry | None]:
     """The URL of the store and the folder that `url` names in it; (`url`, None) where it names a store."""
-    *above, kind, name = url.rstrip("/").split("/")
+    *above, kind, name = url.rstrip("/").split("/")  # a URL has two slashes at least
     found = list(entries([f"{kind}/{name}/{META_FILE}"]))
     return ("/".join(above), found[0]) if found else (url, None)
 
@@ -104,7 +104,7 @@ def newest_first(some: Iterable[Entry]) -> list[Entry]:
 
 def kept(checkpoints: Iterable[Entry], milestone_every_decisions: int) -> set[Entry]:
     """Which checkpoints stay: the newest two, and the first one at or past each multiple of so many decisions."""
-    ordered = newest_first(checkpoints)
+    ordered = newest_first(set(checkpoints))
     stay = set(ordered[:KEEP_NEWEST])
     milestones: dict[int, Entry] = {}
     for entry in ordered:
