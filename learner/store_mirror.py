@@ -58,7 +58,7 @@ class StoreMirror:
         self._owner = owner
         self._milestone_every = milestone_every_decisions
         self._saved_at = [time.monotonic()]  # of saves that the store may lack; the first one: of former lives
-        self._missing: list[str] = []
+        self._stored: set[Entry] = set()  # whole folders of the store, as far as it is known
         self._notes: deque[str] = deque(maxlen=100)
         self._wake, self._hurry = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="simul-store", daemon=True)
@@ -101,8 +101,9 @@ class StoreMirror:
         """A sentence that names what the store lacks at the end; "" where nothing."""
         if self.wait_for_last():
             return ""
-        named = ", ".join(self._missing[:5]) or "the last checkpoint"
-        more = f" and {len(self._missing) - 5} more" if len(self._missing) > 5 else ""
+        missing = [each.entry.path for each in self._order(self._local_entries(), frozenset(self._stored))]
+        named = ", ".join(missing[:5]) or "owner.json"
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         return (
             f"The store {self._url} lacks {named}{more}. They are in {self._run_dir.checkpoints}; "
             "the next start of this run here uploads them."
@@ -154,18 +155,14 @@ class StoreMirror:
     def copy_all(self, store: Store) -> None:
         """One pass: upload what the store lacks, remove what it need not keep. Raises StoreError, _TakenOverError."""
         local = self._local_entries()
-        self._missing = [each.entry.path for each in self._order(local, ())]
         self._check_owner(store)
         found = store.entries()
-        stored = {entry for entry, files in found.items() if META_FILE in files}
-        missing = self._order(local, stored)
-        self._missing = [each.entry.path for each in missing]
+        stored = self._stored = {entry for entry, files in found.items() if META_FILE in files}
         if (origin := self._run_dir.read_origin()) and store.read(ORIGIN_FILE) is None:
             store.write(ORIGIN_FILE, origin.encode())
-        for each in missing:
+        for each in self._order(local, stored):
             if self._upload(store, each):
                 stored.add(each.entry)
-            self._missing.remove(each.entry.path)
         self._remove_old(store, found, stored, local)
 
     def _order(self, local: Iterable[LocalEntry], stored: Collection[Entry]) -> list[LocalEntry]:
