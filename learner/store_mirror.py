@@ -24,6 +24,7 @@ from simul.common.store.remote import Store
 
 FIRST_RETRY_SEC, LAST_RETRY_SEC = 1.0, 60.0
 STORING = ".storing-"  # prefix of the folder that is being uploaded: the learner may remove its own meanwhile
+META = msgspec.json.Decoder(CheckpointMeta)  # made here: msgspec may not meet a new type in two threads at once
 OK, UNREACHABLE, TAKEN_OVER = "ok", "unreachable", "taken_over"
 
 
@@ -129,6 +130,8 @@ class StoreMirror:
                         f"{error} Training goes on; checkpoints stay on the local disk, and the store gets them when "
                         "it is back."
                     )
+                if error.refused:  # the next attempt may find other credentials
+                    store = None
                 self._wait(retry_sec)
                 retry_sec = min(2 * retry_sec, LAST_RETRY_SEC)
                 self._wake.set()
@@ -253,7 +256,7 @@ def _read(kind: Kind, folder: Path) -> tuple[Entry, CheckpointMeta] | None:
     try:
         data = (folder / META_FILE).read_bytes()
         evaluation = (folder / RESULT_FILE).read_bytes() if kind == "best" else b""
-        meta = msgspec.json.decode(data, type=CheckpointMeta)
+        meta = META.decode(data)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return Entry(kind, meta.version, meta.decisions, digest(data, evaluation)), meta

@@ -24,6 +24,7 @@ _FILE = {"auto_mkdir": True}
 _S3 = {"config_kwargs": {"connect_timeout": 10, "read_timeout": 20, "retries": {"total_max_attempts": 1}}}
 _OPTIONS: dict[str, dict[str, Any]] = {"file": _FILE, "local": _FILE, "s3": _S3, "s3a": _S3}
 _CREDENTIALS = ("Credential", "Auth", "Token", "Signature", "ProfileNotFound")  # parts of names of errors
+OWNER = msgspec.json.Decoder(Owner)  # made here: msgspec may not meet a new type in two threads at once
 _LONGEST = 200  # characters of a library's error in a sentence
 _LOCAL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -39,7 +40,8 @@ class Store:
             import fsspec
             from fsspec.asyn import AsyncFileSystem
 
-            self._fs, self._root = fsspec.core.url_to_fs(self.url, **_OPTIONS.get(scheme, {}))
+            options = {"skip_instance_cache": True, **_OPTIONS.get(scheme, {})}  # reads the credentials anew
+            self._fs, self._root = fsspec.core.url_to_fs(self.url, **options)
             self._limited = isinstance(self._fs, AsyncFileSystem)  # only these take a time limit
         self._makes_folders = scheme not in _NO_FOLDERS
         if scheme in ("s3", "s3a"):
@@ -105,7 +107,7 @@ class Store:
         """owner.json; None where there is none, or a torn one."""
         data = self.read(OWNER_FILE)
         try:
-            return None if data is None else msgspec.json.decode(data, type=Owner)
+            return None if data is None else OWNER.decode(data)
         except msgspec.DecodeError:
             return None
 

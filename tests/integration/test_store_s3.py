@@ -78,9 +78,11 @@ def disturb(server, run, tmp_path, rounds, seed):
     """Kill and freeze the server at random moments of an upload, so many times."""
     chance = random.Random(seed)
     mirror = make_mirror(URL, run)
+    mirror.start()
+    wait_for(mirror.wait_for_last)
     save_checkpoint(run, 1, size=WEIGHTS_BYTES)
     began = time.monotonic()
-    mirror.start()
+    mirror.notify_saved(began)
     wait_for(mirror.wait_for_last)
     pass_sec = time.monotonic() - began
     mid_upload = 0
@@ -132,7 +134,6 @@ def test_wrong_credentials_a_missing_bucket_and_a_dead_server_are_told_apart(ser
         Store("s3://elsewhere/run").write("owner.json", b"{}")
     assert error.value.refused
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
-    Store("s3://bucket/run")._fs.clear_instance_cache()
     with pytest.raises(StoreError, match=r"refuses these credentials.*AWS program takes them") as error:
         Store(URL).files()
     assert error.value.refused
