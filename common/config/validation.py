@@ -198,8 +198,8 @@ def _store(config: Config) -> Iterator[Rule]:
         yield ("store",), f"memory:// ends with each process; use a URL such as {STORE_URLS}"
     elif "@" in rest.partition("/")[0]:
         yield ("store",), "leave user and password out of the URL: the configuration is no place for them"
-    elif scheme not in (known := _store_schemes()):
-        close = difflib.get_close_matches(scheme, known, n=1)
+    elif scheme not in _store_schemes():
+        close = difflib.get_close_matches(scheme, STORE_SCHEMES, n=1, cutoff=0.5)  # they are short
         hint = f"; did you mean {close[0]}://?" if close else ""
         yield ("store",), f"the scheme {scheme}:// is unknown{hint}; expected a URL such as {STORE_URLS}"
 

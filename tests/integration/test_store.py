@@ -62,7 +62,7 @@ def test_training_goes_on_while_the_store_fails_and_hangs_and_it_is_said(files, 
     files.before = staticmethod(disturbs)
     monkeypatch.setattr(learner_module, "STOP_WAIT_SEC", 0.5)
     with make_stand(url) as stand:
-        client, learner = stand.client("a", record=True), stand.learner
+        client, learner = stand.client("teacher"), stand.learner
         train_on(stand, client)
         wait_for(lambda: learner.metrics["store_behind_sec"] == 0.0)
         assert learner.metrics["store_state"] == "ok"
@@ -103,7 +103,7 @@ def test_a_learner_that_is_killed_in_the_middle_of_an_upload_goes_on_in_a_fresh_
             server.until(lambda: len(stored(Store(url))) >= 2, "checkpoints in the store")
             if life:
                 assert "the run goes on from the store's" in said[0]
-                assert "Resumed from checkpoint" in machine.events()
+                server.until(lambda machine=machine: "Resumed from checkpoint" in machine.events(), "the resumption")
             newest = stored(Store(url))[0]
             server.until(lambda newest=newest: stored(Store(url))[0] > newest, "a checkpoint of this life")
             server.until(lambda: any_torn(url), "an upload in progress")

@@ -31,7 +31,8 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
     title.no_wrap, title.overflow = True, "ellipsis"
-    events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-MOST_EVENTS:]]
+    shown = MOST_EVENTS - bool(format_store(snapshot.learner))  # the store's row takes the place of one
+    events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
     return Group(title, _figures(snapshot), process_table(snapshot), *events)
 
 
