@@ -26,6 +26,7 @@ def linear(first: float, last: float, decisions: int, total: int) -> float:
     return first + (last - first) * min(decisions / total, 1.0)
 
 
+STOP_SAY_SEC = 3.0  # a stop that waits longer for the store says so
 PULL_SEC = 0.2  # longest wait for a full batch; signals and reports are handled in between
 
 
@@ -190,9 +191,10 @@ class Learner:
         """Wait until the run's store has what was saved, at most STOP_WAIT_SEC; then report what it lacks."""
         if (mirror := self._checkpoints.mirror) is None:
             return
-        deadline = time.monotonic() + STOP_WAIT_SEC
-        while not mirror.wait_for_last() and time.monotonic() < deadline:
-            self._report()
+        began, said = time.monotonic(), False
+        while not mirror.wait_for_last() and (waited := time.monotonic() - began) < STOP_WAIT_SEC:
+            say, said = waited > STOP_SAY_SEC and not said, waited > STOP_SAY_SEC
+            self._report(event=f"Waiting for the store, at most {STOP_WAIT_SEC:.0f} s." if say else "")
             time.sleep(PULL_SEC)
         if sentence := mirror.describe_missing():
             self._report(event=sentence)

@@ -88,9 +88,13 @@ class StoreMirror:
         return [self._notes.popleft() for _ in range(len(self._notes))]
 
     def wait_for_last(self) -> bool:
-        """Whether the store has everything, or never will; attempts follow one another quickly from now on."""
+        """Whether there is nothing to wait for; attempts follow one another quickly from now on.
+
+        The store has everything, belongs to a newer run, or cannot be reached and lacks nothing as far as is known.
+        """
         self._hurry.set()
-        return not self._saved_at or self.state == TAKEN_OVER
+        over = not self._saved_at or self.state == TAKEN_OVER
+        return over or (self.state == UNREACHABLE and not self._missing())
 
     def close(self) -> None:
         """End the thread after what it does now; a request that hangs is not waited for."""
@@ -102,13 +106,18 @@ class StoreMirror:
         """A sentence that names what the store lacks at the end; "" where nothing."""
         if self.wait_for_last():
             return ""
-        missing = [each.entry.path for each in self._order(self._local_entries(), frozenset(self._stored))]
-        named = ", ".join(missing[:5]) or "owner.json"
+        if not (missing := self._missing()):
+            return ""
+        named = ", ".join(missing[:5])
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         return (
             f"The store {self._url} lacks {named}{more}. They are in {self._run_dir.checkpoints}; "
             "the next start of this run here uploads them."
         )
+
+    def _missing(self) -> list[str]:
+        """What is here and not in the store, as far as is known."""
+        return [each.entry.path for each in self._order(self._local_entries(), frozenset(self._stored))]
 
     def _run(self) -> None:
         """The thread."""

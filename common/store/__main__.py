@@ -30,7 +30,9 @@ def main() -> int:
     parser.add_argument("--run-dir", type=Path, help="prepare the store for this run")
     parser.add_argument("--spec-fingerprint", help="of its game")
     parser.add_argument("--past", action="store_true", help="it plays against past selves")
-    parser.add_argument("--fetch-to", type=Path, help="instead: fetch a checkpoint's weights into this folder")
+    parser.add_argument(
+        "--fetch-to", type=Path, help="instead: fetch a checkpoint without its optimizer into this folder"
+    )
     options = parser.parse_args()
     try:
         _patiently(options)

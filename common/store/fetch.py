@@ -94,14 +94,14 @@ def fetch_newest(store: Store, run_dir: RunDir, local: int, say: Say) -> Entry |
     return None
 
 
-def fetch_checkpoint(store: Store, target: Path, say: Say) -> None:
-    """Fetch a checkpoint without its optimizer into the new folder `target`, for inference.
+def fetch_checkpoint(store: Store, checkpoints: Path, say: Say) -> None:
+    """Fetch a checkpoint without its optimizer into a folder of `checkpoints` that is named after its version.
 
     `store`: of a run, for its newest whole checkpoint; or one folder of it, such as .../best/000000400-77824-07d1...
 
     Raises:
         StoreError, CheckpointError: a sentence says what to do.
-        OSError: `target` cannot be written.
+        OSError: the folder cannot be written.
     """
     above, entry = folder_of(store.url)
     store = Store(above) if entry is not None else store
@@ -109,7 +109,7 @@ def fetch_checkpoint(store: Store, target: Path, say: Say) -> None:
     damaged = []
     for each in found:
         try:
-            fetch_entry(store, each, target, say, (WEIGHTS_FILE,))
+            fetch_entry(store, each, checkpoints / each.local_name, say, (WEIGHTS_FILE,))
         except CheckpointError as error:
             damaged.append(str(error))
         else:

@@ -91,7 +91,7 @@ def test_a_learner_that_is_killed_in_the_middle_of_an_upload_goes_on_in_a_fresh_
     url = f"file://{tmp_path}/store"
     config = msgspec.structs.replace(CONFIG, store=url)
     newest, mid_upload = -1, 0
-    for life in range(4):
+    for life in range(3):
         machine = LearnerProcess(tmp_path / f"machine-{life}", config)
         try:
             said: list[str] = []
@@ -145,9 +145,6 @@ def test_the_learner_waits_for_the_store_when_it_stops(tmp_path):
     ("setting", "sentence"),
     [
         ("store=s4://bucket/run", "the scheme s4:// is unknown; did you mean s3://?"),
-        ("store=/mnt/disk", "expected one URL such as s3://bucket/run"),
-        ("store=ftp://me:word@host/run", "leave user and password out of the URL"),
-        ("store=memory://run", "memory:// ends with each process"),
         ("store=file:///proc/nowhere/run", "Create the bucket or the folder"),
         ("store=smb://host/share", "needs a package that is not installed"),
     ],
@@ -213,7 +210,7 @@ def commands(run) -> list[str]:
 
 def test_the_same_command_resumes_on_a_fresh_machine_and_the_store_is_evaluated(tmp_path, simul):
     url = f"file://{tmp_path}/store"
-    settings = ("--set", f"store={url}", "--stop-after-decisions", "20000", "--set", "learner.checkpoint_every_sec=1")
+    settings = ("--set", f"store={url}", "--stop-after-decisions", "5000", "--set", "learner.checkpoint_every_sec=1")
     first = Simul("cartpole", tmp_path / "first", *settings)
     try:
         code, output = first.result()
@@ -235,4 +232,6 @@ def test_the_same_command_resumes_on_a_fresh_machine_and_the_store_is_evaluated(
     evaluation = simul("eval", "--json", "--checkpoint", url, "--games", "2", stdout=None)
     code, output = evaluation.result()
     assert code == 0, output
-    assert json.loads(output[output.index("{") :])["episodes"] == 2
+    result = json.loads(output[output.index("{") :])
+    assert result["episodes"] == 2
+    assert result["checkpoint"].endswith(f"/store/checkpoints/{stored(Store(url))[0]:09d}")

@@ -36,14 +36,6 @@ def prepare_store(config: Config, run_dir: RunDir, spec: GameSpec, say: Say, sto
     _run([*arguments, *(["--past"] if config.opponents.past > 0 else [])], say, stopped)
 
 
-def fetch_checkpoint(url: str, target: Path, say: Say) -> None:
-    """Fetch the checkpoint at `url`, or the newest whole one of a store, into the new folder `target`.
-
-    Without the optimizer. Raises ConfigError, RoleDied.
-    """
-    _run(["--url", url, "--fetch-to", str(target)], say, lambda: False)
-
-
 @contextmanager
 def local_checkpoints(checkpoints: Sequence[Path | str]) -> Iterator[list[Path]]:
     """`checkpoints` as paths; URLs are fetched for the time of the block. Raises ConfigError, RoleDied."""
@@ -51,8 +43,10 @@ def local_checkpoints(checkpoints: Sequence[Path | str]) -> Iterator[list[Path]]
         paths = []
         for number, checkpoint in enumerate(checkpoints):
             if isinstance(checkpoint, str):
-                fetch_checkpoint(checkpoint, folder / str(number), lambda said: complain(f"simul: {said}\n"))
-                checkpoint = folder / str(number)
+                run = folder / str(number) / checkpoint.rstrip("/").rpartition("/")[2]  # results name it so
+                to = str(run / "checkpoints")
+                _run(["--url", checkpoint, "--fetch-to", to], lambda said: complain(f"simul: {said}\n"), lambda: False)
+                checkpoint = run
             paths.append(checkpoint)
         yield paths
 

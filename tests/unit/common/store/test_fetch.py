@@ -152,9 +152,9 @@ def test_a_checkpoint_for_inference_comes_without_the_optimizer(machines, tmp_pa
         save_checkpoint(machines.first, version)
     machines.upload()
     fetch_checkpoint(machines.store, tmp_path / "newest", machines.said.append)
-    assert sorted(path.name for path in (tmp_path / "newest").iterdir()) == ["meta.json", WEIGHTS_FILE]
+    assert sorted(path.name for path in (tmp_path / "newest" / "000000006").iterdir()) == ["meta.json", WEIGHTS_FILE]
     before = whole(machines.store.entries(), "checkpoints")[1]
     fetch_checkpoint(Store(f"{machines.store.url}/{before.path}"), tmp_path / "one", machines.said.append)
-    assert json.loads((tmp_path / "one" / "meta.json").read_bytes())["version"] == 5
+    assert json.loads((tmp_path / "one" / "000000005" / "meta.json").read_bytes())["version"] == 5
     with pytest.raises(StoreError, match="holds no checkpoint"):
         fetch_checkpoint(Store(new_url()), tmp_path / "none", machines.said.append)
