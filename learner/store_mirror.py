@@ -204,8 +204,10 @@ class StoreMirror:
                 store.upload(pinned / name, f"{local.entry.path}/{name}")
             self._check_owner(store)
             store.upload(pinned / META_FILE, f"{local.entry.path}/{META_FILE}")
-        except OSError:  # of the local disk: those of the store are StoreErrors
+        except FileNotFoundError:
             return False
+        except OSError as error:  # of the local disk: those of the store are StoreErrors
+            raise StoreError(f"{local.folder} cannot be read for the store: {error.strerror}.") from error
         finally:
             shutil.rmtree(pinned, ignore_errors=True)
         return True

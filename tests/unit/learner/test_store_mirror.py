@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import threading
 import time
@@ -10,9 +11,11 @@ import pytest
 
 from simul.common.config.checkpoint_folder import link_folder, replace_best
 from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE
+from simul.common.protocol.errors import StoreError
 from simul.common.store.fetch import newest_local, prepare_store
 from simul.common.store.layout import Owner
 from simul.common.store.remote import Store
+from simul.learner import store_mirror
 from simul.learner.store_mirror import OK, TAKEN_OVER, UNREACHABLE
 from tests.support.stores import EVERY, SPEC, ScriptedFileSystem, make_mirror, new_run, new_url, save_checkpoint, stored
 
@@ -173,6 +176,16 @@ def test_a_damaged_checkpoint_is_not_uploaded_and_said_once(run):
     assert stored(Store(url)) == [1]
     (note,) = mirror.drain_notes()
     assert "000000002 is not stored: weights.safetensors does not have its hash" in note
+
+
+def test_a_checkpoint_that_cannot_be_read_is_no_silent_loss(run, monkeypatch):
+    def broken(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    save_checkpoint(run, 1)
+    monkeypatch.setattr(store_mirror, "link_folder", broken)
+    with pytest.raises(StoreError, match=r"000000001 cannot be read for the store: Input/output error"):
+        copy(new_url(), run)
 
 
 def test_what_the_learner_removes_meanwhile_is_uploaded_whole(run, files):
