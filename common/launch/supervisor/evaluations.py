@@ -83,7 +83,6 @@ class Evaluations:
         self._child: _Child | None = None
         self._evaluated = 0  # version of the last checkpoint; version 0 has learned nothing
         self._measure = _measure(config)
-        self._best = self._read_best()
         self._remove_leftovers()
 
     def poll(self, decisions: float) -> dict[str, Any] | None:
@@ -136,14 +135,13 @@ class Evaluations:
         return result
 
     def _keep_if_best(self, checkpoint: Path, result: dict[str, Any]) -> None:
-        best, score = self._best, result["score"]
-        is_best = best is None or score > best.score
-        if is_best:
-            self._best = BestResult(score, self._measure, result)
-            replace_best(checkpoint, msgspec.json.format(msgspec.json.encode(self._best)))
-        assert self._best is not None
-        result["best_score"] = self._best.score
-        so_far = "the best so far" if is_best else f"the best is {self._best.score:.3g}"
+        best, score = self._read_best(), result["score"]  # from the disk: a store may have brought it meanwhile
+        if best is None or score > best.score:
+            best, so_far = BestResult(score, self._measure, result), "the best so far"
+            replace_best(checkpoint, msgspec.json.format(msgspec.json.encode(best)))
+        else:
+            so_far = f"the best is {best.score:.3g}"
+        result["best_score"] = best.score
         self._say(f"evaluation of version {result['policy_version']:.0f}: {self._measure} {score:.3g}, {so_far}")
 
     def _read_best(self) -> BestResult | None:
