@@ -27,6 +27,7 @@ from simul.common.runtime.lifecycle import (
     parse_role_arguments,
 )
 from simul.common.runtime.logs import set_up
+from simul.common.store.claim import read_claim
 from simul.common.transport import RouterSocket
 from simul.learner.algorithms import ALGORITHMS, ALPHAZERO, Settings
 from simul.learner.batches import UnrollChecker
@@ -40,6 +41,7 @@ from simul.learner.replay.files import ReplayFiles
 from simul.learner.replay.replay import Replay
 from simul.learner.replay.schedule import UseSchedule, Window
 from simul.learner.sample_trainer import SampleTrainer, SampleUpdater
+from simul.learner.store_mirror import StoreMirror
 from simul.learner.trainer import NetworkUpdater, Trainer
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.unroll_trainer import UnrollTrainer
@@ -93,10 +95,12 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
     checkpoints = CheckpointSchedule(
         store, league, facts, begin=time.monotonic(),
         every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
-        evaluation_every_decisions=config.evaluation.every_decisions,
+        evaluation_every_decisions=config.evaluation.every_decisions, mirror=_make_mirror(config, arguments),
     )  # fmt: skip
     published = LastVersionFile(run_dir.checkpoints)
     progress = _resume(store, checkpoints, published, updater, spec, reporter, options.normalize_rewards)
+    if checkpoints.mirror is not None:
+        checkpoints.mirror.start()
     with (
         closing(RouterSocket(run_dir.endpoint("unrolls"))) as unrolls,
         closing(RouterSocket(run_dir.endpoint("weights"))) as weights,
@@ -114,6 +118,16 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
             ).run()
         finally:
             receiver.close()
+            if checkpoints.mirror is not None:
+                checkpoints.mirror.close()
+
+
+def _make_mirror(config: Config, arguments: RoleArguments) -> StoreMirror | None:
+    """Not started yet: what is damaged is first set aside."""
+    if not config.store:
+        return None
+    owner = read_claim(arguments.run_dir, arguments.run_id)
+    return StoreMirror(config.store, arguments.run_dir, owner, config.store_milestone_decisions)
 
 
 def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:

@@ -6,11 +6,13 @@ A full disk stops nothing.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.learner.checkpoints import Checkpoint, CheckpointStore, RunFacts
 from simul.learner.league import League
+from simul.learner.store_mirror import StoreMirror
 
 GOES_ON = "Training goes on."
 EVALUATION_SAVE_SEC = 5.0  # at least so long between checkpoints for evaluations: each of those takes seconds
@@ -22,6 +24,7 @@ class CheckpointSchedule:
     Attributes:
         saved_version: version of the newest checkpoint; -1 for none.
         saved_updates: the updates in it; 0 for none.
+        mirror: copies what is saved to the run's store; None: it has no store.
 
     Args:
         begin: the time of the start.
@@ -38,10 +41,12 @@ class CheckpointSchedule:
         every_sec: float,
         milestone_every_decisions: int,
         evaluation_every_decisions: int = 0,
+        mirror: StoreMirror | None = None,
     ) -> None:
         self.saved_version, self.saved_updates = -1, 0
         self._saved_decisions = 0
         self.league = league
+        self.mirror = mirror
         self._store = store
         self._facts = facts
         self._every_sec = every_sec
@@ -97,12 +102,20 @@ class CheckpointSchedule:
             self.saved_version, self.saved_updates, self._saved_decisions = version, updates, decisions
             if milestone:
                 self._next_milestone = _next_multiple(decisions, self._milestone_every)
+            self._notify_mirror()
         return failure
 
     def add_past_self(self, version: int, decisions: int, weights: bytes) -> str:
         """Add the weights to the league. Returns why that failed, or an empty string."""
         meta = self._facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, milestone=True)
-        return _try(lambda: self.league.add_past_self(meta, weights), f"past self {version}", self.saved_version)
+        failure = _try(lambda: self.league.add_past_self(meta, weights), f"past self {version}", self.saved_version)
+        if not failure:
+            self._notify_mirror()
+        return failure
+
+    def _notify_mirror(self) -> None:
+        if self.mirror is not None:
+            self.mirror.notify_saved(time.monotonic())
 
     def _set_next(self, decisions: int, now: float) -> None:
         self._next_save = now + self._every_sec

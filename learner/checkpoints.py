@@ -10,9 +10,7 @@ A checkpoint counts as whole when it was written or verified by hash and none of
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +21,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from simul.common.config.checkpoint_folder import new_folder
 from simul.common.config.checkpoint_meta import (
     META_FILE,
     OPTIMIZER_FILE,
@@ -40,7 +39,6 @@ from simul.common.protocol.specs import GameSpec
 from simul.learner.normalization import RewardScale
 
 KEEP_NEWEST = 2
-_ASIDE = ".writing-"
 _DAMAGED = "damaged-"
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyzmq")
 
@@ -211,24 +209,9 @@ def _is_milestone(path: Path) -> bool:
 
 def write_folder(path: Path, meta: CheckpointMeta, files: Mapping[str, bytes]) -> None:
     """Write a checkpoint's folder aside, sync it, rename it. Raises OSError and then leaves nothing behind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for left_over in path.parent.glob(f"{_ASIDE}*"):  # of a process that was killed while it wrote
-        shutil.rmtree(left_over, ignore_errors=True)
-    aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=path.parent))
-    try:
+    with new_folder(path) as aside:
         for name, data in (*files.items(), (META_FILE, msgspec.json.format(msgspec.json.encode(meta)))):
-            with (aside / name).open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        _sync_folder(aside)
-        if path.exists():
-            shutil.rmtree(path)
-        aside.rename(path)
-        _sync_folder(path.parent)
-    except OSError:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
+            (aside / name).write_bytes(data)
 
 
 STATISTICS = "statistics:"  # begins the names of what is no moment of Adam
@@ -293,13 +276,3 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
                 key: value.to(parameter.device) if key != "step" or on_device else value for key, value in state.items()
             }
     return statistics
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # Windows cannot open folders
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 from simul.common.nets.io import first_nonfinite, weights_to_bytes
 from simul.common.protocol.errors import DivergedError, NothingLearnedError
 from simul.common.runtime.lifecycle import Reporter, StopFlag
+from simul.common.store.layout import STOP_WAIT_SEC
 from simul.learner.algorithms import Settings
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import optimizer_to_bytes
@@ -24,6 +26,7 @@ def linear(first: float, last: float, decisions: int, total: int) -> float:
     return first + (last - first) * min(decisions / total, 1.0)
 
 
+STOP_SAY_SEC = 3.0  # a stop that waits longer for the store says so
 PULL_SEC = 0.2  # longest wait for a full batch; signals and reports are handled in between
 
 
@@ -101,6 +104,7 @@ class Learner:
         saved = self._save(last=True)
         self._receiver.finish()
         self._trainer.finish()
+        self._finish_store()
         self._report(state="stopped")
         return saved
 
@@ -136,6 +140,7 @@ class Learner:
         if in_a_row < self._schedule.max_skipped_minibatches:
             return
         self._save(last=True)
+        self._finish_store()
         raise NothingLearnedError(
             f"The run ends: {in_a_row} minibatches in a row were skipped, and nothing was learned from them "
             f"(learner.max_skipped_minibatches): {self._statistics.skipped_cause} {self._checkpoints.describe_newest()}"
@@ -182,6 +187,18 @@ class Learner:
             self._report(event=sentence)
         return not failure
 
+    def _finish_store(self) -> None:
+        """Wait until the run's store has what was saved, at most STOP_WAIT_SEC; then report what it lacks."""
+        if (mirror := self._checkpoints.mirror) is None:
+            return
+        began, said = time.monotonic(), False
+        while not mirror.wait_for_last() and (waited := time.monotonic() - began) < STOP_WAIT_SEC:
+            say, said = waited > STOP_SAY_SEC and not said, waited > STOP_SAY_SEC
+            self._report(event=f"Waiting for the store, at most {STOP_WAIT_SEC:.0f} s." if say else "")
+            time.sleep(PULL_SEC)
+        if sentence := mirror.describe_missing():
+            self._report(event=sentence)
+
     def _skip_served_versions(self) -> None:
         """Continue above the versions that servers have already served: versions only grow."""
         foreign = self._receiver.publisher.foreign_version
@@ -191,9 +208,10 @@ class Learner:
             self._publish()
 
     def _report(self, state: str | None = None, event: str = "") -> None:
-        now = time.monotonic()
+        now, mirror = time.monotonic(), self._checkpoints.mirror
         events = [
             event,
+            *(mirror.drain_notes() if mirror is not None else ()),
             *self._receiver.drain_events(),
             *self._trainer.drain_notes(),
             self._alarm.check(now, self._receiver.arrived),
@@ -206,10 +224,12 @@ class Learner:
 
     def _metrics(self, now: float) -> dict[str, Any]:
         progress, statistics, receiver = self.progress, self._statistics, self._receiver
-        counts = receiver.counts
+        counts, mirror = receiver.counts, self._checkpoints.mirror
         return {
             "policy_version": progress.version,
             "checkpoint_version": self._checkpoints.saved_version,
+            "store_behind_sec": mirror.behind_sec(now) if mirror is not None else math.nan,
+            "store_state": mirror.state if mirror is not None else "",
             "updates": progress.updates,
             "decisions_learned": progress.decisions,
             "decisions_learned_since_start": statistics.decisions,

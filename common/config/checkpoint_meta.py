@@ -48,6 +48,12 @@ def checkpoint_folders(folder: Path) -> list[Path]:
     return sorted((p for p in folder.iterdir() if len(p.name) == 9 and p.name.isdigit() and p.is_dir()), reverse=True)
 
 
+def file_hash(file: Path) -> str:
+    """SHA-256 of a file, read in pieces. Raises OSError."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
 def decode_meta(folder: Path) -> CheckpointMeta:
     """meta.json of a checkpoint. Raises OSError, msgspec.DecodeError, UnicodeDecodeError."""
     return msgspec.json.decode((folder / META_FILE).read_bytes(), type=CheckpointMeta)

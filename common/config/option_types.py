@@ -13,6 +13,11 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+def checkpoint(text: str) -> Path | str:
+    """A path, or the URL of a store or of a checkpoint in it, as text."""
+    return text if "://" in text else path(text)
+
+
 def whole_number(text: str) -> int:
     """A whole number, 0 or more."""
     if not text.isdecimal():

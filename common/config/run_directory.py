@@ -21,7 +21,11 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.transport import connectable
 
 IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
-FILES = ("config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "curves.csv", "origin")
+STORE_CLAIM = "store.json"  # which start of the run writes to its store
+FILES = (
+    "config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "curves.csv", "origin",
+    STORE_CLAIM,
+)  # fmt: skip
 TCP_BASE_PORT = 17650  # where ipc does not exist (Windows)
 
 

@@ -23,8 +23,8 @@ from simul.common.config.section import (
     Share,
 )
 
-# Keys of `Config` that only say what is watched, and where.
-WATCHING = ("evaluation", "metrics", "prometheus_port", "metrics_callback")
+# Keys of `Config` that only say what is watched or copied, and where.
+WATCHING = ("evaluation", "metrics", "prometheus_port", "metrics_callback", "store", "store_milestone_decisions")
 S = TypeVar("S", bound=Section)
 
 
@@ -176,6 +176,10 @@ class Config(GamesConfig, frozen=True):
     metrics: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ("tensorboard", "csv")  # curves go there
     prometheus_port: Port = 0  # the newest figures of the curves at 127.0.0.1:PORT/metrics; 0: off
     metrics_callback: str = ""  # module:function of yours that gets each report of the curves
+    store: str = ""  # s3://bucket/run or another URL of fsspec's: checkpoints are copied there, and resumed from there
+    store_milestone_decisions: Positive = (
+        1_000_000  # the first checkpoint past each multiple stays in the store for good
+    )
 
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over all values that a run's learning depends on.

@@ -170,6 +170,8 @@ def describe_value(value: object) -> str:
 
 NETWORKS = ("mlp_lstm", "conv_lstm", "board_resnet")  # for any game: vectors, images, boards
 MADE_FOR_A_GAME = {name: reads for game in GAMES.values() for name, reads in game.networks.items()}
+STORE_SCHEMES = ("s3", "gs", "file")
+STORE_URLS = "s3://bucket/run, gs://bucket/run or file:///mnt/disk/run"
 _MODULE_CLASS = re.compile(r"^[^\W\d][\w.]*:[^\W\d]\w*$")
 
 
@@ -183,6 +185,31 @@ def broken_rules(config: Config) -> Iterator[Rule]:
     yield from _alphazero(config)
     yield from _server(config)
     yield from _measurements(config)
+    yield from _store(config)
+
+
+def _store(config: Config) -> Iterator[Rule]:
+    if not config.store:
+        return
+    scheme, found, rest = config.store.partition("://")
+    if not found or not rest.strip("/") or "::" in config.store:
+        yield ("store",), f"expected one URL such as {STORE_URLS}, got {config.store!r}"
+    elif scheme == "memory":
+        yield ("store",), f"memory:// ends with each process; use a URL such as {STORE_URLS}"
+    elif "@" in rest.partition("/")[0]:
+        yield ("store",), "leave user and password out of the URL: the configuration is no place for them"
+    elif scheme not in _store_schemes():
+        close = difflib.get_close_matches(scheme, STORE_SCHEMES, n=1, cutoff=0.5)  # they are short
+        hint = f"; did you mean {close[0]}://?" if close else ""
+        yield ("store",), f"the scheme {scheme}:// is unknown{hint}; expected a URL such as {STORE_URLS}"
+
+
+def _store_schemes() -> list[str]:
+    try:
+        import fsspec  # only here: a run without a store does not pay for it
+    except ImportError:
+        return list(STORE_SCHEMES)
+    return sorted(fsspec.available_protocols())
 
 
 def _measurements(config: Config) -> Iterator[Rule]:

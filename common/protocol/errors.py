@@ -35,6 +35,18 @@ class CheckpointError(SimulError):
     """A checkpoint that cannot be used. Caught at start-up: the one before is tried, or the sentence is printed."""
 
 
+class StoreError(SimulError):
+    """A store that cannot be used now. Caught by the mirror, which tries again, and at start-up: printed, exit code 2.
+
+    Attributes:
+        refused: trying again would not help: a setting, an extra, the credentials or the bucket is wrong.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
 class DivergedError(SimulError):
     """Weights that are no longer finite. Ends the learner, which is started again from its newest checkpoint."""
 

@@ -27,7 +27,7 @@ ELSEWHERE = {  # begin of a command -> the test that runs it: it needs a partner
     "simul loadtest": "tests/integration/test_loadtest.py",
     "simul policies": "tests/integration/test_control.py",
 }
-PLACEHOLDER = re.compile(r"\b(CONFIG|DIR|CHECKPOINT_OR_RUN)\b")
+PLACEHOLDER = re.compile(r"\b(CONFIG|DIR|CHECKPOINT_OR_RUN|BUCKET)\b")
 WRAPPER = """#!/bin/sh
 case "$1" in
 up) set -- "$@" --plain --stop-after-decisions 6000 ;;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from simul.common.config.option_types import path
+from simul.common.config.option_types import checkpoint, path
 
 
 def add_eval(evaluate: argparse.ArgumentParser) -> None:
@@ -15,8 +15,9 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         help="without a checkpoint, what the opponents play: a game or a configuration (default: the first that fits)",
     )  # fmt: skip
     evaluate.add_argument(
-        "--checkpoint", dest="checkpoints", action="append", type=path, default=[], metavar="D",
-        help="a checkpoint or a run directory; several: a round robin; none: only the opponents play",
+        "--checkpoint", dest="checkpoints", action="append", type=checkpoint, default=[], metavar="D",
+        help="a checkpoint, a run directory, or either in a store (s3://...); several: a round robin; none: only the "
+        "opponents play",
     )  # fmt: skip
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
@@ -69,13 +70,15 @@ def add_replay_player(parser: argparse._ActionsContainer) -> None:
 
 def _eval(options: argparse.Namespace) -> int:
     from simul.common.launch.evaluation.eval_runner import evaluate
+    from simul.common.launch.supervisor.store_process import local_checkpoints
 
     opponents, overrides = options.opponents, options.overrides
     if options.gtp is not None:
         opponents = [*opponents, "gtp"]
         overrides = [*overrides, f"blokus.gtp={json.dumps(options.gtp)}"]
-    return evaluate(
-        options.checkpoints, game=options.game, opponents=opponents, episodes=options.episodes,
-        workers=options.workers, overrides=overrides, as_json=options.json, replays=options.replays,
-        mirror=options.mirror, only_first=options.only_first, replay_player=options.replay_player,
-    )  # fmt: skip
+    with local_checkpoints(options.checkpoints) as checkpoints:
+        return evaluate(
+            checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
+            overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
+            only_first=options.only_first, replay_player=options.replay_player,
+        )  # fmt: skip

@@ -10,7 +10,7 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import path, whole_number
+from simul.common.config.option_types import checkpoint, path, whole_number
 from simul.common.launch.commands.eval import add_replay_player
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ OF_TABLES = {"game": "--game", "seat": "--seat", "opponents": "--opponent", "see
 
 def add_play(play: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
-    play.add_argument("--checkpoint", type=path, metavar="D", help="a checkpoint or a run directory; it is served")
+    play.add_argument(
+        "--checkpoint", type=checkpoint, metavar="D",
+        help="a checkpoint, a run directory, or either in a store (s3://...); it is served",
+    )  # fmt: skip
     play.add_argument("--run-dir", type=path, help="ask the server of this run (default: the active one)")
     play.add_argument("--policy", default="learner", metavar="NAME", help="of the running server (default: learner)")
     play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
@@ -98,17 +101,19 @@ def _play(options: argparse.Namespace) -> int:
     from simul.common.config.game_description import TABLE_PLAYER
     from simul.common.config.games.pokemon import check_name, check_server
     from simul.common.launch.commands.table import find_origin, refuse_options, run_table
+    from simul.common.launch.supervisor.store_process import local_checkpoints
 
     check_server(options.server)
     if options.username is not None:
         check_name(options.username)
-    origin = find_origin(options.game, options.checkpoint, options.run_dir, options.overrides)
-    player = _player(origin)
-    if player == TABLE_PLAYER:
-        refuse_options(options, OF_SHOWDOWN, "for Pokémon", origin)
-        return run_table(origin, [], options, person=options.seat or 0)
-    refuse_options(options, OF_TABLES, "for games at a table", origin)
-    return _play_on_showdown(origin, options, player)
+    with local_checkpoints([] if options.checkpoint is None else [options.checkpoint]) as checkpoints:
+        origin = find_origin(options.game, next(iter(checkpoints), None), options.run_dir, options.overrides)
+        player = _player(origin)
+        if player == TABLE_PLAYER:
+            refuse_options(options, OF_SHOWDOWN, "for Pokémon", origin)
+            return run_table(origin, [], options, person=options.seat or 0)
+        refuse_options(options, OF_TABLES, "for games at a table", origin)
+        return _play_on_showdown(origin, options, player)
 
 
 def _player(origin: Origin) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from simul.common.config.option_types import path
+from simul.common.config.option_types import checkpoint, path
 
 LAST_PORT = 65535
 
@@ -12,7 +12,10 @@ LAST_PORT = 65535
 def add_serve(parser: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     add = parser.add_argument
-    add("--checkpoint", type=path, required=True, metavar="D", help="a checkpoint or a run directory")
+    add(
+        "--checkpoint", type=checkpoint, required=True, metavar="D",
+        help="a checkpoint, a run directory, or either in a store (s3://...)",
+    )  # fmt: skip
     add("--endpoint", metavar="E", help="where clients connect (default: tcp://127.0.0.1:5555)")
     add("--curve-keys", type=path, metavar="DIR", help="of `simul keys new`; required where other machines connect")
     add("--prometheus-port", type=_port, metavar="N", help="figures at http://127.0.0.1:N/metrics")
@@ -31,8 +34,10 @@ def _serve(options: argparse.Namespace) -> int:
     from simul.common.launch.monitoring.serve_view import serve_line, serve_panel
     from simul.common.launch.monitoring.view import make_display
     from simul.common.launch.supervisor.inference_only import serve
+    from simul.common.launch.supervisor.store_process import local_checkpoints
 
-    return serve(
-        options.checkpoint, make_display(options.plain, serve_panel, serve_line), endpoint=options.endpoint,
-        curve_keys=options.curve_keys, prometheus_port=options.prometheus_port, overrides=options.overrides,
-    )  # fmt: skip
+    with local_checkpoints([options.checkpoint]) as (checkpoint,):
+        return serve(
+            checkpoint, make_display(options.plain, serve_panel, serve_line), endpoint=options.endpoint,
+            curve_keys=options.curve_keys, prometheus_port=options.prometheus_port, overrides=options.overrides,
+        )  # fmt: skip

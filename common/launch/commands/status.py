@@ -9,7 +9,7 @@ from pathlib import Path
 
 from simul.common.config.option_types import path
 
-DOWN_LIMIT_SEC = 180.0
+DOWN_LIMIT_SEC = 300.0  # longer than a supervisor waits for its roles, a learner at its store included
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from simul.common.config.option_types import path, whole_number
+from simul.common.config.option_types import checkpoint, path, whole_number
 from simul.common.launch.commands.play import add_game
 
 LONGEST_DELAY_SEC = 3600.0
@@ -14,8 +14,9 @@ LONGEST_DELAY_SEC = 3600.0
 def add_watch(watch: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     watch.add_argument(
-        "--checkpoint", dest="checkpoints", action="append", type=path, default=[], metavar="D",
-        help="a checkpoint or a run directory; several: seat by seat, the last one at all seats that are left",
+        "--checkpoint", dest="checkpoints", action="append", type=checkpoint, default=[], metavar="D",
+        help="a checkpoint, a run directory, or either in a store (s3://...); several: seat by seat, the last one at "
+        "all seats that are left",
     )  # fmt: skip
     watch.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="KIND",
@@ -48,6 +49,7 @@ def _watch(options: argparse.Namespace) -> int:
     from simul.common.launch.commands.table import find_origin, run_table
     from simul.common.launch.processes.role_process import run_in_foreground
     from simul.common.launch.supervisor.checkpoint_files import newest_checkpoint
+    from simul.common.launch.supervisor.store_process import local_checkpoints
     from simul.common.protocol.errors import ConfigError
 
     if options.replay is not None:
@@ -57,7 +59,7 @@ def _watch(options: argparse.Namespace) -> int:
         return run_in_foreground(TABLE_PLAYER, [f"--replay={options.replay.absolute()}", *delay])
     if not options.checkpoints and not (options.game and options.opponents):
         raise ConfigError("Name who plays: --checkpoint, or --game with --opponent; or a --replay.")
-    first = options.checkpoints[0] if options.checkpoints else None
-    origin = find_origin(options.game, first, None, options.overrides)
-    others = [newest_checkpoint(checkpoint) for checkpoint in options.checkpoints[1:]]
-    return run_table(origin, others, options, person=None)
+    with local_checkpoints(options.checkpoints) as checkpoints:
+        origin = find_origin(options.game, next(iter(checkpoints), None), None, options.overrides)
+        others = [newest_checkpoint(each) for each in checkpoints[1:]]
+        return run_table(origin, others, options, person=None)

@@ -31,7 +31,8 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
     title.no_wrap, title.overflow = True, "ellipsis"
-    events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-MOST_EVENTS:]]
+    shown = MOST_EVENTS - bool(format_store(snapshot.learner))  # the store's row takes the place of one
+    events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
     return Group(title, _figures(snapshot), process_table(snapshot), *events)
 
 
@@ -59,6 +60,7 @@ def _figures(snapshot: Snapshot) -> Table:
         *_results(snapshot.workers),
         *([("search", search)] if (search := format_search(snapshot)) else []),
         ("workers", format_worker_split(snapshot.figures)),
+        *([("store", store)] if (store := format_store(snapshot.learner)) else []),
         ("dropped", format_causes(dropped_by_cause(snapshot)) or "nothing"),
         ("aborted", format_causes(counts(snapshot.workers, "episodes", "aborted")) or "nothing"),
     ]
@@ -159,6 +161,7 @@ def run_line(snapshot: Snapshot) -> str:
         *(f"{label} {text}".strip() for label, text in _results(snapshot.workers)),
         *([f"evaluation {evaluation}"] if (evaluation := format_evaluation(snapshot.figures)) else []),
         *([f"search {search}"] if (search := format_search(snapshot)) else []),
+        *([f"store {store}"] if (store := format_store(snapshot.learner)) else []),
         f"workers {format_worker_split(snapshot.figures)}",
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
         *(f"{p.name} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),
@@ -206,6 +209,17 @@ def format_losses(learner: Mapping[str, Any]) -> str:
     """`policy -0.012 value 0.31 entropy 1.92`."""
     named = {name.removesuffix("_loss"): number(learner, name) for name in LOSSES}
     return " ".join(f"{name} {value:.3g}" for name, value in named.items() if value is not None) or "-"
+
+
+def format_store(learner: Mapping[str, Any]) -> str:
+    """`up to date`, `unreachable, 312 s behind` or `taken over by a newer run`; "" for a run without a store."""
+    state, behind_sec = learner.get("store_state"), number(learner, "store_behind_sec")
+    if not state or behind_sec is None:
+        return ""
+    if state == "taken_over":
+        return "taken over by a newer run"
+    behind = f"{format_number(behind_sec)} s behind" if behind_sec else "up to date"
+    return behind if state == "ok" else f"{state}, {behind}"
 
 
 def format_histogram(sizes: Mapping[str, float]) -> str:

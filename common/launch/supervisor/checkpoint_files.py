@@ -7,13 +7,13 @@ import hashlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from simul.common.config.checkpoint_folder import new_folder
 from simul.common.config.checkpoint_meta import (
     META_FILE,
     OPTIMIZER_FILE,
@@ -21,6 +21,7 @@ from simul.common.config.checkpoint_meta import (
     CheckpointMeta,
     checkpoint_folders,
     decode_meta,
+    file_hash,
 )
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
@@ -28,8 +29,6 @@ from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-
-ASIDE = ".writing-"  # prefix of unfinished checkpoints, which the learner removes
 
 
 def _to_stderr(note: str) -> None:
@@ -83,8 +82,7 @@ def find_fault(folder: Path) -> str:
     """Why a checkpoint cannot be used, as the rest of a sentence about it; "" where it is whole."""
     try:
         wanted = decode_meta(folder).files[WEIGHTS_FILE]
-        with (folder / WEIGHTS_FILE).open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = file_hash(folder / WEIGHTS_FILE)
     except FileNotFoundError as error:
         return f"is damaged: {Path(error.filename).name}: {error.strerror}"
     except OSError as error:
@@ -190,15 +188,10 @@ class InitialCheckpoint:
 def _copy(origin: Path, target: Path, meta: CheckpointMeta) -> None:
     """Copy a checkpoint atomically: written aside, then renamed. Raises ConfigError, OSError."""
     files = {name: _verified(origin, name, meta) for name in (WEIGHTS_FILE, OPTIMIZER_FILE) if name in meta.files}
-    aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=target.parent))
-    try:
+    with new_folder(target) as aside:
         for name, data in files.items():
             (aside / name).write_bytes(data)
         (aside / META_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(meta)))
-        aside.rename(target)
-    except OSError:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
 
 
 def _verified(origin: Path, name: str, meta: CheckpointMeta) -> bytes:

@@ -21,14 +21,12 @@ from typing import IO, Any
 import msgspec
 import psutil
 
-from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.processes.role_process import kill_session, role_environment
 
-BEST = "best"  # checkpoints/best
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own
-RESULT_FILE = "evaluation.json"  # in checkpoints/best
 LOG_NAME = "simul-evaluation.log"
 NICER_BY = 10  # than this process: the child and all that it starts
 STOP_SEC = 3.0
@@ -85,7 +83,6 @@ class Evaluations:
         self._child: _Child | None = None
         self._evaluated = 0  # version of the last checkpoint; version 0 has learned nothing
         self._measure = _measure(config)
-        self._best = self._read_best()
         self._remove_leftovers()
 
     def poll(self, decisions: float) -> dict[str, Any] | None:
@@ -115,7 +112,7 @@ class Evaluations:
         pinned = newest.with_name(f"{PINNED}{newest.name}")
         try:
             shutil.rmtree(pinned, ignore_errors=True)
-            _link_folder(newest, pinned)
+            link_folder(newest, pinned)
             self._child = _Child(self._command(pinned), self._run_dir.logs / LOG_NAME, pinned)
         except OSError as error:
             self._remove_leftovers()
@@ -138,14 +135,13 @@ class Evaluations:
         return result
 
     def _keep_if_best(self, checkpoint: Path, result: dict[str, Any]) -> None:
-        best, score = self._best, result["score"]
-        is_best = best is None or score > best.score
-        if is_best:
-            self._best = BestResult(score, self._measure, result)
-            replace_best(checkpoint, msgspec.json.format(msgspec.json.encode(self._best)))
-        assert self._best is not None
-        result["best_score"] = self._best.score
-        so_far = "the best so far" if is_best else f"the best is {self._best.score:.3g}"
+        best, score = self._read_best(), result["score"]  # from the disk: a store may have brought it meanwhile
+        if best is None or score > best.score:
+            best, so_far = BestResult(score, self._measure, result), "the best so far"
+            replace_best(checkpoint, msgspec.json.format(msgspec.json.encode(best)))
+        else:
+            so_far = f"the best is {best.score:.3g}"
+        result["best_score"] = best.score
         self._say(f"evaluation of version {result['policy_version']:.0f}: {self._measure} {score:.3g}, {so_far}")
 
     def _read_best(self) -> BestResult | None:
@@ -193,43 +189,6 @@ def _result(printed: Any, config: Config, checkpoint: Path, seconds: float) -> d
             name: pair["standings"]["first"]["mean_score"] for name, pair in pairs.items() if "standings" in pair
         },
     }  # fmt: skip
-
-
-def replace_best(checkpoint: Path, result: bytes) -> None:
-    """Make `checkpoint` checkpoints/best, with `result` in evaluation.json. A reader finds the old one or the new one.
-
-    `best` is a link to a folder beside it, exchanged by a rename; on Windows, where links need a privilege, it is the
-    folder itself and absent for a moment. Raises OSError.
-    """
-    folder = checkpoint.parent
-    link, name = folder / BEST, checkpoint.name.removeprefix(PINNED)
-    kept = folder / f"{BEST}-{name}"
-    before = [path for path in folder.glob(f"{BEST}-*") if path != kept]
-    shutil.rmtree(kept, ignore_errors=True)
-    (checkpoint / RESULT_FILE).write_bytes(result)
-    checkpoint.rename(kept)
-    if sys.platform == "win32":
-        shutil.rmtree(link, ignore_errors=True)
-        kept.rename(link)
-        return
-    aside = folder / f".{BEST}.{os.getpid()}"
-    aside.unlink(missing_ok=True)
-    aside.symlink_to(kept.name)
-    aside.replace(link)
-    for old in before:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _link_folder(origin: Path, target: Path) -> None:
-    """The files of a checkpoint again, without a copy where the file system has hard links. Raises OSError."""
-    target.mkdir()
-    for name in ("meta.json", WEIGHTS_FILE, OPTIMIZER_FILE):
-        if not (origin / name).exists():
-            continue
-        try:
-            os.link(origin / name, target / name)
-        except OSError:
-            shutil.copyfile(origin / name, target / name)
 
 
 class _Child:

@@ -18,6 +18,7 @@ from simul.common.launch.processes.role_process import role_environment
 from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec, check_same_encoder
 from simul.common.launch.supervisor.run_curves import check_metrics
+from simul.common.launch.supervisor.store_process import prepare_store
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import probe_bind
@@ -90,7 +91,7 @@ def prepare_run(
     say: Callable[[str], None],
     stopped: Callable[[], bool],
 ) -> None:
-    """Check, write the resolved configuration and the game spec, and copy the initial checkpoint (`--from`).
+    """Check, write the resolved configuration and the game spec, and fetch or copy the checkpoint that it begins with.
 
     Raises:
         ConfigError, RoleDied: a sentence says why the run cannot start.
@@ -107,6 +108,8 @@ def prepare_run(
         spec = ask_for_spec(config, command, stopped)
         check_sessions(config, spec)
         try:
+            if config.store:
+                prepare_store(config, run_dir, spec, say, stopped)
             if origin is not None:
                 say(origin.copy_into_run(spec, config.network.name))
             check_same_encoder(run_dir, spec, config)

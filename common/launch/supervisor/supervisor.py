@@ -22,6 +22,7 @@ from simul.common.launch.supervisor.game_spec import StartStopped
 from simul.common.launch.supervisor.preflight import prepare_run
 from simul.common.launch.supervisor.run_curves import RunCurves
 from simul.common.protocol.errors import ConfigError
+from simul.common.store.layout import STOP_WAIT_SEC
 
 POLL_SEC = 0.1
 SNAPSHOT_EVERY_SEC = 1.0
@@ -184,7 +185,9 @@ class Supervisor:
         self._phase = "stopping"
         self._monitor.mark_stopping()
         bad = []
-        for role, patience_sec in STOP_PATIENCE_SEC.items():
+        patience = dict(STOP_PATIENCE_SEC)
+        patience["learner"] += STOP_WAIT_SEC if self._config.store else 0.0
+        for role, patience_sec in patience.items():
             bad += self._group.stop(role, patience_sec, self._poll_while_stopping)
         self._say_all([] if quiet else bad)
         self._take_last_reports()

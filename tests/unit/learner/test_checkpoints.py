@@ -7,6 +7,7 @@ import os
 import pytest
 import torch
 
+from simul.common.config import checkpoint_folder
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
@@ -124,7 +125,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize("call", ["fsync", "rename"])
 def test_a_kill_at_any_moment_of_a_save_leaves_the_newest_whole_one(tmp_path, facts, network, monkeypatch, call):
     optimizer, calls = trained(network), [0, 0]
-    owner = checkpoints.os if call == "fsync" else checkpoints.Path
+    owner = checkpoint_folder.os if call == "fsync" else checkpoint_folder.Path
 
     real = getattr(owner, call)
 
@@ -200,7 +201,7 @@ def test_a_full_disk_leaves_the_last_good_one_and_training_goes_on(tmp_path, fac
     keep = make_schedule(tmp_path, facts)
     assert not keep.save(0, 0, 0, weights, moments, 0.0)
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoints.os, "fsync", full_disk)
+        patched.setattr(checkpoint_folder.os, "fsync", full_disk)
         failure = keep.save(1, 10, 1, weights, moments, 20.0)
         assert "No space left" in failure
         assert "version 0 stays" in failure

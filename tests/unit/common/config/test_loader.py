@@ -475,9 +475,17 @@ def test_nothing_clears_a_text(load):
         ("game: pokemon\nevaluation: {opponents: [random, maxi]}", "evaluation.opponents.1", "got 'maxi'"),
         ("game: pokemon\nevaluation: {every_decisions: 5}", "evaluation.opponents", "name some of random, "),
         ("evaluation: {opponents: [random]}", "evaluation.opponents", "gymnasium has no scripted opponents"),
+        ("store: /mnt/disk", "store", "expected one URL such as s3://bucket/run"),
+        ("store: s3://", "store", "expected one URL such as s3://bucket/run"),
+        ("store: simplecache::s3://bucket/run", "store", "expected one URL such as s3://bucket/run"),
+        ("store: s4://bucket/run", "store", "the scheme s4:// is unknown; did you mean s3://?"),
+        ("store: nothinglikeit://bucket/run", "store", "nothinglikeit:// is unknown; expected a URL such as s3://"),
+        ("store: memory://run", "store", "memory:// ends with each process"),
+        ("store: ftp://me:word@host/run", "store", "leave user and password out of the URL"),
+        ("store_milestone_decisions: 0", "store_milestone_decisions", "expected a whole number >= 1"),
     ],
 )
-def test_curves_and_evaluations_are_checked(load, text, path, sentence):
+def test_curves_evaluations_and_stores_are_checked(load, text, path, sentence):
     with pytest.raises(ConfigError) as error:
         load(text)
     (line,) = str(error.value).splitlines()[1:]
@@ -491,7 +499,11 @@ def test_curves_may_go_nowhere_or_everywhere(load):
 
 
 def test_what_is_only_watched_does_not_change_the_configuration_of_a_run(load):
-    watched = load("metrics: [csv]\nmetrics_callback: a:b\nprometheus_port: 9101\nevaluation: {every_decisions: 5}")
+    watched = load(
+        "metrics: [csv]\nmetrics_callback: a:b\nprometheus_port: 9101\nevaluation: {every_decisions: 5}\n"
+        "store: s3://bucket/run@1\nstore_milestone_decisions: 2e6"
+    )
+    assert watched.store == "s3://bucket/run@1"
     assert watched.fingerprint() == load("").fingerprint() != load("seed: 2").fingerprint()
 
 

@@ -9,7 +9,14 @@ from rich.console import Console
 
 from simul.common.config.schema import Config
 from simul.common.launch.monitoring.accounting import ACCOUNTS
-from simul.common.launch.monitoring.panel import format_causes, format_histogram, format_win_rates, run_line, run_panel
+from simul.common.launch.monitoring.panel import (
+    format_causes,
+    format_histogram,
+    format_store,
+    format_win_rates,
+    run_line,
+    run_panel,
+)
 from simul.common.launch.monitoring.snapshot import ProcessFigures, Rate, Snapshot
 from simul.common.launch.monitoring.summary import summarise, summary_text
 from simul.common.launch.processes.role_reports import number
@@ -30,6 +37,7 @@ def snapshot(**changes) -> Snapshot:
         "learner": {
             "policy_version": 123457, "policy_lag": {"mean": 1.23, "max": 20}, "policy_loss": -0.0123,
             "value_loss": 0.345, "entropy": 1.9, "learning_rate": 3e-4,
+            "store_state": "unreachable", "store_behind_sec": 1312.3,
             "unrolls": {"received": 10, "learned": 7, "waiting": 1, "dropped": {"stale": 2}},
         },
         "workers": {
@@ -103,6 +111,16 @@ def test_a_game_of_several_seats_shows_its_own_figures_and_win_rates_too():
 
 def test_a_nan_is_not_a_figure():
     assert number({"loss": float("nan")}, "loss") is None
+
+
+def test_the_store_stands_there_where_the_run_has_one():
+    assert "unreachable, 1,312 s behind" in "\n".join(drawn(snapshot()))
+    assert "store unreachable, 1,312 s behind" in run_line(snapshot())
+    assert format_store({"store_state": "ok", "store_behind_sec": 0.0}) == "up to date"
+    assert format_store({"store_state": "ok", "store_behind_sec": 3.2}) == "3 s behind"
+    assert format_store({"store_state": "taken_over", "store_behind_sec": 3.2}) == "taken over by a newer run"
+    assert format_store({"store_state": "", "store_behind_sec": None}) == format_store({}) == ""
+    assert " store" not in run_line(snapshot(learner={}))
 
 
 def test_histogram_orders_sizes_as_numbers():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 
@@ -11,6 +12,7 @@ import msgspec
 import psutil
 import pytest
 
+from simul.common.config.checkpoint_folder import link_folder, replace_best
 from simul.common.config.loader import load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, EvaluationConfig
@@ -129,6 +131,23 @@ def test_the_best_of_an_earlier_start_counts_unless_another_measure_chose_it(run
     assert json.loads((run.best() / "meta.json").read_bytes())["version"] == 7
 
 
+def test_a_best_one_that_a_store_brings_after_the_supervisor_has_begun_counts(run):
+    run.save(5)
+    run.returns = {5: 300.0, 6: 200.0}
+    run.result(EVERY)
+    stored, result = run.run_dir.root / "stored-000000005", (run.best() / "evaluation.json").read_bytes()
+    link_folder(run.best(), stored)
+    run.evaluations.close()
+    shutil.rmtree(run.run_dir.checkpoints)
+    run.run_dir.create()
+    run.begin(EVERY + 10)
+    stored.rename(run.run_dir.checkpoints / "fetched-000000005")
+    replace_best(run.run_dir.checkpoints / "fetched-000000005", result)
+    run.save(6)
+    assert run.result(2 * EVERY)["best_score"] == 300.0
+    assert json.loads((run.best() / "meta.json").read_bytes())["version"] == 5
+
+
 def test_never_two_at_once_and_no_checkpoint_twice(run):
     run.program = WAITS
     run.save(5)
@@ -211,7 +230,7 @@ def test_an_evaluation_has_low_priority_and_a_best_one_is_never_absent(run):
     for version in (5, 6):
         checkpoint = run.run_dir.checkpoints / f"{module.PINNED}{version:09d}"
         write_checkpoint(checkpoint, version)
-        module.replace_best(checkpoint, b"{}")
+        replace_best(checkpoint, b"{}")
         assert json.loads((run.best() / "meta.json").read_bytes())["version"] == version
 
 

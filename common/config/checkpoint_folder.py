@@ -1,0 +1,90 @@
+"""Folders of checkpoints: one that appears whole or not at all, one that outlives its origin, and the best one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ASIDE = ".writing-"  # prefix of unfinished folders
+BEST = "best"  # checkpoints/best
+RESULT_FILE = "evaluation.json"  # in checkpoints/best
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """The block fills a folder aside, which is then synced and renamed to `path`; there it replaces an older one.
+
+    After an exception, OSError of a full disk included, `path` is as before and nothing is left behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left_over in path.parent.glob(f"{ASIDE}*"):  # of a process that was killed while it wrote
+        shutil.rmtree(left_over, ignore_errors=True)
+    aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=path.parent))
+    try:
+        yield aside
+        for file in aside.iterdir():
+            _sync(file)
+        _sync(aside)
+        if path.exists():
+            shutil.rmtree(path)
+        aside.rename(path)
+        _sync(path.parent)
+    except Exception:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def link_folder(origin: Path, target: Path) -> None:
+    """The files of `origin` again in the new folder `target`, which stays when `origin` is removed.
+
+    Without a copy where the file system has hard links. Raises OSError.
+    """
+    target.mkdir()
+    for file in origin.iterdir():
+        try:
+            os.link(file, target / file.name)
+        except OSError:
+            shutil.copyfile(file, target / file.name)
+
+
+def replace_best(checkpoint: Path, result: bytes) -> None:
+    """Make `checkpoint` checkpoints/best, with `result` in evaluation.json. A reader finds the old one or the new one.
+
+    The name of `checkpoint` ends in the nine digits of its version.
+
+    `best` is a link to a folder beside it, exchanged by a rename; on Windows, where links need a privilege, it is the
+    folder itself and absent for a moment. Raises OSError.
+    """
+    folder = checkpoint.parent
+    link, name = folder / BEST, checkpoint.name[-9:]
+    kept = folder / f"{BEST}-{name}"
+    before = [path for path in folder.glob(f"{BEST}-*") if path != kept]
+    shutil.rmtree(kept, ignore_errors=True)
+    (checkpoint / RESULT_FILE).write_bytes(result)
+    checkpoint.rename(kept)
+    if sys.platform == "win32":
+        shutil.rmtree(link, ignore_errors=True)
+        kept.rename(link)
+        return
+    aside = folder / f".{BEST}.{os.getpid()}"
+    aside.unlink(missing_ok=True)
+    aside.symlink_to(kept.name)
+    aside.replace(link)
+    for old in before:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    windows = os.name == "nt"
+    if windows and path.is_dir():  # it cannot open folders
+        return
+    descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,81 @@
+"""`python -m simul.common.store`: what `simul up` and `--checkpoint URL` do with a store, in a process of its own.
+
+A store that hangs is ended by ending the process. Prints sentences, one a line; the one after `REASON` explains exit
+code 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.errors import CheckpointError, StoreError
+from simul.common.store.fetch import fetch_checkpoint, prepare_store
+from simul.common.store.remote import Store
+
+REFUSED = 2
+REASON = "refused: "
+PATIENCE_SEC = 30.0  # for a store that cannot be reached
+RETRY_SEC = 2.0
+
+
+def main() -> int:
+    """Exit code 0: done; REFUSED: a sentence says why not."""
+    parser = argparse.ArgumentParser(prog="python -m simul.common.store")
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--run-dir", type=Path, help="prepare the store for this run")
+    parser.add_argument("--spec-fingerprint", help="of its game")
+    parser.add_argument("--past", action="store_true", help="it plays against past selves")
+    parser.add_argument(
+        "--fetch-to", type=Path, help="instead: fetch a checkpoint without its optimizer into this folder"
+    )
+    options = parser.parse_args()
+    try:
+        _patiently(options)
+    except (StoreError, CheckpointError) as error:
+        _say(f"{REASON}{error}")
+        return REFUSED
+    except OSError as error:
+        place = options.run_dir or options.fetch_to
+        _say(f"{REASON}{place} cannot be written: {error.strerror}. Make room, or choose another place.")
+        return REFUSED
+    return 0
+
+
+def _patiently(options: argparse.Namespace) -> None:
+    """Again for PATIENCE_SEC where the store cannot be reached. Raises StoreError, CheckpointError, OSError."""
+    deadline = time.monotonic() + PATIENCE_SEC
+    said = False
+    while True:
+        try:
+            store = Store(options.url)
+            if options.fetch_to is not None:
+                fetch_checkpoint(store, options.fetch_to, _say)
+            else:
+                run_dir = RunDir(options.run_dir)
+                prepare_store(store, run_dir, options.spec_fingerprint, past=options.past, say=_say)
+            return
+        except StoreError as error:
+            if error.refused:
+                raise
+            if time.monotonic() >= deadline:
+                raise StoreError(f"{error} Check address and network, or start without it: --set store=''") from None
+            if not said:
+                _say(f"{error} Trying again for {PATIENCE_SEC:.0f} s.")
+                said = True
+            time.sleep(RETRY_SEC)
+
+
+def _say(sentence: str) -> None:
+    sys.stdout.write(" ".join(sentence.split()) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # a library's thread that still waits for a dead store does not hold up the end

@@ -1,0 +1,221 @@
+"""What a run does with its store before it starts: takes it over, and fetches what is newer there than here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import msgspec
+
+from simul.common.config.checkpoint_folder import RESULT_FILE, new_folder, replace_best
+from simul.common.config.checkpoint_meta import (
+    META_FILE,
+    WEIGHTS_FILE,
+    CheckpointMeta,
+    checkpoint_folders,
+    decode_meta,
+    file_hash,
+)
+from simul.common.config.run_directory import RunDir
+from simul.common.protocol.errors import CheckpointError, StoreError
+from simul.common.store.claim import claim_store
+from simul.common.store.layout import ORIGIN_FILE, Entry, digest, folder_of, whole
+from simul.common.store.remote import Store
+
+SAY_EVERY_SEC = 5.0
+MIB = 2**20
+Say = Callable[[str], object]
+
+
+def prepare_store(store: Store, run_dir: RunDir, spec_fingerprint: str, *, past: bool, say: Say) -> None:
+    """Check the store, take it over, and fetch what the run needs.
+
+    Args:
+        spec_fingerprint: of the game; checkpoints of another one are refused before anything changes.
+        past: the run plays against past selves.
+        say: gets sentences.
+
+    Raises:
+        StoreError: a sentence says what to do.
+        OSError: the run directory cannot be written.
+    """
+    found = whole(store.entries(), "checkpoints")
+    if found:
+        _check_game(store, found[0], spec_fingerprint)
+    claim_store(store, run_dir)
+    local = newest_local(run_dir.checkpoints)
+    newest = fetch_newest(store, run_dir, local, say)
+    _fetch_origin(store, run_dir)
+    if newest is not None:
+        _fetch_best(store, run_dir, say)
+    if past:
+        _fetch_past(store, run_dir, max(local, -1 if newest is None else newest.version), say)
+
+
+def newest_local(checkpoints: Path) -> int:
+    """Version of the newest checkpoint here whose files have their hashes; -1 where there is none."""
+    for folder in checkpoint_folders(checkpoints):
+        try:
+            meta = decode_meta(folder)
+            if all(file_hash(folder / name) == wanted for name, wanted in meta.files.items()):
+                return meta.version
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            continue
+    return -1
+
+
+def fetch_newest(store: Store, run_dir: RunDir, local: int, say: Say) -> Entry | None:
+    """Fetch the newest whole checkpoint that is newer than version `local`; None where there is none.
+
+    Raises:
+        StoreError: it cannot be reached, or all of its checkpoints are damaged and there is none here (`local` is -1).
+        OSError: the run directory cannot be written.
+    """
+    newer = [each for each in whole(store.entries(), "checkpoints") if each.version > local]
+    damaged = []
+    if newer:
+        here = f"the newest here is {local:09d}" if local >= 0 else "there is none here"
+        say(f"the store has a newer checkpoint, {newer[0].local_name}; {here}: the run goes on from the store's")
+    for entry in newer:
+        try:
+            fetch_entry(store, entry, run_dir.checkpoints / entry.local_name, say)
+        except CheckpointError as error:
+            damaged.append(str(error))
+            say(f"{error} Falling back to the one before.")
+        else:
+            return entry
+    if damaged and local < 0:
+        raise StoreError(
+            f"No checkpoint in the store {store.url} can be used. {damaged[0]} "
+            "Choose another store, or empty this one to start afresh.",
+            refused=True,
+        )
+    return None
+
+
+def fetch_checkpoint(store: Store, checkpoints: Path, say: Say) -> None:
+    """Fetch a checkpoint without its optimizer into a folder of `checkpoints` that is named after its version.
+
+    `store`: of a run, for its newest whole checkpoint; or one folder of it, such as .../best/000000400-77824-07d1...
+
+    Raises:
+        StoreError, CheckpointError: a sentence says what to do.
+        OSError: the folder cannot be written.
+    """
+    above, entry = folder_of(store.url)
+    store = Store(above) if entry is not None else store
+    found = [entry] if entry is not None else whole(store.entries(), "checkpoints")
+    damaged = []
+    for each in found:
+        try:
+            fetch_entry(store, each, checkpoints / each.local_name, say, (WEIGHTS_FILE,))
+        except CheckpointError as error:
+            damaged.append(str(error))
+        else:
+            return
+    raise StoreError(damaged[0] if damaged else f"The store {store.url} holds no checkpoint.", refused=True)
+
+
+def fetch_entry(store: Store, entry: Entry, target: Path, say: Say, names: Collection[str] = ()) -> None:
+    """Fetch a folder of the store to `target`, which appears whole or not at all. `names`: only these of its files.
+
+    Raises:
+        CheckpointError: it is damaged.
+        StoreError, OSError.
+    """
+    files = {name.rpartition("/")[2]: size for name, size in store.files().items() if name.startswith(f"{entry.path}/")}
+    meta_bytes, meta, evaluation = _read_meta(store, entry)
+    wanted = [name for name in meta.files if not names or name in names]
+    total = sum(files.get(name, 0) for name in wanted)
+    progress = _Progress(total, say)
+    say(f"fetching {entry.path} ({total / MIB:.1f} MiB) from {store.url}")
+    with new_folder(target) as aside:
+        for name in wanted:
+            if name not in files:
+                raise CheckpointError(f"{entry.path} of the store is damaged: {name} is missing.")
+            store.download(f"{entry.path}/{name}", files[name], aside / name, progress.update)
+            progress.end_file(files[name])
+            if file_hash(aside / name) != meta.files[name]:
+                raise CheckpointError(f"{entry.path} of the store is damaged: {name} does not have its hash.")
+        if evaluation:
+            (aside / RESULT_FILE).write_bytes(evaluation)
+        (aside / META_FILE).write_bytes(meta_bytes)
+
+
+def _check_game(store: Store, newest: Entry, spec_fingerprint: str) -> None:
+    try:
+        meta = _read_meta(store, newest)[1]
+    except CheckpointError:
+        return  # damaged: said when it is fetched
+    if meta.spec_fingerprint != spec_fingerprint:
+        raise StoreError(
+            f"The store {store.url} is of another game or encoder: its checkpoint {newest.local_name} has the spec "
+            f"fingerprint {meta.spec_fingerprint} ({meta.spec.name}), this configuration {spec_fingerprint}. "
+            "Choose another store. Nothing was changed.",
+            refused=True,
+        )
+
+
+def _read_meta(store: Store, entry: Entry) -> tuple[bytes, CheckpointMeta, bytes]:
+    """meta.json as bytes and decoded; evaluation.json of the best checkpoint. Raises CheckpointError, StoreError."""
+    data = store.read(f"{entry.path}/{META_FILE}") or b""
+    evaluation = (store.read(f"{entry.path}/{RESULT_FILE}") or b"") if entry.kind == "best" else b""
+    if digest(data, evaluation) != entry.digest:
+        raise CheckpointError(f"{entry.path} of the store is damaged: {META_FILE} does not have its hash.")
+    try:
+        return data, msgspec.json.decode(data, type=CheckpointMeta), evaluation
+    except msgspec.DecodeError as error:
+        raise CheckpointError(f"{entry.path} of the store cannot be read: {META_FILE}: {error}.") from None
+
+
+def _fetch_origin(store: Store, run_dir: RunDir) -> None:
+    """The `--from` that the run began with: so the command that started the run also resumes it elsewhere."""
+    if not run_dir.read_origin() and (origin := store.read(ORIGIN_FILE)):
+        run_dir.write_origin(origin.decode())
+
+
+def _fetch_best(store: Store, run_dir: RunDir, say: Say) -> None:
+    for entry in whole(store.entries(), "best"):
+        target = run_dir.checkpoints / f"fetched-{entry.local_name}"
+        if _try(store, entry, target, say):
+            replace_best(target, (target / RESULT_FILE).read_bytes())
+            return
+
+
+def _fetch_past(store: Store, run_dir: RunDir, newest: int, say: Say) -> None:
+    """Those that are not here; not those that are newer than the checkpoint that the run goes on from."""
+    folder = run_dir.checkpoints / "past"
+    for entry in reversed(whole(store.entries(), "past")):
+        if entry.version <= newest and not (folder / entry.local_name).exists():
+            _try(store, entry, folder / entry.local_name, say)
+
+
+def _try(store: Store, entry: Entry, target: Path, say: Say) -> bool:
+    """False where the entry is damaged, which is said."""
+    try:
+        fetch_entry(store, entry, target, say)
+    except CheckpointError as error:
+        say(f"{error} It is left out.")
+        return False
+    return True
+
+
+class _Progress:
+    """Says every few seconds how much of a folder is here."""
+
+    def __init__(self, total: int, say: Say) -> None:
+        self._total = total
+        self._say = say
+        self._done = 0  # bytes of finished files
+        self._next = time.monotonic() + SAY_EVERY_SEC
+
+    def update(self, of_file: int) -> None:
+        """`of_file` bytes of the current file are here."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + SAY_EVERY_SEC
+            self._say(f"fetched {(self._done + of_file) / MIB:.1f} of {self._total / MIB:.1f} MiB")
+
+    def end_file(self, size: int) -> None:
+        """The current file is complete."""
+        self._done += size

@@ -1,0 +1,157 @@
+"""The mirror and the fetch against a real S3 server, which is killed and frozen in the middle of uploads."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import time
+
+import pytest
+
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.protocol.errors import StoreError
+from simul.common.store.fetch import fetch_newest, newest_local, prepare_store
+from simul.common.store.remote import Store
+from simul.learner.store_mirror import OK, UNREACHABLE
+from tests.support.s3 import BUCKET, S3Server, rclone
+from tests.support.stores import EVERY, SPEC, make_mirror, new_run, save_checkpoint, stored
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("s3fs") is None or rclone() is None,
+    reason="s3fs or rclone is not installed: `make setup` installs both",
+)
+URL = f"s3://{BUCKET}/run"
+PATIENCE_SEC = 200.0
+WEIGHTS_BYTES = 8 * 2**20
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    with S3Server(tmp_path) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@pytest.fixture
+def run(tmp_path):
+    return new_run(tmp_path / "run")
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE_SEC
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_what_one_machine_uploads_another_one_gets(server, run, tmp_path):
+    for version in range(1, 5):
+        path = save_checkpoint(run, version, EVERY * (version // 2))
+        save_checkpoint(run, version, kind="past")
+    mirror = make_mirror(URL, run)
+    mirror.start()
+    wait_for(mirror.wait_for_last)
+    mirror.close()
+    assert mirror.drain_notes() == []
+    assert stored(Store(URL)) == [4, 3, 2]
+    fresh, said = new_run(tmp_path / "fresh"), []
+    prepare_store(Store(URL), fresh, SPEC.fingerprint(), past=True, say=said.append)
+    assert (fresh.checkpoints / "000000004" / WEIGHTS_FILE).read_bytes() == (path / WEIGHTS_FILE).read_bytes()
+    assert len(list((fresh.checkpoints / "past").iterdir())) == 4
+    save_checkpoint(fresh, 5, EVERY * 3)
+    save_checkpoint(fresh, 6, EVERY * 3)
+    make_mirror(URL, fresh, run_id=2**63).copy_all(Store(URL))
+    assert stored(Store(URL)) == [6, 5, 4, 2]
+
+
+def check_that_the_newest_loads(server, folder, least):
+    """As the server left it, which writes nothing now."""
+    fresh = new_run(folder)
+    fetch_newest(Store(f"file://{server.data}/{BUCKET}/run"), fresh, -1, lambda said: None)
+    assert newest_local(fresh.checkpoints) >= least
+    fresh.remove()
+
+
+def disturb(server, run, tmp_path, rounds, seed):
+    """Kill and freeze the server at random moments of an upload, so many times."""
+    chance = random.Random(seed)
+    mirror = make_mirror(URL, run)
+    mirror.start()
+    wait_for(mirror.wait_for_last)
+    save_checkpoint(run, 1, size=WEIGHTS_BYTES)
+    began = time.monotonic()
+    mirror.notify_saved(began)
+    wait_for(mirror.wait_for_last)
+    pass_sec = time.monotonic() - began
+    mid_upload = 0
+    for number in range(2, rounds + 2):
+        save_checkpoint(run, number, size=WEIGHTS_BYTES)
+        mirror.notify_saved(time.monotonic())
+        time.sleep(chance.uniform(0.0, pass_sec))
+        frozen = number % 2
+        (server.freeze if frozen else server.kill)()
+        mid_upload += mirror.behind_sec(time.monotonic()) > 0.0
+        check_that_the_newest_loads(server, tmp_path / f"fresh-{number}", number - 1)
+        (server.thaw if frozen else server.start)()
+        wait_for(lambda: mirror.behind_sec(time.monotonic()) == 0.0 and mirror.state == OK)
+        assert stored(Store(URL))[0] == number
+    mirror.close()
+    assert mid_upload, "no round met an upload"
+    return mirror.drain_notes()
+
+
+def test_a_server_that_is_killed_and_frozen_in_the_middle_of_uploads(server, run, tmp_path):
+    disturb(server, run, tmp_path, 3, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_server_that_is_killed_and_frozen_fifty_times(server, run, tmp_path):
+    notes = disturb(server, run, tmp_path, 50, seed=2)
+    assert notes, "an outage was said"
+
+
+@pytest.mark.slow
+def test_a_frozen_server_counts_as_unreachable_and_training_would_end_without_it(server, run):
+    mirror = make_mirror(URL, run)
+    save_checkpoint(run, 1, size=WEIGHTS_BYTES)
+    server.freeze()
+    mirror.start()
+    wait_for(lambda: mirror.state == UNREACHABLE)
+    assert "lacks checkpoints/000000001-" in mirror.describe_missing()
+    server.thaw()
+    wait_for(mirror.wait_for_last)
+    first, last = mirror.drain_notes()
+    assert "cannot be reached" in first
+    assert "is back after" in last
+    mirror.close()
+
+
+def test_wrong_credentials_a_missing_bucket_and_a_dead_server_are_told_apart(server, monkeypatch):
+    with pytest.raises(StoreError, match=r"s3://elsewhere/run does not exist .*Create the bucket") as error:
+        Store("s3://elsewhere/run").write("owner.json", b"{}")
+    assert error.value.refused
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+    with pytest.raises(StoreError, match=r"refuses these credentials.*AWS program takes them") as error:
+        Store(URL).files()
+    assert error.value.refused
+    server.kill()
+    with pytest.raises(StoreError, match="cannot be reached") as error:
+        Store(URL).files()
+    assert not error.value.refused
+
+
+def test_nothing_that_is_secret_is_uploaded(server, run):
+    save_checkpoint(run, 1)
+    save_checkpoint(run, 1, kind="past")
+    make_mirror(URL, run).copy_all(Store(URL))
+    files = [path for path in server.data.rglob("*") if path.is_file()]
+    assert sorted({path.name for path in files}) == [
+        "meta.json", "optimizer.safetensors", "owner.json", "weights.safetensors",
+    ]  # fmt: skip
+    assert not [path for path in files if run.token().encode() in path.read_bytes()]
+    assert set(json.loads(next(path for path in files if path.name == "owner.json").read_bytes())) == {
+        "run_id", "started", "host",
+    }  # fmt: skip

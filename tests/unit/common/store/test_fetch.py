@@ -1,0 +1,160 @@
+"""What a run takes from its store before it starts: what is newer there, verified, or nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
+from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.protocol.errors import StoreError
+from simul.common.protocol.specs import GameSpec
+from simul.common.store.claim import claim_store, read_claim
+from simul.common.store.fetch import fetch_checkpoint, newest_local, prepare_store
+from simul.common.store.layout import OWNER_FILE, Owner, whole
+from simul.common.store.remote import Store
+from tests.support.stores import EVERY, SPEC, make_mirror, new_run, new_url, save_checkpoint
+
+
+class Machines:
+    """Two run directories on one store. What the second one's start says is in `said`."""
+
+    def __init__(self, folder):
+        self.store = Store(new_url())
+        self.first, self.second = new_run(folder / "first"), new_run(folder / "second")
+        self.said = []
+
+    def upload(self, run_id=1):
+        make_mirror(self.store.url, self.first, run_id).copy_all(self.store)
+
+    def start(self, *, past=True, spec=SPEC):
+        prepare_store(self.store, self.second, spec.fingerprint(), past=past, say=self.said.append)
+
+    def versions(self, kind=""):
+        return sorted(int(path.name) for path in (self.second.checkpoints / kind).glob("[0-9]" * 9))
+
+
+@pytest.fixture
+def machines(tmp_path):
+    return Machines(tmp_path)
+
+
+def test_an_empty_store_is_taken_over_and_nothing_is_fetched(machines):
+    machines.start()
+    assert (machines.versions(), machines.said) == ([], [])
+    assert machines.store.owner() == read_claim(machines.second, 0)
+
+
+def test_a_fresh_machine_gets_the_newest_checkpoint_past_selves_the_best_and_the_origin(machines):
+    for version in (1, 2, 3):
+        path = save_checkpoint(machines.first, version, EVERY * version)
+    for version in (1, 2):
+        save_checkpoint(machines.first, version, kind="past")
+    best = machines.first.checkpoints / ".evaluating-000000003"
+    link_folder(path, best)
+    replace_best(best, b'{"score": 7}')
+    machines.first.write_origin("/models/first")
+    machines.upload()
+    machines.start()
+    assert machines.versions() == [3]
+    assert machines.versions("past") == [1, 2]
+    for name in (WEIGHTS_FILE, OPTIMIZER_FILE, "meta.json"):
+        assert (machines.second.checkpoints / "000000003" / name).read_bytes() == (path / name).read_bytes()
+    assert json.loads((machines.second.checkpoints / BEST / RESULT_FILE).read_bytes()) == {"score": 7}
+    assert machines.second.read_origin() == "/models/first"
+    assert machines.said[0].startswith("the store has a newer checkpoint, 000000003; there is none here")
+    folders = {path.name for path in machines.second.checkpoints.iterdir()}
+    assert folders == {"000000003", "past", "best", "best-000000003"}, "nothing is left aside"
+
+
+def test_what_is_newer_here_stays_and_what_is_newer_there_wins(machines):
+    for version in (5, 6):
+        save_checkpoint(machines.first, version)
+    machines.upload()
+    save_checkpoint(machines.second, 7)
+    machines.start()
+    assert (machines.versions(), machines.said) == ([7], [])
+    save_checkpoint(machines.first, 8)
+    machines.upload(run_id=machines.store.owner().run_id + 1)
+    machines.start()
+    assert machines.versions() == [7, 8]
+    assert "the newest here is 000000007: the run goes on from the store's" in machines.said[0]
+
+
+def test_a_damaged_one_here_does_not_count(machines):
+    save_checkpoint(machines.first, 5)
+    machines.upload()
+    for name, version in ((WEIGHTS_FILE, 6), (OPTIMIZER_FILE, 7)):
+        (save_checkpoint(machines.second, version) / name).write_bytes(b"rot")
+    (machines.second.checkpoints / "000000008").mkdir()
+    assert newest_local(machines.second.checkpoints) == -1
+    machines.start()
+    assert newest_local(machines.second.checkpoints) == 5
+
+
+@pytest.mark.parametrize("fault", ["weights", "meta", "missing"])
+def test_a_damaged_one_there_gives_way_to_the_one_before(machines, fault):
+    for version in (5, 6):
+        save_checkpoint(machines.first, version)
+    machines.upload()
+    newest = whole(machines.store.entries(), "checkpoints")[0]
+    weights = f"{newest.path}/{WEIGHTS_FILE}"
+    if fault == "missing":
+        machines.store._fs.rm_file(machines.store._path(weights))
+    else:
+        machines.store.write(weights if fault == "weights" else f"{newest.path}/meta.json", b"rot")
+    machines.start()
+    assert machines.versions() == [5]
+    assert any("000000006" in said and "is damaged" in said for said in machines.said)
+    machines.second.checkpoints.joinpath("000000005").rename(machines.second.root / "moved")
+    before = whole(machines.store.entries(), "checkpoints")[1]
+    machines.store.write(f"{before.path}/{WEIGHTS_FILE}", b"rot")
+    with pytest.raises(StoreError, match=r"No checkpoint in the store .* can be used") as error:
+        machines.start()
+    assert error.value.refused
+    assert machines.versions() == []
+
+
+def test_a_store_of_another_game_is_refused_and_left_alone(machines):
+    save_checkpoint(machines.first, 5)
+    machines.upload()
+    owner = machines.store.owner()
+    with pytest.raises(StoreError, match=r"is of another game or encoder: its checkpoint 000000005 .*\(cartpole\)"):
+        machines.start(spec=GameSpec("another", 4, 2))
+    assert machines.store.owner() == owner
+    assert machines.versions() == []
+
+
+def test_past_selves_are_fetched_only_for_a_run_that_plays_them_and_none_of_later_than_its_checkpoint(machines):
+    save_checkpoint(machines.first, 5)
+    for version in (3, 6):
+        save_checkpoint(machines.first, version, kind="past")
+    machines.upload()
+    machines.start(past=False)
+    assert machines.versions("past") == []
+    machines.start()
+    assert machines.versions("past") == [3]
+
+
+def test_the_one_that_starts_last_owns_the_store_though_its_clock_is_slow(machines):
+    ahead = Owner(2**62, "2999-01-01T00:00:00+00:00", "ahead")
+    machines.store.write_owner(ahead)
+    owner = claim_store(machines.store, machines.second)
+    assert machines.store.owner() == owner == read_claim(machines.second, 0)
+    assert owner.run_id > ahead.run_id
+    machines.store.write(OWNER_FILE, b'{"run_')
+    assert machines.store.owner() is None, "a torn one belongs to no run"
+
+
+def test_a_checkpoint_for_inference_comes_without_the_optimizer(machines, tmp_path):
+    for version in (5, 6):
+        save_checkpoint(machines.first, version)
+    machines.upload()
+    fetch_checkpoint(machines.store, tmp_path / "newest", machines.said.append)
+    assert sorted(path.name for path in (tmp_path / "newest" / "000000006").iterdir()) == ["meta.json", WEIGHTS_FILE]
+    before = whole(machines.store.entries(), "checkpoints")[1]
+    fetch_checkpoint(Store(f"{machines.store.url}/{before.path}"), tmp_path / "one", machines.said.append)
+    assert json.loads((tmp_path / "one" / "000000005" / "meta.json").read_bytes())["version"] == 5
+    with pytest.raises(StoreError, match="holds no checkpoint"):
+        fetch_checkpoint(Store(new_url()), tmp_path / "none", machines.said.append)
