@@ -24,7 +24,7 @@ from simul.common.config.section import (
 )
 
 # Keys of `Config` that only say what is watched, and where.
-WATCHING = ("evaluation", "metrics", "prometheus_port", "metrics_callback")
+WATCHING = ("evaluation", "metrics", "prometheus_port", "metrics_callback", "notice_every_decisions")
 S = TypeVar("S", bound=Section)
 
 
@@ -176,6 +176,7 @@ class Config(GamesConfig, frozen=True):
     metrics: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ("tensorboard", "csv")  # curves go there
     prometheus_port: Port = 0  # the newest figures of the curves at 127.0.0.1:PORT/metrics; 0: off
     metrics_callback: str = ""  # module:function of yours that gets each report of the curves
+    notice_every_decisions: NonNegative = 1_000_000  # a notice each so many, where SIMUL_NOTIFY has addresses; 0: none
 
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over all values that a run's learning depends on.
