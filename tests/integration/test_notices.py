@@ -134,7 +134,8 @@ def everything_written(root) -> str:
 
 def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_with_its_summary(notified, tmp_path):
     with Webhook() as hook:
-        run = notified(json_address(hook), "--set", "notice_every_decisions=500", "--set", "evaluation.every_decisions=0")
+        patient = "from simul.common.launch.supervisor import run_notices; run_notices.DRAW_LIMIT_SEC = 1e6\n"
+        run = notified(json_address(hook), "--set", "notice_every_decisions=500", program=patient + PROGRAM)
         start = hook.next().json()
         assert re.fullmatch(r"Simul run on \S+: started", start["title"])
         assert "gymnasium, a new run, env workers: 1" in start["message"]
@@ -226,7 +227,10 @@ def test_a_refused_notice_is_one_line_of_the_log_and_the_run_goes_on(notified):
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [
-        (f"discrod://1/{SECRET}", "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which begins with"),
+        (
+            f"discrod://1/{SECRET}",
+            "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which begins with",
+        ),
         (SECRET, "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which does not begin with"),
     ],
 )

@@ -28,7 +28,7 @@ def add_logs(logs: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     logs.add_argument(
         "--role", dest="roles", action="append", default=[], metavar="R",
-        help="learner, inference, worker, supervisor, evaluation, or one process such as worker-1; several: all of them",
+        help="learner, inference, worker, supervisor, evaluation, or one process such as worker-1; may be repeated",
     )  # fmt: skip
     logs.add_argument(
         "--since", type=moment, default=0.0, metavar="T", help="10m, 2h, or a date and time such as '2026-11-22 20:00'"

@@ -232,9 +232,7 @@ class NoticeSender:
             png, problem = notice.draw()
             text += f"\n(no picture: {problem})" if problem else ""
         times = f" ({notice.times} times; this is the last)" if notice.times > 1 else ""
-        return self._address.deliver(
-            f"{self._headline}: {notice.kind.title}{times}", text, notice.kind.severity, png
-        )
+        return self._address.deliver(f"{self._headline}: {notice.kind.title}{times}", text, notice.kind.severity, png)
 
 
 class Notifier:

@@ -44,7 +44,10 @@ def _figures(snapshot: Snapshot) -> Table:
         "decisions/s", format_rate(snapshot, snapshot.decisions_per_sec), "policy_version", format_version(snapshot)
     )
     grid.add_row(
-        f"{episodes_of(snapshot.game)}/s", format_rate(snapshot, snapshot.battles_per_sec, 2), "policy_lag", _lag(learner)
+        f"{episodes_of(snapshot.game)}/s",
+        format_rate(snapshot, snapshot.battles_per_sec, 2),
+        "policy_lag",
+        _lag(learner),
     )
     grid.add_row(
         "mean batch",

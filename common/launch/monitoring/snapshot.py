@@ -37,11 +37,11 @@ class ProcessFigures(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The state of a run. Nothing in it but `run_decisions` and `training_sec` counts what earlier starts did.
+    """The state of a run. No rate in it counts what earlier starts of the run did.
 
-    Rates are of the last `rates_over_sec` seconds, at most 10, all of them after readiness; None at first. From `stopping`
-    on they are those of this start. `server`, `learner` and `workers`: totals over all lives of the role's processes in
-    this start.
+    Rates are of the last `rates_over_sec` seconds, at most 10, all of them after readiness; None at first. From
+    `stopping` on they are those of this start. `server`, `learner` and `workers`: totals over all lives of the role's
+    processes in this start.
     """
 
     phase: str  # starting, training (simul serve: serving), stopping, stopped, or failed: a role died

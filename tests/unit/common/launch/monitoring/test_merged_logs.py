@@ -108,7 +108,6 @@ def test_a_traceback_that_is_still_being_written_is_not_torn(folder, merged):
     assert shown(logs, last=False) == []
 
 
-
 def test_new_files_emptied_files_and_renamed_files_are_read_on(folder, merged):
     logs = merged(folder, 0.0, ALL)
     before = [*shown(logs, last=False), *shown(logs, last=False)]

@@ -154,9 +154,7 @@ def test_an_address_that_hangs_delays_neither_others_nor_the_end_of_the_run(monk
     both.post(Notice(STOP, "over"))
     assert [other.next()[1], other.next()[1]] == ["begin", "over"]
     said = both.close(NEVER)  # returns although the address never does
-    assert said == [
-        "fake (address 1 of notices) did not answer in time; these notices may be lost: started, stopped"
-    ]
+    assert said == ["fake (address 1 of notices) did not answer in time; these notices may be lost: started, stopped"]
     hanging.release()
 
 

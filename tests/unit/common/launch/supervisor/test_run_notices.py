@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import threading
 
 import msgspec
@@ -20,6 +19,11 @@ FIGURES = {
     "evaluation/win_rate/random": 0.9, "evaluation/win_rate_low/random": 0.85, "evaluation/win_rate_high/random": 0.95,
     "evaluation/win_rate/new": 0.6,
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    monkeypatch.setattr(module, "DRAW_LIMIT_SEC", 1e6)
 
 
 @pytest.fixture
