@@ -24,7 +24,7 @@ Tree = dict[str, Any]
 Problems = dict[str, str]  # dotted path -> sentence
 ELSEWHERE = {  # keys that a reader may expect; their values are secrets, and a configuration is copied
     "notify": (
-        "addresses of notices are secrets and do not belong into a configuration. Set the environment variable "
+        "addresses of notices are secrets and do not belong in a configuration. Set the environment variable "
         "SIMUL_NOTIFY, or write them to ~/.config/simul/notify (chmod 600)"
     ),
 }

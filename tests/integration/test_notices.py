@@ -247,6 +247,6 @@ def test_an_address_in_the_configuration_is_refused_and_not_shown(up):
     for setting in (f"notify=json://{SECRET}@h", f"notify.urls=[json://{SECRET}@h]"):
         code, output = up("--set", setting).result()
         assert code == 2, output
-        assert "addresses of notices are secrets and do not belong into a configuration" in output
+        assert "addresses of notices are secrets and do not belong in a configuration" in output
         assert "SIMUL_NOTIFY" in output
         assert SECRET not in output

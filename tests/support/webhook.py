@@ -35,7 +35,7 @@ class Request(NamedTuple):
 
 
 class Webhook:
-    """`with Webhook(Answer(500)) as hook`: the first request gets the first answer, those after the last one get 204."""
+    """`with Webhook(Answer(500)) as hook`: each request gets the next answer, those after the last one get 204."""
 
     def __init__(self, *answers: Answer, then: Answer = Answer()) -> None:  # noqa: B008
         self._answers = deque(answers)

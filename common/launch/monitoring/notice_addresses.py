@@ -27,7 +27,7 @@ SERVICES = "https://appriseit.com/services/"
 PERMANENT = range(400, 500)  # status codes after which another attempt does not help,
 TEMPORARY = (408, 425, 429)  # but for these
 _BETWEEN = re.compile(r"[\s,]+(?=\w+://)|\s+|,+$")
-_SCHEME = re.compile(r"([a-z][a-z0-9]{0,19})s?://")
+_SCHEME = re.compile(r"([a-z][a-z0-9]{0,19})://", re.IGNORECASE)
 _RETRY_AFTER = re.compile(r"retry_after\W{1,4}(\d+(?:\.\d+)?)")  # in the body of Discord's answer 429
 _STATUS = re.compile(r"\berror=(\d{3})\b")
 

@@ -185,7 +185,8 @@ def format_rate(snapshot: Snapshot, rate: float | None, digits: int = 0) -> str:
     """`2,353 (last 10 s)`, or `2,353 (this start)` of a run that stops; `-` for None."""
     if rate is None:
         return "-"
-    over = f"last {snapshot.rates_over_sec:.0f} s" if snapshot.phase in ("training", "serving") else "this start"
+    seconds = snapshot.rates_over_sec
+    over = f"last {seconds:.{int(seconds < 1)}f} s" if snapshot.phase in ("training", "serving") else "this start"
     return f"{format_number(rate, digits)} ({over})"
 
 
