@@ -68,8 +68,9 @@ def test_the_first_rate_after_a_resume_is_that_of_the_decisions_in_its_time(star
     (tmp_path / "times").unlink()
 
     run = start()
-    first = run.wait_for(lambda status: status.get("decisions_per_sec") is not None and status)
-    run.wait_for(lambda status: status.get("figures", {}).get("run/decisions_per_sec"))
+    run.wait_for(lambda status: status.get("phase") == "starting")  # not the last status of the run before
+    first = run.wait_for(lambda status: status["decisions_per_sec"] is not None and status)
+    run.wait_for(lambda status: status["figures"].get("run/decisions_per_sec"))
     code, printed = run.finish()
     assert code == 0, printed
     assert f"({BEFORE:,.0f} decisions learned)" in printed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import re
+import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -63,6 +64,7 @@ def _logs(options: argparse.Namespace) -> int:
         if not options.follow:
             _print(logs.entries(last=True))
             return 0
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
         with contextlib.suppress(KeyboardInterrupt):
             while True:
                 _print(logs.entries(last=False))

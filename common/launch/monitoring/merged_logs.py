@@ -21,6 +21,7 @@ PREFIX = "simul-"
 KINDS = ("learner", "inference", "worker", "supervisor", "evaluation")  # of processes: simul-KIND-0.log
 ROLE_KINDS = {role: name.removeprefix(PREFIX) for role, name in LOG_NAMES.items()}
 HEAD_BYTES = 256
+CHUNK_BYTES = 1 << 16
 WIDTH = max(map(len, KINDS)) + 2  # of a process's name
 ROLE_COLOURS = {"learner": "35", "inference": "36", "worker": "32", "supervisor": "34", "evaluation": "33"}
 LEVEL_COLOURS = {"WARNING": "33", "ERROR": "31", "CRITICAL": "31"}
@@ -43,7 +44,7 @@ class LogFile:
 
     def __init__(self, path: Path) -> None:
         self.process = path.name.removesuffix(SUFFIX).removeprefix(PREFIX)
-        self._file = path.open("rb")
+        self._file = path.open("rb", buffering=0)  # a buffer would hide that the file was written again
         self._head = b""  # its first bytes: others when it was emptied and written again
         self._part = b""  # of a line whose end is not written yet
         self._open: Entry | None = None  # the last entry: more of its lines may follow
@@ -85,11 +86,9 @@ class LogFile:
         if self._emptied():
             self._file.seek(0)
             self._part = b""
-        for line in self._file:
-            self._part += line
-            if self._part.endswith(b"\n"):
-                whole, self._part = self._part, b""
-                yield _text(whole)
+        while data := self._file.read(CHUNK_BYTES):
+            *whole, self._part = (self._part + data).split(b"\n")
+            yield from map(_text, whole)
         if last and self._part:
             whole, self._part = self._part, b""
             yield _text(whole)
@@ -190,7 +189,7 @@ def _seconds(stamp: str) -> float | None:
 
 def _text(line: bytes) -> str:
     """Without what would move a terminal's cursor."""
-    text = line.decode(errors="replace").rstrip("\r\n").replace("\t", "    ")
+    text = line.decode(errors="replace").rstrip("\r").replace("\t", "    ")
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

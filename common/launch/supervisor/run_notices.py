@@ -25,7 +25,13 @@ from simul.common.launch.monitoring.notices import (
     Picture,
     TokenBucket,
 )
-from simul.common.launch.monitoring.panel import format_evaluation, format_number, format_results, format_version
+from simul.common.launch.monitoring.panel import (
+    format_evaluation,
+    format_number,
+    format_rate,
+    format_results,
+    format_version,
+)
 from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.role_process import kill_session, low_priority, role_environment
 from simul.common.launch.processes.temporary import temporary_folder
@@ -98,12 +104,11 @@ def last_words(text: str) -> str:
 def milestone_text(snapshot: Snapshot, decisions: float) -> str:
     """Where the run is, its last evaluation, and the recent results while it trains."""
     minutes, seconds = divmod(int(snapshot.training_sec), 60)
-    rate = format_number(snapshot.decisions_per_sec)
     lines = [
         f"{decisions:,.0f} decisions, {minutes // 60}:{minutes % 60:02}:{seconds:02} of training over all starts",
-        f"{rate} decisions/s in the last 10 s, policy_version {format_version(snapshot)}",
+        f"decisions/s {format_rate(snapshot, snapshot.decisions_per_sec)}, policy_version {format_version(snapshot)}",
         *_evaluation(snapshot),
-        *(f"{label} {text}".strip() for label, text in format_results(snapshot.workers)),
+        *(f"{label} {text}".strip() for label, text in format_results(snapshot.workers) if text != "-"),
     ]
     return "\n".join(lines)[:MOST_CHARACTERS]
 

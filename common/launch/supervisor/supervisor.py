@@ -143,7 +143,7 @@ class Supervisor:
             self._monitor.mark_ready()
             self._phase = "training"
             self._trained = True
-            self._notices.started(self._curves.position.decisions)
+            self._notices.started(self._curves.begin.decisions)
 
     def _start(self, role: str, count: int, threads: int) -> None:
         """Start a role and wait until each of its processes is ready."""

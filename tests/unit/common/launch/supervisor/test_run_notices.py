@@ -40,7 +40,7 @@ def test_a_milestone_has_the_last_evaluation_and_the_recent_results():
     lines = milestone_text(now, 3_000_000.0).splitlines()
     assert lines == [
         "3,000,000 decisions, 1:02:03 of training over all starts",
-        "12,346 decisions/s in the last 10 s, policy_version 123,456",
+        "decisions/s 12,346 (last 10 s), policy_version 123,456",
         "last evaluation 0.75, best 0.80 (policy_version 42)",
         "won against random 90.0% (95% interval 85.0% to 95.0%)",
         "won against new 60.0% (95% interval 60.0% to 60.0%)",
