@@ -97,6 +97,9 @@ docs: setup .venv-docs/.stamp ## the documentation as a site, in site/; broken l
 		$$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
 	touch $@
 
+# Their runs send no notices to the person who starts them.
+test test-long test-kills learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search: export SIMUL_NOTIFY :=
+
 clean: ## remove .venv, the simulator's packages and caches; runs/ stays
 	rm -rf .venv .venv-peers .venv-sb3 .venv-docs site env_worker/games/pokemon/sim_host/node_modules *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

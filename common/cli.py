@@ -14,6 +14,7 @@ from simul.common.launch.commands.connect import add_connect
 from simul.common.launch.commands.eval import add_eval
 from simul.common.launch.commands.init import add_init
 from simul.common.launch.commands.keys import add_keys
+from simul.common.launch.commands.logs import add_logs
 from simul.common.launch.commands.perft import add_perft
 from simul.common.launch.commands.play import add_play
 from simul.common.launch.commands.plot import add_plot
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_init(command("init", "a new game of your own: a folder with a game, a network and a configuration"))
     add_status(command("status", "figures of a run"))
+    add_logs(command("logs", "what all processes of a run have logged, by time"))
     add_down(command("down", "stop a run cleanly, as Ctrl-C does"))
     add_plot(command("plot", "learning curves of runs and seeds as PNG or SVG"))
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others."""
+    """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others.
+
+    No run of the tests sends notices to the person who runs them.
+    """
+    os.environ["SIMUL_NOTIFY"] = ""
     same = "not slow" in config.option.markexpr
     settings.register_profile(
         "simul", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same, print_blob=True

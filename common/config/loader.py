@@ -19,7 +19,7 @@ from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
 from simul.common.config.opponents import MIX, parse_mix
 from simul.common.config.schema import Config, LearnerConfig
-from simul.common.config.validation import Problems, Tree, broken_rules, check_section, describe_value
+from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rules, check_section, describe_value
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 
@@ -315,6 +315,9 @@ def _deeper_than(levels: int, value: Any) -> bool:
 
 
 def _shown(override: str) -> str:
+    """As it was given, but for values that are secrets."""
+    if (key := override.partition("=")[0]).partition(".")[0] in ELSEWHERE:
+        return f"--set {key}=..."
     return f"--set {override}" if len(override) <= MAX_SHOWN else f"--set {override[:MAX_SHOWN]}..."
 
 

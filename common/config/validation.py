@@ -22,6 +22,12 @@ from simul.common.transport import check_endpoint, client_keys, server_keys
 
 Tree = dict[str, Any]
 Problems = dict[str, str]  # dotted path -> sentence
+ELSEWHERE = {  # keys that a reader may expect; their values are secrets, and a configuration is copied
+    "notify": (
+        "addresses of notices are secrets and do not belong in a configuration. Set the environment variable "
+        "SIMUL_NOTIFY, or write them to ~/.config/simul/notify (chmod 600)"
+    ),
+}
 
 
 def check_section(info: inspect.Type, value: object, path: str, problems: Problems) -> Tree:
@@ -39,6 +45,9 @@ def check_section(info: inspect.Type, value: object, path: str, problems: Proble
     checked: Tree = {}
     for key, below in value.items():
         dotted = f"{path}.{key}" if path else str(key)
+        if dotted in ELSEWHERE:
+            problems[dotted] = ELSEWHERE[dotted]
+            continue
         if key not in fields:
             problems[dotted] = f"there is no such key{_nearest(str(key), path, fields)}"
             continue

@@ -171,6 +171,7 @@ class Reporter:
         report = Report(
             role=self._role, index=arguments.index, run_id=arguments.run_id, pid=os.getpid(),
             state=self._state, metrics=metrics, event=event, token=self._token,
+            time=time.time(),
         )  # fmt: skip
         self._socket.send(encode(report))
 

@@ -19,8 +19,8 @@ from simul.common.launch.supervisor import evaluations, supervisor
 stand_in = sys.argv.pop(1)
 command = lambda role: [sys.executable, stand_in, role]
 class Supervisor(supervisor.Supervisor):
-    def __init__(self, config, run_dir, display, origin):
-        super().__init__(config, run_dir, display, command, origin)
+    def __init__(self, config, run_dir, display, **options):
+        super().__init__(config, run_dir, display, command, **options)
 supervisor.Supervisor = Supervisor
 of_checkpoint = evaluations.evaluation_command
 def evaluation_command(config, checkpoint):
@@ -39,7 +39,7 @@ class Simul(Command):
         super().__init__([sys.executable, "-c", program, str(STAND_IN), *arguments], root, stdout)
 
     def wait_until_training(self) -> None:
-        self.wait_for(lambda status: status.get("phase") == "training" and status["decisions_per_sec"])
+        self.wait_for(lambda status: status.get("phase") == "training" and status["server"].get("decisions"))
 
     def process_of(self, name: str) -> dict:
         return next(p for p in self.status()["processes"] if p["name"] == name)

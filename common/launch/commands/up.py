@@ -41,9 +41,11 @@ def add_up(up: argparse.ArgumentParser) -> None:
 def _up(options: argparse.Namespace) -> int:
     from simul.common.config.loader import load_config
     from simul.common.config.run_directory import RunDir
+    from simul.common.launch.monitoring.notice_addresses import open_addresses
     from simul.common.launch.monitoring.view import EVENT_LOG, EventLogDisplay, make_display
     from simul.common.launch.processes.signals import ForegroundGroup
     from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint
+    from simul.common.launch.supervisor.run_notices import RunNotices
     from simul.common.launch.supervisor.supervisor import Supervisor
 
     overrides = list(options.overrides)
@@ -56,6 +58,7 @@ def _up(options: argparse.Namespace) -> int:
     display = EventLogDisplay(make_display(options.plain), run_dir.logs / EVENT_LOG)
     for note in notes:
         display.say(note)
-    supervisor = Supervisor(config, run_dir, display, origin=origin)
+    notices = RunNotices(config, run_dir, open_addresses())
+    supervisor = Supervisor(config, run_dir, display, origin=origin, notices=notices)
     with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()

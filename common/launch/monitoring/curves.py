@@ -148,19 +148,24 @@ def evaluation_figures(result: Mapping[str, Any]) -> list[Figure]:
 
 
 def _rates(now: Snapshot, before: Snapshot | None) -> Iterator[Figure]:
-    seconds = now.ready_sec - before.ready_sec if before is not None else 0.0
-    if before is None or seconds <= 0:
+    if before is None:
         return
-    for name, role, path in (
-        ("decisions", "server", ("decisions",)),
-        ("episodes", "workers", ("episodes", "finished")),
-        ("batches", "server", ("batches",)),
+    for name, process, role, path in (
+        ("decisions", "inference_server", "server", ("decisions",)),
+        ("episodes", "env_worker", "workers", ("episodes", "finished")),
+        ("batches", "inference_server", "server", ("batches",)),
     ):
-        if (grown := _growth(now, before, role, *path)) is not None:
+        grown, seconds = _growth(now, before, role, *path), _counted(now, process) - _counted(before, process)
+        if grown is not None and seconds > 0 and _counted(before, process) >= 0:  # not of the start-up
             yield Figure(f"run/{name}_per_sec", grown / seconds)
     rows, batches = _growth(now, before, "server", "decisions"), _growth(now, before, "server", "batches")
     if rows is not None and batches:
         yield Figure("server/mean_batch", rows / batches)
+
+
+def _counted(snapshot: Snapshot, role: str) -> float:
+    """When the figures of a role were counted, in seconds since readiness."""
+    return snapshot.counted_sec.get(role, snapshot.ready_sec)
 
 
 def _growth(now: Snapshot, before: Snapshot, role: str, *path: str) -> float | None:

@@ -42,10 +42,13 @@ def _figures(snapshot: Snapshot) -> Table:
     for style, width in (("cyan", 11), ("", 25), ("cyan", 14), ("", None)):
         grid.add_column(style=style, no_wrap=True, overflow="ellipsis", width=width)
     grid.add_row(
-        "decisions/s", format_number(snapshot.decisions_per_sec), "policy_version", format_number(_version(snapshot))
+        "decisions/s", format_rate(snapshot, snapshot.decisions_per_sec), "policy_version", format_version(snapshot)
     )
     grid.add_row(
-        f"{episodes_of(snapshot.game)}/s", format_number(snapshot.battles_per_sec, 2), "policy_lag", _lag(learner)
+        f"{episodes_of(snapshot.game)}/s",
+        format_rate(snapshot, snapshot.battles_per_sec, 2),
+        "policy_lag",
+        _lag(learner),
     )
     grid.add_row(
         "mean batch",
@@ -57,7 +60,7 @@ def _figures(snapshot: Snapshot) -> Table:
     rows = [
         ("loss", format_losses(learner)),
         ("batches", format_histogram(counts(server, "batch_histogram"))),
-        *_results(snapshot.workers),
+        *format_results(snapshot.workers),
         *([("search", search)] if (search := format_search(snapshot)) else []),
         ("workers", format_worker_split(snapshot.figures)),
         *([("store", store)] if (store := format_store(snapshot.learner)) else []),
@@ -75,7 +78,7 @@ def _figures(snapshot: Snapshot) -> Table:
     return both
 
 
-def _results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
+def format_results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(label, text): mean return and the game's own figures, and win rates, where it has them; two opponents a line."""
     rows: list[tuple[str, str]] = []
     if number(workers, "returns", "count"):
@@ -107,15 +110,15 @@ def format_evaluation(figures: Mapping[str, float]) -> str:
 
 
 def format_search(snapshot: Snapshot) -> str:
-    """`72 moves/s, 1,802 positions/s, mean batch 31.5, 12% cached`, since all were ready; "" without search."""
+    """`72 moves/s, 1,802 positions/s (this start), mean batch 31.5, 12% cached`; "" without search."""
     found, server, seconds = counts(snapshot.workers, "search"), snapshot.server, snapshot.ready_sec
     if not found or not seconds:
         return ""
     rows, batches = number(server, "evaluations") or 0.0, number(server, "evaluation_batches") or 0.0
     looked_up = found["cache_hits"] + found["cache_misses"]
     return (
-        f"{format_number(found['moves'] / seconds)} moves/s, {format_number(rows / seconds)} positions/s, mean batch "
-        f"{format_number(rows / batches if batches else None, 1)}, "
+        f"{format_number(found['moves'] / seconds)} moves/s, {format_number(rows / seconds)} positions/s (this start), "
+        f"mean batch {format_number(rows / batches if batches else None, 1)}, "
         f"{found['cache_hits'] / looked_up if looked_up else 0.0:.0%} cached"
     )
 
@@ -150,15 +153,15 @@ def run_line(snapshot: Snapshot) -> str:
     """The figures in one line, for logs and pipes."""
     parts = [
         f"{snapshot.phase} {snapshot.elapsed_sec:.0f} s",
-        f"decisions/s {format_number(snapshot.decisions_per_sec)}",
-        f"{episodes_of(snapshot.game)}/s {format_number(snapshot.battles_per_sec, 2)}",
+        f"decisions/s {format_rate(snapshot, snapshot.decisions_per_sec)}",
+        f"{episodes_of(snapshot.game)}/s {format_rate(snapshot, snapshot.battles_per_sec, 2)}",
         f"batch {format_number(mean_batch(snapshot.server), 1)}",
         f"latency {format_latency(snapshot.server)}",
-        f"policy_version {format_number(_version(snapshot))}",
+        f"policy_version {format_version(snapshot)}",
         f"policy_lag {_lag(snapshot.learner)}",
         f"loss {format_losses(snapshot.learner)}",
         f"dropped {format_causes(dropped_by_cause(snapshot)) or 'nothing'}",
-        *(f"{label} {text}".strip() for label, text in _results(snapshot.workers)),
+        *(f"{label} {text}".strip() for label, text in format_results(snapshot.workers)),
         *([f"evaluation {evaluation}"] if (evaluation := format_evaluation(snapshot.figures)) else []),
         *([f"search {search}"] if (search := format_search(snapshot)) else []),
         *([f"store {store}"] if (store := format_store(snapshot.learner)) else []),
@@ -179,6 +182,15 @@ def format_number(value: float | None, digits: int = 0) -> str:
     if value is None:
         return "-"
     return f"{value:,.{digits}f}"
+
+
+def format_rate(snapshot: Snapshot, rate: float | None, digits: int = 0) -> str:
+    """`2,353 (last 10 s)`, or `2,353 (this start)` of a run that stops; `-` for None."""
+    if rate is None:
+        return "-"
+    seconds = snapshot.rates_over_sec
+    over = f"last {seconds:.{int(seconds < 1)}f} s" if snapshot.phase in ("training", "serving") else "this start"
+    return f"{format_number(rate, digits)} ({over})"
 
 
 def mean_batch(server: Mapping[str, Any]) -> float | None:
@@ -237,9 +249,10 @@ def format_causes(by_cause: Mapping[str, float]) -> str:
     return ", ".join(f"{cause} {n:,.0f}" for cause, n in ordered if n)
 
 
-def _version(snapshot: Snapshot) -> float | None:
+def format_version(snapshot: Snapshot) -> str:
+    """The version that is served, the learner's before the server has reported one."""
     served = number(snapshot.server, "policy_version")
-    return number(snapshot.learner, "policy_version") if served is None else served
+    return format_number(number(snapshot.learner, "policy_version") if served is None else served)
 
 
 def _lag(learner: Mapping[str, Any]) -> str:

@@ -27,7 +27,9 @@ class FigureCollector(Collector):
         for figure in self.figures:
             label = re.findall(r"<(\w+)>", figure.curve)
             if figure.curve not in families:
-                families[figure.curve] = GaugeMetricFamily(gauge_name(figure.curve), figure.curve, labels=label)
+                families[figure.curve] = GaugeMetricFamily(
+                    gauge_name(figure.curve), meaning(figure.curve), labels=label
+                )
             families[figure.curve].add_metric([figure.label] * len(label), figure.value)
         yield from families.values()
 
@@ -36,6 +38,14 @@ def gauge_name(curve: str) -> str:
     """`simul_run_episodes_return_mean` of `episodes/return_mean`; the part in angle brackets becomes a label."""
     parts = ["run", *(part for part in curve.removeprefix("run/").split("/") if not part.startswith("<"))]
     return "_".join(["simul", *parts])
+
+
+def meaning(curve: str) -> str:
+    """The name of the curve, and of a rate since when it counts."""
+    if not curve.endswith("_per_sec"):
+        return curve
+    since = "since the learner's process started" if curve.startswith("learner/") else "since the last report"
+    return f"{curve}, {since}; never over an earlier start of the run"
 
 
 class RunExporter:

@@ -15,6 +15,7 @@ from simul.common.launch.monitoring.panel import (
     format_histogram,
     format_latency,
     format_number,
+    format_rate,
     mean_batch,
     process_table,
 )
@@ -65,7 +66,7 @@ def _figures(snapshot: Snapshot) -> list[tuple[str, str]]:
     """(label, text). Rate and batch are of the last 10 seconds, latency of the last 20,000 actions or more."""
     server, rate, batches = snapshot.server, snapshot.decisions_per_sec, snapshot.batches_per_sec
     return [
-        ("actions/s", format_number(rate)),
+        ("actions/s", format_rate(snapshot, rate)),
         (
             "clients",
             f"{format_number(number(server, 'clients'))}, sessions {format_number(number(server, 'sessions'))}",

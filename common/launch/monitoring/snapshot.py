@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -36,9 +37,11 @@ class ProcessFigures(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Rates are those of the last 10 seconds, from `stopping` on those of the whole run.
+    """The state of a run. No rate in it counts what earlier starts of the run did.
 
-    `server`, `learner` and `workers`: totals over all lives of the role's processes.
+    Rates are of the last `rates_over_sec` seconds, at most 10, all of them after readiness; None at first. From
+    `stopping` on they are those of this start. `server`, `learner` and `workers`: totals over all lives of the role's
+    processes in this start.
     """
 
     phase: str  # starting, training (simul serve: serving), stopping, stopped, or failed: a role died
@@ -60,6 +63,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     run_decisions: float = 0.0  # answered over all starts of the run: the x axis of the curves
     training_sec: float = 0.0  # from readiness to the stop, over all starts
     curve_rows_lost: int = 0
+    rates_over_sec: float = 0.0
+    counted_sec: dict[str, float] = {}  # by role: the moment of its figures, in seconds since readiness
 
 
 class RunMonitor:
@@ -73,9 +78,7 @@ class RunMonitor:
         self._started = time.monotonic()
         self._ready_at: float | None = None
         self._stopped_at: float | None = None
-        self._decisions = Rate()
-        self._battles = Rate()
-        self._batches = Rate()
+        self._decisions, self._battles, self._batches = (Rate(since=math.inf) for _ in range(3))
         self.events: deque[str] = deque(maxlen=200)
         self._heartbeats = HeartbeatAlerts()
         self._outages = OutageAlerts()
@@ -86,6 +89,7 @@ class RunMonitor:
     def mark_ready(self) -> None:
         """Every role is ready; rates count from here."""
         self._ready_at = time.monotonic()
+        self._decisions, self._battles, self._batches = (Rate(since=self._ready_at) for _ in range(3))
 
     def mark_stopping(self) -> None:
         """The stop begins; from here on rates are those of the whole run."""
@@ -105,6 +109,8 @@ class RunMonitor:
         decisions, battles = number(server, "decisions"), number(workers, "episodes", "finished")
         batches = number(server, "batches")
         ended = self._stopped_at is not None
+        counted = {role: self._reports.counted_at(role, now) for role in ("inference_server", "env_worker")}
+        answered_at, played_at = counted["inference_server"], counted["env_worker"]
         ready_sec = (self._stopped_at or now) - self._ready_at if self._ready_at is not None else 0.0
         return Snapshot(
             phase=phase,
@@ -112,8 +118,8 @@ class RunMonitor:
             time=time.time(),
             elapsed_sec=round(now - self._started, 2),
             ready_sec=round(ready_sec, 2),
-            decisions_per_sec=_mean(decisions, ready_sec) if ended else self._decisions.add(now, decisions),
-            battles_per_sec=_mean(battles, ready_sec) if ended else self._battles.add(now, battles),
+            decisions_per_sec=_mean(decisions, ready_sec) if ended else self._decisions.add(answered_at, decisions),
+            battles_per_sec=_mean(battles, ready_sec) if ended else self._battles.add(played_at, battles),
             server=server,
             learner=learner,
             workers=workers,
@@ -121,7 +127,13 @@ class RunMonitor:
             events=list(self.events),
             game=self._game,
             unreported=self._reports.unreported(),
-            batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(now, batches),
+            batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(answered_at, batches),
+            rates_over_sec=round(ready_sec if ended else self._decisions.over_sec, 3),
+            counted_sec={
+                role: round(at - self._ready_at, 3)
+                for role, at in counted.items()
+                if at is not None and self._ready_at is not None
+            },
         )
 
     def exclude_pause(self, seconds: float) -> None:
@@ -186,21 +198,28 @@ class RunMonitor:
 
 
 class Rate:
-    """Growth per second of a counter over the last 10 seconds."""
+    """Growth per second of a counter over the last 10 seconds. `since`: points before it are left out."""
 
-    def __init__(self, window_sec: float = RATE_WINDOW_SEC) -> None:
+    def __init__(self, window_sec: float = RATE_WINDOW_SEC, since: float = -math.inf) -> None:
         self._window_sec = window_sec
+        self._since = since
         self._points: deque[tuple[float, float]] = deque()
 
-    def add(self, now: float, value: float | None) -> float | None:
-        """The rate, `value` included; None until there are two points."""
-        if value is None:
+    @property
+    def over_sec(self) -> float:
+        """From the first point that counts to the last."""
+        return self._points[-1][0] - self._points[0][0] if self._points else 0.0
+
+    def add(self, at: float | None, value: float | None) -> float | None:
+        """The rate, `value` at the moment `at` included; None until there are two points."""
+        if at is not None and value is not None and at >= self._since:
+            if not self._points or at > self._points[-1][0]:
+                self._points.append((at, value))
+            while at - self._points[0][0] > self._window_sec:
+                self._points.popleft()
+        if not self.over_sec:
             return None
-        self._points.append((now, value))
-        while now - self._points[0][0] > self._window_sec:
-            self._points.popleft()
-        first_at, first = self._points[0]
-        return round((value - first) / (now - first_at), 2) if now > first_at else None
+        return round((self._points[-1][1] - self._points[0][1]) / self.over_sec, 2)
 
 
 def _mean(total: float | None, seconds: float) -> float | None:

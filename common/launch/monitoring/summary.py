@@ -113,7 +113,7 @@ def summary_text(summary: Mapping[str, Any]) -> str:
     battles, unrolls = summary["battles"], summary["unrolls"]
     lag, latency = summary["policy_lag"], summary["latency_us"]
     lines = [
-        f"{summary['decisions']:,.0f} decisions in {summary['seconds']:,.0f} s "
+        f"{summary['decisions']:,.0f} decisions in {summary['seconds']:,.0f} s since this start was ready "
         f"({format_number(summary['decisions_per_sec'])}/s), mean batch {format_number(summary['mean_batch'], 1)}, "
         f"latency {format_number(latency.get('p50'))} us p50, {format_number(latency.get('p99'))} us p99",
         f"{episodes_of(summary['game'])}: {battles['started']:,.0f} started, {battles['finished']:,.0f} finished, "

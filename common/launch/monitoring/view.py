@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -121,7 +122,7 @@ class EventLogDisplay:
 
     def say(self, sentence: str) -> None:
         """Write and show it."""
-        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        stamp = datetime.now().isoformat(" ", "milliseconds").replace(".", ",")  # as in the roles' logs
         with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
             file.write(f"{stamp} simul-supervisor {sentence}\n")
         self._display.say(sentence)

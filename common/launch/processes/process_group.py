@@ -290,7 +290,8 @@ class RunningRoles:
         sentences = [*self._endpoints.restore_missing(time.monotonic()), *refused]
         for report in reports:
             self.on_report(report)
-            events = self.reports.add_report(report, time.monotonic())
+            age_sec = time.time() - report.time if report.time else 0.0
+            events = self.reports.add_report(report, time.monotonic(), age_sec)
             sentences += events if of_failures or report.state != "failed" else []
         return sentences
 

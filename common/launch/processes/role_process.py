@@ -19,6 +19,7 @@ from simul.common.runtime.installation import import_path
 from simul.common.runtime.lifecycle import STOP_SIGNAL
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
+NICER_BY = 10  # than this process
 _LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ \S+ (?P<level>[A-Z]+) ")  # see simul.common.runtime.logs
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
@@ -133,6 +134,13 @@ def kill_session(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def low_priority() -> int:
+    """For `psutil.Process.nice` of a child beside the run; what it starts inherits it."""
+    if sys.platform == "win32":
+        return int(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+    return min(psutil.Process().nice() + NICER_BY, 19)
 
 
 def _popen(line: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -17,6 +17,7 @@ from simul.common.protocol.messages import Report
 
 Metrics = dict[str, Any]
 RoleKey = tuple[str, int]  # (role, index)
+OLDEST_SEC = 1.0  # figures are half a second old at most, unless their process is silent
 
 # Top-level metrics, by role, that count up within a life. Everything else is a gauge.
 COUNTERS: dict[str, frozenset[str]] = {
@@ -59,16 +60,19 @@ class RoleReports:
     def __init__(self) -> None:
         self._lives: dict[RoleKey, dict[int, Report]] = {}
         self._seen_at: dict[tuple[RoleKey, int], float] = {}
+        self._counted_at: dict[RoleKey, float] = {}  # when the last figures of a process were counted
         self._were_ready: set[tuple[RoleKey, int]] = set()
         self._unreported_sec: dict[tuple[RoleKey, int], float] = {}
         self._over = False
 
-    def add_report(self, report: Report, now: float) -> list[str]:
-        """Keep a report. Returns its sentences for the view, each once."""
+    def add_report(self, report: Report, now: float, age_sec: float = 0.0) -> list[str]:
+        """Keep a report whose figures were counted `age_sec` ago. Returns its sentences for the view, each once."""
         key = (report.role, report.index)
         before = self.last_report(key, report.run_id)
         if before is not None and not report.metrics:  # it carries only a sentence
             report = msgspec.structs.replace(report, metrics=before.metrics)
+        else:
+            self._counted_at[key] = now - min(max(age_sec, 0.0), OLDEST_SEC)  # bounded: another machine's clock differs
         self._lives.setdefault(key, {})[report.run_id] = report
         self._seen_at[key, report.run_id] = now
         if report.state == "ready":
@@ -84,6 +88,15 @@ class RoleReports:
         """Seconds since this life's last report; None before the first."""
         seen = self._seen_at.get((key, run_id))
         return None if seen is None else now - seen
+
+    def counted_at(self, role: str, now: float) -> float | None:
+        """To which moment the totals of `role` belong: the mean over its processes; None before the first report.
+
+        A rate divides by the time between two such moments, not between two arrivals: reports are half a second apart.
+        Figures of a process that is silent count as OLDEST_SEC old, so that the rate falls.
+        """
+        moments = [max(at, now - OLDEST_SEC) for (named, _), at in self._counted_at.items() if named == role]
+        return sum(moments) / len(moments) if moments else None
 
     def was_ready(self, key: RoleKey, run_id: int) -> bool:
         """Whether this life ever reported that it is ready."""

@@ -49,10 +49,10 @@ def living_owner(run_dir: RunDir) -> ProcessIdentity | None:
     return owner if owner.alive() else None
 
 
-def choose_run(root: Path | None, *, active_only: bool) -> RunDir:
+def choose_run(root: Path | None, *, active_only: bool, how: str = "--run-dir") -> RunDir:
     """The run at `root`, else the one active run below runs/, else (unless `active_only`) the latest one.
 
-    Raises ConfigError where there is none, or several are active.
+    Raises ConfigError where there is none, or several are active. `how`: how the command takes a run directory.
     """
     if root is not None:
         return RunDir(root)
@@ -60,12 +60,12 @@ def choose_run(root: Path | None, *, active_only: bool) -> RunDir:
     active = [run_dir for run_dir in found if living_owner(run_dir) is not None]
     if len(active) > 1:
         names = ", ".join(str(run_dir.root) for run_dir in active)
-        raise ConfigError(f"Several runs are active: {names}. Choose one with --run-dir.")
+        raise ConfigError(f"Several runs are active: {names}. Choose one with {how}.")
     if active:
         return active[0]
     if found and not active_only:
         return max(found, key=lambda run_dir: (run_dir.root / "status.json").stat().st_mtime)
-    raise ConfigError("No run is active below runs/. Name a run directory with --run-dir, or start one: `simul up`.")
+    raise ConfigError(f"No run is active below runs/. Name a run directory with {how}, or start one: `simul up`.")
 
 
 def check_unowned(run_dir: RunDir) -> None:

@@ -24,11 +24,10 @@ import psutil
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.processes.role_process import kill_session, role_environment
+from simul.common.launch.processes.role_process import kill_session, low_priority, role_environment
 
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own
 LOG_NAME = "simul-evaluation.log"
-NICER_BY = 10  # than this process: the child and all that it starts
 STOP_SEC = 3.0
 # Settings of the run that an evaluation does not share: no endpoint of others, one thread, the processor.
 OVERRIDES = (
@@ -205,7 +204,7 @@ class _Child:
                 start_new_session=sys.platform != "win32",
             )  # fmt: skip
         with contextlib.suppress(psutil.Error):  # before it has started others, which inherit it
-            psutil.Process(self._process.pid).nice(_low_priority())
+            psutil.Process(self._process.pid).nice(low_priority())
 
     @property
     def ended(self) -> bool:
@@ -259,13 +258,6 @@ class _Child:
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
-
-
-def _low_priority() -> int:
-    """For `psutil.Process.nice`."""
-    if sys.platform == "win32":
-        return int(psutil.BELOW_NORMAL_PRIORITY_CLASS)
-    return min(psutil.Process().nice() + NICER_BY, 19)
 
 
 def _opened(log: Path) -> IO[bytes]:

@@ -73,6 +73,11 @@ class RunCurves:
         """How far the run is."""
         return self._recorder.position
 
+    @property
+    def begin(self) -> Position:
+        """Where the last start ended."""
+        return self._recorder.start
+
     def add_evaluation(self, result: Mapping[str, Any]) -> None:
         """The next report has the figures of this evaluation, and is due at once."""
         self._evaluation = self._new_evaluation = evaluation_figures(result)

@@ -21,6 +21,7 @@ from simul.common.launch.supervisor.evaluations import Evaluations
 from simul.common.launch.supervisor.game_spec import StartStopped
 from simul.common.launch.supervisor.preflight import prepare_run
 from simul.common.launch.supervisor.run_curves import RunCurves
+from simul.common.launch.supervisor.run_notices import RunNotices
 from simul.common.protocol.errors import ConfigError
 from simul.common.store.layout import STOP_WAIT_SEC
 
@@ -44,12 +45,14 @@ class Supervisor:
         display: Display,
         command: Command = role_command,
         origin: InitialCheckpoint | None = None,
+        notices: RunNotices | None = None,
     ) -> None:
         self._config = config
         self._run_dir = run_dir
         self._display = display
         self._command = command
         self._origin = origin
+        self._notices = notices or RunNotices(config, run_dir)
         self._roles = RunningRoles(run_dir, command)
         self._reports, self._group = self._roles.reports, self._roles.group
         self._monitor = RunMonitor(str(run_dir.root), self._reports, self._group, config.game)
@@ -81,11 +84,15 @@ class Supervisor:
             run_lock.claim(self._run_dir)
             try:
                 return self._run()
+            except Exception as error:
+                self._notices.failed(error)
+                raise
             finally:
                 self._roles.close()
                 self._run_dir.remove_sockets()
                 run_lock.release(self._run_dir)
                 self._display.close()
+                self._say_all(self._notices.close(lambda: self._signals.now))
                 self._signals.restore()
 
     def _run(self) -> int:
@@ -112,7 +119,10 @@ class Supervisor:
         self._say_all(self._curves.close(lambda: self._signals.now))
         self._display.close()
         if self._trained:
-            self._display.summary(write_summary(self._run_dir, self._config, final))
+            summary = write_summary(self._run_dir, self._config, final)
+            self._display.summary(summary)
+            if failure is None:
+                self._notices.stopped(summary, clean=clean)
         else:
             with contextlib.suppress(OSError):
                 self._run_dir.restore_start_files(before)  # which its checkpoints belong to
@@ -134,6 +144,7 @@ class Supervisor:
             self._monitor.mark_ready()
             self._phase = "training"
             self._trained = True
+            self._notices.started(self._curves.begin.decisions)
 
     def _start(self, role: str, count: int, threads: int) -> None:
         """Start a role and wait until each of its processes is ready."""
@@ -149,6 +160,7 @@ class Supervisor:
         """Receive reports; once a second, or when the state of a process changed, write status.json and draw."""
         self._exclude_own_pause()
         self._say_all(self._roles.receive_reports(of_failures=self._trained))
+        self._say_all(self._notices.take_problems())
         if time.monotonic() >= self._next_snapshot or self._monitor.states_changed(time.monotonic()):
             self._next_snapshot = time.monotonic() + SNAPSHOT_EVERY_SEC
             self._display.update(self._take_snapshot())
@@ -168,6 +180,8 @@ class Supervisor:
         snapshot = self._monitor.take_snapshot(self._phase, time.monotonic())
         self._say_all(self._monitor.take_alerts())
         snapshot, report = self._curves.record(snapshot, last=last)
+        if self._phase == "training":
+            self._notices.update(snapshot)
         self._status_file.write(snapshot)  # before the curves: the next start goes on where it says
         self._say_all(self._curves.write(report))
         return snapshot

@@ -73,6 +73,7 @@ class Report(Message, frozen=True, tag="REPORT"):
     metrics: dict[str, Any] = msgspec.field(default_factory=dict)
     event: str = ""  # one sentence for the view, sent once
     token: str = ""  # the run's token: a report without it is refused
+    time: float = 0.0  # when the figures were counted, in seconds since the epoch; 0: not said
 
 
 TO_SUPERVISOR = Report

@@ -19,7 +19,7 @@ def test_events_are_shown_and_kept_over_several_runs(tmp_path):
         display.summary("the end")
         display.close()
     lines = path.read_text().splitlines()
-    assert [re.sub(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d simul-supervisor ", "", line) for line in lines] == [
+    assert [re.sub(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} simul-supervisor ", "", line) for line in lines] == [
         "worker 0 died (signal 9), restarting", "Resumed from checkpoint 7.",
     ]  # fmt: skip
     assert screen.getvalue().count("the end") == 2

@@ -1,0 +1,251 @@
+"""Notices of real runs at a web service on this machine, through apprise."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+import pytest
+from apprise.plugins.discord import NotifyDiscord
+
+from simul.common.launch.monitoring.notice_addresses import open_addresses
+from simul.common.launch.monitoring.notices import Notice, NoticeKind, NoticeSender, Notifier, Picture, TokenBucket
+from tests.support.stand_ins import PROGRAM
+from tests.support.webhook import Answer, Webhook
+
+SECRET = "s3cr3t-t0k3n"
+NEVER = lambda: False  # noqa: E731 - nothing is in a hurry
+PNG = b"\x89PNG\r\n\x1a\n" + b"curve" * 100
+
+
+@pytest.fixture
+def discord(monkeypatch):
+    """A function that makes a sender whose Discord is the given web service."""
+
+    def sender(hook: Webhook, *pauses: float) -> NoticeSender:
+        monkeypatch.setattr(NotifyDiscord, "notify_url", f"http://{hook.address}/api/webhooks")
+        (address,) = open_addresses({"SIMUL_NOTIFY": f"discord://4174216298/{SECRET}"})
+        return NoticeSender(address, "Simul run", TokenBucket(0.0), pauses)
+
+    return sender
+
+
+def test_discord_gets_the_text_and_then_the_picture(discord):
+    with Webhook() as hook:
+        notifier = Notifier([discord(hook)])
+        notifier.post(Notice(NoticeKind.MILESTONE, "1,000,000 decisions", lambda: Picture(PNG)))
+        assert notifier.close(NEVER) == []
+        text, picture = hook.next(), hook.next()
+        assert hook.quiet
+    assert text.path.startswith(f"/api/webhooks/4174216298/{SECRET}")
+    assert text.json()["content"] == "Simul run: milestone\r\n1,000,000 decisions"
+    assert picture.content_type.startswith("multipart/form-data")
+    assert PNG in picture.body
+    assert b'filename="curves.png"' in picture.body
+
+
+def test_discord_is_given_the_time_that_it_asks_for_after_429(discord):
+    busy = Answer(429, {"Retry-After": "1"}, b'{"message": "You are being rate limited.", "retry_after": 0.6}')
+    with Webhook(busy, busy) as hook:  # apprise itself asks a second time at once
+        notifier = Notifier([discord(hook, 0.0)])
+        notifier.post(Notice(NoticeKind.MILESTONE, "text"))
+        _, second, third = hook.next(), hook.next(), hook.next()
+        assert third.at - second.at >= 0.6
+        assert notifier.close(NEVER) == []
+        assert hook.quiet
+
+
+def test_discord_that_stays_busy_is_one_sentence(discord):
+    with Webhook(then=Answer(429)) as hook:
+        notifier = Notifier([discord(hook, 0.0)])
+        notifier.post(Notice(NoticeKind.START, "text"))
+        for _ in range(4):
+            hook.next()
+        said = notifier.close(NEVER)
+        assert hook.quiet
+    assert said == [
+        "the notice 'started' did not reach discord (address 1 of notices): "
+        "it was refused with HTTP 429 Too Many Requests"
+    ]
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(500, 2), (404, 1)])
+def test_discord_that_refuses_is_one_sentence_without_the_address(discord, status, attempts, capfd):
+    with Webhook(then=Answer(status)) as hook:
+        notifier = Notifier([discord(hook, 0.0)])
+        notifier.post(Notice(NoticeKind.MILESTONE, "text", lambda: Picture(PNG)))
+        for _ in range(attempts):
+            hook.next()
+        (sentence,) = notifier.close(NEVER)
+        assert hook.quiet
+    assert f"it was refused with HTTP {status} " in sentence
+    assert SECRET not in sentence
+    assert capfd.readouterr() == ("", ""), "what apprise logs is not printed"
+
+
+def test_a_text_whose_picture_is_refused_is_not_sent_again(discord):
+    with Webhook(Answer(204), Answer(413)) as hook:
+        notifier = Notifier([discord(hook, 0.0, 0.0)])
+        notifier.post(Notice(NoticeKind.MILESTONE, "text", lambda: Picture(PNG)))
+        hook.next(), hook.next()
+        (sentence,) = notifier.close(NEVER)
+        assert hook.quiet
+    assert "the text arrived, its picture did not: it was refused with HTTP 413" in sentence
+
+
+def test_discord_that_hangs_is_left_behind(discord, monkeypatch):
+    monkeypatch.setattr("simul.common.launch.monitoring.notices.FINISH_SEC", 0.2)
+    monkeypatch.setattr(NotifyDiscord, "socket_read_timeout", 1e6)
+    with Webhook(then=Answer(hang=True)) as hook:
+        notifier = Notifier([discord(hook)])
+        notifier.post(Notice(NoticeKind.STOP, "text"))
+        hook.next()
+        (sentence,) = notifier.close(NEVER)
+    assert sentence == "discord (address 1 of notices) did not answer in time; these notices may be lost: stopped"
+
+
+def test_nobody_there_is_one_sentence(discord):
+    with Webhook() as hook:
+        pass
+    notifier = Notifier([discord(hook)])
+    notifier.post(Notice(NoticeKind.STOP, "text"))
+    (sentence,) = notifier.close(NEVER)
+    assert sentence.endswith("discord (address 1 of notices): no connection, or no answer in time")
+
+
+@pytest.fixture
+def notified(up, monkeypatch):
+    """A function that starts a run whose notices go to the given addresses."""
+
+    def start(addresses: str, *arguments: str, **options):
+        monkeypatch.setenv("SIMUL_NOTIFY", addresses)
+        return up(*arguments, **options)
+
+    return start
+
+
+def json_address(hook: Webhook) -> str:
+    return f"json://user:{SECRET}@{hook.address}/"
+
+
+def everything_written(root) -> str:
+    return "".join(path.read_text(errors="replace") for path in root.rglob("*") if path.is_file())
+
+
+def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_with_its_summary(notified, tmp_path):
+    with Webhook() as hook:
+        patient = "from simul.common.launch.supervisor import run_notices; run_notices.DRAW_LIMIT_SEC = 1e6\n"
+        run = notified(json_address(hook), "--set", "notice_every_decisions=500", program=patient + PROGRAM)
+        start = hook.next().json()
+        assert re.fullmatch(r"Simul run on \S+: started", start["title"])
+        assert "gymnasium, a new run, env workers: 1" in start["message"]
+        milestone = hook.next().json()
+        assert re.match(r"[\d,]*[05]00 decisions, \d:\d\d:\d\d of training over all starts\n", milestone["message"])
+        assert "policy_version 1" in milestone["message"]
+        (picture,) = milestone["attachments"]
+        assert base64.b64decode(picture["base64"]).startswith(b"\x89PNG")
+        code, output = run.finish()
+        assert code == 0, output
+        titles = []
+        while not hook.quiet:
+            titles.append((last := hook.next().json())["title"].partition(": ")[2].partition(" (")[0])
+            if titles[-1] == "stopped":
+                stopped = last
+        assert titles.count("stopped") == 1
+        assert f"{run.summary()['decisions']:,.0f} decisions in" in stopped["message"]
+    written = everything_written(tmp_path)
+    assert SECRET not in written, "the address is in no file of the run and in no output"
+    assert SECRET not in output
+
+
+def test_a_resumed_run_says_so_and_announces_no_milestone_again(notified):
+    with Webhook() as hook:
+        code, output = notified(json_address(hook), "--stop-after-decisions", "500").result()
+        assert code == 0, output
+        run = notified(json_address(hook), "--set", "notice_every_decisions=100000")
+        run.wait_until_training()
+        assert run.finish()[0] == 0
+        found = []
+        while not hook.quiet:
+            found.append(hook.next().json())
+    assert [one["title"].partition(": ")[2] for one in found] == ["started", "stopped", "started", "stopped"]
+    assert "a new run" in found[0]["message"]
+    assert re.search(r"resumed at [1-9]\d* decisions", found[2]["message"].replace(",", ""))
+
+
+def test_a_run_that_fails_says_its_last_words(notified):
+    with Webhook() as hook:
+        run = notified(json_address(hook))
+        run.wait_until_training()
+        (run.run_dir.root / "ends-learner").write_text("Nothing can be learned from these rewards.")
+        code, _ = run.result()
+        assert code == 1
+        hook.next()
+        crash = hook.next().json()
+        assert hook.quiet
+    assert crash["title"].endswith(": failed")
+    assert crash["message"] == "the learner: Nothing can be learned from these rewards."
+    assert crash["type"] == "failure"
+
+
+def test_a_start_that_fails_says_the_end_of_the_log(notified, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "crash-learner").touch()
+    with Webhook() as hook:
+        code, _ = notified(json_address(hook)).result()
+        assert code == 1
+        crash = hook.next().json()
+        assert hook.quiet
+    assert crash["message"].startswith("the learner died (exit code 1). The end of its log:\n")
+    assert crash["message"].endswith("RuntimeError: a fault of the stand-in")
+
+
+def test_a_web_service_that_hangs_does_not_hold_up_the_end_of_a_run(notified):
+    with Webhook(then=Answer(hang=True)) as hook:
+        run = notified(f"{json_address(hook)}?rto=100000")
+        run.wait_until_training()
+        hook.next()
+        code, output = run.finish()  # it ends although the service never answers
+        assert code == 0, output
+    assert "json (address 1 of notices) did not answer in time; these notices may be lost: started, stopped" in output
+    assert "resumes" in output
+
+
+def test_a_refused_notice_is_one_line_of_the_log_and_the_run_goes_on(notified):
+    soon = "from simul.common.launch.monitoring import notices; notices.NoticeSender.__init__.__defaults__ = ((),)\n"
+    with Webhook(Answer(500)) as hook:
+        run = notified(json_address(hook), program=soon + PROGRAM)
+        run.wait_for(lambda status: any("did not reach" in event for event in status.get("events", ())))
+        assert run.finish()[0] == 0
+    log = (run.run_dir.logs / "simul-supervisor.log").read_text()
+    sentence = "the notice 'started' did not reach json (address 1 of notices): it was refused with HTTP 500 Internal"
+    assert log.count(sentence) == 1
+    assert SECRET not in log
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        (
+            f"discrod://1/{SECRET}",
+            "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which begins with",
+        ),
+        (SECRET, "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which does not begin with"),
+    ],
+)
+def test_a_wrong_address_is_one_sentence_before_anything_starts(notified, tmp_path, address, sentence):
+    code, output = notified(address).result()
+    assert code == 2
+    assert output.startswith(sentence)
+    assert output.count("\n") == 1
+    assert SECRET not in output
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_address_in_the_configuration_is_refused_and_not_shown(up):
+    for setting in (f"notify=json://{SECRET}@h", f"notify.urls=[json://{SECRET}@h]"):
+        code, output = up("--set", setting).result()
+        assert code == 2, output
+        assert "addresses of notices are secrets and do not belong in a configuration" in output
+        assert "SIMUL_NOTIFY" in output
+        assert SECRET not in output
