@@ -9,11 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+LEAST_PRIOR = 1e-12  # its logarithm stays finite
+
+
 class CachedEvaluation(NamedTuple):
-    """priors: float32 [K], of the legal actions in order; values: float32 [R], one a row that was asked."""
+    """What the network said of a position.
+
+    Attributes:
+        priors: float32 [K], of the legal actions in order; logits: float32 [K], their logarithms.
+        values: float64 [seats].
+    """
 
     priors: NDArray[np.float32]
-    values: NDArray[np.float32]
+    logits: NDArray[np.float32]
+    values: NDArray[np.float64]
+
+
+def logits_of(priors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """float32 [K]: logarithms of the priors, finite."""
+    return np.log(np.maximum(priors, LEAST_PRIOR))
 
 
 def position_key(actor: int, actions: NDArray[np.intp], observations: NDArray[Any]) -> bytes:
@@ -22,8 +36,8 @@ def position_key(actor: int, actions: NDArray[np.intp], observations: NDArray[An
     Args:
         observations: wire dtype [R, D], of the seats that are asked.
     """
-    digest = hashlib.blake2b(observations.tobytes(), digest_size=16, salt=actor.to_bytes(2, "little"))
-    digest.update(actions.tobytes())
+    digest = hashlib.blake2b(np.ascontiguousarray(observations), digest_size=16, salt=actor.to_bytes(2, "little"))
+    digest.update(np.ascontiguousarray(actions))
     return digest.digest()
 
 

@@ -285,11 +285,14 @@ class PolicyEngine:
     def evaluate(
         self, observation: NDArray[Any], mask: NDArray[np.uint8], read_rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Probabilities float32 [B, A] (0 where illegal) and values float32 [B]. The table is read, never written.
+        """Probabilities of the legal actions, and values float32 [B]. The table is read, never written.
 
         Args:
             observation: wire dtype [B, D], B at most `largest_batch`; mask: uint8 [B, A], 1 = legal.
             read_rows: int64 [B], rows of the table.
+
+        Returns:
+            priors: float32 [K], in order of their ids, row behind row; K is the number of legal actions in the batch.
         """
         n = len(read_rows)
         size = self._bucket_of[n]
@@ -297,9 +300,9 @@ class PolicyEngine:
         staging.observation[:n], staging.mask[:n] = observation, mask
         staging.read_rows[:n], staging.read_rows[n:size] = read_rows, self.zero_row
         _, inputs, (logits, value, _) = self._backend.forward(staging, slice(0, size))
-        priors = masked_softmax(logits.float(), inputs.mask)
-        packed = torch.cat((priors, value.float()[:, None]), dim=1).cpu().numpy()  # device-to-host sync here
-        return packed[:n, :-1], packed[:n, -1]
+        legal = masked_softmax(logits.float(), inputs.mask)[:n].masked_select(inputs.mask[:n])
+        packed = torch.cat((value.float()[:n], legal)).cpu().numpy()  # device-to-host sync here
+        return packed[n:], packed[:n]
 
     @property
     def largest_batch(self) -> int:
