@@ -53,6 +53,9 @@ class Variant:
     turns: tuple[int, ...]
     seats: int
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.seats))  # tables are looked up by variant for every leaf of a search
+
     @property
     def stride(self) -> int:
         """Cells from one row to the next; a border of one cell surrounds the board."""
