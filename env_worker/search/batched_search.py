@@ -78,7 +78,7 @@ def leaf_request(leaves: Sequence[PendingLeaf]) -> LeafRequest:
         seats = len(each.observations)
         legal += [each.legal if row == _acting_row(each.leaf) else ACTION_0 for row in range(seats)]
     rows = _starts([len(each.observations) for each in leaves])
-    acting = rows[:-1] + [_acting_row(each.leaf) for each in leaves]
+    acting = rows[:-1] + np.array([_acting_row(each.leaf) for each in leaves])
     actions, first = np.concatenate(legal, dtype=np.int64), _starts([len(each) for each in legal])
     num_actions = leaves[0].search.num_actions
     mask = np.zeros((len(legal), packed_width(num_actions)), np.uint8)

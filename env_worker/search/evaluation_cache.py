@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-
 LEAST_PRIOR = 1e-12  # its logarithm stays finite
 
 
@@ -36,8 +35,8 @@ def position_key(actor: int, actions: NDArray[np.intp], observations: NDArray[An
     Args:
         observations: wire dtype [R, D], of the seats that are asked.
     """
-    digest = hashlib.blake2b(np.ascontiguousarray(observations), digest_size=16, salt=actor.to_bytes(2, "little"))
-    digest.update(np.ascontiguousarray(actions))
+    digest = hashlib.blake2b(observations.tobytes(), digest_size=16, salt=actor.to_bytes(2, "little"))
+    digest.update(actions.tobytes())
     return digest.digest()
 
 

@@ -48,13 +48,7 @@ class Leaf(NamedTuple):
     key: bytes
 
 
-class _Shown(NamedTuple):
-    """What the network is asked about a position; attributes as of `Leaf`."""
-
-    actor: int
-    actions: NDArray[np.int64]
-    observations: NDArray[Any]
-    key: bytes
+_Shown = tuple[int, NDArray[np.int64], NDArray[Any], bytes]  # the last four attributes of a Leaf
 
 
 class SearchResult(NamedTuple):
@@ -189,13 +183,13 @@ class Search:
         """Make the position the root: the node that the tree has of it, else a new tree."""
         position = position_of(game)
         shown = self._show(position, position.acting[0])
-        node = self._tree.nearest_at(shown.key) if self._config.reuse_tree else -1
+        node = self._tree.nearest_at(shown[-1]) if self._config.reuse_tree else -1
         if node >= 0:
             self._tree.reroot(node)
         else:
             self._tree.clear()
             self._add(position._replace(game=game.clone()), 0)
-        self._legal = len(shown.actions)
+        self._legal = len(position.actions)
 
     def _left(self) -> int:
         """Simulations still to be made; a root without edges needs its evaluation first.
@@ -292,10 +286,11 @@ class Search:
         if actor == CHANCE:
             return tree.add_node(game, CHANCE, moves)
         shown = self._show(position, actor)
-        if self._config.transpositions and (known := tree.node_at(moves, shown.key)) >= 0:
+        key = shown[-1]
+        if self._config.transpositions and (known := tree.node_at(moves, key)) >= 0:
             return known
         node = tree.add_node(game, actor, moves)
-        tree.add_position(node, shown.key)
+        tree.add_position(node, key)
         self._fresh = shown
         return node
 
@@ -304,7 +299,7 @@ class Search:
         game, actions, observations = position.game, position.actions, position.observation[None]
         if self.seats > 2:
             observations = np.stack([game.observation(seat) for seat in range(self.seats)])
-        return _Shown(actor, actions, observations, position_key(actor, actions, observations))
+        return actor, actions, observations, position_key(actor, actions, observations)
 
     def _expand(self, leaf: Leaf, evaluation: CachedEvaluation) -> None:
         self._tree.expand(leaf.node, leaf.depth, leaf.actions, evaluation)

@@ -49,6 +49,16 @@ class Tree:
         self.actor, self.first, self.count, self.visits, self.value, self.estimate, self.solved = node[:7]
         self.path_nodes, self.path_edges = node[7:]
         self.action, self.child, self.edge_visits, self.edge_value, self.prior, self.logit, self.closed = edge
+        self._gather_arguments()
+
+    def _gather_arguments(self) -> None:
+        """Columns in the order in which the loops that every leaf calls take them."""
+        nodes = (self.actor, self.first, self.count, self.visits, self.value, self.estimate, self.solved)
+        edges = (self.edge_visits, self.edge_value, self.child)
+        self._path = (self.path_nodes, self.path_edges)
+        self._below = (*nodes, self.prior, self.logit, *edges, self.closed)
+        self._new_edges = (self.action, self.prior, self.logit, self.closed)
+        self._above = (*self._path, *nodes, *edges)
 
     def _node_columns(self, room: int) -> tuple[NDArray[Any], ...]:
         ints = [np.zeros(room, np.int32) for _ in range(6)]
@@ -83,9 +93,8 @@ class Tree:
         while edges + count > len(self.action):
             self._grow(_EDGE_COLUMNS)
         loops.expand(
-            node, edges, actions, evaluation.priors, evaluation.logits, evaluation.values, self.action, self.prior,
-            self.logit, self.closed, depth, self.path_nodes, self.path_edges, self.actor, self.first, self.count,
-            self.visits, self.value, self.estimate, self.solved, self.edge_visits, self.edge_value, self.child,
+            node, edges, actions, evaluation.priors, evaluation.logits, evaluation.values, *self._new_edges, depth,
+            *self._above,
         )  # fmt: skip
         self.edges = edges + count
 
@@ -121,9 +130,7 @@ class Tree:
     ) -> int:  # fmt: skip
         """See `loops.descend`."""
         return loops.descend(
-            depth, wanted, noise, searched, self.path_nodes, self.path_edges, improved, root_prior, self.actor,
-            self.first, self.count, self.visits, self.value, self.estimate, self.solved, self.prior, self.logit,
-            self.edge_visits, self.edge_value, self.child, self.closed, settings,
+            depth, wanted, noise, searched, *self._path, improved, root_prior, *self._below, settings
         )  # fmt: skip
 
     def back_up(self, depth: int, values: NDArray[np.float64]) -> None:
@@ -180,3 +187,4 @@ class Tree:
         for name in columns:
             old = getattr(self, name)
             setattr(self, name, np.concatenate((old, np.zeros_like(old))))
+        self._gather_arguments()

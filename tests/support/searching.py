@@ -39,9 +39,7 @@ class RowEvaluator:
         answers, self._answers = self._answers, []
         return answers
 
-    def answer(
-        self, number: int, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int
-    ) -> Evaluation:
+    def answer(self, number: int, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> Evaluation:
         legal = unpack_masks(mask, num_actions) > 0
         assert legal.any(axis=1).all()
         assert no_bits_beyond(mask, num_actions).all()

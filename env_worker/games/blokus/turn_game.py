@@ -132,10 +132,12 @@ class Blokus(TurnGame):
     def after(self, action: int) -> Position:
         """A copy after a legal action, and what it shows, by one compiled call."""
         game = self.clone()
-        game.moves.append((self.colour, action))
+        state = game.state
+        game.moves.append((int(state[TO_MOVE]), action))
         observation = np.empty(self.spec.observation_size, np.uint8)
-        actions = play_and_show(game.state, action, *self.tables, observation)
-        return Position(game, game.acting(), actions, observation)
+        actions = play_and_show(state, action, *self.tables, observation)
+        acting = (seat_of(state, int(state[TO_MOVE]), self.tables.rules),) if len(actions) else ()
+        return Position(game, acting, actions, observation)
 
     def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
         """1: the view of Duo is reflected in its main diagonal."""

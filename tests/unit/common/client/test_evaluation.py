@@ -39,7 +39,11 @@ def test_priors_are_kept_by_legal_action_whatever_the_order_of_the_answers() -> 
     pending = PendingEvaluations(SPEC)
     pending.add(message, tensors)
     for rows in ([3, 0], [4]):
-        answer = {"row": np.array(rows, np.int32), "value": np.array(rows, np.float32), "priors": dense[rows][mask[rows]]}
+        answer = {
+            "row": np.array(rows, np.int32),
+            "value": np.array(rows, np.float32),
+            "priors": dense[rows][mask[rows]],
+        }
         assert pending.apply_evaluated(Evaluated(id=7, policy_version=2), answer) == []
     assert pending.apply_error(Error(code="ERR_INTERNAL", message="not finite", id=7, rows=(1,))) == []
     last = {"row": np.array([2], np.int32), "value": np.array([2], np.float32), "priors": dense[2][mask[2]]}

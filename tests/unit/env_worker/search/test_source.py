@@ -64,7 +64,9 @@ def _played(source: SearchSource, shuffle: int | None = None) -> list[Sample]:
             return samples
         if waiting:
             request = waiting.pop(0 if shuffle is None else draw.randrange(len(waiting)))
-            source.take_evaluation(request.number, evaluator.answer(0, request.observation, request.mask, source.spec.num_actions))
+            source.take_evaluation(
+                request.number, evaluator.answer(0, request.observation, request.mask, source.spec.num_actions)
+            )
     raise AssertionError("the games did not end")
 
 
@@ -138,7 +140,9 @@ def test_a_group_waits_for_its_answer_and_a_request_has_at_most_so_many_rows() -
     assert _request(source) == []
     evaluator = RowEvaluator(hashed)
     for request in requests[:2]:
-        source.take_evaluation(request.number, evaluator.answer(0, request.observation, request.mask, source.spec.num_actions))
+        source.take_evaluation(
+            request.number, evaluator.answer(0, request.observation, request.mask, source.spec.num_actions)
+        )
     assert sum(len(request.mask) for request in _request(source)) == 5
 
 
