@@ -102,8 +102,8 @@ def take_answers(request: LeafRequest, evaluation: Evaluation) -> dict[Search, s
         if evaluation.errors and (failed := [row for row in asked if row in evaluation.errors]):
             refused[each.search] = evaluation.errors[failed[0]][0]
             continue
-        answer = CachedEvaluation(priors[start:stop], logits[start:stop], values[at])
-        each.search.take(each.leaf, versions[at], answer)
+        answer = CachedEvaluation(priors[start:stop], values[at])
+        each.search.take(each.leaf, versions[at], answer, logits[start:stop])
     return refused
 
 

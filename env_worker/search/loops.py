@@ -363,10 +363,15 @@ def expand(
     first[node], count[node] = edges, len(actions)
     for seat in range(len(values)):
         estimate[node, seat] = values[seat]
+    stop = edges + len(actions)
     for place in range(len(actions)):
-        edge = edges + place
-        action[edge], prior[edge], logit[edge] = actions[place], priors[place], logits[place]
-        child[edge], edge_visits[edge], edge_value[edge], closed[edge] = -1, 0, 0.0, False
+        action[edges + place] = actions[place]
+    prior[edges:stop] = priors
+    logit[edges:stop] = logits
+    child[edges:stop] = -1
+    edge_visits[edges:stop] = 0
+    edge_value[edges:stop] = 0.0
+    closed[edges:stop] = False
     back_up(
         depth, path_nodes, path_edges, values, actor, first, count, visits, value, estimate, solved, edge_visits,
         edge_value, child,
@@ -473,33 +478,73 @@ def nodes_below(
     return found[:used].copy()
 
 
-@_compiled(_INTS(_INTS, _INTS, _INTS, _INTS))
-def keep_edges(
-    kept: NDArray[np.int32], first: NDArray[np.int32], count: NDArray[np.int32], child: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """int32 [E]: the edges of the nodes `kept`, of one after the other. Makes them the only ones.
+@_compiled(
+    _INT(
+        _INTS, _INT, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _INTS, _INTS, _VALUES, _FLOATS, _FLOATS,
+        _BOOLS,
+    )
+)  # fmt: skip
+def keep_nodes(
+    kept: NDArray[np.int32],
+    nodes: int,
+    actor: NDArray[np.int32],
+    first: NDArray[np.int32],
+    count: NDArray[np.int32],
+    visits: NDArray[np.int32],
+    value: NDArray[np.float64],
+    estimate: NDArray[np.float64],
+    solved: NDArray[np.bool_],
+    action: NDArray[np.int32],
+    child: NDArray[np.int32],
+    edge_visits: NDArray[np.int32],
+    edge_value: NDArray[np.float64],
+    prior: NDArray[np.float32],
+    logit: NDArray[np.float32],
+    closed: NDArray[np.bool_],
+) -> int:
+    """Make `kept` the only ones of the `nodes` in use, in this order, with their edges. Returns how many edges.
 
-    `first` and `count` of the nodes, which are now numbered as in `kept`, and `child` of their edges are rewritten.
+    All children of kept nodes are kept. Columns of nodes are 0 behind them.
     """
-    place_of = np.full(len(first), -1, np.int32)
+    place_of = np.empty(nodes, np.int32)
     total = 0
     for place in range(len(kept)):
         place_of[kept[place]] = place
         total += count[kept[place]]
-    edges, children = np.empty(total, np.int32), np.empty(total, np.int32)
-    firsts, counts = np.empty(len(kept), np.int32), np.empty(len(kept), np.int32)
+    edges, firsts = np.empty(total, np.int32), np.empty(len(kept), np.int32)
     total = 0
     for place in range(len(kept)):
         node = kept[place]
-        firsts[place], counts[place] = total, count[node]
+        firsts[place] = total
         for edge in range(first[node], first[node] + count[node]):
             edges[total] = edge
-            children[total] = place_of[child[edge]] if child[edge] >= 0 else -1
             total += 1
-    first[: len(kept)] = firsts
-    count[: len(kept)] = counts
-    child[:total] = children
-    return edges
+    action[:total] = action[edges]
+    child[:total] = child[edges]
+    edge_visits[:total] = edge_visits[edges]
+    edge_value[:total] = edge_value[edges]
+    prior[:total] = prior[edges]
+    logit[:total] = logit[edges]
+    closed[:total] = closed[edges]
+    for edge in range(total):
+        if child[edge] >= 0:
+            child[edge] = place_of[child[edge]]
+    used = len(kept)
+    actor[:used] = actor[kept]
+    first[:used] = firsts
+    count[:used] = count[kept]
+    visits[:used] = visits[kept]
+    value[:used] = value[kept]
+    estimate[:used] = estimate[kept]
+    solved[:used] = solved[kept]
+    actor[used:nodes] = 0
+    first[used:nodes] = 0
+    count[used:nodes] = 0
+    visits[used:nodes] = 0
+    value[used:nodes] = 0.0
+    estimate[used:nodes] = 0.0
+    solved[used:nodes] = False
+    return total
 
 
 @_compiled(_INT(_LONGS, _LONGS, _INT, _ROWS))

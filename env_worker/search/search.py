@@ -2,7 +2,7 @@
 
 search.begin(game, full=True, move=0)
 while leaf := search.select():
-    search.take(leaf, version, evaluation)  # what the network said of it
+    search.take(leaf, version, evaluation, logits)  # what the network said of it
 result = search.result()
 game.apply({seat: result.action})
 search.follow(result.action)                # keeps what lies below it
@@ -20,7 +20,7 @@ from simul.common.config.search import SearchConfig
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.turn_game import CHANCE, Position, TurnGame, position_of
-from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, position_key
+from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, logits_of, position_key
 from simul.env_worker.search.loops import Setting
 from simul.env_worker.search.outcomes import outcome_of
 from simul.env_worker.search.sequential_halving import visit_schedule
@@ -148,13 +148,13 @@ class Search:
             found = self._cache.find(leaf.key)
             if found is None:
                 return leaf
-            self._expand(leaf, found)
+            self._expand(leaf, found, logits_of(found.priors))
         return None
 
-    def take(self, leaf: Leaf, version: int, evaluation: CachedEvaluation) -> None:
-        """The answer to `leaf`, by the weights of `version`."""
+    def take(self, leaf: Leaf, version: int, evaluation: CachedEvaluation, logits: NDArray[np.float32]) -> None:
+        """The answer to `leaf`, by the weights of `version`; `logits`: of its priors, float32 [K]."""
         self._cache.keep(leaf.key, version, evaluation)
-        self._expand(leaf, evaluation)
+        self._expand(leaf, evaluation, logits)
 
     def result(self) -> SearchResult:
         """The move, and what is learned from it. Of a search that is over."""
@@ -301,8 +301,9 @@ class Search:
             observations = np.stack([game.observation(seat) for seat in range(self.seats)])
         return actor, actions, observations, position_key(actor, actions, observations)
 
-    def _expand(self, leaf: Leaf, evaluation: CachedEvaluation) -> None:
-        self._tree.expand(leaf.node, leaf.depth, leaf.actions, evaluation)
+    def _expand(self, leaf: Leaf, evaluation: CachedEvaluation, logits: NDArray[np.float32]) -> None:
+        priors, values = evaluation
+        self._tree.expand(leaf.node, leaf.depth, leaf.actions, priors, logits, values)
         if leaf.depth:  # the root's own evaluation is no simulation
             self._simulations += 1
 

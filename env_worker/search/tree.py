@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
 from simul.env_worker.search import loops
-from simul.env_worker.search.evaluation_cache import CachedEvaluation
 
 OVER = -2  # `actor` of a node where the game is over
 NO_EDGE = -1  # in a path, behind a chance node
@@ -53,7 +52,9 @@ class Tree:
 
     def _gather_arguments(self) -> None:
         """Columns in the order in which the loops that every leaf calls take them."""
-        nodes = (self.actor, self.first, self.count, self.visits, self.value, self.estimate, self.solved)
+        nodes = self._nodes = (
+            self.actor, self.first, self.count, self.visits, self.value, self.estimate, self.solved,
+        )  # fmt: skip
         edges = (self.edge_visits, self.edge_value, self.child)
         self._path = (self.path_nodes, self.path_edges)
         self._below = (*nodes, self.prior, self.logit, *edges, self.closed)
@@ -87,15 +88,15 @@ class Tree:
             self._events[node] = {}
         return node
 
-    def expand(self, node: int, depth: int, actions: NDArray[np.intp], evaluation: CachedEvaluation) -> None:
+    def expand(
+        self, node: int, depth: int, actions: NDArray[np.int64], priors: NDArray[np.float32],
+        logits: NDArray[np.float32], values: NDArray[np.float64],
+    ) -> None:  # fmt: skip
         """Give the node at the end of the path its edges, and back up its values; see `loops.expand`."""
         edges, count = self.edges, len(actions)
         while edges + count > len(self.action):
             self._grow(_EDGE_COLUMNS)
-        loops.expand(
-            node, edges, actions, evaluation.priors, evaluation.logits, evaluation.values, *self._new_edges, depth,
-            *self._above,
-        )  # fmt: skip
+        loops.expand(node, edges, actions, priors, logits, values, *self._new_edges, depth, *self._above)
         self.edges = edges + count
 
     def edges_of(self, node: int) -> slice:
@@ -155,17 +156,11 @@ class Tree:
     def reroot(self, root: int) -> None:
         """Keep `root` and what lies below it, with its statistics."""
         nodes = self._nodes_below(root)
-        edges = loops.keep_edges(nodes, self.first, self.count, self.child)
-        for name in ("actor", "visits", "value", "estimate", "solved"):
-            column = getattr(self, name)
-            column[: len(nodes)] = column[nodes]
-        for name in _NODE_COLUMNS:
-            getattr(self, name)[len(nodes) : self.nodes] = 0
-        for name in _EDGE_COLUMNS:
-            if name != "child":
-                column = getattr(self, name)
-                column[: len(edges)] = column[edges]
-        self.nodes, self.edges = len(nodes), len(edges)
+        self.edges = loops.keep_nodes(
+            nodes, self.nodes, *self._nodes, self.action, self.child, self.edge_visits, self.edge_value, self.prior,
+            self.logit, self.closed,
+        )  # fmt: skip
+        self.nodes = len(nodes)
         kept = nodes.tolist()
         moved = {old: new for new, old in enumerate(kept)}
         self.games = [self.games[node] for node in kept]

@@ -61,7 +61,11 @@ class Blokus(TurnGame):
 
     def acting(self) -> Sequence[int]:
         """The seat that places the colour to move."""
-        return () if self.state[OVER] else (seat_of(self.state, self.colour, self.tables.rules),)
+        if self.state[OVER]:
+            return ()
+        if self.variant.seats == 3:  # they place one colour in turn
+            return (seat_of(self.state, self.colour, self.tables.rules),)
+        return (self.colour % self.variant.seats,)
 
     def observation(self, seat: int) -> NDArray[Any]:
         """uint8 [D], in the view of the colour that `seat` places next."""
@@ -126,7 +130,8 @@ class Blokus(TurnGame):
     def clone(self) -> Self:
         """A copy of the arrays; the tables are shared."""
         copied = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__, state=self.state.copy(), moves=self.moves.copy(), _legal=None)
+        copied.__dict__ |= self.__dict__
+        copied.state, copied.moves, copied._legal = self.state.copy(), self.moves.copy(), None
         return copied
 
     def after(self, action: int) -> Position:
@@ -136,8 +141,7 @@ class Blokus(TurnGame):
         game.moves.append((int(state[TO_MOVE]), action))
         observation = np.empty(self.spec.observation_size, np.uint8)
         actions = play_and_show(state, action, *self.tables, observation)
-        acting = (seat_of(state, int(state[TO_MOVE]), self.tables.rules),) if len(actions) else ()
-        return Position(game, acting, actions, observation)
+        return Position(game, game.acting() if len(actions) else (), actions, observation)
 
     def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
         """1: the view of Duo is reflected in its main diagonal."""
