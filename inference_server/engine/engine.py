@@ -23,7 +23,7 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import Forward, TracedNetwork, trace_network, with_packed_weights
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.throttle import Throttle, no_throttle
-from simul.inference_server.engine.sampling import masked_softmax, recorded_sampler, sample_on_host
+from simul.inference_server.engine.sampling import legal_priors, recorded_sampler, sample_on_host
 
 ALIGNMENT = 64  # bytes: whole lines of the processor's cache, and what every vector load may ask for
 DeviceLost = torch.AcceleratorError  # whatever runs on the device from now on fails: only a new process helps
@@ -300,8 +300,9 @@ class PolicyEngine:
         staging.observation[:n], staging.mask[:n] = observation, mask
         staging.read_rows[:n], staging.read_rows[n:size] = read_rows, self.zero_row
         _, inputs, (logits, value, _) = self._backend.forward(staging, slice(0, size))
-        legal = masked_softmax(logits.float(), inputs.mask)[:n].masked_select(inputs.mask[:n])
-        packed = torch.cat((value.float()[:n], legal)).cpu().numpy()  # device-to-host sync here
+        places = torch.from_numpy(np.flatnonzero(staging.legal[:n])).to(self._device)
+        priors = legal_priors(logits.float(), inputs.mask, places)
+        packed = torch.cat((value.float()[:n], priors)).cpu().numpy()  # device-to-host sync here
         return packed[n:], packed[:n]
 
     @property

@@ -86,7 +86,7 @@ class Evaluator:
             known = ", ".join(self._policies.names)
             raise ProtocolError(ERR_POLICY, f"policy {message.policy[:40]!r} is not served; served are: {known}")
         observation, mask, session, finite, within = unpack_evaluate(self._spec, tensors)
-        legal = np.count_nonzero(mask, axis=1)
+        legal = np.bitwise_count(tensors["mask"]).sum(axis=1, dtype=np.int64)
         for wrong, code, text in (
             (~finite, ERR_VALUE, "the observation is not finite"),
             (finite & ~within, ERR_MASK, f"the mask has bits beyond those of the {self._spec.num_actions} actions"),
