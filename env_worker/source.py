@@ -78,12 +78,12 @@ class EnvSource(Protocol):
 
 
 class EvaluationRequest(NamedTuple):
-    """Rows for EVALUATE with zero state: wire dtype [N, D], and bool [N, A], True = legal."""
+    """Rows for EVALUATE with zero state: wire dtype [N, D], and uint8 [N, ceil(A / 8)], masks as bits."""
 
     number: int
     policy: str
     observation: NDArray[Any]
-    mask: NDArray[np.bool_]
+    mask: NDArray[np.uint8]
 
 
 @runtime_checkable

@@ -115,7 +115,7 @@ class Worker:
         client = self._client
         if client.samples.waiting <= MOST_SAMPLES_WAITING:
             for request in source.evaluations(client.rows_per_message):
-                number = client.evaluate(request.observation, request.mask, policy=request.policy)
+                number = client.evaluate(request.observation, request.mask, policy=request.policy, packed=True)
                 self._evaluations[number] = request.number
         self._stages.lap("envs")
         if samples := source.take_samples():

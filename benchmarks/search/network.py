@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from simul.common.client.evaluation import Evaluation
+from simul.common.client.evaluation import Evaluation, unanswered
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
+from simul.common.protocol.masks import unpack_masks
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.engine import PolicyEngine
 
@@ -36,12 +37,14 @@ class NetworkEvaluator:
         self._answers: list[Evaluation] = []
         self._submitted = 0
 
-    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> int:
         """As `Evaluator.submit`."""
         self._submitted += 1
         rows = np.full(len(mask), self._engine.zero_row)
-        priors, value = self._engine.evaluate(observation, mask.view(np.uint8), rows)
-        self._answers.append(Evaluation(self._submitted, priors, value, np.zeros(len(mask), np.int64), {}))
+        answer = unanswered(self._submitted, mask, num_actions)
+        answer.legal_priors, answer.value = self._engine.evaluate(observation, unpack_masks(mask, num_actions), rows)
+        answer.policy_version[:] = 0
+        self._answers.append(answer)
         return self._submitted
 
     def poll(self) -> list[Evaluation]:

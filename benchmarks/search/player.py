@@ -40,7 +40,8 @@ class Player:
         while time.monotonic() < until:
             source.poll()
             for request in source.evaluations(self._rows):
-                self._numbers[evaluator.submit(request.observation, request.mask)] = request.number
+                number = evaluator.submit(request.observation, request.mask, source.spec.num_actions)
+                self._numbers[number] = request.number
             source.take_samples()
             for evaluation in evaluator.poll():
                 source.take_evaluation(self._numbers.pop(evaluation.id), evaluation)

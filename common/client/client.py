@@ -139,20 +139,26 @@ class InferenceClient:
         *,
         policy: str = "learner",
         sessions: Sequence[tuple[int, int, int]] | None = None,
+        packed: bool = False,
     ) -> int:
         """Request priors and values without acting. Returns the id of the answer in `Replies.evaluations`.
+
+        Read `Evaluation.legal_priors` where there are many actions: `Evaluation.priors` has a number for each of them.
 
         Args:
             observation: [N, D], N at most `rows_per_step` of the server's limits; mask: [N, A], True = legal.
             policy: name of the policy to evaluate with.
             sessions: for each row (env, seat, episode) of an own session whose state is read, or NO_SESSION. The state
                 is read when the row is evaluated: wait for the session's action first.
+            packed: the masks are bits, uint8 [N, ceil(A / 8)]: action a is bit a % 8 (the lowest is 0) of byte a // 8.
+
+        The arrays may be kept until the answer has come: do not write to them.
 
         Raises:
-            ValueError: an array has the wrong shape.
+            ValueError: an array has the wrong shape, or a packed mask a bit beyond the last action.
         """
         message, tensors = pack_evaluate(
-            self._sender.next_id(), observation, mask, self._spec, policy=policy, sessions=sessions
+            self._sender.next_id(), observation, mask, self._spec, policy=policy, sessions=sessions, packed=packed
         )  # fmt: skip
         self._evaluations.add(message, tensors)
         self._sender.send_evaluate(message.id)

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+LEAST_PRIOR = 1e-12  # its logarithm stays finite
+
 
 class CachedEvaluation(NamedTuple):
-    """priors: float32 [K], of the legal actions in order; values: float32 [R], one a row that was asked."""
+    """What the network said of a position.
+
+    Attributes:
+        priors: float32 [K], of the legal actions in order.
+        values: float64 [seats].
+    """
 
     priors: NDArray[np.float32]
-    values: NDArray[np.float32]
+    values: NDArray[np.float64]
+
+
+def logits_of(priors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """float32 [K]: logarithms of the priors, finite."""
+    return np.log(np.maximum(priors, LEAST_PRIOR))
 
 
 def position_key(actor: int, actions: NDArray[np.intp], observations: NDArray[Any]) -> bytes:
@@ -39,7 +52,7 @@ class EvaluationCache:
         self.version = -1
         self.hits = self.misses = 0
         self._capacity = capacity
-        self._kept: dict[bytes, CachedEvaluation] = {}  # oldest first
+        self._kept: OrderedDict[bytes, CachedEvaluation] = OrderedDict()  # oldest first
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -61,5 +74,5 @@ class EvaluationCache:
         if version < self.version or not self._capacity:
             return
         if len(self._kept) >= self._capacity and key not in self._kept:
-            del self._kept[next(iter(self._kept))]
+            self._kept.popitem(last=False)
         self._kept[key] = evaluation

@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.client.client import InferenceClient
-from simul.common.client.evaluation import Evaluation
+from simul.common.client.evaluation import Evaluation, unanswered
 
 
 class Evaluator(Protocol):
     """Answers rows with priors and values, some time after they were submitted:
 
-    number = evaluator.submit(observation, mask)
+    number = evaluator.submit(observation, mask, num_actions)
     for evaluation in evaluator.poll():         # evaluation.id == number
     """
 
-    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
-        """Rows of one request: wire dtype [N, D], bool [N, A] (True = legal). Returns the id of the answer."""
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> int:
+        """Rows of one request: wire dtype [N, D], uint8 [N, ceil(A / 8)] (bits). Returns the id of the answer."""
 
     def poll(self) -> list[Evaluation]:
         """Answers that have arrived. Waits a little where there are none."""
@@ -32,13 +32,14 @@ class UniformEvaluator:
         self._answers: list[Evaluation] = []
         self._submitted = 0
 
-    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> int:
         """The answer waits in the next `poll`."""
         self._submitted += 1
-        rows = len(mask)
-        priors = mask / mask.sum(axis=1, dtype=np.float32, keepdims=True)
-        zeros = np.zeros(rows, np.float32)
-        self._answers.append(Evaluation(self._submitted, priors, zeros, np.zeros(rows, np.int64), {}))
+        answer = unanswered(self._submitted, mask, num_actions)
+        counts = np.diff(answer.first)
+        answer.legal_priors[:] = np.repeat((1.0 / counts).astype(np.float32), counts)
+        answer.value[:] = answer.policy_version[:] = 0
+        self._answers.append(answer)
         return self._submitted
 
     def poll(self) -> list[Evaluation]:
@@ -60,9 +61,9 @@ class ServerEvaluator:
         self._policy = policy
         self._wait_sec = wait_sec
 
-    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> int:
         """One EVALUATE message. Raises ValueError where the rows do not fit the game spec."""
-        return self._client.evaluate(observation, mask, policy=self._policy)
+        return self._client.evaluate(observation, mask, policy=self._policy, packed=True)
 
     def poll(self) -> list[Evaluation]:
         """Answers that have arrived. Raises InferenceError where the server refuses this client."""

@@ -26,8 +26,10 @@ R = TypeVar("R")
 
 _INTS, _FLOATS, _VALUES = types.int32[::1], types.float32[::1], types.float64[::1]
 _TABLE, _BOOLS = types.float64[:, ::1], types.boolean[::1]
+_LONGS, _ROWS = types.int64[::1], types.uint8[:, ::1]
 _INT, _FLOAT = types.int64, types.float64
 LOWEST = -1e300
+CHANCE = -1  # `actor` of a node of chance
 
 
 class Setting(IntEnum):
@@ -167,14 +169,52 @@ def _puct_edge(
     return best
 
 
+@_compiled(_INT(_INT, _VALUES, _INTS, _INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _BOOLS, _VALUES))
+def _scheduled_edge(
+    wanted: int,
+    noise: NDArray[np.float64],
+    searched: NDArray[np.int32],
+    first: int,
+    count: int,
+    estimate: float,
+    prior: NDArray[np.float32],
+    logit: NDArray[np.float32],
+    edge_visits: NDArray[np.int32],
+    edge_value: NDArray[np.float64],
+    closed: NDArray[np.bool_],
+    settings: NDArray[np.float64],
+) -> int:
+    """Sequential halving: the open edge of greatest g + logits + sigma(Q), of those that were searched `wanted` times.
+
+    Where all of those are closed, of all open ones.
+    """
+    logits = improved_logits(first, count, estimate, prior, logit, edge_visits, edge_value, settings)
+    best, best_of_all = -1, 0
+    score = score_of_all = -np.inf
+    for place in range(count):
+        if closed[first + place]:
+            continue
+        found = noise[place] + logits[place]
+        if found > score_of_all:
+            best_of_all, score_of_all = place, found
+        if searched[place] == wanted and (best < 0 or found > score):
+            best, score = place, found
+    place = best if best >= 0 else best_of_all
+    searched[place] += 1
+    return first + place
+
+
 @_compiled(
     _INT(
-        _INT, _INTS, _INTS, types.boolean, _FLOATS, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _FLOATS,
-        _FLOATS, _INTS, _VALUES, _INTS, _BOOLS, _VALUES,
+        _INT, _INT, _VALUES, _INTS, _INTS, _INTS, types.boolean, _FLOATS, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE,
+        _BOOLS, _FLOATS, _FLOATS, _INTS, _VALUES, _INTS, _BOOLS, _VALUES,
     )
 )  # fmt: skip
 def descend(
     depth: int,
+    wanted: int,
+    noise: NDArray[np.float64],
+    searched: NDArray[np.int32],
     path_nodes: NDArray[np.int32],
     path_edges: NDArray[np.int32],
     improved: bool,
@@ -200,9 +240,20 @@ def descend(
     path's node is -1.
 
     Args:
+        wanted: from 0 up: choose the root's edge by sequential halving, of the actions with so many visits in
+            `searched`, which counts the chosen one; `noise`: float64 [K], its Gumbel draws. -1: as at every other node.
         improved: select by the improved policy instead of PUCT.
         root_prior: float32, PUCT's priors of the edges of `path_nodes[0]`, with its noise.
     """
+    if wanted >= 0:
+        node = path_nodes[0]
+        edge = _scheduled_edge(
+            wanted, noise, searched, first[node], count[node], estimate[node, actor[node]], prior, logit, edge_visits,
+            edge_value, closed, settings,
+        )  # fmt: skip
+        path_edges[0] = edge
+        depth = 1
+        path_nodes[1] = child[edge]
     while True:
         node = path_nodes[depth]
         if node < 0 or actor[node] < 0 or count[node] == 0 or solved[node]:
@@ -273,6 +324,60 @@ def back_up(
                         edge_value[other] = taken * mean
 
 
+@_compiled(
+    types.void(
+        _INT, _INT, _LONGS, _FLOATS, _FLOATS, _VALUES, _INTS, _FLOATS, _FLOATS, _BOOLS, _INT, _INTS, _INTS, _INTS,
+        _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _VALUES, _INTS,
+    )
+)  # fmt: skip
+def expand(
+    node: int,
+    edges: int,
+    actions: NDArray[np.int64],
+    priors: NDArray[np.float32],
+    logits: NDArray[np.float32],
+    values: NDArray[np.float64],
+    action: NDArray[np.int32],
+    prior: NDArray[np.float32],
+    logit: NDArray[np.float32],
+    closed: NDArray[np.bool_],
+    depth: int,
+    path_nodes: NDArray[np.int32],
+    path_edges: NDArray[np.int32],
+    actor: NDArray[np.int32],
+    first: NDArray[np.int32],
+    count: NDArray[np.int32],
+    visits: NDArray[np.int32],
+    value: NDArray[np.float64],
+    estimate: NDArray[np.float64],
+    solved: NDArray[np.bool_],
+    edge_visits: NDArray[np.int32],
+    edge_value: NDArray[np.float64],
+    child: NDArray[np.int32],
+) -> None:
+    """Give `node`, where the path ends, its edges from the place `edges` on, and back up its `values` [seats].
+
+    Args:
+        actions, priors, logits: [K], of the edges.
+    """
+    first[node], count[node] = edges, len(actions)
+    for seat in range(len(values)):
+        estimate[node, seat] = values[seat]
+    stop = edges + len(actions)
+    for place in range(len(actions)):
+        action[edges + place] = actions[place]
+    prior[edges:stop] = priors
+    logit[edges:stop] = logits
+    child[edges:stop] = -1
+    edge_visits[edges:stop] = 0
+    edge_value[edges:stop] = 0.0
+    closed[edges:stop] = False
+    back_up(
+        depth, path_nodes, path_edges, values, actor, first, count, visits, value, estimate, solved, edge_visits,
+        edge_value, child,
+    )  # fmt: skip
+
+
 @_compiled(_INT(_INT, _INT, _INT, _INTS, _TABLE, _BOOLS, _BOOLS))
 def _best_if_solved(
     first: int,
@@ -336,3 +441,160 @@ def back_up_proof(
             return
         solved[node] = True
         estimate[node] = estimate[best]
+
+
+@_compiled(_INTS(_INT, _INT, _INTS, _INTS, _INTS, _INTS, _INTS, _INTS))
+def nodes_below(
+    root: int,
+    nodes: int,
+    event_parents: NDArray[np.int32],
+    event_children: NDArray[np.int32],
+    actor: NDArray[np.int32],
+    first: NDArray[np.int32],
+    count: NDArray[np.int32],
+    child: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """int32 [N]: `root`, and the nodes below it of the `nodes` in use, each once, breadth first.
+
+    Args:
+        event_parents, event_children: int32 [P], nodes of chance and the children behind their events.
+    """
+    found = np.empty(nodes, np.int32)
+    seen = np.zeros(nodes, np.bool_)
+    found[0], seen[root] = root, True
+    used, at = 1, 0
+    while at < used:
+        node = found[at]
+        at += 1
+        by_chance = actor[node] == CHANCE
+        start, stop = (0, len(event_parents)) if by_chance else (first[node], first[node] + count[node])
+        for place in range(start, stop):
+            if by_chance and event_parents[place] != node:
+                continue
+            below = event_children[place] if by_chance else child[place]
+            if below >= 0 and not seen[below]:
+                found[used], seen[below] = below, True
+                used += 1
+    return found[:used].copy()
+
+
+@_compiled(
+    _INT(
+        _INTS, _INT, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _INTS, _INTS, _VALUES, _FLOATS, _FLOATS,
+        _BOOLS,
+    )
+)  # fmt: skip
+def keep_nodes(
+    kept: NDArray[np.int32],
+    nodes: int,
+    actor: NDArray[np.int32],
+    first: NDArray[np.int32],
+    count: NDArray[np.int32],
+    visits: NDArray[np.int32],
+    value: NDArray[np.float64],
+    estimate: NDArray[np.float64],
+    solved: NDArray[np.bool_],
+    action: NDArray[np.int32],
+    child: NDArray[np.int32],
+    edge_visits: NDArray[np.int32],
+    edge_value: NDArray[np.float64],
+    prior: NDArray[np.float32],
+    logit: NDArray[np.float32],
+    closed: NDArray[np.bool_],
+) -> int:
+    """Make `kept` the only ones of the `nodes` in use, in this order, with their edges. Returns how many edges.
+
+    All children of kept nodes are kept. Columns of nodes are 0 behind them.
+    """
+    place_of = np.empty(nodes, np.int32)
+    total = 0
+    for place in range(len(kept)):
+        place_of[kept[place]] = place
+        total += count[kept[place]]
+    edges, firsts = np.empty(total, np.int32), np.empty(len(kept), np.int32)
+    total = 0
+    for place in range(len(kept)):
+        node = kept[place]
+        firsts[place] = total
+        for edge in range(first[node], first[node] + count[node]):
+            edges[total] = edge
+            total += 1
+    action[:total] = action[edges]
+    child[:total] = child[edges]
+    edge_visits[:total] = edge_visits[edges]
+    edge_value[:total] = edge_value[edges]
+    prior[:total] = prior[edges]
+    logit[:total] = logit[edges]
+    closed[:total] = closed[edges]
+    for edge in range(total):
+        if child[edge] >= 0:
+            child[edge] = place_of[child[edge]]
+    used = len(kept)
+    actor[:used] = actor[kept]
+    first[:used] = firsts
+    count[:used] = count[kept]
+    visits[:used] = visits[kept]
+    value[:used] = value[kept]
+    estimate[:used] = estimate[kept]
+    solved[:used] = solved[kept]
+    actor[used:nodes] = 0
+    first[used:nodes] = 0
+    count[used:nodes] = 0
+    visits[used:nodes] = 0
+    value[used:nodes] = 0.0
+    estimate[used:nodes] = 0.0
+    solved[used:nodes] = False
+    return total
+
+
+@_compiled(_INT(_LONGS, _LONGS, _INT, _ROWS))
+def pack_actions(
+    actions: NDArray[np.int64], first: NDArray[np.int64], num_actions: int, bits: NDArray[np.uint8]
+) -> int:
+    """Set the bits of each row's actions. Returns the first row in which one is no action or there twice, else -1.
+
+    Args:
+        actions: int64 [K], those of one row after the other; first: int64 [N + 1], where they begin.
+        bits: uint8 [N, W], zeros.
+    """
+    for row in range(len(bits)):
+        for place in range(first[row], first[row + 1]):
+            action = actions[place]
+            if action < 0 or action >= num_actions or bits[row, action >> 3] >> (action & 7) & 1:
+                return row
+            bits[row, action >> 3] |= 1 << (action & 7)
+    return -1
+
+
+@_compiled(types.void(_FLOATS, _LONGS, _LONGS, _ROWS, _FLOATS))
+def priors_by_action(
+    priors: NDArray[np.float32],
+    actions: NDArray[np.int64],
+    first: NDArray[np.int64],
+    bits: NDArray[np.uint8],
+    found: NDArray[np.float32],
+) -> None:
+    """Write to `found` [K] the prior of each of `actions`; `priors` [K] has those of a row in order of their ids.
+
+    The other arguments as for `pack_actions`.
+    """
+    place_of = np.empty(8 * bits.shape[1], np.int64)
+    for row in range(len(bits)):
+        start, stop = first[row], first[row + 1]
+        ascending = True
+        for place in range(start, stop):
+            place_of[actions[place]] = place
+            ascending &= place == start or actions[place - 1] < actions[place]
+        if ascending:
+            found[start:stop] = priors[start:stop]
+            continue
+        at = start
+        for byte in range(bits.shape[1]):
+            rest = np.int64(bits[row, byte])
+            action = 8 * byte
+            while rest:
+                if rest & 1:
+                    found[place_of[action]] = priors[at]
+                    at += 1
+                rest >>= 1
+                action += 1

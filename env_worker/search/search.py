@@ -2,7 +2,7 @@
 
 search.begin(game, full=True, move=0)
 while leaf := search.select():
-    search.take(leaf, priors, values)       # what the network said of it
+    search.take(leaf, version, evaluation, logits)  # what the network said of it
 result = search.result()
 game.apply({seat: result.action})
 search.follow(result.action)                # keeps what lies below it
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from simul.common.config.search import SearchConfig
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
-from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, position_key
+from simul.env_worker.games.base.turn_game import CHANCE, Position, TurnGame, position_of
+from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, logits_of, position_key
 from simul.env_worker.search.loops import Setting
 from simul.env_worker.search.outcomes import outcome_of
 from simul.env_worker.search.sequential_halving import visit_schedule
@@ -35,7 +35,7 @@ class Leaf(NamedTuple):
 
     Attributes:
         actor: the seat that acts.
-        actions: intp [K], legal ones, ascending.
+        actions: int64 [K], legal ones, ascending.
         observations: wire dtype [R, D]: with one or two seats the actor's; with more every seat's, in order.
         key: of the evaluation cache.
     """
@@ -43,9 +43,12 @@ class Leaf(NamedTuple):
     node: int
     depth: int
     actor: int
-    actions: NDArray[np.intp]
+    actions: NDArray[np.int64]
     observations: NDArray[Any]
     key: bytes
+
+
+_Shown = tuple[int, NDArray[np.int64], NDArray[Any], bytes]  # the last four attributes of a Leaf
 
 
 class SearchResult(NamedTuple):
@@ -81,7 +84,7 @@ class Search:
     def __init__(self, config: SearchConfig, spec: GameSpec, draw: np.random.Generator, cache: EvaluationCache) -> None:
         self.num_actions = spec.num_actions
         self._config = config
-        self._seats = spec.seats
+        self.seats = spec.seats
         self._draw = draw
         self._chance = random.Random(int(draw.integers(2**63)))
         self._cache = cache
@@ -101,10 +104,11 @@ class Search:
         self._budget = 0
         self._simulations = 0
         self._legal = 0  # actions of the root
-        self._fresh: Leaf  # of the node that was added last
+        self._fresh: _Shown  # of the node that was added last
         self._dirichlet = False
         self._schedule: tuple[int, ...] = ()
-        self._noise: NDArray[np.float64] | None = None  # of the root: Gumbel draws, or Dirichlet
+        self._begun = False  # the noise of the root is drawn
+        self._noise = np.zeros(0)  # of the root: Gumbel draws, or Dirichlet
         self._root_prior = np.zeros(0, np.float32)
         self._searched = np.zeros(0, np.int32)  # Gumbel: visits of the root's actions by this search
 
@@ -129,7 +133,7 @@ class Search:
         self._dirichlet = noise and full and not self._gumbel and config.noise_share > 0
         self._budget = config.simulations if full else min(config.cheap_simulations, config.simulations)
         self._simulations = 0
-        self._noise = None
+        self._begun = False
 
     def select(self) -> Leaf | None:
         """Simulate until a leaf needs an evaluation, which `take` brings; None when the search is over."""
@@ -140,24 +144,24 @@ class Search:
             if tree.solved[node]:
                 self._back_up(depth, tree.estimate[node])
                 continue
-            leaf = self._fresh._replace(depth=depth)
+            leaf = Leaf(node, depth, *self._fresh)
             found = self._cache.find(leaf.key)
             if found is None:
                 return leaf
-            self._expand(leaf, found)
+            self._expand(leaf, found, logits_of(found.priors))
         return None
 
-    def take(self, leaf: Leaf, version: int, evaluation: CachedEvaluation) -> None:
-        """The answer to `leaf`, by the weights of `version`."""
+    def take(self, leaf: Leaf, version: int, evaluation: CachedEvaluation, logits: NDArray[np.float32]) -> None:
+        """The answer to `leaf`, by the weights of `version`; `logits`: of its priors, float32 [K]."""
         self._cache.keep(leaf.key, version, evaluation)
-        self._expand(leaf, evaluation)
+        self._expand(leaf, evaluation, logits)
 
     def result(self) -> SearchResult:
         """The move, and what is learned from it. Of a search that is over."""
         tree = self._tree
         if self._legal == 1:
             only = tree.games[ROOT].legal_actions(int(tree.actor[ROOT]))
-            return SearchResult(int(only[0]), only[:0], np.zeros(0, np.float32), np.zeros(self._seats), 0)
+            return SearchResult(int(only[0]), only[:0], np.zeros(0, np.float32), np.zeros(self.seats), 0)
         part = tree.edges_of(ROOT)
         actions = tree.action[part].astype(np.intp)
         playable = self._playable()
@@ -177,14 +181,15 @@ class Search:
 
     def _set_root(self, game: TurnGame) -> None:
         """Make the position the root: the node that the tree has of it, else a new tree."""
-        shown = self._show(game, game.acting()[0])
-        node = self._tree.nearest_at(shown.key) if self._config.reuse_tree else -1
+        position = position_of(game)
+        shown = self._show(position, position.acting[0])
+        node = self._tree.nearest_at(shown[-1]) if self._config.reuse_tree else -1
         if node >= 0:
             self._tree.reroot(node)
         else:
             self._tree.clear()
-            self._add(game.clone(), 0)
-        self._legal = len(shown.actions)
+            self._add(position._replace(game=game.clone()), 0)
+        self._legal = len(position.actions)
 
     def _left(self) -> int:
         """Simulations still to be made; a root without edges needs its evaluation first.
@@ -201,14 +206,17 @@ class Search:
         """Select a path from the root to a node that is over or has no edges yet. Returns its depth."""
         tree = self._tree
         tree.path_nodes[0] = ROOT
-        depth = 0
+        depth, wanted = 0, -1
         if tree.count[ROOT]:
-            if self._noise is None:
+            if not self._begun:
                 self._begin_root()
             if self._gumbel:
-                depth = self._descend_by_schedule()
+                wanted = self._schedule[self._simulations]
         while True:
-            depth = tree.descend(depth, self._gumbel, self._root_prior, self._settings)
+            depth = tree.descend(
+                depth, wanted, self._noise, self._searched, self._gumbel, self._root_prior, self._settings
+            )
+            wanted = -1
             if tree.path_nodes[depth] < 0:
                 self._add_child(depth - 1)
             node = int(tree.path_nodes[depth])
@@ -220,6 +228,7 @@ class Search:
     def _begin_root(self) -> None:
         """Draw the noise of the root: Gumbel's for the order of its actions, Dirichlet's for PUCT's priors."""
         tree, config = self._tree, self._config
+        self._begun = True
         part = tree.edges_of(ROOT)
         count = part.stop - part.start
         self._root_prior = tree.prior[part].copy()
@@ -234,33 +243,16 @@ class Search:
         else:
             self._noise = np.zeros(count)
 
-    def _descend_by_schedule(self) -> int:
-        """Sequential halving: the best of the actions that were simulated as often as the schedule says.
-
-        Where all of those are closed, the best of the open ones.
-        """
-        tree = self._tree
-        open_actions = ~tree.closed[tree.edges_of(ROOT)]
-        wanted = open_actions & (self._searched == self._schedule[self._simulations])
-        place = int(np.argmax(self._scores(wanted if wanted.any() else open_actions)))
-        self._searched[place] += 1
-        edge = int(tree.first[ROOT]) + place
-        tree.path_edges[0] = edge
-        tree.path_nodes[1] = tree.child[edge]
-        return 1
-
     def _scores(self, among: NDArray[np.bool_]) -> NDArray[np.float64]:
         """g + logits + sigma(Q) of the root's actions, -inf of those not `among`."""
-        assert self._noise is not None
         return np.where(among, self._noise + self._tree.improved_logits(ROOT, self._settings), -np.inf)
 
     def _add_child(self, depth: int) -> None:
         """Put a node behind the edge that leaves the path at `depth`."""
         tree = self._tree
         parent, edge = int(tree.path_nodes[depth]), int(tree.path_edges[depth])
-        game = tree.games[parent].clone()
-        game.apply({int(tree.actor[parent]): int(tree.action[edge])})
-        node = self._add(game, tree.moves[parent] + 1)
+        position = tree.games[parent].after(int(tree.action[edge]))
+        node = self._add(position, tree.moves[parent] + 1)
         tree.child[edge] = node
         tree.path_nodes[depth + 1] = node
 
@@ -273,18 +265,18 @@ class Search:
         if child < 0:
             game = tree.games[node].clone()
             game.apply({CHANCE: event})
-            child = self._add(game, tree.moves[node] + 1)
+            child = self._add(position_of(game), tree.moves[node] + 1)
             tree.add_event(node, event, child)
         tree.path_edges[depth] = NO_EDGE
         tree.path_nodes[depth + 1] = child
         return depth + 1
 
-    def _add(self, game: TurnGame, moves: int) -> int:
+    def _add(self, position: Position, moves: int) -> int:
         """The node of this position, new unless an equal one is known. Raises ConfigError where several seats act."""
         tree = self._tree
-        acting = game.acting()
+        game, acting = position.game, position.acting
         if not acting:
-            return tree.add_node(game, OVER, outcome_of(game.returns(), self._config), moves)
+            return tree.add_node(game, OVER, moves, outcome_of(game.returns(), self._config))
         actor = acting[0]
         if len(acting) > 1:
             raise ConfigError(
@@ -292,28 +284,28 @@ class Search:
                 "act at once. Train this game without search."
             )
         if actor == CHANCE:
-            return tree.add_node(game, CHANCE, 0.0, moves)
-        shown = self._show(game, actor)
-        if self._config.transpositions and (known := tree.node_at(moves, shown.key)) >= 0:
+            return tree.add_node(game, CHANCE, moves)
+        shown = self._show(position, actor)
+        key = shown[-1]
+        if self._config.transpositions and (known := tree.node_at(moves, key)) >= 0:
             return known
-        node = tree.add_node(game, actor, 0.0, moves)
-        tree.add_position(node, shown.key)
-        self._fresh = shown._replace(node=node)
+        node = tree.add_node(game, actor, moves)
+        tree.add_position(node, key)
+        self._fresh = shown
         return node
 
-    def _show(self, game: TurnGame, actor: int) -> Leaf:
+    def _show(self, position: Position, actor: int) -> _Shown:
         """What the network is asked about a position."""
-        actions = game.legal_actions(actor)
-        asked = range(self._seats) if self._seats > 2 else (actor,)
-        observations = np.stack([game.observation(seat) for seat in asked])
-        return Leaf(-1, 0, actor, actions, observations, position_key(actor, actions, observations))
+        game, actions, observations = position.game, position.actions, position.observation[None]
+        if self.seats > 2:
+            observations = np.stack([game.observation(seat) for seat in range(self.seats)])
+        return actor, actions, observations, position_key(actor, actions, observations)
 
-    def _expand(self, leaf: Leaf, evaluation: CachedEvaluation) -> None:
-        values = evaluation.values.astype(np.float64)
-        if self._seats == 2:
-            values = np.array([values[0], -values[0]] if leaf.actor == 0 else [-values[0], values[0]])
-        self._tree.expand(leaf.node, leaf.actions, evaluation.priors, values)
-        self._back_up(leaf.depth, values)
+    def _expand(self, leaf: Leaf, evaluation: CachedEvaluation, logits: NDArray[np.float32]) -> None:
+        priors, values = evaluation
+        self._tree.expand(leaf.node, leaf.depth, leaf.actions, priors, logits, values)
+        if leaf.depth:  # the root's own evaluation is no simulation
+            self._simulations += 1
 
     def _back_up(self, depth: int, values: NDArray[np.float64]) -> None:
         self._tree.back_up(depth, values)
@@ -332,7 +324,7 @@ class Search:
 
     def _place_by_score(self, playable: NDArray[np.bool_]) -> int:
         """The best of the actions that sequential halving kept to its end."""
-        if self._noise is None:  # solved before this search made a simulation
+        if not self._begun:  # solved before this search made a simulation
             return int(np.argmax(playable))
         most = self._searched[playable].max()
         return int(np.argmax(self._scores(playable & (self._searched == most))))

@@ -13,7 +13,6 @@ from simul.env_worker.search import loops
 
 OVER = -2  # `actor` of a node where the game is over
 NO_EDGE = -1  # in a path, behind a chance node
-LEAST_PRIOR = 1e-12  # its logarithm stays finite
 
 _NODE_COLUMNS = ("actor", "first", "count", "visits", "value", "estimate", "solved", "path_nodes", "path_edges")
 _EDGE_COLUMNS = ("action", "child", "edge_visits", "edge_value", "prior", "logit", "closed")
@@ -25,7 +24,8 @@ class Tree:
     Node 0 is the root. A node that a seat acts in has its edges after `expand`. The children of a chance node are kept
     by event, because there may be too many events to list.
 
-    A node may have several parents: positions with one key after equally many moves are one node.
+    A node may have several parents: positions with one key after equally many moves are one node. Columns of nodes are
+    0 behind those in use.
 
     Attributes:
         nodes, edges: number in use.
@@ -48,6 +48,18 @@ class Tree:
         self.actor, self.first, self.count, self.visits, self.value, self.estimate, self.solved = node[:7]
         self.path_nodes, self.path_edges = node[7:]
         self.action, self.child, self.edge_visits, self.edge_value, self.prior, self.logit, self.closed = edge
+        self._gather_arguments()
+
+    def _gather_arguments(self) -> None:
+        """Columns in the order in which the loops that every leaf calls take them."""
+        nodes = self._nodes = (
+            self.actor, self.first, self.count, self.visits, self.value, self.estimate, self.solved,
+        )  # fmt: skip
+        edges = (self.edge_visits, self.edge_value, self.child)
+        self._path = (self.path_nodes, self.path_edges)
+        self._below = (*nodes, self.prior, self.logit, *edges, self.closed)
+        self._new_edges = (self.action, self.prior, self.logit, self.closed)
+        self._above = (*self._path, *nodes, *edges)
 
     def _node_columns(self, room: int) -> tuple[NDArray[Any], ...]:
         ints = [np.zeros(room, np.int32) for _ in range(6)]
@@ -60,7 +72,7 @@ class Tree:
         floats = [np.zeros(room, np.float32) for _ in range(2)]
         return (*ints, np.zeros(room), *floats, np.zeros(room, np.bool_))
 
-    def add_node(self, game: TurnGame, actor: int, estimate: ArrayLike, moves: int) -> int:
+    def add_node(self, game: TurnGame, actor: int, moves: int, estimate: ArrayLike = 0.0) -> int:
         """A node without visits or edges. `estimate`: [seats], of a game that is over; else 0 until `expand`."""
         if self.nodes + 2 > len(self.actor):  # a path of all nodes has one place more
             self._grow(_NODE_COLUMNS)
@@ -69,28 +81,23 @@ class Tree:
         self.games.append(game)
         self.moves.append(moves)
         self.actor[node] = actor
-        self.first[node] = self.count[node] = self.visits[node] = 0
-        self.value[node] = 0.0
-        self.estimate[node] = estimate
-        self.solved[node] = actor == OVER
-        if actor == CHANCE:
+        if actor == OVER:
+            self.estimate[node] = estimate
+            self.solved[node] = True
+        elif actor == CHANCE:
             self._events[node] = {}
         return node
 
-    def expand(self, node: int, actions: NDArray[np.intp], priors: NDArray[np.float32], values: ArrayLike) -> None:
-        """Give the node its edges: actions [K], priors [K], and what the network says the position is worth [seats]."""
-        count = len(actions)
-        while self.edges + count > len(self.action):
+    def expand(
+        self, node: int, depth: int, actions: NDArray[np.int64], priors: NDArray[np.float32],
+        logits: NDArray[np.float32], values: NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        """Give the node at the end of the path its edges, and back up its values; see `loops.expand`."""
+        edges, count = self.edges, len(actions)
+        while edges + count > len(self.action):
             self._grow(_EDGE_COLUMNS)
-        part = slice(self.edges, self.edges + count)
-        self.first[node], self.count[node] = self.edges, count
-        self.estimate[node] = values
-        self.action[part], self.child[part] = actions, -1
-        self.edge_visits[part], self.edge_value[part] = 0, 0.0
-        self.prior[part] = priors
-        self.closed[part] = False
-        self.logit[part] = np.log(np.maximum(priors, LEAST_PRIOR))
-        self.edges += count
+        loops.expand(node, edges, actions, priors, logits, values, *self._new_edges, depth, *self._above)
+        self.edges = edges + count
 
     def edges_of(self, node: int) -> slice:
         """The node's edges, in the order of its legal actions."""
@@ -119,13 +126,12 @@ class Tree:
         return self._positions[min(found)] if found else -1
 
     def descend(
-        self, depth: int, improved: bool, root_prior: NDArray[np.float32], settings: NDArray[np.float64]
-    ) -> int:
+        self, depth: int, wanted: int, noise: NDArray[np.float64], searched: NDArray[np.int32], improved: bool,
+        root_prior: NDArray[np.float32], settings: NDArray[np.float64],
+    ) -> int:  # fmt: skip
         """See `loops.descend`."""
         return loops.descend(
-            depth, self.path_nodes, self.path_edges, improved, root_prior, self.actor, self.first, self.count,
-            self.visits, self.value, self.estimate, self.solved, self.prior, self.logit, self.edge_visits,
-            self.edge_value, self.child, self.closed, settings,
+            depth, wanted, noise, searched, *self._path, improved, root_prior, *self._below, settings
         )  # fmt: skip
 
     def back_up(self, depth: int, values: NDArray[np.float64]) -> None:
@@ -149,23 +155,14 @@ class Tree:
 
     def reroot(self, root: int) -> None:
         """Keep `root` and what lies below it, with its statistics."""
-        kept = self._subtree(root)
+        nodes = self._nodes_below(root)
+        self.edges = loops.keep_nodes(
+            nodes, self.nodes, *self._nodes, self.action, self.child, self.edge_visits, self.edge_value, self.prior,
+            self.logit, self.closed,
+        )  # fmt: skip
+        self.nodes = len(nodes)
+        kept = nodes.tolist()
         moved = {old: new for new, old in enumerate(kept)}
-        nodes = np.array(kept, np.intp)
-        edges = [np.arange(self.first[node], self.first[node] + self.count[node]) for node in kept]
-        chosen = np.concatenate(edges) if edges else np.empty(0, np.intp)
-        new_place = np.full(self.nodes + 1, -1, np.int32)  # the last stands for "none"
-        new_place[nodes] = np.arange(len(kept))
-        counts = self.count[nodes]
-        for name in _NODE_COLUMNS[:-2]:
-            column = getattr(self, name)
-            column[: len(kept)] = column[nodes]
-        self.first[: len(kept)] = np.cumsum(counts) - counts
-        for name in _EDGE_COLUMNS:
-            column = getattr(self, name)
-            column[: len(chosen)] = column[chosen]
-        self.child[: len(chosen)] = new_place[self.child[: len(chosen)]]
-        self.nodes, self.edges = len(kept), len(chosen)
         self.games = [self.games[node] for node in kept]
         self.moves = [self.moves[node] for node in kept]
         self._positions = {at: moved[node] for at, node in self._positions.items() if node in moved}
@@ -175,21 +172,14 @@ class Tree:
             if node in moved
         }
 
-    def _subtree(self, root: int) -> Sequence[int]:
-        """`root` and the nodes below it, each once, the root first."""
-        found = {root: None}
-        waiting = [root]
-        for node in waiting:  # grows while it is read
-            if self.actor[node] == CHANCE:
-                children = list(self._events[node].values())
-            else:
-                behind = self.child[self.edges_of(node)]
-                children = behind[behind >= 0].tolist()
-            waiting += [child for child in children if child not in found]
-            found |= dict.fromkeys(children)
-        return list(found)
+    def _nodes_below(self, root: int) -> NDArray[np.int32]:
+        """See `loops.nodes_below`."""
+        pairs = [(node, child) for node, events in self._events.items() for child in events.values()]
+        parents, children = np.array(pairs, np.int32).reshape(-1, 2).T.copy()
+        return loops.nodes_below(root, self.nodes, parents, children, self.actor, self.first, self.count, self.child)
 
     def _grow(self, columns: Sequence[str]) -> None:
         for name in columns:
             old = getattr(self, name)
             setattr(self, name, np.concatenate((old, np.zeros_like(old))))
+        self._gather_arguments()

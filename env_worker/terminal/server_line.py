@@ -89,9 +89,9 @@ class LineEvaluator:
         self._wait_for = wait_for
         self._policy = policy
 
-    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> int:
         """One EVALUATE message with zero state."""
-        return self._client.evaluate(observation, mask, policy=self._policy)
+        return self._client.evaluate(observation, mask, policy=self._policy, packed=True)
 
     def poll(self) -> list[Evaluation]:
         """Answers, at least one."""

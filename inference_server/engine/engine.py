@@ -23,7 +23,7 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import Forward, TracedNetwork, trace_network, with_packed_weights
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.throttle import Throttle, no_throttle
-from simul.inference_server.engine.sampling import masked_softmax, recorded_sampler, sample_on_host
+from simul.inference_server.engine.sampling import legal_priors, recorded_sampler, sample_on_host
 
 ALIGNMENT = 64  # bytes: whole lines of the processor's cache, and what every vector load may ask for
 DeviceLost = torch.AcceleratorError  # whatever runs on the device from now on fails: only a new process helps
@@ -285,11 +285,14 @@ class PolicyEngine:
     def evaluate(
         self, observation: NDArray[Any], mask: NDArray[np.uint8], read_rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Probabilities float32 [B, A] (0 where illegal) and values float32 [B]. The table is read, never written.
+        """Probabilities of the legal actions, and values float32 [B]. The table is read, never written.
 
         Args:
             observation: wire dtype [B, D], B at most `largest_batch`; mask: uint8 [B, A], 1 = legal.
             read_rows: int64 [B], rows of the table.
+
+        Returns:
+            priors: float32 [K], in order of their ids, row behind row; K is the number of legal actions in the batch.
         """
         n = len(read_rows)
         size = self._bucket_of[n]
@@ -297,9 +300,10 @@ class PolicyEngine:
         staging.observation[:n], staging.mask[:n] = observation, mask
         staging.read_rows[:n], staging.read_rows[n:size] = read_rows, self.zero_row
         _, inputs, (logits, value, _) = self._backend.forward(staging, slice(0, size))
-        priors = masked_softmax(logits.float(), inputs.mask)
-        packed = torch.cat((priors, value.float()[:, None]), dim=1).cpu().numpy()  # device-to-host sync here
-        return packed[:n, :-1], packed[:n, -1]
+        places = torch.from_numpy(np.flatnonzero(staging.legal[:n])).to(self._device)
+        priors = legal_priors(logits.float(), inputs.mask, places)
+        packed = torch.cat((value.float()[:n], priors)).cpu().numpy()  # device-to-host sync here
+        return packed[n:], packed[:n]
 
     @property
     def largest_batch(self) -> int:

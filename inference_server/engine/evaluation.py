@@ -32,7 +32,8 @@ STEPS_BETWEEN = 4  # while evaluations wait, at most so many batches of steps go
 class EvaluateRequest:
     """Rows of one EVALUATE message that wait. `rows` index into the message's tensors.
 
-    observation: wire dtype [N, D]; mask: uint8 [N, A], 1 = legal; session: int64 [N, 3], env -1: zero state.
+    observation: wire dtype [N, D]; mask: uint8 [N, A], 1 = legal; legal: int64 [N], legal actions of each row;
+    session: int64 [N, 3], env -1: zero state.
     """
 
     client: Client
@@ -41,6 +42,7 @@ class EvaluateRequest:
     arrived_at: float
     observation: NDArray[Any]
     mask: NDArray[np.uint8]
+    legal: NDArray[np.int64]
     session: NDArray[np.int64]
     rows: NDArray[np.int64]
 
@@ -84,15 +86,15 @@ class Evaluator:
             known = ", ".join(self._policies.names)
             raise ProtocolError(ERR_POLICY, f"policy {message.policy[:40]!r} is not served; served are: {known}")
         observation, mask, session, finite, within = unpack_evaluate(self._spec, tensors)
-        legal = mask.any(axis=1)
+        legal = np.bitwise_count(tensors["mask"]).sum(axis=1, dtype=np.int64)
         for wrong, code, text in (
             (~finite, ERR_VALUE, "the observation is not finite"),
             (finite & ~within, ERR_MASK, f"the mask has bits beyond those of the {self._spec.num_actions} actions"),
-            (finite & within & ~legal, ERR_MASK, "the mask allows no action"),
+            (finite & within & (legal == 0), ERR_MASK, "the mask allows no action"),
         ):
             self._refuse(client, message.id, np.flatnonzero(wrong), code, text)
-        rows = np.flatnonzero(finite & within & legal)
-        request = EvaluateRequest(client, message.id, message.policy, now, observation, mask, session, rows)
+        rows = np.flatnonzero(finite & within & (legal > 0))
+        request = EvaluateRequest(client, message.id, message.policy, now, observation, mask, legal, session, rows)
         if len(rows):
             self._queues.setdefault(message.policy, FairQueue()).append(request)
             self.waiting += len(rows)
@@ -142,12 +144,15 @@ class Evaluator:
             self._bisect(name, batch, error)
             return
         self._statistics.evaluation_batches += 1
-        finite = np.isfinite(value) & np.isfinite(priors).all(axis=1)
+        counts = np.concatenate([request.legal[request.rows] for request in batch])
+        first = np.cumsum(counts) - counts
+        finite = np.isfinite(value) & np.logical_and.reduceat(np.isfinite(priors), first)
         start = 0
         for request in batch:
             part = slice(start, start + len(request))
+            own = priors[first[start] : first[part.stop - 1] + counts[part.stop - 1]]
             try:
-                self._answer(request, priors[part], value[part], finite[part], policy.version)
+                self._answer(request, own, value[part], finite[part], policy.version)
             except Exception as error:  # noqa: BLE001 a defect costs this message
                 record_fault(error, self._statistics)
                 self._refuse(request.client, request.message, request.rows, ERR_INTERNAL, FAULT_TEXT)
@@ -161,13 +166,14 @@ class Evaluator:
         finite: NDArray[np.bool_],
         version: int,
     ) -> None:
-        """Answer the rows whose result is finite, refuse the others: float32 [M, A] and [M], bool [M]."""
+        """Answer the rows whose result is finite, refuse the others: float32 [K] and [M], bool [M]."""
         if not finite.all():
             refused = request.rows[~finite]
             self._statistics.forward_failed(len(refused), NOT_FINITE)
             text = describe_not_finite_result(request.observation[refused])
             self._refuse(request.client, request.message, refused, ERR_INTERNAL, text)
-            request, priors, value = request.pick(finite), priors[finite], value[finite]
+            priors = priors[np.repeat(finite, request.legal[request.rows])]
+            request, value = request.pick(finite), value[finite]
         if len(request):
             self._statistics.evaluations += len(request)
             self._reply(request, priors, value, version)
@@ -214,7 +220,7 @@ class Evaluator:
         tensors = {
             "row": request.rows.astype(np.int32),
             "value": value,
-            "priors": priors[request.mask[request.rows] == 1],  # row-major: legal ids in order, row behind row
+            "priors": priors,
         }
         self._client_socket.send_to(request.client, Evaluated(id=request.message, policy_version=version), tensors)
 

@@ -156,6 +156,6 @@ def recorded_sampler(num_actions: int, device: torch.device) -> Sampler:
     return recorded
 
 
-def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
-    """float32 [B, A]: probabilities over the legal actions, 0 elsewhere. Arguments as for `sample`."""
-    return torch.softmax(torch.where(mask, logits, ILLEGAL), dim=-1) * mask
+def legal_priors(logits: Tensor, mask: Tensor, places: Tensor) -> Tensor:
+    """float32 [K]: probabilities over the legal actions. Arguments as for `sample`; `places`: int64 [K], in [B * A]."""
+    return torch.softmax(torch.where(mask, logits, ILLEGAL), dim=-1).take(places)

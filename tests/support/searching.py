@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.evaluation import Evaluation
+from simul.common.client.evaluation import Evaluation, unanswered
 from simul.common.config.search import SearchConfig
+from simul.common.protocol.masks import no_bits_beyond, unpack_masks
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.search.batched_search import run_searches
 from simul.env_worker.search.evaluation_cache import EvaluationCache
@@ -30,26 +31,26 @@ class RowEvaluator:
         self._network = network
         self._answers: list[Evaluation] = []
 
-    def submit(self, observation: NDArray[Any], mask: NDArray[np.bool_]) -> int:
-        self._answers.append(self.answer(len(self.requests), observation, mask))
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> int:
+        self._answers.append(self.answer(len(self.requests), observation, mask, num_actions))
         return len(self.requests) - 1
 
     def poll(self) -> list[Evaluation]:
         answers, self._answers = self._answers, []
         return answers
 
-    def answer(self, number: int, observation: NDArray[Any], mask: NDArray[np.bool_]) -> Evaluation:
-        assert mask.any(axis=1).all()
-        rows = [self._network(*row) for row in zip(observation, mask)]
+    def answer(self, number: int, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> Evaluation:
+        legal = unpack_masks(mask, num_actions) > 0
+        assert legal.any(axis=1).all()
+        assert no_bits_beyond(mask, num_actions).all()
+        rows = [self._network(*row) for row in zip(observation, legal)]
         self.rows += len(rows)
         self.requests.append(len(rows))
-        return Evaluation(
-            number,
-            np.stack([priors for priors, _ in rows]).astype(np.float32),
-            np.array([value for _, value in rows], np.float32),
-            np.full(len(rows), self.version),
-            {},
-        )
+        answer = unanswered(number, mask, num_actions)
+        answer.legal_priors[:] = np.stack([priors for priors, _ in rows]).astype(np.float32)[legal]
+        answer.value[:] = [value for _, value in rows]
+        answer.policy_version[:] = self.version
+        return answer
 
 
 def hashed(observation: NDArray[Any], mask: NDArray[np.bool_]) -> tuple[NDArray[np.float32], float]:

@@ -6,7 +6,7 @@ import copy
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,15 @@ class TurnGame(ABC):
         """An independent copy; its chance events are drawn alike."""
         return copy.deepcopy(self)
 
+    def after(self, action: int) -> Position:
+        """A copy in which the one seat that acts took `action`, a legal one, and what it shows.
+
+        A game overrides it where one compiled call does all of this.
+        """
+        game = self.clone()
+        game.apply({self.acting()[0]: action})
+        return position_of(game)
+
     def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
         """[D]: the observation of the position that `symmetry` makes of the one that is observed."""
         return observation
@@ -137,6 +146,30 @@ class TurnGame(ABC):
     def svg(self, seat: int | None = None) -> str:
         """The position as a picture; empty: the game has none."""
         return ""
+
+
+class Position(NamedTuple):
+    """A position of a game, as a search sees it.
+
+    Attributes:
+        acting: as `TurnGame.acting`.
+        actions, observation: int64 [K], ascending, and wire dtype [D], of the seat that acts; without meaning where
+            none, chance, or several act.
+    """
+
+    game: TurnGame
+    acting: Sequence[int]
+    actions: NDArray[np.int64]
+    observation: NDArray[Any]
+
+
+def position_of(game: TurnGame) -> Position:
+    """What `game` shows now."""
+    acting = game.acting()
+    if len(acting) != 1 or acting[0] == CHANCE:
+        return Position(game, acting, np.empty(0, np.int64), np.empty(0, game.spec.dtype()))
+    actions = np.array(game.legal_actions(acting[0]), np.int64)
+    return Position(game, acting, actions, game.observation(acting[0]))
 
 
 class Player(Protocol):

@@ -72,11 +72,13 @@ class Variant:
         return (square[0] + 1) * self.stride + square[1] + 1
 
 
+@cache
 def duo() -> Variant:
     """14 x 14, two players; the starts are e10 and j5, not the corners."""
     return Variant("duo", 14, ("purple", "orange"), ((4, 4), (9, 9)), (0, 2), 2)
 
 
+@cache
 def classic(players: int) -> Variant:
     """20 x 20, four colours that start in the corners, clockwise."""
     corners = ((0, 0), (0, 19), (19, 19), (19, 0))
@@ -129,10 +131,11 @@ def corners(variant: Variant) -> NDArray[np.int16]:
     return np.array(listed, np.int16)
 
 
-def first_numbers(variant: Variant) -> list[int]:
+@cache
+def first_numbers(variant: Variant) -> tuple[int, ...]:
     """Number of the first placement of every orientation."""
     sizes = [variant.rows_of(shape.height) * variant.rows_of(shape.width) for shape in ORIENTATIONS]
-    return [0, *accumulate(sizes)][: len(sizes)]
+    return (0, *accumulate(sizes[:-1]))
 
 
 @cache
@@ -225,7 +228,7 @@ def _tree(variant: Variant) -> NDArray[np.int32]:
     return np.array(rows, np.int32)
 
 
-def _number_of(variant: Variant, first: list[int], cover: Cover, quarters: int) -> Iterator[int]:
+def _number_of(variant: Variant, first: tuple[int, ...], cover: Cover, quarters: int) -> Iterator[int]:
     """Constant and factors of row and column that make a placement's number of the cell that `cover` covers.
 
     Row and column are the board's, counted with the border; the number is that of the view that `quarters` quarter

@@ -278,6 +278,42 @@ def observe(
         observation[facts + 2 * colours + turn * seats + relative] = 1
 
 
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, BYTES)
+def play_and_show(
+    state: Numbers,
+    action: int,
+    tree: Numbers,
+    placements: Numbers,
+    views: Numbers,
+    rules: Numbers,
+    observation: NDArray[np.uint8],
+) -> NDArray[np.int64]:
+    """Take a legal action, and write what the seat that acts then sees to `observation` [D].
+
+    Returns its legal actions, int64 [K], ascending; none where the game is over.
+    """
+    play(state, action, tree, placements, views, rules)
+    if state[OVER]:
+        return np.empty(0, np.int64)
+    colour = state[TO_MOVE]
+    observe(state, colour, seat_of(state, colour, rules), views, rules, observation)
+    found = np.empty(rules[PASS], np.int32)
+    count = find_moves(state, colour, tree, rules, found, len(found))
+    moves = np.empty(max(count, 1), np.int64)
+    moves[0] = rules[PASS]
+    bits = np.zeros(rules[PASS] // 8 + 1, np.uint8)
+    for index in range(count):
+        bits[found[index] >> 3] |= 1 << (found[index] & 7)
+    at = 0
+    for byte in range(len(bits)):
+        if bits[byte]:
+            for bit in range(8):
+                if bits[byte] >> bit & 1:
+                    moves[at] = 8 * byte + bit
+                    at += 1
+    return moves
+
+
 @compiled(RANDOM, INT)
 def _draw(random: NDArray[np.uint64], below: int) -> int:
     """A number of [0, below), by SplitMix64 (Steele, Lea and Flood 2014) from the state `random` [1]."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
+from simul.env_worker.games.base.turn_game import IllegalActionError, Position, TurnGame
 from simul.env_worker.games.blokus.board import Variant, tables
 from simul.env_worker.games.blokus.drawing import STYLES, draw_svg, draw_text
 from simul.env_worker.games.blokus.kernels import (
@@ -22,6 +22,7 @@ from simul.env_worker.games.blokus.kernels import (
     observe,
     outcome,
     play,
+    play_and_show,
     seat_of,
     seat_points,
 )
@@ -54,6 +55,7 @@ class Blokus(TurnGame):
         """The empty board. There is no chance in Blokus: `seed` changes nothing."""
         self.state = new_state(self.variant)
         self.moves: list[tuple[int, int]] = []
+        self._legal: NDArray[np.intp] | None = None  # actions of the position, once they were asked
 
     @property
     def colour(self) -> int:
@@ -62,7 +64,11 @@ class Blokus(TurnGame):
 
     def acting(self) -> Sequence[int]:
         """The seat that places the colour to move."""
-        return () if self.state[OVER] else (seat_of(self.state, self.colour, self.tables.rules),)
+        if self.state[OVER]:
+            return ()
+        if self.variant.seats == 3:  # they place one colour in turn
+            return (seat_of(self.state, self.colour, self.tables.rules),)
+        return (self.colour % self.variant.seats,)
 
     def observation(self, seat: int) -> NDArray[Any]:
         """uint8 [D], in the view of the colour that `seat` places next."""
@@ -81,9 +87,11 @@ class Blokus(TurnGame):
 
     def legal_actions(self, seat: int) -> NDArray[np.intp]:
         """Placements of the colour to move, numbered in its view; the pass where it has none."""
-        moves = legal_moves(self.state, self.tables.tree, self.tables.rules)
-        moves.sort()
-        return moves.astype(np.intp)
+        if self._legal is None:
+            moves = legal_moves(self.state, self.tables.tree, self.tables.rules)
+            moves.sort()
+            self._legal = moves.astype(np.intp)
+        return self._legal.copy()
 
     def count_legal(self, seat: int) -> int:
         """How many there are, without a list of them."""
@@ -92,7 +100,7 @@ class Blokus(TurnGame):
     def mask(self, seat: int) -> NDArray[np.uint8]:
         """uint8 [A], 1 = legal."""
         mask = np.zeros(self.spec.num_actions, np.uint8)
-        mask[legal_moves(self.state, self.tables.tree, self.tables.rules)] = 1
+        mask[self.legal_actions(seat)] = 1
         return mask
 
     def apply(self, actions: Mapping[int, int]) -> None:
@@ -104,6 +112,7 @@ class Blokus(TurnGame):
             colour = self.variant.colours[self.colour]
             raise IllegalActionError(f"{self._name_of(action)} is not legal for {colour} now; see legal_actions")
         self.moves.append((self.colour, action))
+        self._legal = None
         play(self.state, action, *self.tables)
 
     def _name_of(self, action: int) -> str:
@@ -124,8 +133,18 @@ class Blokus(TurnGame):
     def clone(self) -> Self:
         """A copy of the arrays; the tables are shared."""
         copied = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__, state=self.state.copy(), moves=self.moves.copy())
+        copied.__dict__ |= self.__dict__
+        copied.state, copied.moves, copied._legal = self.state.copy(), self.moves.copy(), None
         return copied
+
+    def after(self, action: int) -> Position:
+        """A copy after a legal action, and what it shows, by one compiled call."""
+        game = self.clone()
+        state = game.state
+        game.moves.append((int(state[TO_MOVE]), action))
+        observation = np.empty(self.spec.observation_size, np.uint8)
+        actions = play_and_show(state, action, *self.tables, observation)
+        return Position(game, game.acting() if len(actions) else (), actions, observation)
 
     def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
         """1: the view of Duo is reflected in its main diagonal."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from simul.common.client.client import Replies
-from simul.common.client.evaluation import Evaluation
+from simul.common.client.evaluation import unanswered
 from simul.common.protocol.decisions import Action, Failure
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import STOP_SIGNAL, StopFlag
@@ -78,7 +78,7 @@ class SearchingScript(ScriptedSource):
 
     def __init__(self) -> None:
         super().__init__()
-        self.requests = [EvaluationRequest(7, "past/1", np.zeros((2, 2)), np.ones((2, 3), bool))]
+        self.requests = [EvaluationRequest(7, "past/1", np.zeros((2, 2)), np.full((2, 1), 7, np.uint8))]
         self.samples: list[Any] = []
 
     def evaluations(self, most_rows: int) -> list[EvaluationRequest]:
@@ -110,7 +110,8 @@ class SearchingClient(ScriptedClient):
         self.samples = SimpleNamespace(waiting=0)
         self.evaluated: list[Any] = []
 
-    def evaluate(self, observation: Any, mask: Any, *, policy: str) -> int:
+    def evaluate(self, observation: Any, mask: Any, *, policy: str, packed: bool) -> int:
+        assert packed
         self.evaluated.append((observation.shape, mask.shape, policy))
         return 100
 
@@ -119,13 +120,12 @@ class SearchingClient(ScriptedClient):
 
 
 def test_leaves_are_evaluated_and_samples_sent() -> None:
-    empty = np.zeros(0)
-    answer = Evaluation(100, empty, empty, empty, {})
+    answer = unanswered(100, np.full((2, 1), 7, np.uint8), 3)
     client, source = SearchingClient(Replies([], []), Replies([], [], evaluations=[answer])), SearchingScript()
     worker = Worker(source, client, SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
     for _ in range(3):
         worker._run_once(0.0)
-    assert client.evaluated == [((2, 2), (2, 3), "past/1")]
+    assert client.evaluated == [((2, 2), (2, 1), "past/1")]
     assert ("answer", (7, 100)) in source.calls
     assert ("evaluations", 32) in source.calls
     assert client.submitted == [["sample"]]

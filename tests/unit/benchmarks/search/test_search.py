@@ -27,6 +27,7 @@ from benchmarks.search.results import (
 from simul.common.config.loader import load_config
 from simul.common.nets.base import example_observation
 from simul.common.nets.build import build_network
+from simul.common.protocol.masks import pack_masks
 from simul.env_worker.games.base.players import RandomPlayer
 from simul.env_worker.games.blokus.board import duo
 from simul.env_worker.games.loading import game_spec
@@ -105,7 +106,7 @@ def test_a_network_of_its_own_answers_as_the_network() -> None:
     observation = example_observation(spec, torch.rand(3, spec.observation_size, generator=draw))
     mask = torch.rand(3, spec.num_actions, generator=draw) < 0.01
     evaluator = NetworkEvaluator(config.network, spec)
-    number = evaluator.submit(observation.numpy(), mask.numpy())
+    number = evaluator.submit(observation.numpy(), pack_masks(mask.numpy()), spec.num_actions)
     (answer,) = evaluator.poll()
     assert (answer.id, evaluator.poll()) == (number, [])
     network = build_network(config.network, spec)

@@ -6,8 +6,8 @@ import numpy as np
 
 from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, position_key
 
-ONE = CachedEvaluation(np.ones(1, np.float32), np.zeros(1, np.float32))
-TWO = CachedEvaluation(np.ones(2, np.float32), np.ones(1, np.float32))
+ONE = CachedEvaluation(np.ones(1, np.float32), np.zeros(1))
+TWO = CachedEvaluation(np.ones(2, np.float32), np.ones(1))
 
 
 def test_an_evaluation_is_found_until_a_newer_version_answers() -> None:

@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from simul.common.client.evaluation import Evaluation
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.search import SearchConfig
 from simul.common.protocol.masks import unpack_masks
@@ -65,7 +64,9 @@ def _played(source: SearchSource, shuffle: int | None = None) -> list[Sample]:
             return samples
         if waiting:
             request = waiting.pop(0 if shuffle is None else draw.randrange(len(waiting)))
-            source.take_evaluation(request.number, evaluator.answer(0, request.observation, request.mask))
+            source.take_evaluation(
+                request.number, evaluator.answer(0, request.observation, request.mask, source.spec.num_actions)
+            )
     raise AssertionError("the games did not end")
 
 
@@ -139,16 +140,18 @@ def test_a_group_waits_for_its_answer_and_a_request_has_at_most_so_many_rows() -
     assert _request(source) == []
     evaluator = RowEvaluator(hashed)
     for request in requests[:2]:
-        source.take_evaluation(request.number, evaluator.answer(0, request.observation, request.mask))
+        source.take_evaluation(
+            request.number, evaluator.answer(0, request.observation, request.mask, source.spec.num_actions)
+        )
     assert sum(len(request.mask) for request in _request(source)) == 5
 
 
 def test_a_refused_row_aborts_its_game_and_leaves_the_others() -> None:
     source = _source(envs=4, search=msgspec.structs.replace(QUICK, requests_in_flight=1))
     (request,) = _request(source)
-    answer = RowEvaluator(hashed).answer(0, request.observation, request.mask)
-    refused = Evaluation(0, answer.priors, answer.value, answer.policy_version, {2: ("ERR_INTERNAL", "not finite")})
-    source.take_evaluation(request.number, refused)
+    answer = RowEvaluator(hashed).answer(0, request.observation, request.mask, source.spec.num_actions)
+    answer.errors[2] = ("ERR_INTERNAL", "not finite")
+    source.take_evaluation(request.number, answer)
     episodes = source.metrics()["episodes"]
     assert episodes["aborted"] == {"ERR_INTERNAL": 1}
     assert [source.episode(env) for env in range(4)] == [0, 0, 1, 0]
@@ -160,7 +163,7 @@ def test_answers_for_aborted_games_are_ignored_and_their_positions_dropped() -> 
     requests = _request(source)
     source.abort([0, 1], "server_lost")
     for request in requests:
-        answer = RowEvaluator(hashed).answer(0, request.observation, request.mask)
+        answer = RowEvaluator(hashed).answer(0, request.observation, request.mask, source.spec.num_actions)
         source.take_evaluation(request.number, answer)
     assert sum(len(request.mask) for request in _request(source)) == 2
     _started.remove(source)

@@ -7,9 +7,10 @@ import pytest
 
 from examples.custom_game import TicTacToe
 from simul.common.client.client import Replies
-from simul.common.client.evaluation import NO_SESSION, Evaluation
+from simul.common.client.evaluation import NO_SESSION, unanswered
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.errors import ERR_NO_SESSION, InferenceError
+from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.messages import GREEDY, START
 from simul.env_worker.games.base.replays import RecordedGame
 from simul.env_worker.terminal import server_line as server_line_module
@@ -42,8 +43,10 @@ class Line:
         if session != NO_SESSION and session[1:] not in self.sessions:
             raise SessionLostError
         state = 0 if session == NO_SESSION else len(self.sessions[session[1:]])
-        priors = (np.arange(1, 10) * mask / 100).astype(np.float32)
-        return Evaluation(1, priors[None], np.array([state], np.float32), np.ones(1, np.int64), {})
+        answer = unanswered(1, pack_masks(mask[None]), len(mask))
+        answer.legal_priors[:] = (np.flatnonzero(mask) + 1) / 100
+        answer.value[:], answer.policy_version[:] = state, 1
+        return answer
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from simul.common.runtime import rng
-from simul.inference_server.engine.sampling import masked_softmax, sample
+from simul.inference_server.engine.sampling import legal_priors, sample
 
 LOGITS = torch.tensor([[2.0, 0.0, -1.0, 30.0, 1.0]])
 MASK = torch.tensor([[True, True, True, False, True]])
@@ -36,6 +36,9 @@ def test_temperature_1_is_no_temperature_to_the_last_bit() -> None:
 
 
 def test_priors_are_of_the_legal_actions_only() -> None:
-    priors = masked_softmax(LOGITS, MASK)
-    assert priors[0, 3] == 0
-    assert priors.sum().item() == pytest.approx(1.0)
+    logits, mask = torch.cat((LOGITS, 2 * LOGITS)), torch.cat((MASK, MASK))
+    mask[1, 0] = False
+    priors = legal_priors(logits, mask, mask.flatten().nonzero().squeeze(1))
+    rows = [torch.softmax(row[legal], dim=0) for row, legal in zip(logits, mask)]
+    assert torch.allclose(priors, torch.cat(rows))
+    assert not mask.all()

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from simul.env_worker.games.base.turn_game import IllegalActionError
+from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 from simul.env_worker.games.blokus.board import Variant, classic, duo
 from simul.env_worker.games.blokus.notation import squares_of
 from simul.env_worker.games.blokus.turn_game import Blokus
@@ -51,6 +51,24 @@ def test_a_replayed_list_of_actions_gives_the_same_game(variant):
         again.apply({again.acting()[0]: action})
     assert (again.state == game.state).all()
     assert again.returns() == game.returns()
+
+
+@ALL
+def test_the_position_after_an_action_is_that_of_a_copy_that_takes_it(variant):
+    draw, game = random.Random(5), Blokus(variant)
+    while seats := game.acting():
+        action = int(draw.choice(game.legal_actions(seats[0])))
+        before = game.state.copy()
+        fast, plain = game.after(action), TurnGame.after(game, action)
+        assert (game.state == before).all()
+        assert (fast.game.state == plain.game.state).all()
+        assert fast.game.moves == plain.game.moves
+        assert tuple(fast.acting) == tuple(plain.acting)
+        if fast.acting:
+            assert fast.actions.dtype == plain.actions.dtype == np.int64
+            assert fast.actions.tolist() == plain.actions.tolist()
+            assert fast.observation.tolist() == plain.observation.tolist()
+        game.apply({seats[0]: action})
 
 
 @ALL
