@@ -87,11 +87,11 @@ class LogFile:
             self._file.seek(0)
             self._part = b""
         while data := self._file.read(CHUNK_BYTES):
-            *whole, self._part = (self._part + data).split(b"\n")
-            yield from map(_text, whole)
+            *lines, self._part = (self._part + data).split(b"\n")
+            yield from map(_text, lines)
         if last and self._part:
-            whole, self._part = self._part, b""
-            yield _text(whole)
+            rest, self._part = self._part, b""
+            yield _text(rest)
         if len(self._head) < HEAD_BYTES:
             self._head = self._read_head(HEAD_BYTES)
 
