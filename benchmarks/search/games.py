@@ -62,4 +62,4 @@ def search_source(config: Config, index: int, lengths: list[int]) -> TurnGameSou
         index=index, envs=config.workers.envs, seed=worker_seed(config.seed, index, evaluation=False), record=True,
         greedy=False, episodes=None,
     )  # fmt: skip
-    return turn_game_source(make, config, options, players(config.blokus))
+    return turn_game_source(make, config, options, players(config))

@@ -167,10 +167,11 @@ def test_refusals_are_errors_and_lost_sessions_are_told_apart(monkeypatch, playe
         ServerLine(Client(failed("ERR_MASK"))).act(asked)
     with pytest.raises(InferenceError, match="has not answered for"):
         ServerLine(Client()).act(asked)
-    nothing = np.zeros((1, 9), np.float32), np.full(1, np.nan), np.full(1, -1)
-    lost = Evaluation(7, *nothing, {0: (ERR_NO_SESSION, "gone")})
+    lost = unanswered(7, pack_masks(row[1][None]), 9)
+    lost.errors[0] = (ERR_NO_SESSION, "gone")
     with pytest.raises(SessionLostError):
         ServerLine(Client(Replies([], [], evaluations=[lost]))).evaluate(*row)
-    refused = Evaluation(7, *nothing, {0: ("ERR_POLICY", "there is no such policy")})
+    refused = unanswered(7, pack_masks(row[1][None]), 9)
+    refused.errors[0] = ("ERR_POLICY", "there is no such policy")
     with pytest.raises(InferenceError, match="ERR_POLICY: there is no such policy"):
         ServerLine(Client(Replies([], [], evaluations=[refused]))).evaluate(*row)
