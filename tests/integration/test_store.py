@@ -210,7 +210,7 @@ def commands(run) -> list[str]:
 
 def test_the_same_command_resumes_on_a_fresh_machine_and_the_store_is_evaluated(tmp_path, simul):
     url = f"file://{tmp_path}/store"
-    settings = ("--set", f"store={url}", "--stop-after-decisions", "5000", "--set", "learner.checkpoint_every_sec=1")
+    settings = ("--mode", "test", "--set", f"store={url}")
     first = Simul("cartpole", tmp_path / "first", *settings)
     try:
         code, output = first.result()
