@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -22,16 +23,26 @@ def run(tmp_path):
     return logs
 
 
-def simul(*arguments: str, cwd, **options) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "simul.common.cli", *arguments],
-        cwd=cwd, text=True, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.getcwd()},
-        **{"stdout": subprocess.PIPE, **options},
-    )  # fmt: skip
+@pytest.fixture
+def simul(tmp_path):
+    """A function that starts `simul ...` in `tmp_path`; what still runs at the end is killed."""
+    with ExitStack() as started:
+
+        def start(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "simul.common.cli", *arguments],
+                cwd=tmp_path, text=True, stdout=stdout, stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.getcwd()},
+            )  # fmt: skip
+            started.enter_context(process)
+            started.callback(process.kill)
+            return process
+
+        yield start
 
 
-def test_followed_lines_come_from_new_files_and_emptied_ones_until_ctrl_c(run, tmp_path):
-    process = simul("logs", str(run.parent), "--follow", cwd=tmp_path)
+def test_followed_lines_come_from_new_files_and_emptied_ones_until_ctrl_c(run, simul):
+    process = simul("logs", str(run.parent), "--follow")
     assert [process.stdout.readline().split()[-1] for _ in range(2)] == ["1", "2"]
     (run / "simul-worker-1.log").write_text(LINE.format(3, "worker-1"))
     assert process.stdout.readline().split()[2:] == ["worker-1", "INFO", "line", "3"]
@@ -45,15 +56,15 @@ def test_followed_lines_come_from_new_files_and_emptied_ones_until_ctrl_c(run, t
     assert process.returncode == 0
 
 
-def test_without_follow_it_prints_what_there_is_and_ends(run, tmp_path):
-    process = simul("logs", "run", "--role", "worker", "--since", "2026-11-22", cwd=tmp_path)
+def test_without_follow_it_prints_what_there_is_and_ends(run, simul):
+    process = simul("logs", "run", "--role", "worker", "--since", "2026-11-22")
     assert process.communicate() == ("2026-11-22 20:00:01,000 worker-0     INFO line 1\n", "")
     assert process.returncode == 0
 
 
-def test_only_a_terminal_gets_colours(run, tmp_path):
+def test_only_a_terminal_gets_colours(run, simul):
     ours, theirs = pty.openpty()
-    process = simul("logs", "run", cwd=tmp_path, stdout=theirs)
+    process = simul("logs", "run", stdout=theirs)
     _, complaints = process.communicate()
     os.close(theirs)
     shown = os.read(ours, 65_536).decode()
@@ -70,8 +81,8 @@ def test_only_a_terminal_gets_colours(run, tmp_path):
         (("run", "--role", "lerner"), "--role lerner: expected one of learner, inference, worker, supervisor"),
     ],
 )
-def test_a_missing_run_and_a_wrong_role_are_one_sentence(run, tmp_path, arguments, sentence):
-    process = simul("logs", *arguments, cwd=tmp_path)
+def test_a_missing_run_and_a_wrong_role_are_one_sentence(run, simul, tmp_path, arguments, sentence):
+    process = simul("logs", *arguments)
     printed, complaint = process.communicate()
     assert (process.returncode, printed) == (2, "")
     assert complaint.startswith(f"simul: {sentence.format(tmp_path)}")
