@@ -28,6 +28,12 @@ from tests.support.raw_client import RawClient
 from tests.support.stand import PATIENCE_SEC, SPEC, Stand, exchange
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """A server that answers may take its time on a busy machine."""
+    monkeypatch.setattr(module, "ANSWER_SEC", PATIENCE_SEC)
+
+
 @pytest.fixture
 def refused(monkeypatch, capsys):
     """Fails, and says why: not every attempt learns that, and on a busy machine it takes longer."""
@@ -118,7 +124,7 @@ def test_the_mock_server_shows_a_client_its_frames(tmp_path):
     try:
         assert "spec (any)" in process.stdout.readline()
         client = InferenceClient(where, name="mine", spec=GameSpec("mine", 4, 2))
-        client.connect()
+        client.connect(PATIENCE_SEC)
         row = Decision(env=0, seat=0, episode=0, step=0, flags=1, observation=[0.5] * 4, mask=[1, 1])
         assert len(exchange(client, [row]).actions) == 1
         row.step = 9
