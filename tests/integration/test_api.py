@@ -18,6 +18,7 @@ import simul
 from simul.common.protocol.decisions import start_flags
 from tests.support.stand import PATIENCE_SEC
 
+START_SEC = 250.0  # three processes, one after the other
 SMALL = {
     "game": "gymnasium", "gymnasium": {"id": "CartPole-v1"}, "workers": {"envs": 8},
     "network": {"name": "mlp_lstm"}, "learner": {"batch_steps": 256, "minibatches": 1, "epochs": 1},
@@ -29,7 +30,7 @@ def run(tmp_path_factory) -> simul.Run:
     """A run that has ended; while it went on its worker had no torch."""
     root = tmp_path_factory.mktemp("api") / "run"
     with simul.train(SMALL, run_dir=root, progress=False, workers={"count": 1}) as one:
-        deadline = time.monotonic() + PATIENCE_SEC
+        deadline = time.monotonic() + START_SEC
         while one.status().get("phase") != "training" or not one.status()["decisions_per_sec"]:
             assert one.running
             assert time.monotonic() < deadline

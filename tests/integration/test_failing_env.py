@@ -38,7 +38,8 @@ def test_a_run_ends_with_a_sentence_where_most_episodes_fail(tmp_path, monkeypat
     (tmp_path / "my.yaml").write_text("game: failing_env:Failing\n")
     simul = Simul(str(tmp_path / "my.yaml"), tmp_path / "run")
     try:
-        simul.wait_for(lambda status: status.get("phase") == "training")  # a worker that ends before is a failed start
+        # a worker that ends before is a failed start
+        simul.wait_for(lambda status: status.get("phase") == "training", "the run trains", 250)
         (tmp_path / "fails").touch()
         code, printed = simul.result()
     finally:
