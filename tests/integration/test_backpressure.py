@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 
 from simul.common.client.client import InferenceClient, Replies
 from simul.common.client.pending import pack_step
@@ -12,11 +13,12 @@ from simul.common.protocol.decisions import start_flags
 from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE
 from simul.common.protocol.messages import Figures, StatusRequest
 from simul.inference_server.ops import reaper
-from simul.inference_server.unrolls import learner_link
 from tests.support.faults import let_idle, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import let_deadlines_pass, stalled
 from tests.support.stand import PATIENCE_SEC, Stand, exchange, gather
+
+pytestmark = pytest.mark.usefixtures("patience")
 
 FREE = start_flags(record=False, greedy=False)
 
@@ -108,7 +110,6 @@ def _until_it_waits(stand: Stand, client: InferenceClient) -> int:
 def test_a_full_learner_holds_up_whom_it_learns_from_and_nobody_else_and_no_clock_runs_meanwhile(monkeypatch) -> None:
     """The idle clock of the session that waits stands still; that of one whose answer was given runs."""
     monkeypatch.setattr(reaper, "EVERY_SEC", 0.05)
-    monkeypatch.setattr(learner_link, "SILENT_AFTER_SEC", PATIENCE_SEC)  # a dead learner holds nothing up
     with Stand(credit=0) as stand:
         trained, external = stand.client("trained"), stand.client("external", training=False)
         step = _until_it_waits(stand, trained)

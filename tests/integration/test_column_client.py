@@ -13,6 +13,8 @@ from simul.common.protocol.messages import START
 from simul.common.protocol.specs import GameSpec
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 
 def _answered(client: ColumnClient, number: int, rows: int) -> list[Answer]:
     answers: list[Answer] = []

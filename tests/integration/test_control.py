@@ -23,6 +23,8 @@ from simul.learner.checkpoints import RunFacts, write_folder
 from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 
 def _checkpoint(folder: Path, stand: Stand, version: int = 7, *, hidden: int = 16, spec=None) -> Path:
     spec, network = spec or stand.spec, NetworkConfig(options={"hidden": hidden})

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from simul.inference_server.unrolls import learner_link
 from tests.support.faults import wait_for
-from tests.support.stand import PATIENCE_SEC, exchange
+from tests.support.stand import exchange
 from tests.support.unroll_receiver_stand import UnrollReceiverStand
 
 
 @pytest.fixture(params=[True, False], ids=["memory", "socket"])
-def stand(request, monkeypatch) -> Iterator[UnrollReceiverStand]:
-    monkeypatch.setattr(learner_link, "SILENT_AFTER_SEC", PATIENCE_SEC)  # nothing is sent to a dead learner
+def stand(request, patience) -> Iterator[UnrollReceiverStand]:
     with UnrollReceiverStand(shared_memory=request.param) as stand:
         yield stand
 
