@@ -118,7 +118,7 @@ def test_what_is_no_run_is_a_sentence(tmp_path, capsys):
 
 
 def test_the_mock_server_shows_a_client_its_frames(tmp_path):
-    where = endpoint()
+    where = f"ipc://{tmp_path}/mock.ipc"
     line = [sys.executable, "-m", "simul.common.cli", "connect", "--listen", where]
     process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
