@@ -45,7 +45,7 @@ CONFIG = Config(
         milestone_every_decisions=1000, max_policy_lag=20,
     ),
 )  # fmt: skip
-PATIENCE_SEC = 100.0
+PATIENCE_SEC = 200.0  # also for the start of a process
 FULL_DISK = """
 import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
