@@ -27,6 +27,7 @@ from simul.learner.weight_publisher import MOST_AT_ONCE, ServerHandshake, Weight
 
 QUIET_SEC = 0.1  # without a message for so long, everything that servers sent before they ended has arrived
 LAST_READS_SEC = 2.0
+FINISH_SEC = 60.0
 
 
 @dataclass
@@ -230,7 +231,7 @@ class UnrollReceiver:
         if self._thread.is_alive():
             self._closing = True
             self._wake()
-            self._thread.join(timeout=5)
+            self._thread.join(FINISH_SEC)
 
     def close(self) -> None:
         """Finish, and close everything."""
@@ -369,11 +370,13 @@ class UnrollReceiver:
     def _receive_last(self, poller: Poller) -> None:
         """Receive until no message comes. No credit is granted, so that running servers soon stop sending."""
         deadline = time.monotonic() + LAST_READS_SEC
-        while poller.wait(QUIET_SEC) and time.monotonic() < deadline:
+        while poller.wait(QUIET_SEC):
             self._clear_wake_up()
             self._receive()
             with self._changed:
                 self.publisher.receive_and_send()
+            if time.monotonic() > deadline:  # looked at after a read: a pause of the process loses nothing
+                break
         with self._changed:
             self.publisher.receive_and_send()
 

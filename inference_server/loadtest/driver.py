@@ -90,7 +90,7 @@ class PoissonSchedule:
         return times
 
 
-SILENT_SEC = 5.0
+SILENT_SEC = 15.0
 WAIT_SEC = 0.02
 SPIN_SEC = 0.002  # waits are whole milliseconds, rounded up: this close to the next arrival the loop polls
 REFUSED_PAUSE_SEC = 0.001

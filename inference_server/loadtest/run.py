@@ -66,6 +66,7 @@ class Progress:
 AUTO_RATES = (0.1, 0.25, 0.5, 0.75, 0.9)  # shares of the closed loop's maximum
 LOWEST_SHARE = 0.02
 CONNECT_SEC = 5.0
+CLIENT_CONNECT_SEC = 60.0  # of the load's clients: the server is known to be there, and the machine is busy
 
 
 class Sweep:
@@ -115,7 +116,7 @@ class Sweep:
     ) -> None:  # fmt: skip
         folder, keys = str(subject.run_dir.root), str(subject.keys or "")
         setups = [
-            SetUp(n, folder, endpoint, cores=cores, connect_sec=CONNECT_SEC, keys=keys)
+            SetUp(n, folder, endpoint, cores=cores, connect_sec=CLIENT_CONNECT_SEC, keys=keys)
             for n in range(max(self._options.clients))
         ]
         pool = stack.enter_context(ClientPool(setups))

@@ -18,6 +18,7 @@ import simul
 from simul.common.protocol.decisions import start_flags
 from tests.support.stand import PATIENCE_SEC
 
+START_SEC = 250.0  # three processes, one after the other
 SMALL = {
     "game": "gymnasium", "gymnasium": {"id": "CartPole-v1"}, "workers": {"envs": 8},
     "network": {"name": "mlp_lstm"}, "learner": {"batch_steps": 256, "minibatches": 1, "epochs": 1},
@@ -29,7 +30,7 @@ def run(tmp_path_factory) -> simul.Run:
     """A run that has ended; while it went on its worker had no torch."""
     root = tmp_path_factory.mktemp("api") / "run"
     with simul.train(SMALL, run_dir=root, progress=False, workers={"count": 1}) as one:
-        deadline = time.monotonic() + PATIENCE_SEC
+        deadline = time.monotonic() + START_SEC
         while one.status().get("phase") != "training" or not one.status()["decisions_per_sec"]:
             assert one.running
             assert time.monotonic() < deadline
@@ -60,7 +61,7 @@ def test_a_checkpoint_is_evaluated(run: simul.Run, capsys) -> None:
 def test_a_checkpoint_is_served_to_clients(run: simul.Run, tmp_path: Path) -> None:
     with simul.serve(run.run_dir, endpoint=f"ipc://{tmp_path}/serve.ipc", progress=False) as server:
         client = simul.Client(server.endpoint, name="mine", spec=simul.load_policy(run.run_dir).spec)
-        client.connect()
+        client.connect(PATIENCE_SEC)
         assert start_flags(record=False, greedy=True)
         client.close()
         assert server.running
@@ -85,7 +86,7 @@ def interruptible() -> Iterator[None]:
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_while_waiting_ends_the_run_cleanly(tmp_path: Path, capsys) -> None:
     run = simul.train(SMALL, run_dir=tmp_path / "run")
-    threading.Thread(target=_interrupt_when_training, args=[run]).start()
+    threading.Thread(target=_interrupt_when_it_decides, args=[run]).start()
     assert run.wait()["decisions"] > 0
     assert "stopping" in capsys.readouterr().out
 
@@ -93,7 +94,7 @@ def test_ctrl_c_while_waiting_ends_the_run_cleanly(tmp_path: Path, capsys) -> No
 OWNER = """
 import os, sys, time, simul
 run = simul.train({config!r}, run_dir={root!r}, progress=False)
-while run.status().get("phase") != "training":
+while not run.status().get("server", {{}}).get("decisions"):
     time.sleep(0.1)
 print(run._command._process.pid, flush=True)
 time.sleep(1000)
@@ -110,13 +111,15 @@ def test_a_run_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
     assert json.loads((root / "summary.json").read_text())["decisions"] > 0
 
 
-def test_a_run_stops_while_it_starts_and_tells_no_older_runs_figures(run: simul.Run) -> None:
-    started = simul.train(SMALL, run_dir=run.run_dir, progress=False)
+def test_a_run_stops_while_it_starts_and_tells_no_older_runs_figures(run: simul.Run, tmp_path: Path) -> None:
+    hanging = {"game": "tests.support.hanging:Hanging", "game_options": {"pid_file": str(tmp_path / "pid")}}
+    started = simul.train(hanging, run_dir=run.run_dir, progress=False)
     assert started.status() == {}
     assert started.stop() == {}
 
 
-def _interrupt_when_training(run: simul.Run) -> None:
-    while run.running and run.status().get("phase") != "training":
+def _interrupt_when_it_decides(run: simul.Run) -> None:
+    while run.running and not run.status().get("server", {}).get("decisions"):
         time.sleep(0.1)
-    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    if run.running:
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)

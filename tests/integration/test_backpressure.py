@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 
 from simul.common.client.client import InferenceClient, Replies
 from simul.common.client.pending import pack_step
@@ -16,6 +17,8 @@ from tests.support.faults import let_idle, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import let_deadlines_pass, stalled
 from tests.support.stand import PATIENCE_SEC, Stand, exchange, gather
+
+pytestmark = pytest.mark.usefixtures("patience")
 
 FREE = start_flags(record=False, greedy=False)
 

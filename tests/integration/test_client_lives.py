@@ -12,6 +12,8 @@ from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 
 @pytest.fixture
 def stand() -> Iterator[Stand]:

@@ -13,6 +13,8 @@ from simul.common.protocol.messages import START
 from simul.common.protocol.specs import GameSpec
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 
 def _answered(client: ColumnClient, number: int, rows: int) -> list[Answer]:
     answers: list[Answer] = []
@@ -29,7 +31,7 @@ def test_columns_get_what_rows_get() -> None:
     with Stand(deterministic=True) as stand:
         by_row = {a.env: a for a in exchange(stand.client("bot"), [stand.decision(e, 0) for e in range(6)]).actions}
         client = ColumnClient(stand.run_dir.endpoint("data"), name="bot", spec=stand.spec, run_id=2)
-        client.connect()
+        client.connect(PATIENCE_SEC)
         columns = Columns.empty(7, stand.spec)
         columns.keys[:, 0] = range(7)
         columns.flags[:6] = START  # row 6 has no session
@@ -58,6 +60,6 @@ def test_a_stranger_to_the_spec_is_told_at_connect() -> None:
     with Stand() as stand:
         client = ColumnClient(stand.run_dir.endpoint("data"), name="x", spec=other)
         with pytest.raises(InferenceError) as refused:
-            client.connect()
+            client.connect(PATIENCE_SEC)
         assert refused.value.code == ERR_SPEC
         client.close()

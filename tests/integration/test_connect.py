@@ -28,6 +28,12 @@ from tests.support.raw_client import RawClient
 from tests.support.stand import PATIENCE_SEC, SPEC, Stand, exchange
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """A server that answers may take its time on a busy machine."""
+    monkeypatch.setattr(module, "ANSWER_SEC", PATIENCE_SEC)
+
+
 @pytest.fixture
 def refused(monkeypatch, capsys):
     """Fails, and says why: not every attempt learns that, and on a busy machine it takes longer."""
@@ -112,13 +118,13 @@ def test_what_is_no_run_is_a_sentence(tmp_path, capsys):
 
 
 def test_the_mock_server_shows_a_client_its_frames(tmp_path):
-    where = endpoint()
+    where = f"ipc://{tmp_path}/mock.ipc"
     line = [sys.executable, "-m", "simul.common.cli", "connect", "--listen", where]
     process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         assert "spec (any)" in process.stdout.readline()
         client = InferenceClient(where, name="mine", spec=GameSpec("mine", 4, 2))
-        client.connect()
+        client.connect(PATIENCE_SEC)
         row = Decision(env=0, seat=0, episode=0, step=0, flags=1, observation=[0.5] * 4, mask=[1, 1])
         assert len(exchange(client, [row]).actions) == 1
         row.step = 9

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-import time
 from pathlib import Path
 
 import msgspec
@@ -19,9 +18,12 @@ from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.errors import ERR_DENIED, ERR_POLICY, ConfigError
 from simul.common.protocol.messages import ABORTED
+from simul.inference_server.policies import table
 from simul.learner.checkpoints import RunFacts, write_folder
 from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
+
+pytestmark = pytest.mark.usefixtures("patience")
 
 
 def _checkpoint(folder: Path, stand: Stand, version: int = 7, *, hidden: int = 16, spec=None) -> Path:
@@ -36,7 +38,10 @@ def _start(stand: Stand, env: int, policy: str, **more):
     return stand.decision(env, 0, policy=policy, flags=1, **more)
 
 
-def test_a_checkpoint_of_another_network_is_served_under_its_name_and_goes_when_its_games_are_over(tmp_path) -> None:
+def test_a_checkpoint_of_another_network_is_served_under_its_name_and_goes_when_its_games_are_over(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(table, "LATECOMERS_SEC", 0.0)
     with Stand() as stand, ControlClient(stand.run_dir) as control:
         client = stand.client("a")
         answer = control.load("rival", _checkpoint(tmp_path, stand))
@@ -51,7 +56,7 @@ def test_a_checkpoint_of_another_network_is_served_under_its_name_and_goes_when_
                 control.load(name, tmp_path / "000000007")
         stand.learner.publish("rival", 9, stand.weights(), resident=("learner", "rival"))
         stand.learner.publish("learner", 1, stand.weights(), resident=("learner",))
-        wait_for(lambda: len(stand.learner.acks) >= 3)
+        wait_for(lambda: ("learner", 1) in {(ack.policy, ack.policy_version) for ack in list(stand.learner.acks)})
         assert [ack.accepted for ack in stand.learner.acks if ack.policy == "rival"] == [False]
         with pytest.raises(ConfigError, match="1 sessions are bound to 'rival'"):
             control.unload("rival")
@@ -59,10 +64,7 @@ def test_a_checkpoint_of_another_network_is_served_under_its_name_and_goes_when_
         assert exchange(client, [stand.decision(0, 1, flags=0)]).actions[0].policy_version == 7
         assert not control.policies().policies[1].open
         exchange(client, [stand.decision(0, 2, kind=ABORTED, observation=None, mask=None)])
-        stand.server._weight_updates._policies.remove_retired(
-            stand.server._admission_control._sessions.bound_to, time.monotonic() + 60
-        )
-        assert [p.name for p in control.policies().policies] == ["learner"]
+        wait_for(lambda: [p.name for p in control.policies().policies] == ["learner"])
         assert exchange(client, [_start(stand, 2, "rival")]).failures[0].code == ERR_POLICY
         with pytest.raises(ConfigError, match="'learner' is no policy that was loaded"):
             control.unload("learner")

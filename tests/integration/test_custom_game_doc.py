@@ -23,7 +23,7 @@ def test_a_game_and_a_network_of_ones_own_are_learned_and_loaded(tmp_path):
         sys.executable, "-m", "simul.common.cli", "up", str(tmp_path / "my.yaml"), "--run-dir", str(run), "--plain",
         "--stop-after-decisions", "8000", "--set", "workers.envs=16",
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     summary = read_json(RunDir(run), "summary.json")
     assert summary["policy_version"] >= 1

@@ -17,6 +17,8 @@ from simul.common.protocol.messages import ABORTED, Error, Evaluate
 from tests.support.raw_client import RawClient
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 
 def _answer(client: InferenceClient, number: int) -> Evaluation:
     deadline = time.monotonic() + PATIENCE_SEC

@@ -5,9 +5,13 @@ from __future__ import annotations
 from tests.support.command import Simul
 
 ENV = """
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+
+FAILS = Path(__file__).with_name("fails")
 
 
 class Failing(gymnasium.Env):
@@ -21,7 +25,7 @@ class Failing(gymnasium.Env):
 
     def step(self, action):
         self.steps += 1
-        if self.steps == 8 and self.np_random.random() < 0.8:
+        if self.steps == 8 and FAILS.exists() and self.np_random.random() < 0.8:
             raise KeyError("no such card")
         return np.zeros(1, np.float32), 0.0, self.steps == 9, False, {}
 """
@@ -34,6 +38,9 @@ def test_a_run_ends_with_a_sentence_where_most_episodes_fail(tmp_path, monkeypat
     (tmp_path / "my.yaml").write_text("game: failing_env:Failing\n")
     simul = Simul(str(tmp_path / "my.yaml"), tmp_path / "run")
     try:
+        # a worker that ends before is a failed start
+        simul.wait_for(lambda status: status.get("phase") == "training", "the run trains", 250)
+        (tmp_path / "fails").touch()
         code, printed = simul.result()
     finally:
         simul.end_now()

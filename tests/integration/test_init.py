@@ -20,11 +20,12 @@ MOST_DECISIONS = 200_000
 def _simul(folder: Path, *arguments: str) -> str:
     line = [sys.executable, "-m", "simul.common.cli", *arguments]
     env = {**os.environ, "PYTHONPATH": import_path()}
-    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("network", ["mlp_lstm", pytest.param("first_game.network:Network", marks=pytest.mark.slow)])
 def test_the_game_of_init_is_learned(tmp_path: Path, network: str) -> None:
     said = _simul(tmp_path, "init", "first_game")

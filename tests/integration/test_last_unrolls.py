@@ -13,7 +13,7 @@ from tests.support.unroll_receiver_stand import UnrollReceiverStand
 
 
 @pytest.fixture(params=[True, False], ids=["memory", "socket"])
-def stand(request) -> Iterator[UnrollReceiverStand]:
+def stand(request, patience) -> Iterator[UnrollReceiverStand]:
     with UnrollReceiverStand(shared_memory=request.param) as stand:
         yield stand
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -52,9 +53,10 @@ class Command:
         """Wait until `condition(status)`; fails with the status where it never comes."""
         deadline = time.monotonic() + timeout_sec
         while time.monotonic() < deadline:
+            ended = self.process.poll() is not None  # looked at first: what it wrote last is its status then
             if found := condition(self.status()):
                 return found
-            assert self.process.poll() is None, self.printed()
+            assert not ended, self.printed()
             time.sleep(0.05)
         raise AssertionError(f"{what}: not within {timeout_sec} s; status: {self.status()}")
 
@@ -74,12 +76,12 @@ class Command:
     def end_now(self) -> None:
         """For tests that failed: no process may be left."""
         if self.process.poll() is None:
-            children = self.pids()
+            children = psutil.Process(self.process.pid).children(recursive=True)
             self.process.kill()
             self.process.wait()
-            for pid in children:
-                if psutil.pid_exists(pid):
-                    psutil.Process(pid).kill()
+            for child in children:
+                with contextlib.suppress(psutil.NoSuchProcess):  # it notices that its parent is gone
+                    child.kill()
 
 
 # status.json comes once a second for people; a test that waits for what stands in it shall not wait for the next one

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -30,6 +32,7 @@ from simul.common.protocol.messages import (
 from simul.common.protocol.shared_memory import open_sealed
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import DealerSocket, PullSocket
+from tests.support.faults import wait_for
 
 ROOT = Path(__file__).parents[2]
 SPEC = GameSpec("cartpole", 4, 2)
@@ -42,7 +45,7 @@ CONFIG = Config(
         milestone_every_decisions=1000, max_policy_lag=20,
     ),
 )  # fmt: skip
-PATIENCE_SEC = 100.0
+PATIENCE_SEC = 200.0  # also for the start of a process
 FULL_DISK = """
 import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
@@ -53,12 +56,13 @@ runpy.run_module("simul.learner", run_name="__main__")
 class FakeServer:
     """Follows the protocol of a server: hello on both sockets, never more unrolls than its credit.
 
-    `in_memory`: weights that were read where they lay; the others came by the socket.
+    `in_memory`: weights that were read where they lay; the others came by the socket. `most`: unrolls that it has to
+    send.
     """
 
     def __init__(
         self, run_dir: RunDir, served_version: int = -1, spec: GameSpec = SPEC, *, shared_memory: bool = False,
-        token: str | None = None,
+        token: str | None = None, most: float = math.inf,
     ) -> None:  # fmt: skip
         self.unrolls = DealerSocket(run_dir.endpoint("unrolls"))
         self.weights = DealerSocket(run_dir.endpoint("weights"))
@@ -74,6 +78,7 @@ class FakeServer:
         self.policies: dict[str, int] = {}
         self.resident: tuple[str, ...] = ()
         self.credit = self.sent = self.in_memory = 0
+        self._most = most
         self.random = np.random.default_rng(0)
         self.template = build_network(NETWORK, SPEC)
 
@@ -93,7 +98,7 @@ class FakeServer:
             message, _ = self.codec.decode(frames)
             assert message.total >= self.credit, "credit never shrinks"
             self.credit = message.total
-        while self.versions and self.sent < self.credit:
+        while self.versions and self.sent < min(self.credit, self._most):
             if not self.send(self.versions[-1]):
                 return
 
@@ -174,6 +179,16 @@ class LearnerProcess:
 
     def events(self) -> str:
         return "\n".join(report.event for report in self.read() if report.event)
+
+    def until_said(self, pattern: str) -> str:
+        """All events, once one of them matches `pattern`: a process may be over before its reports are here."""
+        wait_for(lambda: re.search(pattern, self.events()))
+        return self.events()
+
+    def last_report(self) -> Report:
+        """The last one of a life that has stopped."""
+        wait_for(lambda: self.read() and self.reports[-1].state == "stopped")
+        return self.reports[-1]
 
     def close(self) -> None:
         for life in self.lives:

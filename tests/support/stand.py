@@ -6,6 +6,7 @@ import logging
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ class Stand:
         server = build_server(arguments, None, self._reporter, self.stop_flag, log, proxy=self._proxy)
         assert server is not None
         self.server: Server = server
+        server.metrics = _read_beside(server.metrics)  # type: ignore[method-assign]
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
         return self
@@ -121,6 +123,20 @@ class Stand:
     def ends(self, step: int, *envs: int) -> list[Decision]:
         """TERMINATED of these envs' sessions."""
         return [self.decision(env, step, kind=TERMINATED, observation=None, mask=None) for env in envs]
+
+
+def _read_beside(metrics: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """Figures of a server whose loop goes on in its thread: again where what they iterate over has grown meanwhile."""
+
+    def read() -> dict[str, Any]:
+        while True:
+            try:
+                return metrics()
+            except RuntimeError as error:
+                if "during iteration" not in str(error):
+                    raise
+
+    return read
 
 
 def exchange(client: InferenceClient, decisions: list[Decision], timeout_sec: float = PATIENCE_SEC) -> Replies:

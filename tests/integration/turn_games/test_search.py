@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,26 +30,34 @@ search: {simulations: 8}
 """
 
 
-def _start(folder: Path, *settings: str) -> subprocess.Popen[str]:
+@contextmanager
+def _started(folder: Path, *settings: str) -> Iterator[subprocess.Popen[str]]:
+    """`simul up`, which does not outlive the block."""
     (folder / "search.yaml").write_text(CONFIG)
     chosen = [part for setting in settings for part in ("--set", setting)]
     command = [
         sys.executable, "-m", "simul.common.cli", "up", str(folder / "search.yaml"), "--run-dir", str(folder / "run"),
         "--plain", *chosen,
     ]  # fmt: skip
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield run
+    finally:
+        run.kill()
+        run.communicate()
 
 
 def _summary(run: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
-    output, _ = run.communicate(timeout=280)
+    output, _ = run.communicate(timeout=500)
     assert run.returncode == 0, output
     return read_json(RunDir(folder / "run"), "summary.json")
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("settings", [(), ("search.method=puct", "opponents={self_play: 0.5, past: 0.3, random: 0.2}")])
 def test_a_searched_game_is_learned_and_the_books_balance(tmp_path: Path, settings: tuple[str, ...]) -> None:
-    run = _start(tmp_path, "stop_after_decisions=1500", *settings)
-    summary = _summary(run, tmp_path)
+    with _started(tmp_path, "stop_after_decisions=1500", *settings) as run:
+        summary = _summary(run, tmp_path)
     assert summary["policy_version"] >= 2
     accounts = summary["accounting"]
     assert accounts["samples_submitted"]["accepted"] >= 1500
@@ -58,21 +68,17 @@ def test_a_searched_game_is_learned_and_the_books_balance(tmp_path: Path, settin
 
 @pytest.mark.slow
 def test_a_killed_worker_costs_its_games_and_nothing_else(tmp_path: Path) -> None:
-    run = _start(tmp_path, "stop_after_decisions=3000")
+    run_status = tmp_path / "run" / "status.json"
 
     def workers() -> list[int]:
         status = read_json(RunDir(tmp_path / "run"), "status.json") if run_status.exists() else {}
         found = [each["pid"] for each in status.get("processes", []) if each["name"] == "simul-worker-0"]
         return found if status.get("server", {}).get("samples", {}).get("admitted") else []
 
-    run_status = tmp_path / "run" / "status.json"
-    try:
+    with _started(tmp_path, "stop_after_decisions=3000") as run:
         wait_for(lambda: bool(workers()))
         os.kill(workers()[0], signal.SIGKILL)
         summary = _summary(run, tmp_path)
-    finally:
-        run.kill()
-        run.communicate()
     assert summary["restarts"]["simul-worker-0"] == 1
     assert summary["battles"]["aborted_by_cause"]["worker_died"] == 16
     assert summary["accounting"]["samples_received"]["stored"] >= 2000

@@ -18,7 +18,7 @@ pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
 
 SMALL = (
     "--set", "learner.batch_steps=256", "--set", "learner.minibatches=1", "--set", "learner.epochs=1",
-    "--set", "learner.checkpoint_every_sec=1", "--set", "workers.envs=16",
+    "--set", "learner.checkpoint_every_sec=1", "--set", "workers.envs=16", "--set", "server.client_timeout_sec=100",
 )  # fmt: skip
 
 
