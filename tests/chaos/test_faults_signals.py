@@ -13,6 +13,7 @@ from tests.support.faults import wait_for
 from tests.support.server_process import ServerProcess
 from tests.support.stand import PATIENCE_SEC, Stand
 
+pytestmark = pytest.mark.timeout(600)  # of which two servers need most to start on a loaded machine
 LOAD = {"max_batch": 1, "max_sessions": 16_384}
 
 
